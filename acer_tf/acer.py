@@ -1,0 +1,214 @@
+"""ACER: one on-policy update per segment, then a random number of updates from replay (baselines, `acer/acer.py`)."""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import keras
+import numpy as np
+from numpy.typing import NDArray
+
+from acer_tf.buffer import Buffer, check_memory, replay_bytes
+from acer_tf.config import Config
+from acer_tf.envs.frame_stack import FrameStack
+from acer_tf.envs.make import check_vec_env
+from acer_tf.maths.schedules import learning_rate
+from acer_tf.model import Model
+from acer_tf.networks.registry import NetworkFn
+from acer_tf.persistence.logger import Logger
+from acer_tf.persistence.table import TableSink
+from acer_tf.policy import CategoricalPolicy
+from acer_tf.runner import Runner
+from acer_tf.segment import Segment
+
+
+class EpisodeStats:
+    """Returns and lengths as the agent experiences them: clipped rewards, and in Atari games one episode per life."""
+
+    def __init__(self, nenvs: int) -> None:
+        """Starts an episode in each of `nenvs` environments; the statistics cover the last 40 episodes of all."""
+        self._returns = np.zeros(nenvs)
+        self._lengths = np.zeros(nenvs, np.int64)
+        self._last_returns: deque[float] = deque(maxlen=40)
+        self._last_lengths: deque[int] = deque(maxlen=40)
+
+    def feed(self, rewards: NDArray[np.float32], dones: NDArray[np.bool_]) -> None:
+        """Adds a segment, [N, T] each; episodes that end count in the order of environments, as in baselines."""
+        for env in range(len(dones)):
+            for rewards_of_part in np.split(rewards[env], np.flatnonzero(dones[env]) + 1)[:-1]:
+                self._last_returns.append(self._returns[env] + rewards_of_part.sum(dtype=np.float64))
+                self._last_lengths.append(int(self._lengths[env]) + len(rewards_of_part))
+                self._returns[env], self._lengths[env] = 0.0, 0
+            tail = np.flatnonzero(dones[env])[-1] + 1 if dones[env].any() else 0
+            self._returns[env] += rewards[env, tail:].sum(dtype=np.float64)
+            self._lengths[env] += len(rewards[env]) - tail
+
+    def mean_length(self) -> float:
+        """Returns the mean length in agent steps, 0 before the first episode ended."""
+        return float(np.mean(self._last_lengths)) if self._last_lengths else 0.0
+
+    def mean_reward(self) -> float:
+        """Returns the mean return, 0 before the first episode ended."""
+        return float(np.mean(self._last_returns)) if self._last_returns else 0.0
+
+
+class Acer:
+    """Runner, buffer and model at work.
+
+    Attributes:
+        steps: agent steps, over all environments, before the current iteration.
+    """
+
+    def __init__(self, runner: Runner, model: Model, buffer: Buffer, rng: np.random.RandomState, logger: Logger) -> None:
+        """Puts the parts together; `rng` draws how often to replay, and what."""
+        self._runner = runner
+        self._model = model
+        self._buffer = buffer
+        self._rng = rng
+        self._logger = logger
+        self._start = time.time()
+        self.steps = 0
+
+    def learn(self, nenvs: int, should_stop: Callable[[], bool]) -> None:
+        """Trains until `total_timesteps`, rounded up to whole iterations, or until `should_stop` says so.
+
+        Args:
+            nenvs: environments.
+            should_stop: asked after each iteration.
+        """
+        config = self._model.config
+        stats = EpisodeStats(nenvs)
+        nbatch = nenvs * config.nsteps
+        for iteration, self.steps in enumerate(range(0, config.total_timesteps, nbatch)):
+            segment = self._runner.run()
+            stats.feed(segment.rewards, segment.dones)
+            self._logger.episodes(self._runner.episodes)
+            self._logger.progress(self.steps + nbatch)
+            self._buffer.put(segment)
+            self._train_on_policy(segment, stats, is_logged=iteration % config.log_interval == 0)
+            self._replay()
+            if should_stop():
+                break
+
+    def _train_on_policy(self, segment: Segment, stats: EpisodeStats, is_logged: bool) -> None:
+        if not is_logged:
+            self._model.train(segment, self._learning_rate())
+            return
+        report = self._model.train_and_report(segment, self._learning_rate())
+        self._logger.write(
+            {
+                "total_timesteps": self.steps,
+                "fps": int(self.steps / (time.time() - self._start)),
+                "mean_episode_length": stats.mean_length(),
+                "mean_episode_reward": stats.mean_reward(),
+                **report,
+            }
+        )
+
+    def _replay(self) -> None:
+        config = self._model.config
+        if config.replay_ratio == 0 or not self._buffer.has_atleast(config.replay_start):
+            return
+        for _ in range(self._rng.poisson(config.replay_ratio)):
+            self._model.train(self._buffer.get(self._rng), self._learning_rate())
+
+    def _learning_rate(self) -> float:
+        config = self._model.config
+        return learning_rate(config.lr, config.lrschedule, self.steps / config.total_timesteps)
+
+
+def learn(
+    network: str | NetworkFn,
+    env: gym.vector.VectorEnv,
+    seed: int | None = None,
+    nsteps: int = Config.nsteps,
+    total_timesteps: int = Config.total_timesteps,
+    q_coef: float = Config.q_coef,
+    ent_coef: float = Config.ent_coef,
+    max_grad_norm: float | None = Config.max_grad_norm,
+    lr: float = Config.lr,
+    lrschedule: str | Callable[[float], float] = Config.lrschedule,
+    rprop_epsilon: float = Config.rprop_epsilon,
+    rprop_alpha: float = Config.rprop_alpha,
+    gamma: float = Config.gamma,
+    log_interval: int = Config.log_interval,
+    buffer_size: int = Config.buffer_size,
+    replay_ratio: float = Config.replay_ratio,
+    replay_start: int = Config.replay_start,
+    c: float = Config.c,
+    trust_region: bool = Config.trust_region,
+    alpha: float = Config.alpha,
+    delta: float = Config.delta,
+    load_path: str | Path | None = None,
+    logger: Logger | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    **network_kwargs: Any,
+) -> Model:
+    """Trains ACER, with the arguments and defaults of baselines' `acer.learn`.
+
+    Args:
+        network: name of a registered network, or a function from observations [B, *shape] to features, in Keras.
+        env: a gymnasium vector environment with Box observations and Discrete actions, that resets itself in the step that
+            ends an episode (`autoreset_mode=AutoresetMode.SAME_STEP`).
+        seed: of environments, weights, replay and sampling; None draws one.
+        nsteps: see `Config`, as for all arguments up to `delta`.
+        total_timesteps: agent steps over all environments.
+        q_coef: weight of the critic's loss.
+        ent_coef: weight of the entropy bonus.
+        max_grad_norm: clips the gradient's global norm; None does not.
+        lr: learning rate at the start.
+        lrschedule: its course: a name or a function of the fraction of training done.
+        rprop_epsilon: of RMSProp.
+        rprop_alpha: of RMSProp.
+        gamma: discount factor.
+        log_interval: iterations between two tables.
+        buffer_size: agent steps kept per environment.
+        replay_ratio: replay updates per on-policy update, on average.
+        replay_start: agent steps per environment before replay begins.
+        c: truncation of importance weights.
+        trust_region: whether it is on.
+        alpha: decay of the average policy.
+        delta: bound of the trust region.
+        load_path: weights to start from, as `Model.save` wrote them.
+        logger: takes statistics and episodes; None prints baselines' table.
+        should_stop: asked after each iteration; True ends training early.
+        **network_kwargs: arguments of the named network, and `value_network`.
+
+    Returns:
+        The trained model.
+
+    Raises:
+        InputError: an argument, the environment, or a number from the environment cannot work.
+    """
+    arguments = locals()
+    config = Config(**{name: arguments[name] for name in Config.__dataclass_fields__})
+    check_vec_env(env)
+    env = env if isinstance(env, FrameStack) else FrameStack(env, nstack=1)
+    nenvs = env.num_envs
+    if config.replay_ratio > 0:
+        check_memory(_replay_bytes(env, config))
+
+    seed = int(np.random.SeedSequence().entropy % 2**32) if seed is None else seed
+    rng = np.random.RandomState(seed)  # baselines' one numpy stream: weights, then replay counts and slots
+    keras.utils.set_random_seed(seed)
+    policy = CategoricalPolicy(network, env.single_observation_space, env.single_action_space, rng, **network_kwargs)
+    model = Model(policy, config, seed)
+    if load_path is not None:
+        model.load(load_path)
+    runner = Runner(env, model, nsteps, seed)
+    logger = Logger([TableSink()]) if logger is None else logger
+    Acer(runner, model, Buffer(nsteps, buffer_size), rng, logger).learn(nenvs, should_stop)
+    return model
+
+
+def _replay_bytes(env: FrameStack, config: Config) -> int:
+    space = env.single_observation_space
+    frame = (*space.shape[:-1], space.shape[-1] // env.nstack)
+    needed = replay_bytes(
+        env.num_envs, config.buffer_size, config.nsteps, env.nstack, frame, space.dtype, env.single_action_space.n
+    )
+    print(f"replay will take {needed / 2**30:.2f} GiB", flush=True)
+    return needed

@@ -1,0 +1,111 @@
+"""Replay memory: segments, each frame once (baselines, `acer/buffer.py`)."""
+
+from typing import Any
+
+import numpy as np
+import psutil
+from numpy.typing import NDArray
+
+from acer_tf.errors import InputError
+from acer_tf.segment import Segment
+
+
+class Buffer:
+    """A ring of slots, each one segment of every environment.
+
+    Attributes:
+        next_idx: slot that the next segment goes to.
+        num_in_buffer: slots filled so far.
+    """
+
+    def __init__(self, nsteps: int, size: int) -> None:
+        """Makes an empty buffer; memory is taken when the first segment comes.
+
+        Args:
+            nsteps: agent steps of a segment.
+            size: agent steps kept per environment; rounded down to whole segments.
+        """
+        self._nsteps = nsteps
+        self._slots = size // nsteps
+        self._arrays: dict[str, NDArray[Any]] = {}
+        self.next_idx = 0
+        self.num_in_buffer = 0
+
+    def has_atleast(self, frames: int) -> bool:
+        """Tells whether `frames` agent steps per environment, rounded down to whole segments, are there."""
+        return self.num_in_buffer >= frames // self._nsteps
+
+    def put(self, segment: Segment) -> None:
+        """Stores a segment, in the place of the oldest one when the buffer is full."""
+        stored = {"enc_obs": segment.enc_obs, "actions": segment.actions, "rewards": segment.rewards}
+        stored |= {"mus": segment.mus, "dones": segment.dones, "masks": segment.masks}
+        for name, array in stored.items():
+            if name not in self._arrays:
+                self._arrays[name] = np.empty((self._slots, *array.shape), array.dtype)
+            self._arrays[name][self.next_idx] = array
+        self.next_idx = (self.next_idx + 1) % self._slots
+        self.num_in_buffer = min(self._slots, self.num_in_buffer + 1)
+
+    def get(self, rng: np.random.RandomState) -> Segment:
+        """Draws one segment per environment, each from its own history, uniformly and with replacement.
+
+        Args:
+            rng: consumed by one draw of N whole numbers.
+        """
+        nenvs = self._arrays["actions"].shape[1]
+        slots = rng.randint(0, self.num_in_buffer, nenvs)
+        drawn = {name: array[slots, np.arange(nenvs)] for name, array in self._arrays.items()}
+        return Segment(obs=stack_obs(drawn["enc_obs"], drawn["dones"]), **drawn)
+
+
+def stack_obs(enc_obs: NDArray[Any], dones: NDArray[np.bool_]) -> NDArray[Any]:
+    """Restacks frames as the agent saw them: those from before an episode's end are zero.
+
+    Args:
+        enc_obs: [N, T + S, ..., C], frames, each once.
+        dones: [N, T] bool.
+
+    Returns:
+        [N, T + 1, ..., S * C], in the dtype of the frames, newest frame last.
+    """
+    nenvs, nsteps = dones.shape
+    nstack = enc_obs.shape[1] - nsteps
+    channels = enc_obs.shape[-1]
+    obs = np.empty((nenvs, nsteps + 1, *enc_obs.shape[2:-1], nstack * channels), enc_obs.dtype)
+    for i in range(nstack):
+        obs[..., i * channels : (i + 1) * channels] = enc_obs[:, i : i + nsteps + 1]
+    for env, step in np.argwhere(dones):
+        for age in range(1, nstack):  # a frame of this age at step + age is from before the end, as are all older ones
+            if step + age <= nsteps:
+                obs[env, step + age, ..., : (nstack - age) * channels] = 0
+    return obs
+
+
+def replay_bytes(nenvs: int, size: int, nsteps: int, nstack: int, frame: tuple[int, ...], dtype: str, nact: int) -> int:
+    """Computes what a full buffer will take.
+
+    Args:
+        nenvs: environments.
+        size: agent steps kept per environment.
+        nsteps: agent steps of a segment.
+        nstack: frames in a stack.
+        frame: shape of one frame.
+        dtype: of the frames.
+        nact: number of actions.
+    """
+    frames = (nsteps + nstack) * int(np.prod(frame)) * np.dtype(dtype).itemsize
+    rest = nsteps * (8 + 4 + 4 * nact + 1) + (nsteps + 1)
+    return nenvs * (size // nsteps) * (frames + rest)
+
+
+def check_memory(needed: int) -> None:
+    """Checks that replay will fit.
+
+    Raises:
+        InputError: it will not.
+    """
+    available = psutil.virtual_memory().available
+    if needed > available:
+        raise InputError(
+            f"replay would take {needed / 2**30:.1f} GiB, but {available / 2**30:.1f} GiB are free; lower buffer_size."
+        )

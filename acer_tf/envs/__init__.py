@@ -1,0 +1,1 @@
+"""Environments: Atari as baselines wraps it, and anything else gymnasium has."""

@@ -1,0 +1,77 @@
+"""Which environment ids are accepted, and which Atari game an id means. The list is gymnasium's registry."""
+
+import re
+
+import ale_py  # noqa: F401  (registers the Atari ids)
+import gymnasium
+from gymnasium.envs.registration import EnvSpec
+
+from acer_tf.errors import InputError, nearest
+
+_NO_FRAMESKIP = re.compile(r"(.+)NoFrameskip-v4")
+
+
+def is_atari(env_id: str) -> bool:
+    """Says whether an accepted id is that of an Atari game."""
+    return _is_atari(gymnasium.registry[env_id])
+
+
+def atari_game(env_id: str) -> str:
+    """Returns the name of the game's ROM.
+
+    Raises:
+        InputError: the id is not accepted, or not that of an Atari game.
+    """
+    check_env_id(env_id)
+    if not is_atari(env_id):
+        raise InputError(f"'{env_id}' is no Atari game; expected an id such as BreakoutNoFrameskip-v4.")
+    return _game(gymnasium.registry[env_id])
+
+
+def check_env_id(env_id: str) -> None:
+    """Accepts any id of gymnasium's registry; of the Atari ids only those whose frames baselines' wrappers skip.
+
+    Those are the `NoFrameskip-v4` ids, and `ALE/<Game>-v5` for a game without one (such as Surround).
+
+    Raises:
+        InputError: any other id; the message names the nearest that are accepted.
+    """
+    if ":" in env_id:
+        raise InputError(f"'{env_id}' names a module to import; import it yourself and give the id after the colon.")
+    accepted = _accepted_ids()
+    if env_id in accepted:
+        return
+    if env_id in gymnasium.registry:
+        proper = next(i for i in accepted if _is_atari_of(i, _game(gymnasium.registry[env_id])))
+        raise InputError(f"'{env_id}' skips frames or repeats actions by itself; use {proper}, which is wrapped as in baselines.")
+    raise InputError(f"There is no environment '{env_id}'; the nearest are {', '.join(_nearest_ids(env_id, accepted))}.")
+
+
+def _nearest_ids(env_id: str, accepted: list[str]) -> list[str]:
+    """Compares with whole ids and with bare names, so that `Breakot` finds BreakoutNoFrameskip-v4."""
+    by_name = {_bare_name(i): i for i in accepted}
+    matches = nearest(env_id, [*accepted, *by_name], n=6)
+    return list(dict.fromkeys(by_name.get(match, match) for match in matches))[:3]
+
+
+def _bare_name(env_id: str) -> str:
+    return re.sub(r"(NoFrameskip)?-v\d+$", "", env_id).removeprefix("ALE/")
+
+
+def _accepted_ids() -> list[str]:
+    atari = {i: _game(spec) for i, spec in gymnasium.registry.items() if _is_atari(spec)}
+    without_skip = {i: game for i, game in atari.items() if _NO_FRAMESKIP.fullmatch(i)}
+    others = {i for i, game in atari.items() if i.startswith("ALE/") and game not in without_skip.values()}
+    return [i for i in gymnasium.registry if i not in atari or i in without_skip or i in others]
+
+
+def _is_atari_of(env_id: str, game: str) -> bool:
+    return is_atari(env_id) and _game(gymnasium.registry[env_id]) == game
+
+
+def _is_atari(spec: EnvSpec) -> bool:
+    return str(spec.entry_point).startswith("ale_py")
+
+
+def _game(spec: EnvSpec) -> str:
+    return str(spec.kwargs["game"])

@@ -1,0 +1,77 @@
+"""Makes the vector environment that the trainer steps."""
+
+from typing import Any
+
+import gymnasium
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv, VectorWrapper
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
+
+from acer_tf.envs.atari import MAX_EPISODE_FRAMES
+from acer_tf.envs.check import check_vec_env
+from acer_tf.envs.env_ids import check_env_id, is_atari
+from acer_tf.envs.frame_stack import FrameStack
+from acer_tf.envs.pool import AtariPool
+from acer_tf.errors import InputError
+
+ATARI_STACK = 4
+
+
+class SeededOnce(VectorWrapper[Any, Any, Any, Any, Any]):
+    """Gives a remembered seed to the first reset, unless that has one; later resets go on with the random streams."""
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], seed: int | None) -> None:
+        super().__init__(env)
+        self._seed = seed
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Resets; environment i gets seed + i."""
+        first_seed, self._seed = self._seed, None
+        return self.env.reset(seed=first_seed if seed is None else seed, options=options)
+
+
+def make_vec_env(
+    env_id: str,
+    num_env: int,
+    seed: int | None = None,
+    *,
+    num_workers: int | None = None,
+    max_episode_frames: int | None = MAX_EPISODE_FRAMES,
+) -> FrameStack:
+    """Makes `num_env` environments: Atari as baselines wraps it, with four frames; any other without a stack.
+
+    Args:
+        env_id: of gymnasium's registry; Atari games as `<Game>NoFrameskip-v4`.
+        num_env: number of environments, N.
+        seed: makes the run reproducible; environment i has its own stream.
+        num_workers: processes for Atari; 0 steps all games in this one, None uses one per processor, but at most N.
+        max_episode_frames: raw frames after which an Atari game is cut (108,000 are half an hour); None or 0 is no limit.
+
+    Raises:
+        InputError: an id that is not accepted, an environment that ACER cannot train on, or a number that cannot work.
+    """
+    check_env_id(env_id)
+    for name, value, least in (
+        ("num_env", num_env, 1),
+        ("seed", 0 if seed is None else seed, 0),
+        ("num_workers", 0 if num_workers is None else num_workers, 0),
+        ("max_episode_frames", max_episode_frames or 0, 0),
+    ):
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise InputError(f"{name} is {value}; expected a whole number >= {least}.")
+    if is_atari(env_id):
+        pool = AtariPool(env_id, num_env, seed, num_workers=num_workers, max_episode_frames=max_episode_frames)
+        return FrameStack(pool, ATARI_STACK)
+    return FrameStack(RecordEpisodeStatistics(SeededOnce(_make_registered(env_id, num_env), seed)), 1)
+
+
+def _make_registered(env_id: str, num_env: int) -> SyncVectorEnv:
+    try:
+        env = SyncVectorEnv([lambda: gymnasium.make(env_id)] * num_env, autoreset_mode=AutoresetMode.SAME_STEP)
+    except gymnasium.error.Error as error:
+        raise InputError(f"'{env_id}' cannot be made: {error}") from error
+    try:
+        check_vec_env(env)
+    except InputError:
+        env.close()
+        raise
+    return env

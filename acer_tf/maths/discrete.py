@@ -1,0 +1,85 @@
+"""The policy gradient of ACER for discrete actions, as an objective of the probabilities `f` (equations 4, 8 and 9).
+
+https://arxiv.org/abs/1611.01224. Every factor beside a logarithm is a constant, so that the gradient of the objective is
+the estimator of the paper. `EPS` stands where baselines puts it; it decides digits.
+"""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+EPS = 1e-6
+
+
+class Gain(NamedTuple):
+    """What the policy gradient maximises, and what it is made of.
+
+    Attributes:
+        f: [N, T], the truncated importance-weighted term.
+        bc: [N, T], the bias correction.
+        adv: [N, T], advantage of the action taken.
+        adv_bc: [N, T, A], advantage of every action.
+        logf: [N, T], log-probability of the action taken.
+        logf_bc: [N, T, A], log-probabilities.
+    """
+
+    f: tf.Tensor
+    bc: tf.Tensor
+    adv: tf.Tensor
+    adv_bc: tf.Tensor
+    logf: tf.Tensor
+    logf_bc: tf.Tensor
+
+
+def select(x: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
+    """Picks the entry of the action taken: [N, T, A] float32 and [N, T] integer give [N, T]."""
+    return tf.reduce_sum(x * tf.one_hot(actions, x.shape[-1], dtype=x.dtype), axis=-1)
+
+
+def importance_ratio(f: tf.Tensor, mu: tf.Tensor) -> tf.Tensor:
+    """Computes ρ = f / (μ + EPS) for every action: [N, T, A]. Even on-policy it is a hair under 1."""
+    return f / (mu + EPS)
+
+
+def gain(
+    f: tf.Tensor, q: tf.Tensor, v: tf.Tensor, q_ret: tf.Tensor, rho: tf.Tensor, actions: tf.Tensor, c: float
+) -> Gain:
+    """Computes the objective whose gradient is ĝ_acer (equation 9).
+
+        min(c, ρᵢ) (q_ret − v) log fᵢ  +  Σₐ max(0, 1 − c/ρ) f (q − v) log f
+
+    Args:
+        f: [N, T, A] float32, probabilities; the only argument that takes a gradient.
+        q: [N, T, A] float32.
+        v: [N, T] float32.
+        q_ret: [N, T] float32, Retrace targets.
+        rho: [N, T, A] float32, importance ratios.
+        actions: [N, T] integer, actions taken.
+        c: truncation of the importance ratio.
+    """
+    tf.debugging.assert_shapes([(f, "NTA"), (q, "NTA"), (rho, "NTA"), (v, "NT"), (q_ret, "NT"), (actions, "NT")])
+    adv = q_ret - v
+    logf = tf.math.log(select(f, actions) + EPS)
+    truncated = tf.stop_gradient(adv * tf.minimum(c, select(rho, actions)))
+
+    adv_bc = q - v[..., tf.newaxis]
+    logf_bc = tf.math.log(f + EPS)
+    correction = tf.stop_gradient(adv_bc * tf.nn.relu(1.0 - c / (rho + EPS)) * f)
+    return Gain(
+        f=logf * truncated,
+        bc=tf.reduce_sum(logf_bc * correction, axis=-1),
+        adv=adv,
+        adv_bc=adv_bc,
+        logf=logf,
+        logf_bc=logf_bc,
+    )
+
+
+def entropy(f: tf.Tensor) -> tf.Tensor:
+    """Computes −Σₐ f log(f + EPS): [..., A] gives [...]. With EPS inside, not the distribution's own entropy."""
+    return -tf.reduce_sum(f * tf.math.log(f + EPS), axis=-1)
+
+
+def kl_gradient(f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
+    """Computes k = ∇_f KL(f_avg ‖ f) = −f_avg / (f + EPS): [N, T, A]."""
+    return -f_avg / (f + EPS)

@@ -1,0 +1,46 @@
+"""Learning-rate schedules: a factor as a function of the fraction of training done (baselines, `a2c/utils.py`)."""
+
+from collections.abc import Callable
+
+Schedule = Callable[[float], float]
+
+
+def constant(p: float) -> float:
+    """Returns 1."""
+    return 1.0
+
+
+def linear(p: float) -> float:
+    """Returns 1 - p."""
+    return 1.0 - p
+
+
+def middle_drop(p: float) -> float:
+    """Falls linearly to 0.75, then stays at 0.075."""
+    return 0.075 if 1.0 - p < 0.75 else 1.0 - p
+
+
+def double_linear_con(p: float) -> float:
+    """Falls twice as fast as `linear` down to 0.125 and stays there."""
+    return max(0.125, 1.0 - 2.0 * p)
+
+
+def double_middle_drop(p: float) -> float:
+    """Falls linearly to 0.75, then 0.075, and ends at 0.125: higher than its middle, as in baselines."""
+    if 1.0 - p < 0.25:
+        return 0.125
+    return middle_drop(p)
+
+
+SCHEDULES: dict[str, Schedule] = {
+    "constant": constant,
+    "linear": linear,
+    "double_linear_con": double_linear_con,
+    "middle_drop": middle_drop,
+    "double_middle_drop": double_middle_drop,
+}
+
+
+def learning_rate(lr: float, schedule: str | Schedule, fraction: float) -> float:
+    """Returns the learning rate after `fraction` of training, 0 <= fraction <= 1."""
+    return lr * (SCHEDULES[schedule] if isinstance(schedule, str) else schedule)(fraction)

@@ -1,0 +1,236 @@
+"""The model: a policy, its average, acting, and ACER's train step with its two gradients."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from acer_tf.config import Config
+from acer_tf.errors import InputError
+from acer_tf.maths.diagnostics import mean_row_norm
+from acer_tf.maths.rmsprop import RMSProp
+from acer_tf.maths.trust_region import Projection, project
+from acer_tf.persistence.arrays import load_arrays, save_arrays
+from acer_tf.policy import CategoricalPolicy, Evaluation, Losses
+from acer_tf.segment import Action, Segment
+
+
+class TrustRegion(NamedTuple):
+    """The trust region's quantities for a segment.
+
+    Attributes:
+        f_avg: [N, T, A] float32, the average policy's statistics.
+        k: [N, T, A] float32, gradient of the divergence from it.
+        projection: the gradient after the projection.
+    """
+
+    f_avg: tf.Tensor
+    k: tf.Tensor
+    projection: Projection
+
+
+class Gradients(NamedTuple):
+    """Everything about one update up to the optimiser.
+
+    Attributes:
+        evaluation: what the networks said.
+        losses: the losses.
+        g: [N, T, A] float32, ascent direction with respect to f before the trust region, times N * T.
+        trust_region: its quantities; None where it is switched off.
+        grad_f: [N, T, A] float32, what is sent back through f.
+        raw: gradient of each parameter.
+        clipped: the same after clipping.
+        norm: [] float32, global norm of `raw`.
+        policy: the part of `raw` that came through f, None for parameters it does not reach; empty unless asked for.
+        critic: the part that came through q, likewise.
+    """
+
+    evaluation: Evaluation
+    losses: Losses
+    g: tf.Tensor
+    trust_region: TrustRegion | None
+    grad_f: tf.Tensor
+    raw: list[tf.Tensor]
+    clipped: list[tf.Tensor]
+    norm: tf.Tensor
+    policy: list[tf.Tensor | None]
+    critic: list[tf.Tensor | None]
+
+
+class Model:
+    """Policy, average policy and optimiser: baselines' `Model`.
+
+    Attributes:
+        policy: the policy object.
+        config: hyper-parameters.
+        params: trainable variables, in baselines' order.
+        averages: the average policy: their exponential moving averages, in the same order.
+        optimizer: holds RMSProp's slots, in the same order.
+    """
+
+    def __init__(self, policy: CategoricalPolicy, config: Config, seed: int) -> None:
+        """Makes the average, equal to the parameters, and the optimiser's slots.
+
+        Args:
+            policy: a freshly built policy.
+            config: hyper-parameters.
+            seed: of the stream that actions are sampled from.
+        """
+        self.policy = policy
+        self.config = config
+        self.params: list[tf.Variable] = [variable.value for variable in policy.params.values()]
+        self._ema = tf.train.ExponentialMovingAverage(config.alpha)
+        self._ema.apply(self.params)
+        self.averages: list[tf.Variable] = [self._ema.average(param) for param in self.params]
+        self.optimizer = RMSProp(config.lr, rho=config.rprop_alpha, epsilon=config.rprop_epsilon)
+        self.optimizer.build(list(policy.params.values()))
+        self._random = tf.random.Generator.from_seed(seed, alg="philox")
+
+    def initial_state(self, nenvs: int) -> None:
+        """Returns the policy's state before the first step."""
+        return self.policy.initial_state(nenvs)
+
+    def act(self, obs: NDArray[Any], state: None, mask: NDArray[np.bool_]) -> Action:
+        """Samples an action for each environment.
+
+        Args:
+            obs: [N, *observation], in the space's dtype.
+            state: the policy's state, from the step before.
+            mask: [N] bool, True where an episode just ended and the state starts anew.
+        """
+        actions, mus = self._act(obs)
+        return Action(actions.numpy(), mus.numpy(), state)
+
+    def train(self, segment: Segment, lr: float) -> None:
+        """Updates parameters, slots and average on one segment; computes nothing that only a report needs."""
+        self._train(_network_inputs(segment), tf.constant(lr))
+
+    def train_and_report(self, segment: Segment, lr: float) -> dict[str, float]:
+        """Does what `train` does, to the bit, and returns baselines' statistics of the update under its names."""
+        report = self._train_and_report(_network_inputs(segment), tf.constant(lr))
+        return {name: float(value) for name, value in report.items()}
+
+    def gradients(self, segment: Segment) -> Gradients:
+        """Computes the gradients of one update, both parts of them, and all that leads to them; updates nothing."""
+        return self._gradients(_network_inputs(segment))
+
+    def save(self, path: str | Path) -> None:
+        """Writes parameters, average and slots to one npz file; an old file is replaced in one step or not at all."""
+        save_arrays(path, {name: variable.numpy() for name, variable in self._variables().items()})
+
+    def load(self, path: str | Path) -> None:
+        """Reads what `save` wrote.
+
+        Raises:
+            InputError: no such file, or it was saved from another network; nothing has been changed then.
+        """
+        variables = self._variables()
+        arrays = load_arrays(path)
+        expected = {name: tuple(variable.shape) for name, variable in variables.items()}
+        found = {name: array.shape for name, array in arrays.items()}
+        if found != expected:
+            name = min(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
+            raise InputError(
+                f"{path} is of another network: {name} has shape {found.get(name, 'none')} there, "
+                f"{expected.get(name, 'none')} here."
+            )
+        for name, variable in variables.items():
+            variable.assign(arrays[name])
+
+    def _variables(self) -> dict[str, tf.Variable]:
+        slots = self.optimizer
+        groups = {"param": self.params, "average": self.averages, "ms": slots.mean_squares, "mom": slots.momenta}
+        return {
+            f"{group}/{name}": variable
+            for group, variables in groups.items()
+            for name, variable in zip(self.policy.params, variables, strict=True)
+        }
+
+    @tf.function
+    def _act(self, obs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        return self.policy.act(obs, self._random.uniform_full_int([2], tf.int32))
+
+    @tf.function
+    def _train(self, segment: Segment, lr: tf.Tensor) -> None:
+        self._apply(self._two_stage_gradients(segment).clipped, lr)
+
+    @tf.function
+    def _train_and_report(self, segment: Segment, lr: tf.Tensor) -> dict[str, tf.Tensor]:
+        gradients = self._two_stage_gradients(segment, parts=True)
+        self._apply(gradients.clipped, lr)
+        return _report(gradients)
+
+    @tf.function
+    def _gradients(self, segment: Segment) -> Gradients:
+        return self._two_stage_gradients(segment, parts=True)
+
+    def _two_stage_gradients(self, segment: Segment, parts: bool = False) -> Gradients:
+        """Computes the gradient of every parameter in the two stages of the paper (section 3.3).
+
+        First the gradient with respect to the policy's statistics f (and to q), corrected by the trust region; then, in one
+        backward pass, what it means for the weights: the policy's part comes back through f, the critic's through q.
+        """
+        with tf.GradientTape(persistent=parts) as tape:
+            evaluation = self.policy.evaluate(segment)
+        f, q = evaluation.f, evaluation.q
+
+        with tf.GradientTape() as output_tape:
+            output_tape.watch((f, q))
+            losses = self.policy.losses(evaluation, segment, self.config)
+        grad_f, grad_q = output_tape.gradient(losses.loss, (f, q))
+
+        steps = float(np.prod(segment.actions.shape))  # the original's g is of the sum over steps, its losses are means
+        g = -steps * grad_f
+        trust_region = None
+        if self.config.trust_region:
+            f_avg = self.policy.average_statistics(segment, self.averages)
+            k = self.policy.kl_gradient(f_avg, f)
+            trust_region = TrustRegion(f_avg, k, project(g, k, self.config.delta))
+            grad_f = -trust_region.projection.g / steps
+
+        raw = tape.gradient((f, q), self.params, (grad_f, grad_q), tf.UnconnectedGradients.ZERO)
+        clipped, norm = raw, tf.linalg.global_norm(raw)
+        if self.config.max_grad_norm is not None:
+            clipped, _ = tf.clip_by_global_norm(raw, self.config.max_grad_norm, use_norm=norm)
+        policy = tape.gradient(f, self.params, grad_f) if parts else []
+        critic = tape.gradient(q, self.params, grad_q) if parts else []
+        return Gradients(evaluation, losses, g, trust_region, grad_f, raw, clipped, norm, policy, critic)
+
+    def _apply(self, gradients: list[tf.Tensor], lr: tf.Tensor) -> None:
+        """Takes the optimiser's step, then moves the average: the order that baselines means but does not enforce."""
+        self.optimizer.learning_rate.assign(lr)
+        self.optimizer.apply(gradients)
+        self._ema.apply(self.params)
+
+
+def _network_inputs(segment: Segment) -> Segment:
+    """Leaves out what the train step does not read, so that it is not copied into a tensor."""
+    return segment._replace(enc_obs=None)  # type: ignore[arg-type]
+
+
+def _report(gradients: Gradients) -> dict[str, tf.Tensor]:
+    """Names statistics as baselines does; those from `norm_grads_q` on only with trust region."""
+    losses, trust_region = gradients.losses, gradients.trust_region
+    report = {
+        "loss": losses.loss,
+        "loss_q": losses.loss_q,
+        "entropy": losses.entropy,
+        "loss_policy": losses.loss_policy,
+        "loss_f": losses.loss_f,
+        "loss_bc": losses.loss_bc,
+        "explained_variance": losses.explained_variance,
+        "norm_grads": gradients.norm,
+    }
+    if trust_region is not None:
+        report |= {
+            "norm_grads_q": tf.linalg.global_norm(gradients.critic),
+            "norm_grads_policy": tf.linalg.global_norm(gradients.policy),
+            "avg_norm_grads_f": mean_row_norm(trust_region.projection.g),
+            "avg_norm_k": mean_row_norm(trust_region.k),
+            "avg_norm_g": mean_row_norm(gradients.g),
+            "avg_norm_k_dot_g": tf.reduce_mean(tf.abs(trust_region.projection.k_dot_g)),
+            "avg_norm_adj": tf.reduce_mean(tf.abs(trust_region.projection.adj)),
+        }
+    return report

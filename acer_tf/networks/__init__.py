@@ -1,0 +1,1 @@
+"""Torsos, heads and initialisers, as baselines has them, in Keras."""

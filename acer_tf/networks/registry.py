@@ -1,0 +1,55 @@
+"""Networks by name, the user's own included."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+
+from acer_tf.errors import InputError, nearest
+
+NetworkFn = Callable[[keras.KerasTensor], keras.KerasTensor]
+"""Maps observations [B, *shape], in the space's dtype, to features [B, ...]: the torso of a network."""
+Builder = Callable[..., NetworkFn]
+"""Called as `builder(rng, **network_kwargs)`; draws its initial weights from `rng` if it cares for reproducible ones."""
+
+_BUILDERS: dict[str, Builder] = {}
+
+
+def register(name: str) -> Callable[[Builder], Builder]:
+    """Registers a network under a name, so that `learn(network=name)` and `--network name` find it.
+
+    Example:
+        >>> @register("tiny")
+        ... def tiny(rng, units=8):
+        ...     return lambda inputs: keras.layers.Dense(units)(keras.ops.cast(inputs, "float32"))
+
+    Raises:
+        InputError: the name is taken.
+    """
+
+    def add(builder: Builder) -> Builder:
+        if name in _BUILDERS:
+            raise InputError(f"network '{name}' is registered already; choose another name.")
+        _BUILDERS[name] = builder
+        return builder
+
+    return add
+
+
+def network_fn(network: str | NetworkFn, rng: np.random.RandomState, network_kwargs: dict[str, Any]) -> NetworkFn:
+    """Returns the torso that a name (with its arguments) or the user's own function stands for.
+
+    Raises:
+        InputError: no such name, or arguments that the network does not take.
+    """
+    if callable(network):
+        if network_kwargs:
+            raise InputError(f"arguments {sorted(network_kwargs)} belong to no network: the network is a function.")
+        return network
+    if network not in _BUILDERS:
+        raise InputError(f"network '{network}' does not exist; the nearest are {', '.join(nearest(network, _BUILDERS))}.")
+    try:
+        return _BUILDERS[network](rng, **network_kwargs)
+    except TypeError as error:
+        raise InputError(f"network '{network}' does not take these arguments: {error}.") from error

@@ -1,0 +1,75 @@
+"""Trains on any environment with discrete actions: `python -m acer_tf.run --env CartPole-v1 --num_layers=1`."""
+
+import ast
+import dataclasses
+import difflib
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from acer_tf.cli import TrainFlags, guarded, parse_known, train
+from acer_tf.config import Config
+from acer_tf.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class Run(TrainFlags):
+    """Trains ACER on a gymnasium environment, with the defaults of baselines' learn().
+
+    Any other flag goes to the network, for instance --num_layers=2 --num_hidden=64 --layer_norm=True for mlp.
+    """
+
+    env: str = "CartPole-v1"
+    """Environment id, with discrete actions."""
+    network: str = "mlp"
+    """Network: mlp, or for images cnn, cnn_small, impala_cnn, conv_only."""
+    value_network: str = "shared"
+    """Whether the critic shares the policy's network (shared) or has a copy of its own (copy)."""
+
+
+def network_arguments(words: Sequence[str]) -> dict[str, Any]:
+    """Reads flags of the network from what the command's own flags left over: `--name=value` or `--name value`.
+
+    Values are Python literals (2, 0.5, True), or else text.
+
+    Raises:
+        InputError: a word belongs to no flag, a flag has no value, or it is a misspelt flag of the command.
+    """
+    arguments: dict[str, Any] = {}
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        flag, equals, value = word.partition("=")
+        name = flag.removeprefix("--").replace("-", "_")
+        _check_name(word, name)
+        if not equals and not rest:
+            raise InputError(f"{flag} has no value; expected {flag}=VALUE.")
+        arguments[name] = _literal(value if equals else rest.pop(0))
+    return arguments
+
+
+def _check_name(word: str, name: str) -> None:
+    own = ["num_timesteps", *(field.name for cls in (Run, Config) for field in dataclasses.fields(cls))]
+    if not word.startswith("--") or not name.isidentifier():
+        raise InputError(f"'{word}' belongs to no flag; expected --name=value.")
+    if close := difflib.get_close_matches(name, own, n=1, cutoff=0.8):
+        shown = "num_timesteps" if close == ["total_timesteps"] else close[0]
+        raise InputError(f"--{name} is no flag; the nearest is --{shown}.")
+
+
+def _literal(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+@guarded
+def main(argv: Sequence[str]) -> int:
+    """Runs the command; returns its exit status."""
+    flags, rest = parse_known("acer_tf.run", Run, argv)
+    return train(flags, flags.network, {"value_network": flags.value_network, **network_arguments(rest)})
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

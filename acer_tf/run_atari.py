@@ -1,0 +1,35 @@
+"""Trains on an Atari game: `python -m acer_tf.run_atari --env BreakoutNoFrameskip-v4`."""
+
+import dataclasses
+import sys
+from collections.abc import Sequence
+
+from acer_tf.cli import Hyperparameters, TrainFlags, guarded, parse, train
+
+ATARI = Hyperparameters(total_timesteps=int(10e6), lrschedule="constant")
+
+
+@dataclasses.dataclass(frozen=True)
+class RunAtari(TrainFlags):
+    """Trains ACER on an Atari game, with the defaults of baselines' acer.run_atari."""
+
+    env: str = "BreakoutNoFrameskip-v4"
+    """Environment id of the game, one of *NoFrameskip-v4."""
+    num_env: int = 16
+    """Games that run side by side."""
+    seed: int | None = 0
+    """Seed of environments, weights and sampling; None draws one."""
+    policy: str = "cnn"
+    """Network: cnn, cnn_small, impala_cnn, conv_only or mlp."""
+    hyperparameters: Hyperparameters = ATARI
+
+
+@guarded
+def main(argv: Sequence[str]) -> int:
+    """Runs the command; returns its exit status."""
+    flags = parse("acer_tf.run_atari", RunAtari, argv)
+    return train(flags, flags.policy, {})
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

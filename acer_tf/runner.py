@@ -1,0 +1,97 @@
+"""Collects segments from the environments (baselines, `acer/runner.py`)."""
+
+import time
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acer_tf.envs.frame_stack import FrameStack
+from acer_tf.errors import InputError
+from acer_tf.segment import Action, Episode, Segment
+
+
+class Actor(Protocol):
+    """What a Runner needs of a model."""
+
+    def initial_state(self, nenvs: int) -> None:
+        """Returns the state before the first step."""
+
+    def act(self, obs: NDArray[Any], state: None, mask: NDArray[np.bool_]) -> Action:
+        """Acts once in every environment."""
+        ...
+
+
+class Runner:
+    """Steps the environments with the model's actions, `nsteps` at a time.
+
+    Attributes:
+        episodes: whole episodes that ended in the last segment, where the environments report them.
+    """
+
+    def __init__(self, env: FrameStack, model: Actor, nsteps: int, seed: int | None = None) -> None:
+        """Resets the environments twice, as baselines does: their random streams start from the second reset.
+
+        Args:
+            env: the environments.
+            model: acts.
+            nsteps: agent steps of a segment, T.
+            seed: of the environments; environment i gets a stream of its own.
+        """
+        self._env = env
+        self._model = model
+        self._nsteps = nsteps
+        self._channels = env.single_observation_space.shape[-1] // env.nstack
+        env.reset(seed=seed)
+        self._obs, _ = env.reset()
+        self._dones = np.zeros(env.num_envs, np.bool_)
+        self._state = model.initial_state(env.num_envs)
+        self._start = time.time()
+        self.episodes: list[Episode] = []
+
+    def run(self) -> Segment:
+        """Collects T steps from each of the N environments.
+
+        Raises:
+            InputError: an environment gave an observation or a reward that is not a number.
+        """
+        nenvs, nsteps, nstack = self._env.num_envs, self._nsteps, self._env.nstack
+        space = self._env.single_observation_space
+        frame_shape = (*space.shape[:-1], self._channels)
+        self.episodes = []
+
+        enc_obs = np.empty((nenvs, nstack + nsteps, *frame_shape), space.dtype)
+        obs = np.empty((nenvs, nsteps + 1, *space.shape), space.dtype)
+        actions = np.empty((nenvs, nsteps), np.int64)
+        rewards = np.empty((nenvs, nsteps), np.float32)
+        masks = np.empty((nenvs, nsteps + 1), np.bool_)
+        mus = []
+        for i in range(nstack):
+            enc_obs[:, i] = self._obs[..., i * self._channels : (i + 1) * self._channels]
+        for t in range(nsteps):
+            obs[:, t], masks[:, t] = self._obs, self._dones
+            actions[:, t], mu, self._state = self._model.act(self._obs, self._state, self._dones)
+            mus.append(mu)
+            self._obs, rewards[:, t], terminations, truncations, infos = self._env.step(actions[:, t])
+            self._dones = terminations | truncations  # a time limit counts as an end, as in baselines
+            enc_obs[:, nstack + t] = self._obs[..., -self._channels :]
+            _require_numbers(self._obs, "observation")
+            self._note_episodes(infos)
+        obs[:, nsteps], masks[:, nsteps] = self._obs, self._dones
+        _require_numbers(rewards, "reward")
+        return Segment(enc_obs, obs, actions, rewards, np.stack(mus, axis=1), dones=masks[:, 1:], masks=masks)
+
+    def _note_episodes(self, infos: dict[str, Any]) -> None:
+        # gymnasium's statistics wrapper puts them at the top; a single environment's own wrapper under final_info.
+        infos = infos if "episode" in infos else infos.get("final_info", {})
+        if "episode" not in infos:
+            return
+        for i in np.flatnonzero(infos["_episode"]):
+            raw_return, length = infos["episode"]["r"][i], infos["episode"]["l"][i]
+            self.episodes.append(Episode(int(i), float(raw_return), int(length), time.time() - self._start))
+
+
+def _require_numbers(array: NDArray[Any], what: str) -> None:
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        env = int(np.argwhere(~np.isfinite(array))[0, 0])
+        raise InputError(f"environment {env} gave a {what} that is not a finite number.")

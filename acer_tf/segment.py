@@ -1,0 +1,62 @@
+"""The batches that cross a border between Runner, Buffer and Model.
+
+Letters used everywhere: `N` environments, `T` steps of a segment, `A` actions, `C` channels of one frame, `S` frames in a
+stack. Arrays are env-major, so that row = env * T + t when flattened.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Segment(NamedTuple):
+    """`T` consecutive steps of each of `N` environments; the fields and their order are those of baselines' Runner.
+
+    Attributes:
+        enc_obs: [N, T + S, *frame], the frames unstacked, each once: what the buffer stores.
+        obs: [N, T + 1, *observation], as the network sees them, with the bootstrap step.
+        actions: [N, T] int64.
+        rewards: [N, T] float32.
+        mus: [N, T, A] float32, the behaviour policy's probabilities.
+        dones: [N, T] bool, the episode ended at this step.
+        masks: [N, T + 1] bool, the episode ended before this step; `masks[:, 1:] == dones`.
+    """
+
+    enc_obs: NDArray[Any]
+    obs: NDArray[Any]
+    actions: NDArray[np.int64]
+    rewards: NDArray[np.float32]
+    mus: NDArray[np.float32]
+    dones: NDArray[np.bool_]
+    masks: NDArray[np.bool_]
+
+
+class Action(NamedTuple):
+    """What acting gives, for `N` environments.
+
+    Attributes:
+        actions: [N] int64.
+        mus: [N, A] float32, the probabilities they were drawn from.
+        state: the policy's state after the step; None for a feed-forward network.
+    """
+
+    actions: NDArray[np.int64]
+    mus: NDArray[np.float32]
+    state: None
+
+
+class Episode(NamedTuple):
+    """A whole episode as the user counts it: unclipped, over all lives.
+
+    Attributes:
+        env: index of the environment.
+        r: raw return.
+        l: length in agent steps.
+        t: seconds since training began.
+    """
+
+    env: int
+    r: float
+    l: int  # noqa: E741  (the column's name in baselines' monitor files)
+    t: float

@@ -1,0 +1,40 @@
+"""Packaging; the base requirements stand in requirements.txt, the version in acer_tf/__init__.py."""
+
+import re
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+ROOT = Path(__file__).parent
+
+INIT = (ROOT / "acer_tf" / "__init__.py").read_text(encoding="utf-8")
+(VERSION,) = re.findall(r'^__version__ = "(.+)"$', INIT, flags=re.MULTILINE)
+REQUIREMENTS = [
+    line for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines() if not line.startswith("#")
+]
+
+PLOTS = ["matplotlib"]
+TEST = [
+    *PLOTS,
+    "hypothesis",
+    "import-linter",
+    "mypy",
+    "pytest",
+    "pytest-randomly",
+    "pytest-timeout",
+    "ruff",
+    "types-PyYAML",
+    "types-psutil",
+]
+
+setup(
+    name="acer_tf",
+    version=VERSION,
+    description="ACER for TensorFlow 2 and Keras 3: a faithful port of OpenAI baselines' acer",
+    license="MIT",
+    python_requires=">=3.10",
+    packages=find_packages(include=["acer_tf", "acer_tf.*"]),
+    package_data={"acer_tf": ["py.typed"]},
+    install_requires=REQUIREMENTS,
+    extras_require={"plots": PLOTS, "test": TEST},
+)

@@ -1,0 +1,86 @@
+import os
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from acer_tf import __version__
+from acer_tf.errors import InputError
+from acer_tf.persistence.run_folder import default_run_folder, run_folder
+
+
+def test_config_tells_settings_and_origin(tmp_path: Path) -> None:
+    with run_folder(tmp_path / "a" / "b", {"env": "Some-v0", "gamma": 0.99, "seed": None}) as folder:
+        assert folder == tmp_path / "a" / "b"
+    config = yaml.safe_load((tmp_path / "a" / "b" / "config.yml").read_text())
+    assert {name: config[name] for name in ("env", "gamma", "seed")} == {"env": "Some-v0", "gamma": 0.99, "seed": None}
+    assert config["cores"] == os.cpu_count()
+    assert config["versions"]["acer_tf"] == __version__
+    assert re.fullmatch(r"\d+\.\d+\.\d+.*", config["versions"]["tensorflow"])
+    assert "pytest" in config["command"]
+
+
+@pytest.mark.parametrize("name", ["config.yml", "progress.csv"])
+def test_a_folder_with_a_run_is_refused_and_a_free_one_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / name).write_text("precious")
+    (tmp_path / "run-2").mkdir()
+    with pytest.raises(InputError, match=re.escape(f"a free folder is {tmp_path / 'run-3'}.")):
+        with run_folder(tmp_path / "run", {}):
+            pass
+    assert (tmp_path / "run" / name).read_text() == "precious"
+
+
+def test_a_folder_with_other_files_is_used(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("hello")
+    with run_folder(tmp_path, {}):
+        pass
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.yml", "notes.txt"]
+
+
+def test_a_file_in_the_way_is_an_input_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be written"):
+        with run_folder(tmp_path / "file" / "run", {}):
+            pass
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write anywhere")
+def test_a_write_protected_folder_is_an_input_error(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(InputError, match="Permission denied"):
+        with run_folder(tmp_path / "run", {}):
+            pass
+
+
+def test_a_refused_run_leaves_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no"):
+        with run_folder(tmp_path / "run", {}):
+            raise InputError("no")
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_input_error_late_in_a_run_keeps_its_files(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no"):
+        with run_folder(tmp_path / "run", {}) as folder:
+            (folder / "monitor.csv").write_text("r,l,t\n")
+            raise InputError("no")
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["config.yml", "monitor.csv"]
+
+
+def test_default_folder_is_named_after_environment_and_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = default_run_folder("ALE/Surround-v5")
+    assert re.fullmatch(r"runs/ALE-Surround-v5-\d{8}-\d{6}", str(folder))
+    assert not folder.exists()
+
+
+def test_default_folders_of_one_second_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folders = set()
+    for _ in range(5):
+        folder = default_run_folder("Some-v0")
+        folder.mkdir(parents=True)
+        folders.add(folder)
+    assert len(folders) == 5

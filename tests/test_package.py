@@ -1,0 +1,58 @@
+import importlib.metadata
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import acer_tf
+
+ROOT = Path(acer_tf.__file__).parent.parent
+
+
+def run(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT).stdout
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "acer_tf",
+        "acer_tf.cli",
+        "acer_tf.envs.make",
+        "acer_tf.envs.pool",
+        "acer_tf.plot",
+        "acer_tf.run",
+        "acer_tf.run_atari",
+    ],
+)
+def test_imports_neither_tensorflow_nor_keras(module: str) -> None:
+    loaded = run(f"import sys, {module}; print([name for name in ('tensorflow', 'keras') if name in sys.modules])")
+    assert loaded.strip() == "[]"
+
+
+def test_import_is_quick() -> None:
+    seconds = min(float(run("import time; t = time.time(); import acer_tf; print(time.time() - t)")) for _ in range(3))
+    assert seconds < 0.3
+
+
+def test_learn_and_register_come_on_first_use() -> None:
+    from acer_tf.acer import learn
+
+    from acer_tf.networks.registry import register
+
+    assert acer_tf.learn is learn
+    assert acer_tf.register is register
+
+
+def test_unknown_names_are_attribute_errors() -> None:
+    with pytest.raises(AttributeError, match="'acer_tf' has no attribute 'lern'"):
+        acer_tf.lern  # noqa: B018
+
+
+def test_installed_version_is_that_of_the_source() -> None:
+    try:
+        installed = importlib.metadata.version("acer_tf")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("not installed")
+    assert installed == acer_tf.__version__

@@ -1,0 +1,114 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from acer_tf.errors import InputError
+from acer_tf.run import main, network_arguments
+
+
+def test_network_arguments_are_literals_or_text() -> None:
+    words = ["--num_layers=2", "--num-hidden", "64", "--layer_norm=True", "--activation", "relu", "--x=1e-3"]
+    assert network_arguments(words) == {
+        "num_layers": 2,
+        "num_hidden": 64,
+        "layer_norm": True,
+        "activation": "relu",
+        "x": 0.001,
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["foo"], "'foo' belongs to no flag"),
+        (["--num_layers"], "--num_layers has no value; expected --num_layers=VALUE"),
+        (["--num_evn", "3"], "--num_evn is no flag; the nearest is --num_env"),
+        (["--rprop_alhpa=1"], "the nearest is --rprop_alpha"),
+        (["--total_timesteps=3"], "the nearest is --num_timesteps"),
+        (["--netwrok=cnn"], "the nearest is --network"),
+        (["--="], "belongs to no flag"),
+    ],
+)
+def test_bad_words_are_input_errors(words: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        network_arguments(words)
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--env", "CartPol-v1"], "CartPole-v1"),
+        (["--network", "ml"], "the nearest are mlp"),
+        (["--gamma", "7"], "gamma is 7.0; expected a number between 0 and 1"),
+        (["--num_env", "0"], "num_env"),
+        (["--load_path", "absent.npz"], "absent.npz is no file"),
+        (["--buffer_size", "100"], "replay would never start"),
+        (["--logdir", "/dev/null/run"], "cannot be written"),
+        (["--num_hiden", "3"], "num_hiden"),
+        (["--value_network", "coppy"], "coppy"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(
+    tmp_path: Path,
+    argv: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(argv) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert message in error
+    assert error.count("\n") == 1
+    assert not list(tmp_path.glob("runs/*")), "a refused run leaves no folder"
+
+
+@pytest.fixture
+def trained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[Path, str]:
+    folder = tmp_path / "run"
+    argv = ["--num_timesteps=4e3", "--num_env=2", "--seed=1", "--num_layers=1", "--num_hidden=8", "--log_interval=50"]
+    assert main([*argv, "--replay_start=100", "--value_network=copy", "--logdir", str(folder)]) == 0
+    return folder, capsys.readouterr().out
+
+
+def test_training_writes_the_run_folder(trained: tuple[Path, str]) -> None:
+    folder, out = trained
+    assert {path.name for path in folder.iterdir()} == {
+        "config.yml",
+        "episodes.csv",
+        "model.npz",
+        "monitor.csv",
+        "progress.csv",
+    }
+    assert str(folder / "model.npz") in out
+    config = yaml.safe_load((folder / "config.yml").read_text())
+    expected = {"env": "CartPole-v1", "num_env": 2, "seed": 1, "num_layers": 1, "value_network": "copy", "gamma": 0.99}
+    assert {name: config[name] for name in expected} == expected
+    assert (config["total_timesteps"], config["lrschedule"], config["replay_start"]) == (4000, "linear", 100)
+    steps = np.loadtxt(folder / "episodes.csv", delimiter=",", skiprows=1)[:, 0]
+    assert 0 < steps[0] <= steps[-1] <= 4000
+    assert (np.diff(steps) >= 0).all()
+
+
+def test_a_second_run_does_not_touch_the_first(trained: tuple[Path, str], capsys: pytest.CaptureFixture[str]) -> None:
+    folder, _ = trained
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert main(["--logdir", str(folder)]) == 2
+    assert f"a free folder is {folder}-2" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_training_starts_from_saved_weights(trained: tuple[Path, str], tmp_path: Path) -> None:
+    folder, _ = trained
+    # A learning rate of 0 keeps the weights as they were loaded.
+    argv = ["--num_timesteps=40", "--num_layers=1", "--num_hidden=8", "--value_network=copy", "--lr=0"]
+    loaded = ["--load_path", str(folder / "model.npz"), "--logdir", str(tmp_path / "again")]
+    assert main([*argv, *loaded]) == 0
+    with np.load(folder / "model.npz") as first, np.load(tmp_path / "again" / "model.npz") as second:
+        names = [name for name in first.files if name.startswith("acer_model")]
+        assert names
+        for name in names:
+            np.testing.assert_array_equal(first[name], second[name], err_msg=name)

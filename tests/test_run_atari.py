@@ -1,0 +1,44 @@
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from acer_tf.cli import parse
+from acer_tf.run_atari import RunAtari, main
+
+
+def test_defaults_are_those_of_baselines() -> None:
+    flags = parse("acer_tf.run_atari", RunAtari, [])
+    assert (flags.env, flags.num_env, flags.seed, flags.policy) == ("BreakoutNoFrameskip-v4", 16, 0, "cnn")
+    hyperparameters = flags.hyperparameters
+    assert (hyperparameters.total_timesteps, hyperparameters.lrschedule) == (10_000_000, "constant")
+    assert flags.max_episode_frames == 108_000
+
+
+def test_a_misspelt_game_is_refused_before_tensorflow(tmp_path: Path) -> None:
+    start = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "acer_tf.run_atari", "--env", "Breakot"], capture_output=True, text=True, cwd=Path.cwd()
+    )
+    seconds = time.monotonic() - start
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert "BreakoutNoFrameskip-v4" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert seconds < 3
+
+
+def test_trains_on_a_game(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "run"
+    argv = ["--env", "PongNoFrameskip-v4", "--policy", "cnn_small", "--num_env", "2", "--num_timesteps", "120"]
+    argv += ["--replay_start", "20", "--buffer_size", "200", "--log_interval", "2", "--num_workers", "1"]
+    assert main([*argv, "--logdir", str(folder)]) == 0
+    assert (folder / "model.npz").exists()
+    assert (folder / "progress.csv").read_text().count("\n") >= 2
+    assert (folder / "monitor.csv").read_text().splitlines()[1] == "r,l,t"
+    config = yaml.safe_load((folder / "config.yml").read_text())
+    assert (config["network"], config["lrschedule"], config["env"]) == ("cnn_small", "constant", "PongNoFrameskip-v4")
+    assert "PongNoFrameskip-v4" in capsys.readouterr().out
