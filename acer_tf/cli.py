@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import functools
+import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +13,8 @@ from typing import Annotated, Any, TypeVar
 import tyro
 
 from acer_tf.config import Config
-from acer_tf.envs.make import check_env_id, make_vec_env
+from acer_tf.envs.env_ids import check_env_id
+from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import InputError, nearest
 from acer_tf.maths.schedules import SCHEDULES
 from acer_tf.networks.names import NETWORKS
@@ -37,6 +39,17 @@ class Hyperparameters(Config):
     total_timesteps: Annotated[int, tyro.conf.arg(name="num_timesteps")] = int(1e6)
     """Agent steps of the whole run, over all environments."""
     lrschedule: Annotated[str, tyro.conf.arg(help=f"Course of the learning rate: {', '.join(SCHEDULES)}.")] = "linear"
+
+    def __post_init__(self) -> None:
+        """Leaves the checks to `config`: an error raised while flags are read would get tyro's form, not ours."""
+
+    def config(self) -> Config:
+        """Returns the checked hyper-parameters.
+
+        Raises:
+            InputError: a value that cannot work.
+        """
+        return Config(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Config)})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,9 +106,9 @@ def parse(command: str, flags: type[Flags], argv: Sequence[str]) -> Flags:
     Raises:
         SystemExit: help was asked for (status 0), or a flag is unknown or its value is of the wrong kind (status 2);
             the reason is on standard error.
-        InputError: the dataclass refuses a value.
     """
-    return tyro.cli(flags, args=list(argv), **_tyro_settings(command))
+    parsed: Flags = tyro.cli(flags, args=list(argv), **_tyro_settings(command))
+    return parsed
 
 
 def parse_known(command: str, flags: type[Flags], argv: Sequence[str]) -> tuple[Flags, list[str]]:
@@ -144,7 +157,7 @@ def train(flags: TrainFlags, network: str, network_kwargs: Mapping[str, Any]) ->
         )
     if flags.load_path is not None and not flags.load_path.is_file():
         raise InputError(f"load_path {flags.load_path} is no file; expected weights such as <run folder>/model.npz.")
-    hyper = {field.name: getattr(flags.hyperparameters, field.name) for field in dataclasses.fields(Config)}
+    hyper = dataclasses.asdict(flags.hyperparameters.config())
     settings = {**_plain(flags), "network": network, **network_kwargs, **hyper}
     with contextlib.ExitStack() as stack:
         stopped = stack.enter_context(stop_on_interrupt())
@@ -159,10 +172,12 @@ def train(flags: TrainFlags, network: str, network_kwargs: Mapping[str, Any]) ->
         logger = stack.enter_context(contextlib.closing(_logger(folder, flags)))
         print(f"training on {flags.num_env} x {flags.env}; run folder: {folder}", flush=True)
 
-        # TensorFlow's C++ part greets with pages of hints about this machine.
+        # Otherwise TensorFlow's C++ part greets with hints about this machine.
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
         from acer_tf.acer import learn
 
+        if taken := network_kwargs.keys() & inspect.signature(learn).parameters.keys():
+            raise InputError(f"--{min(taken)} is no flag of this command; --help shows all.")
         model = learn(
             network,
             env,

@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
+from acer_tf.allocator import keep_freed_memory
 from acer_tf.config import Config
 from acer_tf.errors import InputError
 from acer_tf.maths.diagnostics import mean_row_norm
@@ -78,6 +79,7 @@ class Model:
             config: hyper-parameters.
             seed: of the stream that actions are sampled from.
         """
+        keep_freed_memory()
         self.policy = policy
         self.config = config
         self.params: list[tf.Variable] = [variable.value for variable in policy.params.values()]

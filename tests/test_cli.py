@@ -70,6 +70,12 @@ def test_values_reach_the_dataclass() -> None:
     assert flags == Flags(logdir=Path("a/b"), hyperparameters=expected)
 
 
+def test_values_are_checked_on_the_way_to_training() -> None:
+    assert read("--gamma", "0.5").hyperparameters.config() == Config(gamma=0.5, total_timesteps=10**6)
+    with pytest.raises(InputError, match=r"gamma is 7\.0"):
+        read("--gamma", "7").hyperparameters.config()
+
+
 def test_unknown_flags_name_a_near_one(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         read("--num_evn", "3")

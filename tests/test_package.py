@@ -38,7 +38,6 @@ def test_import_is_quick() -> None:
 
 def test_learn_and_register_come_on_first_use() -> None:
     from acer_tf.acer import learn
-
     from acer_tf.networks.registry import register
 
     assert acer_tf.learn is learn

@@ -1,3 +1,5 @@
+import contextlib
+import io
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +50,7 @@ def test_bad_words_are_input_errors(words: list[str], message: str) -> None:
         (["--logdir", "/dev/null/run"], "cannot be written"),
         (["--num_hiden", "3"], "num_hiden"),
         (["--value_network", "coppy"], "coppy"),
+        (["--logger", "3"], "--logger is no flag"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(
@@ -66,12 +69,13 @@ def test_bad_input_is_one_line_and_status_2(
     assert not list(tmp_path.glob("runs/*")), "a refused run leaves no folder"
 
 
-@pytest.fixture
-def trained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[Path, str]:
-    folder = tmp_path / "run"
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    folder = tmp_path_factory.mktemp("trained") / "run"
     argv = ["--num_timesteps=4e3", "--num_env=2", "--seed=1", "--num_layers=1", "--num_hidden=8", "--log_interval=50"]
-    assert main([*argv, "--replay_start=100", "--value_network=copy", "--logdir", str(folder)]) == 0
-    return folder, capsys.readouterr().out
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert main([*argv, "--replay_start=100", "--value_network=copy", "--logdir", str(folder)]) == 0
+    return folder, out.getvalue()
 
 
 def test_training_writes_the_run_folder(trained: tuple[Path, str]) -> None:
@@ -108,7 +112,7 @@ def test_training_starts_from_saved_weights(trained: tuple[Path, str], tmp_path:
     loaded = ["--load_path", str(folder / "model.npz"), "--logdir", str(tmp_path / "again")]
     assert main([*argv, *loaded]) == 0
     with np.load(folder / "model.npz") as first, np.load(tmp_path / "again" / "model.npz") as second:
-        names = [name for name in first.files if name.startswith("acer_model")]
+        names = [name for name in first.files if name.startswith("param/")]
         assert names
         for name in names:
             np.testing.assert_array_equal(first[name], second[name], err_msg=name)

@@ -1,29 +1,34 @@
-"""One Atari game, exactly as baselines wraps it (`common/atari_wrappers.py`, `bench/monitor.py`)."""
+"""One Atari game, wrapped exactly as baselines' `make_atari` and `wrap_deepmind` wrap it, on the bare emulator.
 
-import time
-from collections import deque
-from typing import Any, NamedTuple
+From the inside out: NoopReset, MaxAndSkip, Monitor, EpisodicLife, FireReset, WarpFrame, ClipReward.
+"""
+
+from typing import NamedTuple
 
 import ale_py
 import cv2
 import numpy as np
+from ale_py import roms
 from numpy.typing import NDArray
 
-from acer_tf.segment import Episode
+from acer_tf.errors import InputError, nearest
 
-NOOP, FIRE, AFTER_FIRE = 0, 1, 2  # indices in the minimal action set; true of every game that has FIRE
-SKIP = 4
-NOOP_MAX = 30
-SIZE = 84
+FRAME_SHAPE = (84, 84, 1)
+MAX_EPISODE_FRAMES = 108_000
+"""Half an hour of play at 60 frames per second: the limit of the Arcade Learning Environment."""
+
+_SKIP = 4
+_MAX_NOOPS = 30
+_NOOP, _FIRE, _AFTER_FIRE = 0, 1, 2  # as in baselines, FireReset plays action 1 and then action 2
 
 
 class Step(NamedTuple):
-    """What one agent step gives.
+    """What one agent step gave.
 
     Attributes:
-        reward: sign of the raw reward of the four frames.
-        terminated: a life or the game was lost.
-        truncated: the frame limit ended the game.
+        reward: sign of the game's own reward.
+        terminated: a life was lost or the game is over.
+        truncated: the time limit was reached.
     """
 
     reward: float
@@ -31,147 +36,90 @@ class Step(NamedTuple):
     truncated: bool
 
 
-class AtariEnv:
-    """One game on the emulator itself, with all of baselines' wrappers in one class.
-
-    From the inside out: 1 to 30 no-ops after a real reset; every action for 4 frames, the maximum of the last two seen (of
-    RGB, before gray); whole games monitored; a lost life ends an episode, the game goes on; FIRE and action 2 pressed after
-    each reset where the game has FIRE; 84x84 gray; rewards clipped to their sign. An episode that ends is followed by the
-    next one in the same step.
+class Game(NamedTuple):
+    """A whole game as Monitor counts it: over all lives, with the steps that the agent does not see.
 
     Attributes:
-        nact: size of the minimal action set.
-        episodes: whole games that ended and were not fetched yet: raw return and length in agent steps. Hidden steps after
-            a lost life and a reset count, no-ops of a real reset do not.
+        r: the game's own score.
+        l: length in agent steps.
     """
 
-    def __init__(self, game: str, max_episode_frames: int) -> None:
-        """Loads the game; `reset` with a seed comes next.
+    r: float
+    l: int  # noqa: E741  (the column's name in baselines' monitor files)
+
+
+class AtariEnv:
+    """One game, without frame stack. After a step that is terminated or truncated the caller must call `reset`.
+
+    `reset` starts a new game only if the last step ended the game. After a lost life it plays one hidden NOOP, as
+    EpisodicLife does; if that NOOP ends the game (baselines' Monitor would raise), a new game starts at once.
+
+    Attributes:
+        action_meanings: names of the actions, [A].
+    """
+
+    def __init__(self, game: str, seed: int | None = None, max_episode_frames: int | None = MAX_EPISODE_FRAMES) -> None:
+        """Loads the game.
 
         Args:
-            game: name of the ROM.
-            max_episode_frames: raw frames, no-ops included, after which a game is cut off; 0 for no limit.
+            game: name of a ROM, such as `breakout`.
+            seed: of the emulator and of the number of NOOPs; None takes fresh entropy.
+            max_episode_frames: raw frames, the NOOPs at the start included, after which a game is cut; None or 0 is no
+                limit.
+
+        Raises:
+            InputError: the ROM does not exist, or its actions are not what baselines' wrappers expect.
         """
+        if game not in roms.get_all_rom_ids():
+            near = ", ".join(nearest(game, roms.get_all_rom_ids()))
+            raise InputError(f"game '{game}' does not exist; the nearest are {near}.")
+        rom = roms.get_rom_path(game)
+        assert rom is not None  # only for an unknown game
+        self._rom = rom
         ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
         self._ale = ale_py.ALEInterface()
         self._ale.setFloat("repeat_action_probability", 0.0)
-        self._ale.setInt("max_num_frames_per_episode", max_episode_frames)
-        self._rom = ale_py.roms.get_rom_path(game)
-        self._load(seed=0)
+        self._ale.setInt("max_num_frames_per_episode", max_episode_frames or 0)
+        self.seed(seed)
+
         self._actions = self._ale.getMinimalActionSet()
-        self._has_fire = ale_py.Action.FIRE in self._actions
-        self.nact = len(self._actions)
+        self.action_meanings = [action.name for action in self._actions]
+        if self.action_meanings[_NOOP] != "NOOP":
+            raise InputError(f"the first action of game '{game}' is not NOOP, which baselines' wrappers need.")
+        self._has_fire = self.action_meanings[_FIRE] == "FIRE"
 
-        height, width = self._ale.getScreenDims()
-        self._last_two = np.zeros((2, height, width, 3), np.uint8)
-        self._screen = np.zeros((height, width, 3), np.uint8)
-        self._gray = np.zeros((height, width), np.uint8)
-
-        self.episodes: deque[Episode] = deque()
-        self._start = time.time()
-        self._game_was_over = True
-        self._lives = 0
-
-    def reset(self, frame: NDArray[np.uint8], seed: np.random.SeedSequence | None = None) -> None:
-        """Starts an episode.
-
-        Args:
-            frame: [84, 84, 1] uint8, receives the first observation.
-            seed: starts the random streams (number of no-ops, emulator) anew, and the game with them.
-        """
-        if seed is not None:
-            self._noops = np.random.default_rng(seed)
-            self._load(int(seed.generate_state(1)[0] >> 1))
-            self._game_was_over = True
-        self._reset()
-        self._observe(frame)
-
-    def step(self, action: int, frame: NDArray[np.uint8]) -> Step:
-        """Takes one agent step; where it ends the episode, `frame` is the first observation of the next one.
-
-        Args:
-            action: index in the minimal action set.
-            frame: [84, 84, 1] uint8, receives the observation.
-        """
-        reward, done = self._life_step(action)
-        truncated = self._game_was_over and not self._ale.game_over(with_truncation=False)
-        if done:
-            self._reset()
-        self._observe(frame)
-        return Step(reward=float(np.sign(reward)), terminated=done and not truncated, truncated=truncated)
-
-    def _load(self, seed: int) -> None:
-        self._ale.setInt("random_seed", seed)
+    def seed(self, seed: int | None) -> None:
+        """Starts both random streams afresh and forgets the game that is being played."""
+        noop_seed, ale_seed = np.random.SeedSequence(seed).generate_state(2)
+        self._random = np.random.default_rng(noop_seed)
+        self._ale.setInt("random_seed", int(ale_seed >> 1))
         self._ale.loadROM(self._rom)
 
-    def _observe(self, frame: NDArray[np.uint8]) -> None:
-        cv2.cvtColor(self._screen, cv2.COLOR_RGB2GRAY, dst=self._gray)
-        cv2.resize(self._gray, (SIZE, SIZE), dst=frame[:, :, 0], interpolation=cv2.INTER_AREA)
+        height, width = self._ale.getScreenDims()
+        self._screens = np.zeros((2, height, width, 3), np.uint8)  # of the last two frames of a skip
+        self._rgb = np.zeros((height, width, 3), np.uint8)
+        self._gray = np.zeros((height, width), np.uint8)
+        self._game_over = False
+        self._ended_by_step = True  # as in baselines it stays so until the first step, whatever is reset in between
+        self._lives = self._score = self._length = 0
+        self._ended: Game | None = None
 
-    def _reset(self) -> None:
-        """FireReset. The observation is that of action 2 even where a reset follows it, as in baselines."""
-        self._life_reset()
+    def reset(self, frame_out: NDArray[np.uint8]) -> None:
+        """Starts the next life, or the next game if the last one is over.
+
+        Args:
+            frame_out: uint8 [84, 84, 1], contiguous; receives the first frame.
+        """
+        self._restart()
         if not self._has_fire:
+            self._draw(frame_out)
             return
-        for action in (FIRE, AFTER_FIRE):
-            _, done = self._life_step(action)
-            if done and action == FIRE:
-                self._life_reset()
-            elif done:
-                seen = self._screen.copy()
-                self._life_reset()
-                self._screen[...] = seen
-
-    def _life_reset(self) -> None:
-        """EpisodicLife: a real reset only after the game was over, else one hidden no-op step."""
-        if not self._game_was_over:
-            # Baselines goes on with a game that this step ended, and its monitor raises at the next one: reset instead.
-            self._game_was_over = self._skip_step(NOOP)[1]
-        if self._game_was_over:
-            self._game_reset()
-        self._lives = self._ale.lives()
-
-    def _life_step(self, action: int) -> tuple[float, bool]:
-        reward, self._game_was_over = self._skip_step(action)
-        lives = self._ale.lives()
-        lost_life = 0 < lives < self._lives
-        self._lives = lives
-        return reward, lost_life or self._game_was_over
-
-    def _skip_step(self, action: int) -> tuple[float, bool]:
-        """MaxAndSkip inside the monitor; returns the raw reward and whether the game is over."""
-        total, over = 0.0, False
-        for i in range(SKIP):
-            total += self._ale.act(self._actions[action])
-            over = self._ale.game_over()
-            if i >= SKIP - 2:
-                self._ale.getScreenRGB(self._last_two[i - SKIP + 2])
-            if over:
-                break
-        cv2.max(self._last_two[0], self._last_two[1], dst=self._screen)
-        self._return += total
-        self._length += 1
-        if over:
-            self.episodes.append(Episode(env=0, r=self._return, l=self._length, t=time.time() - self._start))
-        return total, over
-
-    def _game_reset(self) -> None:
-        """NoopReset; the frame seen is the last one alone."""
-        self._ale.reset_game()
-        for _ in range(self._noops.integers(1, NOOP_MAX + 1)):
-            self._ale.act(self._actions[NOOP])
-            if self._ale.game_over():
-                self._ale.reset_game()
-        self._ale.getScreenRGB(self._screen)
-        self._game_was_over = False
-        self._return, self._length = 0.0, 0
-
-
-def action_count(game: str) -> int:
-    """Returns the size of a game's minimal action set."""
-    return AtariEnv(game, max_episode_frames=0).nact
-
-
+        if self._play(_FIRE):
+            self._restart()
+        ended = self._play(_AFTER_FIRE)
+        self._draw(frame_out)  # baselines shows this frame even if it has to restart once more
+        if ended:
+            self._restart()
 
     def step(self, action: int, frame_out: NDArray[np.uint8]) -> Step:
         """Plays one action for four raw frames.
@@ -199,6 +147,7 @@ def action_count(game: str) -> int:
     def _play(self, action: int) -> bool:
         """Skips frames and says whether a life was lost or the game is over (EpisodicLife's step)."""
         self._skip_frames(action)
+        self._ended_by_step = self._game_over
         lives = self._ale.lives()
         lost_life = 0 < lives < self._lives
         self._lives = lives
@@ -206,9 +155,9 @@ def action_count(game: str) -> int:
 
     def _restart(self) -> None:
         """Goes on with the next life, or starts a new game (EpisodicLife's reset)."""
-        if not self._game_over:
+        if not self._ended_by_step:
             self._skip_frames(_NOOP)
-        if self._game_over:
+        if self._ended_by_step or self._game_over:
             self._new_game()
         self._lives = self._ale.lives()
 

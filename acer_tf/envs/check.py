@@ -18,15 +18,15 @@ def check_vec_env(env: object) -> None:
     """
     if isinstance(env, gymnasium.Env):
         raise InputError(
-            "The environment is a single one; wrap it as "
+            "the environment is a single one; wrap it as "
             "gymnasium.vector.SyncVectorEnv([make_env], autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)."
         )
     if not isinstance(env, VectorEnv):
-        raise InputError(f"The environment is a {type(env).__name__}; expected a gymnasium.vector.VectorEnv.")
+        raise InputError(f"the environment is a {type(env).__name__}; expected a gymnasium.vector.VectorEnv.")
     mode = env.metadata.get("autoreset_mode")
     if mode is not AutoresetMode.SAME_STEP:
         raise InputError(
-            f"The vector environment's autoreset mode is {mode.name if isinstance(mode, AutoresetMode) else mode}; "
+            f"the vector environment's autoreset mode is {mode.name if isinstance(mode, AutoresetMode) else mode}; "
             "pass autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP when you make it."
         )
     _check_actions(env.single_action_space)
@@ -35,17 +35,19 @@ def check_vec_env(env: object) -> None:
 
 def _check_actions(space: gymnasium.Space[Any]) -> None:
     if isinstance(space, Box):
-        raise InputError("The action space is continuous (Box), which is not supported yet; expected Discrete.")
+        raise InputError("the action space is continuous (Box), which is not supported yet; expected Discrete.")
     if not isinstance(space, Discrete):
-        raise InputError(f"The action space is a {type(space).__name__}; expected Discrete.")
+        raise InputError(f"the action space is a {type(space).__name__}; expected Discrete.")
     if space.start != 0:
-        raise InputError(f"The actions start at {space.start}; expected Discrete with start 0.")
+        raise InputError(f"the actions start at {space.start}; expected Discrete with start 0.")
 
 
 def _check_observations(space: gymnasium.Space[Any]) -> None:
     if not isinstance(space, Box):
-        raise InputError(f"The observation space is a {type(space).__name__}; expected one Box (flatten it with a wrapper).")
+        raise InputError(
+            f"the observation space is a {type(space).__name__}; expected one Box (flatten it with a wrapper)."
+        )
     if not space.shape:
-        raise InputError("The observation space is a Box of shape (); expected at least one axis.")
+        raise InputError("the observation space is a Box of shape (); expected at least one axis.")
     if not (np.issubdtype(space.dtype, np.integer) or np.issubdtype(space.dtype, np.floating)):
-        raise InputError(f"The observations are of type {space.dtype}; expected integers or floating point numbers.")
+        raise InputError(f"the observations are of type {space.dtype}; expected integers or floating point numbers.")

@@ -24,7 +24,7 @@ def atari_game(env_id: str) -> str:
     """
     check_env_id(env_id)
     if not is_atari(env_id):
-        raise InputError(f"'{env_id}' is no Atari game; expected an id such as BreakoutNoFrameskip-v4.")
+        raise InputError(f"environment '{env_id}' is no Atari game; expected an id such as BreakoutNoFrameskip-v4.")
     return _game(gymnasium.registry[env_id])
 
 
@@ -37,14 +37,18 @@ def check_env_id(env_id: str) -> None:
         InputError: any other id; the message names the nearest that are accepted.
     """
     if ":" in env_id:
-        raise InputError(f"'{env_id}' names a module to import; import it yourself and give the id after the colon.")
+        raise InputError(
+            f"environment '{env_id}' would import a module; import it yourself and give the id after the colon."
+        )
     accepted = _accepted_ids()
     if env_id in accepted:
         return
     if env_id in gymnasium.registry:
         proper = next(i for i in accepted if _is_atari_of(i, _game(gymnasium.registry[env_id])))
-        raise InputError(f"'{env_id}' skips frames or repeats actions by itself; use {proper}, which is wrapped as in baselines.")
-    raise InputError(f"There is no environment '{env_id}'; the nearest are {', '.join(_nearest_ids(env_id, accepted))}.")
+        raise InputError(f"environment '{env_id}' is not what baselines wraps; use {proper}.")
+    raise InputError(
+        f"environment '{env_id}' does not exist; the nearest are {', '.join(_nearest_ids(env_id, accepted))}."
+    )
 
 
 def _nearest_ids(env_id: str, accepted: list[str]) -> list[str]:

@@ -53,7 +53,7 @@ class FrameStack(VectorWrapper[Array, Any, Array, Any, Array]):
         """Steps; where an episode ended, the stack holds only the first frame of the next one."""
         obs, rewards, terminations, truncations, infos = self.env.step(actions)
         if self.nstack > 1:
-            # One move of the whole memory: what crosses over from the next pixel lands in channels that are overwritten.
+            # One move of the whole memory: what comes over from the next pixel lands in channels overwritten below.
             self._flat[: -self._roll] = self._flat[self._roll :]
             self.stacked[terminations | truncations] = 0
         self.stacked[..., -self._channels :] = obs

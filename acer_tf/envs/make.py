@@ -13,7 +13,10 @@ from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.pool import AtariPool
 from acer_tf.errors import InputError
 
+__all__ = ["ATARI_STACK", "SeededOnce", "check_env_id", "check_vec_env", "make_vec_env"]
+
 ATARI_STACK = 4
+"""Frames that the agent sees at once."""
 
 
 class SeededOnce(VectorWrapper[Any, Any, Any, Any, Any]):
@@ -44,7 +47,7 @@ def make_vec_env(
         num_env: number of environments, N.
         seed: makes the run reproducible; environment i has its own stream.
         num_workers: processes for Atari; 0 steps all games in this one, None uses one per processor, but at most N.
-        max_episode_frames: raw frames after which an Atari game is cut (108,000 are half an hour); None or 0 is no limit.
+        max_episode_frames: raw frames after which an Atari game is cut, four per agent step; None or 0 is no limit.
 
     Raises:
         InputError: an id that is not accepted, an environment that ACER cannot train on, or a number that cannot work.
@@ -67,8 +70,8 @@ def make_vec_env(
 def _make_registered(env_id: str, num_env: int) -> SyncVectorEnv:
     try:
         env = SyncVectorEnv([lambda: gymnasium.make(env_id)] * num_env, autoreset_mode=AutoresetMode.SAME_STEP)
-    except gymnasium.error.Error as error:
-        raise InputError(f"'{env_id}' cannot be made: {error}") from error
+    except (gymnasium.error.Error, ImportError) as error:
+        raise InputError(f"environment '{env_id}' cannot be made: {error}") from error
     try:
         check_vec_env(env)
     except InputError:

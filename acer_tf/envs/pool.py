@@ -17,7 +17,6 @@ from acer_tf.envs.shared_rows import SharedRows
 from acer_tf.envs.workers import Workers
 from acer_tf.errors import InputError
 
-Floats = NDArray[np.floating[Any]]
 Bools = NDArray[np.bool_]
 StepReturn = tuple[NDArray[np.uint8], NDArray[np.float32], Bools, Bools, dict[str, Any]]
 
@@ -25,8 +24,8 @@ StepReturn = tuple[NDArray[np.uint8], NDArray[np.float32], Bools, Bools, dict[st
 class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
     """`num_env` games as `AtariEnv` wraps them, reset in the step in which they end.
 
-    What happens does not depend on the number of workers. The observations that `reset` and `step` return are a read-only
-    view of shared memory: the next step overwrites them. Copy what must last.
+    What happens does not depend on the number of workers. The observations that `reset` and `step` return are a
+    read-only view of shared memory: the next step overwrites them. Copy what must last.
     """
 
     metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012  (gymnasium's attribute)
@@ -48,7 +47,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
             num_env: number of games, N.
             seed: makes the run reproducible; environment i has its own stream.
             num_workers: processes; 0 steps all games in this one, None uses one per processor, but at most N.
-            max_episode_frames: raw frames after which a game is cut (108,000 are half an hour); None is no limit.
+            max_episode_frames: raw frames after which a game is cut (108,000 are half an hour); None or 0 is no limit.
             timeout: seconds that the slowest worker may take for one step or reset.
 
         Raises:
@@ -107,9 +106,10 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
             actions: [N], whole numbers from 0 to A - 1.
 
         Returns:
-            Observations [N, 84, 84, 1] uint8 (where an episode ended, the first of the next one), rewards [N] float32, terminations [N] bool, truncations
-            [N] bool and infos: when whole games ended, `episode` holds `r` (score, float64), `l` (agent steps, int64)
-            and `t` (seconds since the pool was made, float64), each [N], and `_episode` says where, [N] bool.
+            Observations [N, 84, 84, 1] uint8 (where an episode ended, the first of the next one), rewards [N] float32,
+            terminations [N] bool, truncations [N] bool and infos: when whole games ended, `episode` holds `r` (score,
+            float64), `l` (agent steps, int64) and `t` (seconds since the pool was made, float64), each [N], and
+            `_episode` says where, [N] bool.
 
         Raises:
             InputError: an action that does not exist.
@@ -152,13 +152,14 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         array = np.asarray(actions)
         if array.shape != (self.num_envs,) or not np.issubdtype(array.dtype, np.integer):
             raise InputError(
-                f"Actions have shape {array.shape} and type {array.dtype}; expected whole numbers of shape ({self.num_envs},)."
+                f"actions have shape {array.shape} and type {array.dtype}; "
+                f"expected whole numbers of shape ({self.num_envs},)."
             )
         count = len(self.action_meanings)
         wrong = (array < 0) | (array >= count)
         if wrong.any():
             i = int(wrong.argmax())
-            raise InputError(f"Action {array[i]} of environment {i} does not exist; expected 0 to {count - 1}.")
+            raise InputError(f"action {array[i]} of environment {i} does not exist; expected 0 to {count - 1}.")
         return array
 
     def _set_seeds(self, seed: int | None) -> None:

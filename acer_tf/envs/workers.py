@@ -1,12 +1,14 @@
 """Worker processes that step games: one short message per worker and command, everything else in shared memory."""
 
 import contextlib
+import itertools
 import multiprocessing
 import signal
 import time
 import traceback
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from typing import NoReturn
 
 import cv2
 
@@ -42,7 +44,7 @@ class _Worker:
 
     @property
     def name(self) -> str:
-        return f"The worker of environments {self.envs.start} to {self.envs.stop - 1}"
+        return f"the worker of environments {self.envs.start} to {self.envs.stop - 1}"
 
     def failure(self) -> str | None:
         """Reads the answer; returns None if all is well, else what happened. The worker must have answered or died."""
@@ -59,19 +61,24 @@ class _Worker:
 class Workers:
     """A few processes with several games each. After a failure all of them are ended."""
 
-    def __init__(self, game: str, shared: SharedRows, num_env: int, num_workers: int, max_episode_frames: int | None) -> None:
+    def __init__(
+        self, game: str, shared: SharedRows, num_env: int, num_workers: int, max_episode_frames: int | None
+    ) -> None:
         """Starts the processes; `wait` says when they are ready."""
         # fork would copy the locks of TensorFlow's threads
-        method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-        context = multiprocessing.get_context(method)
+        has_forkserver = "forkserver" in multiprocessing.get_all_start_methods()
+        context = multiprocessing.get_context("forkserver") if has_forkserver else multiprocessing.get_context("spawn")
         self._workers: list[_Worker] = []
         bounds = [num_env * i // num_workers for i in range(num_workers + 1)]
         try:
-            for start, stop in zip(bounds, bounds[1:], strict=False):
+            for start, stop in itertools.pairwise(bounds):
                 envs = range(start, stop)
                 pipe, far_end = context.Pipe()
                 process = context.Process(
-                    target=_serve, args=(far_end, game, shared, envs, max_episode_frames), daemon=True, name=f"envs-{start}"
+                    target=_serve,
+                    args=(far_end, game, shared, envs, max_episode_frames),
+                    daemon=True,
+                    name=f"envs-{start}",
                 )
                 process.start()
                 far_end.close()
@@ -106,7 +113,7 @@ class Workers:
                     self._fail(failure)
             pending = [worker for worker in pending if worker not in answered]
 
-    def _fail(self, message: str) -> None:
+    def _fail(self, message: str) -> NoReturn:
         self.close()
         raise RuntimeError(message)
 

@@ -1,22 +1,54 @@
 """The layers of baselines' networks: same initialisers, same order of parameters."""
 
 import math
+from typing import Any
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from acer_tf.networks.initializers import Orthogonal
 
 SQRT2 = math.sqrt(2)
 
 
+class Conv(keras.layers.Conv2D):
+    """A convolution without padding, ReLU after it, fast on a CPU.
+
+    Where the stride divides the kernel and the input, stride² neighbouring pixels become one pixel of stride² as many
+    channels, and the same products are summed with stride 1: with few channels, that is two to three times as fast. A scale
+    of the input is applied to the kernel instead, so that bytes are moved and only then made floats.
+    """
+
+    def __init__(self, filters: int, size: int, stride: int, input_scale: float = 1.0, **kwargs: Any) -> None:
+        """Makes the layer; `input_scale` multiplies the input."""
+        super().__init__(filters, size, stride, **kwargs)
+        self.input_scale = input_scale
+
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
+        """Convolves [B, H, W, C] of any dtype."""
+        kernel, (stride, _) = self.kernel * self.input_scale, self.strides
+        size = self.kernel_size[0]
+        if stride > 1 and not any(n % stride for n in (size, *inputs.shape[1:3])):
+            inputs, kernel = _merge_pixels(inputs, stride), _merge_pixels(kernel[tf.newaxis], stride)[0]
+            stride = 1
+        outputs = tf.nn.conv2d(tf.cast(inputs, tf.float32), kernel, stride, "VALID")
+        return tf.nn.relu(tf.nn.bias_add(outputs, self.bias))
+
+
+def _merge_pixels(x: tf.Tensor, n: int) -> tf.Tensor:
+    """[B, n·H, n·W, C, ...] gives [B, H, W, n·n·C, ...]: blocks of n x n pixels become one."""
+    _, height, width, *rest = x.shape
+    blocks = tf.reshape(x, [-1, height // n, n, width // n, n * rest[0], *rest[1:]])
+    blocks = tf.transpose(blocks, [0, 1, 3, 2, *range(4, 4 + len(rest))])
+    return tf.reshape(blocks, [-1, height // n, width // n, n * n * rest[0], *rest[1:]])
+
+
 def conv(
-    name: str, filters: int, size: int, stride: int, rng: np.random.RandomState, scale: float = SQRT2
+    name: str, filters: int, size: int, stride: int, rng: np.random.RandomState, input_scale: float = 1.0
 ) -> keras.layers.Layer:
-    """Makes a convolution without padding, orthogonal weights, zero biases, ReLU."""
-    return keras.layers.Conv2D(
-        filters, size, stride, activation="relu", kernel_initializer=Orthogonal(scale, rng), name=name
-    )
+    """Makes a convolution without padding, orthogonal weights of gain √2, zero biases, ReLU."""
+    return Conv(filters, size, stride, input_scale, kernel_initializer=Orthogonal(SQRT2, rng), name=name)
 
 
 def fc(

@@ -42,7 +42,7 @@ def nature_cnn(rng: np.random.RandomState) -> NetworkFn:
     """The network of the Nature DQN paper: three convolutions and 512 units."""
 
     def torso(inputs: KerasTensor) -> KerasTensor:
-        h = conv("c1", filters=32, size=8, stride=4, rng=rng)(_pixels(inputs))
+        h = conv("c1", filters=32, size=8, stride=4, rng=rng, input_scale=1 / 255)(inputs)
         h = conv("c2", filters=64, size=4, stride=2, rng=rng)(h)
         h = conv("c3", filters=64, size=3, stride=1, rng=rng)(h)
         return fc("fc1", 512, rng, scale=SQRT2, activation="relu")(keras.layers.Flatten()(h))
@@ -55,7 +55,7 @@ def cnn_small(rng: np.random.RandomState) -> NetworkFn:
     """Two small convolutions and 128 units."""
 
     def torso(inputs: KerasTensor) -> KerasTensor:
-        h = conv("c1", filters=8, size=8, stride=4, rng=rng)(_pixels(inputs))
+        h = conv("c1", filters=8, size=8, stride=4, rng=rng, input_scale=1 / 255)(inputs)
         h = conv("c2", filters=16, size=4, stride=2, rng=rng)(h)
         return fc("fc1", 128, rng, scale=SQRT2, activation="relu")(keras.layers.Flatten()(h))
 

@@ -108,7 +108,7 @@ def draw(path: Path, curves: list[Curve]) -> None:
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.add_subplot(xlabel="agent steps, all environments", ylabel="mean raw return")
     for c in curves:
-        axes.plot(c.steps, c.mean_return, label=c.label)
+        axes.plot(c.steps, c.mean_return, marker=".", label=c.label)
     axes.legend()
     axes.grid(alpha=0.3)
     figure.savefig(path, format="png", dpi=120)
