@@ -59,13 +59,14 @@ class Acer:
     """Runner, buffer and model at work.
 
     Attributes:
+        model: what is trained.
         steps: agent steps, over all environments, before the current iteration.
     """
 
     def __init__(self, runner: Runner, model: Model, buffer: Buffer, rng: np.random.RandomState, logger: Logger) -> None:
         """Puts the parts together; `rng` draws how often to replay, and what."""
         self._runner = runner
-        self._model = model
+        self.model = model
         self._buffer = buffer
         self._rng = rng
         self._logger = logger
@@ -79,7 +80,7 @@ class Acer:
             nenvs: environments.
             should_stop: asked after each iteration.
         """
-        config = self._model.config
+        config = self.model.config
         stats = EpisodeStats(nenvs)
         nbatch = nenvs * config.nsteps
         for iteration, self.steps in enumerate(range(0, config.total_timesteps, nbatch)):
@@ -95,9 +96,9 @@ class Acer:
 
     def _train_on_policy(self, segment: Segment, stats: EpisodeStats, is_logged: bool) -> None:
         if not is_logged:
-            self._model.train(segment, self._learning_rate())
+            self.model.train(segment, self._learning_rate())
             return
-        report = self._model.train_and_report(segment, self._learning_rate())
+        report = self.model.train_and_report(segment, self._learning_rate())
         self._logger.write(
             {
                 "total_timesteps": self.steps,
@@ -109,14 +110,14 @@ class Acer:
         )
 
     def _replay(self) -> None:
-        config = self._model.config
+        config = self.model.config
         if config.replay_ratio == 0 or not self._buffer.has_atleast(config.replay_start):
             return
         for _ in range(self._rng.poisson(config.replay_ratio)):
-            self._model.train(self._buffer.get(self._rng), self._learning_rate())
+            self.model.train(self._buffer.get(self._rng), self._learning_rate())
 
     def _learning_rate(self) -> float:
-        config = self._model.config
+        config = self.model.config
         return learning_rate(config.lr, config.lrschedule, self.steps / config.total_timesteps)
 
 

@@ -16,6 +16,7 @@ from acer_tf.maths.trust_region import Projection, project
 from acer_tf.persistence.arrays import load_arrays, save_arrays
 from acer_tf.policy import CategoricalPolicy, Evaluation, Losses
 from acer_tf.segment import Action, Segment
+from acer_tf.traced import Traced
 
 
 class TrustRegion(NamedTuple):
@@ -89,6 +90,10 @@ class Model:
         self.optimizer = RMSProp(config.lr, rho=config.rprop_alpha, epsilon=config.rprop_epsilon)
         self.optimizer.build(list(policy.params.values()))
         self._random = tf.random.Generator.from_seed(seed, alg="philox")
+        self._act = Traced(self._sample)
+        self._train = Traced(self._update)
+        self._train_and_report = Traced(self._update_and_report)
+        self._gradients = Traced(self._both_gradients)
 
     def initial_state(self, nenvs: int) -> None:
         """Returns the policy's state before the first step."""
@@ -107,16 +112,16 @@ class Model:
 
     def train(self, segment: Segment, lr: float) -> None:
         """Updates parameters, slots and average on one segment; computes nothing that only a report needs."""
-        self._train(_network_inputs(segment), tf.constant(lr))
+        self._train(*_inputs(segment), np.float32(lr))
 
     def train_and_report(self, segment: Segment, lr: float) -> dict[str, float]:
         """Does what `train` does, to the bit, and returns baselines' statistics of the update under its names."""
-        report = self._train_and_report(_network_inputs(segment), tf.constant(lr))
+        report = self._train_and_report(*_inputs(segment), np.float32(lr))
         return {name: float(value) for name, value in report.items()}
 
     def gradients(self, segment: Segment) -> Gradients:
         """Computes the gradients of one update, both parts of them, and all that leads to them; updates nothing."""
-        return self._gradients(_network_inputs(segment))
+        return self._gradients(*_inputs(segment))
 
     def save(self, path: str | Path) -> None:
         """Writes parameters, average and slots to one npz file; an old file is replaced in one step or not at all."""
@@ -150,23 +155,21 @@ class Model:
             for name, variable in zip(self.policy.params, variables, strict=True)
         }
 
-    @tf.function
-    def _act(self, obs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def _sample(self, obs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         return self.policy.act(obs, self._random.uniform_full_int([2], tf.int32))
 
-    @tf.function
-    def _train(self, segment: Segment, lr: tf.Tensor) -> None:
-        self._apply(self._two_stage_gradients(segment).clipped, lr)
+    def _update(self, *inputs: tf.Tensor) -> None:
+        *tensors, lr = inputs
+        self._apply(self._two_stage_gradients(_segment(*tensors)).clipped, lr)
 
-    @tf.function
-    def _train_and_report(self, segment: Segment, lr: tf.Tensor) -> dict[str, tf.Tensor]:
-        gradients = self._two_stage_gradients(segment, parts=True)
+    def _update_and_report(self, *inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+        *tensors, lr = inputs
+        gradients = self._two_stage_gradients(_segment(*tensors), parts=True)
         self._apply(gradients.clipped, lr)
         return _report(gradients)
 
-    @tf.function
-    def _gradients(self, segment: Segment) -> Gradients:
-        return self._two_stage_gradients(segment, parts=True)
+    def _both_gradients(self, *inputs: tf.Tensor) -> Gradients:
+        return self._two_stage_gradients(_segment(*inputs), parts=True)
 
     def _two_stage_gradients(self, segment: Segment, parts: bool = False) -> Gradients:
         """Computes the gradient of every parameter in the two stages of the paper (section 3.3).
@@ -207,9 +210,14 @@ class Model:
         self._ema.apply(self.params)
 
 
-def _network_inputs(segment: Segment) -> Segment:
-    """Leaves out what the train step does not read, so that it is not copied into a tensor."""
-    return segment._replace(enc_obs=None)  # type: ignore[arg-type]
+def _inputs(segment: Segment) -> tuple[NDArray[Any], ...]:
+    """Picks what the train step reads, so that nothing else is copied into a tensor."""
+    return segment.obs, segment.actions, segment.rewards, segment.mus, segment.masks
+
+
+def _segment(obs: tf.Tensor, actions: tf.Tensor, rewards: tf.Tensor, mus: tf.Tensor, masks: tf.Tensor) -> Segment:
+    """Is the other end of `_inputs`: a segment of tensors, without the unstacked frames."""
+    return Segment(None, obs, actions, rewards, mus, dones=masks[:, 1:], masks=masks)  # type: ignore[arg-type]
 
 
 def _report(gradients: Gradients) -> dict[str, tf.Tensor]:

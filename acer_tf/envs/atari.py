@@ -51,8 +51,9 @@ class Game(NamedTuple):
 class AtariEnv:
     """One game, without frame stack. After a step that is terminated or truncated the caller must call `reset`.
 
-    `reset` starts a new game only if the last step ended the game. After a lost life it plays one hidden NOOP, as
-    EpisodicLife does; if that NOOP ends the game (baselines' Monitor would raise), a new game starts at once.
+    `reset` starts a new game if the last step ended the game or there was none. Otherwise it plays one hidden NOOP, as
+    EpisodicLife does after a lost life; if that NOOP ends the game (baselines' Monitor would raise), a new game starts
+    at once.
 
     Attributes:
         action_meanings: names of the actions, [A].

@@ -22,7 +22,6 @@ class Games:
         """Resets every game and writes the frames."""
         for env, frame in zip(self._envs, self._frames, strict=True):
             env.reset(frame)
-            env.take_game()
 
     def step(self) -> None:
         """Plays `rows.actions` and writes all other rows."""

@@ -10,14 +10,15 @@ import tensorflow as tf
 from acer_tf.networks.initializers import Orthogonal
 
 SQRT2 = math.sqrt(2)
+FEW_CHANNELS = 16
 
 
 class Conv(keras.layers.Conv2D):
     """A convolution without padding, ReLU after it, fast on a CPU.
 
-    Where the stride divides the kernel and the input, stride² neighbouring pixels become one pixel of stride² as many
-    channels, and the same products are summed with stride 1: with few channels, that is two to three times as fast. A scale
-    of the input is applied to the kernel instead, so that bytes are moved and only then made floats.
+    Where there are few channels and the stride divides the kernel and the input, stride² neighbouring pixels become one of
+    stride² as many channels, and the same products are summed with stride 1: two to three times as fast. A scale of the
+    input is applied to the kernel instead, so that bytes are moved and only then made floats.
     """
 
     def __init__(self, filters: int, size: int, stride: int, input_scale: float = 1.0, **kwargs: Any) -> None:
@@ -29,7 +30,7 @@ class Conv(keras.layers.Conv2D):
         """Convolves [B, H, W, C] of any dtype."""
         kernel, (stride, _) = self.kernel * self.input_scale, self.strides
         size = self.kernel_size[0]
-        if stride > 1 and not any(n % stride for n in (size, *inputs.shape[1:3])):
+        if stride > 1 and inputs.shape[-1] < FEW_CHANNELS and not any(n % stride for n in (size, *inputs.shape[1:3])):
             inputs, kernel = _merge_pixels(inputs, stride), _merge_pixels(kernel[tf.newaxis], stride)[0]
             stride = 1
         outputs = tf.nn.conv2d(tf.cast(inputs, tf.float32), kernel, stride, "VALID")

@@ -1,0 +1,1 @@
+"""Measurements of speed; run as `python -m benchmarks.<name>`."""

@@ -1,0 +1,28 @@
+"""Floating-point operations that an update cannot do without."""
+
+import keras
+import numpy as np
+
+
+def forward_flops(model: keras.Model) -> list[int]:
+    """Counts the multiplications and additions of one observation in each layer with a kernel, in order."""
+    layers = [layer for layer in model._flatten_layers() if hasattr(layer, "kernel")]
+    return [2 * int(np.prod(layer.kernel.shape)) * int(np.prod(layer.output.shape[1:-1])) for layer in layers]
+
+
+def update_flops(network: keras.Model, nenvs: int, nsteps: int, trust_region: bool = True) -> int:
+    """Counts the operations of one ACER update.
+
+    Every step passes forward through the network, the bootstrap steps as well; through the average policy, without the
+    critic's head; and backward into every kernel and every layer's input but the observations.
+
+    Args:
+        network: policy and Q with one torso.
+        nenvs: environments.
+        nsteps: steps of a segment.
+        trust_region: whether the average policy is evaluated.
+    """
+    forward = forward_flops(network)
+    average = sum(forward[:-1]) if trust_region else 0
+    backward = 2 * sum(forward) - forward[0]
+    return nenvs * (nsteps * (sum(forward) + average + backward) + sum(forward))

@@ -1,0 +1,173 @@
+"""Speed of the train step and of the whole loop: `python -m benchmarks.throughput`.
+
+Machines are noisy and differ: what counts are the share of the bound and the shares of the loop, each measured in one run.
+"""
+
+import contextlib
+import dataclasses
+import json
+import statistics
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from acer_tf.acer import Acer
+from acer_tf.buffer import Buffer
+from acer_tf.cli import guarded, parse
+from acer_tf.config import Config
+from acer_tf.envs.make import make_vec_env
+from acer_tf.model import Model
+from acer_tf.persistence.logger import Logger
+from acer_tf.policy import CategoricalPolicy
+from acer_tf.runner import Runner
+from benchmarks.flops import update_flops
+
+ROUNDS = 7
+CALLS_PER_ROUND = 5
+MATRIX = 2048
+
+
+@dataclasses.dataclass(frozen=True)
+class Throughput:
+    """Measures ACER's speed on this machine."""
+
+    env: str = "BreakoutNoFrameskip-v4"
+    """Environment id."""
+    num_env: int = 16
+    """Environments."""
+    nsteps: int = 20
+    """Agent steps of a segment."""
+    replay_ratio: float = 4
+    """Replay updates per on-policy update, on average; replay is active from the second segment on."""
+    seconds: float = 60
+    """How long the loop is measured."""
+    network: str = "cnn"
+    """Name of the network."""
+    json: Path | None = None
+    """File that the numbers are written to as well."""
+
+
+def matmul_flops_per_second() -> float:
+    """Measures the machine's rate of matrix products, [2048, 2048] each, in float32."""
+    a = tf.random.normal((MATRIX, MATRIX))
+    seconds = _seconds(lambda: tf.linalg.matmul(a, a))
+    return float(2 * MATRIX**3 / seconds)
+
+
+def train_step(model: Model, buffer: Buffer, rng: np.random.RandomState, flops: int) -> dict[str, float]:
+    """Measures train calls, each round next to the machine's own rate; medians over the rounds."""
+    segment = buffer.get(rng)
+    model.train(segment, 0.0)
+    rates, milliseconds, bounds = [], [], []
+    for _ in range(ROUNDS):
+        rate = matmul_flops_per_second()
+        seconds = _seconds(lambda: model.train(segment, 0.0))
+        rate = (rate + matmul_flops_per_second()) / 2
+        rates.append(rate)
+        milliseconds.append(1e3 * seconds)
+        bounds.append(flops / rate / seconds)
+    return {
+        "train_call_ms": statistics.median(milliseconds),
+        "bound_share": statistics.median(bounds),
+        "matmul_gflops": statistics.median(rates) / 1e9,
+    }
+
+
+def loop(acer: Acer, nenvs: int, parts: dict[str, tuple[Any, str]], seconds: float) -> dict[str, Any]:
+    """Runs the loop and measures where its time goes.
+
+    Args:
+        acer: the loop.
+        nenvs: environments.
+        parts: objects and methods whose time counts under the name.
+        seconds: how long.
+    """
+    spent: dict[str, float] = defaultdict(float)
+    with contextlib.ExitStack() as stack:
+        for part, (owner, method) in parts.items():
+            stack.enter_context(_timed(owner, method, spent, part.split(":")[0]))
+        start = time.perf_counter()
+        acer.learn(nenvs, should_stop=lambda: time.perf_counter() - start > seconds)
+        elapsed = time.perf_counter() - start
+    steps = acer.steps + nenvs * acer.model.config.nsteps
+    share = {name: value / elapsed for name, value in spent.items()}
+    return {"env_steps_per_s": steps / elapsed, "share": share | {"rest": 1 - sum(share.values())}}
+
+
+def measure(flags: Throughput) -> dict[str, Any]:
+    """Measures train step and loop."""
+    config = Config(
+        nsteps=flags.nsteps,
+        replay_ratio=flags.replay_ratio,
+        replay_start=flags.nsteps,
+        buffer_size=100 * flags.nsteps,
+        lrschedule="constant",
+    )
+    rng = np.random.RandomState(0)
+    with contextlib.closing(make_vec_env(flags.env, flags.num_env)) as env:
+        spaces = env.single_observation_space, env.single_action_space
+        model = Model(CategoricalPolicy(flags.network, *spaces, rng), config, seed=0)
+        runner = Runner(env, model, config.nsteps, seed=0)
+        buffer = Buffer(config.nsteps, config.buffer_size)
+        buffer.put(runner.run())
+        flops = update_flops(model.policy.network, flags.num_env, flags.nsteps)
+        numbers = train_step(model, buffer, rng, flops)
+        parts = {
+            "emulation": (env, "step"),
+            "acting": (model, "act"),
+            "replay:put": (buffer, "put"),
+            "replay:get": (buffer, "get"),
+            "training": (model, "train"),
+            "training:report": (model, "train_and_report"),
+        }
+        acer = Acer(runner, model, buffer, rng, Logger())
+        return numbers | loop(acer, flags.num_env, parts, flags.seconds)
+
+
+@contextlib.contextmanager
+def _timed(owner: Any, method: str, spent: dict[str, float], part: str) -> Any:
+    original = getattr(owner, method)
+
+    def timed(*args: Any) -> Any:
+        start = time.perf_counter()
+        try:
+            return original(*args)
+        finally:
+            spent[part] += time.perf_counter() - start
+
+    setattr(owner, method, timed)
+    yield
+    delattr(owner, method)
+
+
+def _seconds(call: Callable[[], Any]) -> float:
+    call()
+    start = time.perf_counter()
+    for _ in range(CALLS_PER_ROUND):
+        call()
+    return (time.perf_counter() - start) / CALLS_PER_ROUND
+
+
+@guarded
+def main(argv: Sequence[str]) -> int:
+    """Runs the measurement; returns the exit status."""
+    flags = parse("benchmarks.throughput", Throughput, argv)
+    numbers = measure(flags)
+    print(f"train call            {numbers['train_call_ms']:8.2f} ms")
+    print(f"share of its bound    {numbers['bound_share']:8.2f}    ({numbers['matmul_gflops']:.0f} GFLOP/s)")
+    print(f"environment steps     {numbers['env_steps_per_s']:8.0f} /s")
+    for part, share in numbers["share"].items():
+        print(f"  {part:<19} {share:8.1%}")
+    if flags.json is not None:
+        flags.json.write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

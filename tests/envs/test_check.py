@@ -1,0 +1,57 @@
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+
+from acer_tf.envs.check import check_vec_env
+from acer_tf.envs.frame_stack import FrameStack
+from acer_tf.errors import InputError
+
+OBSERVATION, ACTION = Box(0, 1, (3,)), Discrete(2)
+
+
+def vec_env(observation: Any = OBSERVATION, action: Any = ACTION, mode: Any = AutoresetMode.SAME_STEP) -> VectorEnv:
+    env: VectorEnv = VectorEnv()
+    env.single_observation_space, env.single_action_space, env.num_envs = observation, action, 1
+    env.metadata = {} if mode is None else {"autoreset_mode": mode}
+    return env
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float32, np.float64])
+def test_accepts(dtype: Any) -> None:
+    env = vec_env(Box(0, 1, (3,), dtype))
+    check_vec_env(env)
+    check_vec_env(FrameStack(env, 2))
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        (vec_env(action=Box(-1, 1, (2,))), r"continuous \(Box\), which is not supported yet; expected Discrete"),
+        (vec_env(action=MultiDiscrete([2, 2])), "action space is a MultiDiscrete; expected Discrete"),
+        (vec_env(action=Discrete(3, start=1)), "actions start at 1; expected Discrete with start 0"),
+        (vec_env(Dict(a=OBSERVATION)), "observation space is a Dict; expected one Box"),
+        (vec_env(Discrete(5)), "observation space is a Discrete; expected one Box"),
+        (vec_env(Box(0, 1, ())), r"shape \(\); expected at least one axis"),
+        (vec_env(Box(0, 1, (2,), np.bool_)), "of type bool; expected integers or floating point"),
+        (vec_env(mode=None), "autoreset mode is None; pass autoreset_mode="),
+        (vec_env(mode=AutoresetMode.NEXT_STEP), "autoreset mode is NEXT_STEP; pass autoreset_mode="),
+        (vec_env(mode=AutoresetMode.DISABLED), "autoreset mode is DISABLED; pass autoreset_mode="),
+        (gymnasium.make("CartPole-v1"), "is a single one; wrap it as gymnasium.vector.SyncVectorEnv"),
+        ("CartPole-v1", "is a str; expected a gymnasium.vector.VectorEnv"),
+    ],
+)
+def test_refuses(env: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        check_vec_env(env)
+
+
+def test_advice_for_next_step_works() -> None:
+    with pytest.raises(InputError, match="NEXT_STEP"):
+        check_vec_env(SyncVectorEnv([lambda: gymnasium.make("CartPole-v1")]))
+    check_vec_env(
+        SyncVectorEnv([lambda: gymnasium.make("CartPole-v1")], autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)
+    )

@@ -1,0 +1,90 @@
+import subprocess
+import sys
+
+import gymnasium
+import pytest
+
+from acer_tf.envs.env_ids import atari_game, check_env_id, is_atari
+from acer_tf.errors import InputError
+
+
+@pytest.mark.parametrize("env_id", ["BreakoutNoFrameskip-v4", "ALE/Surround-v5", "ALE/Tetris-v5", "CartPole-v1"])
+def test_accepts(env_id: str) -> None:
+    check_env_id(env_id)
+
+
+@pytest.mark.parametrize(
+    ("env_id", "game"),
+    [
+        ("BreakoutNoFrameskip-v4", "breakout"),
+        ("MsPacmanNoFrameskip-v4", "ms_pacman"),
+        ("JamesbondNoFrameskip-v4", "jamesbond"),
+        ("ALE/Surround-v5", "surround"),
+    ],
+)
+def test_game_of_an_id(env_id: str, game: str) -> None:
+    assert is_atari(env_id)
+    assert atari_game(env_id) == game
+
+
+def test_other_environments_are_no_atari_games() -> None:
+    assert not is_atari("CartPole-v1")
+    with pytest.raises(InputError, match="environment 'CartPole-v1' is no Atari game"):
+        atari_game("CartPole-v1")
+
+
+@pytest.mark.parametrize(
+    ("env_id", "nearest"),
+    [
+        ("Breakot", "BreakoutNoFrameskip-v4"),
+        ("BreakoutNoFramskip-v4", "BreakoutNoFrameskip-v4"),
+        ("breakoutnoframeskip-v4", "BreakoutNoFrameskip-v4"),
+        ("MsPackman", "MsPacmanNoFrameskip-v4"),
+        ("Suround", "ALE/Surround-v5"),
+        ("CartPol-v1", "CartPole-v1"),
+        ("CartPole", "CartPole-v1"),
+    ],
+)
+def test_unknown_ids_name_the_nearest_three(env_id: str, nearest: str) -> None:
+    with pytest.raises(InputError) as caught:
+        check_env_id(env_id)
+    text = str(caught.value)
+    assert text.startswith(f"environment '{env_id}' does not exist; the nearest are {nearest}, ")
+    named = text.removesuffix(".").split("nearest are ")[1].split(", ")
+    assert len(set(named)) == 3
+    for name in named:
+        check_env_id(name)
+
+
+@pytest.mark.parametrize(
+    ("env_id", "proper"),
+    [
+        ("Breakout-v4", "BreakoutNoFrameskip-v4"),
+        ("Breakout-v0", "BreakoutNoFrameskip-v4"),
+        ("BreakoutNoFrameskip-v0", "BreakoutNoFrameskip-v4"),
+        ("ALE/Breakout-v5", "BreakoutNoFrameskip-v4"),
+        ("ALE/MsPacman-v5", "MsPacmanNoFrameskip-v4"),
+    ],
+)
+def test_other_atari_ids_name_the_one_to_use(env_id: str, proper: str) -> None:
+    assert env_id in gymnasium.registry
+    with pytest.raises(InputError, match=f"'{env_id}' is not what baselines wraps; use {proper}"):
+        check_env_id(env_id)
+
+
+def test_module_prefix_is_refused_and_imports_nothing() -> None:
+    sys.modules.pop("this", None)
+    with pytest.raises(InputError, match="would import a module"):
+        check_env_id("this:Env-v0")
+    assert "this" not in sys.modules
+
+
+def test_wrong_id_is_found_quickly() -> None:
+    code = (
+        "import time; t = time.perf_counter()\n"
+        "from acer_tf.envs.env_ids import check_env_id\n"
+        "try: check_env_id('Breakot')\n"
+        "except ValueError: print(time.perf_counter() - t)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(result.stdout) < 3

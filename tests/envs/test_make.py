@@ -1,0 +1,115 @@
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.pool import AtariPool
+from acer_tf.errors import InputError
+
+
+def test_atari_has_four_frames_of_the_pool() -> None:
+    env = make_vec_env("PongNoFrameskip-v4", 2, 5, num_workers=0)
+    pool = AtariPool("PongNoFrameskip-v4", 2, 5, num_workers=0)
+    assert isinstance(env.unwrapped, AtariPool)
+    stacked, _ = env.reset()
+    frames, _ = pool.reset()
+    assert stacked.shape == env.observation_space.shape == (2, 84, 84, 4)
+    assert stacked.dtype == np.uint8
+    np.testing.assert_array_equal(stacked[..., 3:], frames)
+    assert (stacked[..., :3] == 0).all()
+    previous = frames.copy()
+    stacked = env.step([2, 3])[0]
+    np.testing.assert_array_equal(stacked[..., 2:], np.concatenate([previous, pool.step([2, 3])[0]], axis=-1))
+    env.close()
+
+
+def test_time_limit_reaches_the_games() -> None:
+    env = make_vec_env("PongNoFrameskip-v4", 1, 0, num_workers=0, max_episode_frames=60)
+    env.reset()
+    assert any(env.step([0])[3][0] for _ in range(16))
+
+
+def test_other_environments_have_one_frame_and_gymnasiums_statistics() -> None:
+    env = make_vec_env("CartPole-v1", 3, 0)
+    obs, _ = env.reset()
+    assert env.nstack == 1
+    assert obs.shape == (3, 4) and obs.dtype == np.float32
+    steps = np.zeros(3, int)
+    for _ in range(30):
+        obs, _, terminations, truncations, infos = env.step(np.ones(3, int))
+        steps += 1
+        done = terminations | truncations
+        if done.any():
+            np.testing.assert_array_equal(infos["_episode"], done)
+            np.testing.assert_array_equal(infos["episode"]["l"], np.where(done, steps, 0))
+            np.testing.assert_array_equal(infos["episode"]["r"], np.where(done, steps, 0))
+            assert (np.abs(obs[done]) <= 0.05).all()  # already the start of the next episode
+            steps[done] = 0
+    assert done.shape == (3,)
+
+
+def test_environment_i_gets_seed_plus_i_at_the_first_reset_only() -> None:
+    env = make_vec_env("CartPole-v1", 2, 10)
+    singles = [gymnasium.make("CartPole-v1") for _ in range(2)]
+    np.testing.assert_array_equal(env.reset()[0], [e.reset(seed=10 + i)[0] for i, e in enumerate(singles)])
+    np.testing.assert_array_equal(env.reset()[0], [e.reset()[0] for e in singles])
+    np.testing.assert_array_equal(env.reset(seed=4)[0], [e.reset(seed=4 + i)[0] for i, e in enumerate(singles)])
+
+
+def test_first_reset_prefers_its_own_seed() -> None:
+    env = make_vec_env("CartPole-v1", 1, 10)
+    single = gymnasium.make("CartPole-v1")
+    np.testing.assert_array_equal(env.reset(seed=3)[0][0], single.reset(seed=3)[0])
+    np.testing.assert_array_equal(env.reset()[0][0], single.reset()[0])
+
+
+def test_keeps_the_dtype_of_the_observations() -> None:
+    class Doubles(gymnasium.Env):
+        observation_space = gymnasium.spaces.Box(-1, 1, (2,), np.float64)
+        action_space = gymnasium.spaces.Discrete(2)
+
+        def reset(self, **kwargs: Any) -> Any:
+            return np.array([1e-12, 1.0]), {}
+
+    gymnasium.register("Doubles-v0", Doubles)
+    try:
+        obs, _ = make_vec_env("Doubles-v0", 1).reset()
+    finally:
+        del gymnasium.registry["Doubles-v0"]
+    assert obs.dtype == np.float64
+    np.testing.assert_array_equal(obs, [[1e-12, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"env_id": "Breakot"}, "the nearest are BreakoutNoFrameskip-v4"),
+        ({"env_id": "Pendulum-v1"}, "continuous .* not supported yet"),
+        ({"env_id": "FrozenLake-v1"}, "observation space is a Discrete; expected one Box"),
+        ({"num_env": 0}, "num_env is 0; expected a whole number >= 1"),
+        ({"num_env": -3}, "num_env is -3; expected a whole number >= 1"),
+        ({"num_env": 1.5}, "num_env is 1.5; expected a whole number >= 1"),
+        ({"num_env": True}, "num_env is True; expected a whole number >= 1"),
+        ({"num_env": "4"}, "num_env is 4; expected a whole number >= 1"),
+        ({"seed": -1}, "seed is -1; expected a whole number >= 0"),
+        ({"num_workers": -1}, "num_workers is -1; expected a whole number >= 0"),
+        ({"max_episode_frames": -5}, "max_episode_frames is -5; expected a whole number >= 0"),
+    ],
+)
+def test_refuses(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        make_vec_env(**{"env_id": "CartPole-v1", "num_env": 1, **arguments})
+
+
+def test_missing_packages_are_told() -> None:
+    def entry_point() -> None:
+        raise gymnasium.error.DependencyNotInstalled("pygame is not installed, run `pip install pygame`")
+
+    gymnasium.register("NeedsMore-v0", entry_point)
+    try:
+        with pytest.raises(InputError, match=r"environment 'NeedsMore-v0' cannot be made: .*pip install pygame"):
+            make_vec_env("NeedsMore-v0", 1)
+    finally:
+        del gymnasium.registry["NeedsMore-v0"]

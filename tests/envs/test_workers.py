@@ -1,0 +1,132 @@
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from acer_tf.envs.pool import AtariPool
+
+PONG = "PongNoFrameskip-v4"
+
+
+@pytest.fixture
+def pool() -> Iterator[AtariPool]:
+    pool = AtariPool(PONG, 3, 0, num_workers=2)
+    pool.reset()
+    yield pool
+    pool.close()
+
+
+def workers() -> list[BaseProcess]:
+    """Returns the workers, that of the lowest environments first."""
+    return sorted(multiprocessing.active_children(), key=lambda process: process.name)
+
+
+def shared_memory() -> set[str]:
+    return set(os.listdir("/dev/shm"))
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_killed_between_steps(pool: AtariPool) -> None:
+    os.kill(workers()[1].pid, signal.SIGKILL)
+    with pytest.raises(RuntimeError, match="the worker of environments 1 to 2 died with exit code -9"):
+        pool.step([0, 0, 0])
+    assert workers() == []
+    with pytest.raises(RuntimeError, match="it is closed"):
+        pool.step([0, 0, 0])
+
+
+def test_killed_during_a_step(pool: AtariPool) -> None:
+    first = workers()[0]
+    os.kill(first.pid, signal.SIGSTOP)
+    pool.step_async([0, 0, 0])
+    os.kill(first.pid, signal.SIGKILL)
+    with pytest.raises(RuntimeError, match="the worker of environments 0 to 0 died with exit code -9"):
+        pool.step_wait()
+    assert workers() == []
+
+
+def test_error_comes_back_with_its_traceback(pool: AtariPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "_checked", np.asarray)
+    with pytest.raises(RuntimeError, match=r"(?s)environments 1 to 2 failed:\nTraceback .*games.py.*IndexError"):
+        pool.step([0, 0, 99])
+    assert workers() == []
+
+
+def test_silent_worker_times_out_and_is_ended() -> None:
+    pool = AtariPool(PONG, 2, 0, num_workers=2, timeout=8)
+    pool.reset()
+    pool._timeout = 0.2
+    os.kill(workers()[1].pid, signal.SIGSTOP)
+    with pytest.raises(RuntimeError, match=r"the worker of environments 1 to 1 gave no answer for 0\.2 s"):
+        pool.step([0, 0])
+    assert workers() == []
+
+
+def test_close_leaves_nothing_behind() -> None:
+    before = shared_memory()
+    pool = AtariPool(PONG, 3, 0, num_workers=2)
+    pool.reset()
+    pids = [worker.pid for worker in workers()]
+    assert len(pids) == 2
+    pool.step_async([0, 0, 0])
+    pool.close()
+    assert workers() == []
+    assert not any(is_alive(pid) for pid in pids)
+    assert shared_memory() <= before
+
+
+def test_no_more_workers_than_environments() -> None:
+    pool = AtariPool(PONG, 1, 0, num_workers=5)
+    assert len(workers()) == 1
+    pool.close()
+
+
+def test_interrupt_is_left_to_the_parent(pool: AtariPool) -> None:
+    for worker in workers():
+        os.kill(worker.pid, signal.SIGINT)
+    pool.step([0, 0, 0])
+    assert len(workers()) == 2
+
+
+def test_workers_do_not_load_tensorflow(pool: AtariPool) -> None:
+    for worker in workers():
+        loaded = Path(f"/proc/{worker.pid}/maps").read_text()
+        assert "_ale_py" in loaded
+        assert "tensorflow" not in loaded
+
+
+def test_workers_end_when_the_parent_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "parent.py"
+    script.write_text(
+        "import multiprocessing, time\n"
+        "from acer_tf.envs.pool import AtariPool\n"
+        "if __name__ == '__main__':\n"
+        f"    pool = AtariPool('{PONG}', 2, 0, num_workers=2)\n"
+        "    pool.reset()\n"
+        "    print(*(child.pid for child in multiprocessing.active_children()), flush=True)\n"
+        "    time.sleep(100)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True, env=environment) as parent:
+        assert parent.stdout is not None
+        pids = [int(pid) for pid in parent.stdout.readline().split()]
+        assert len(pids) == 2 and all(map(is_alive, pids))
+        parent.kill()
+    deadline = time.monotonic() + 10
+    while any(map(is_alive, pids)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(is_alive, pids))
