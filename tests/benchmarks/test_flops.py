@@ -1,0 +1,28 @@
+import gymnasium as gym
+import numpy as np
+
+from acer_tf.networks.actor_critic import actor_critic
+from benchmarks.flops import forward_flops, update_flops
+
+
+def nature_cnn():
+    space = gym.spaces.Box(0, 255, (84, 84, 4), np.uint8)
+    return actor_critic("cnn", space, 4, np.random.RandomState(0)).network
+
+
+def test_forward_flops_of_the_nature_network():
+    convolutions = [2 * 20 * 20 * 32 * 8 * 8 * 4, 2 * 9 * 9 * 64 * 4 * 4 * 32, 2 * 7 * 7 * 64 * 3 * 3 * 64]
+    assert forward_flops(nature_cnn()) == [*convolutions, 2 * 3136 * 512, 2 * 512 * 4, 2 * 512 * 4]
+
+
+def test_update_flops_count_both_forward_passes_and_no_gradient_of_the_observations():
+    forward = forward_flops(nature_cnn())
+    total, first, q_head = sum(forward), forward[0], forward[-1]
+    per_step = total + (total - q_head) + (2 * total - first)
+    assert update_flops(nature_cnn(), nenvs=16, nsteps=20) == 16 * 20 * per_step + 16 * total
+
+
+def test_without_trust_region_the_average_policy_costs_nothing():
+    forward = forward_flops(nature_cnn())
+    saved = update_flops(nature_cnn(), 2, 3) - update_flops(nature_cnn(), 2, 3, trust_region=False)
+    assert saved == 2 * 3 * (sum(forward) - forward[-1])
