@@ -6,8 +6,12 @@ import numpy as np
 
 def forward_flops(model: keras.Model) -> list[int]:
     """Counts the multiplications and additions of one observation in each layer with a kernel, in order."""
-    layers = [layer for layer in model._flatten_layers() if hasattr(layer, "kernel")]
-    return [2 * int(np.prod(layer.kernel.shape)) * int(np.prod(layer.output.shape[1:-1])) for layer in layers]
+    layers = [layer for part in model.layers for layer in (part.layers if isinstance(part, keras.Model) else [part])]
+    return [
+        2 * int(np.prod(layer.kernel.shape)) * int(np.prod(layer.output.shape[1:-1]))
+        for layer in layers
+        if hasattr(layer, "kernel")
+    ]
 
 
 def update_flops(network: keras.Model, nenvs: int, nsteps: int, trust_region: bool = True) -> int:

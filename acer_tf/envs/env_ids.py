@@ -1,12 +1,14 @@
 """Which environment ids are accepted, and which Atari game an id means. The list is gymnasium's registry."""
 
+import difflib
+import heapq
 import re
 
 import ale_py  # noqa: F401  (registers the Atari ids)
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
-from acer_tf.errors import InputError, nearest
+from acer_tf.errors import InputError
 
 _NO_FRAMESKIP = re.compile(r"(.+)NoFrameskip-v4")
 
@@ -52,10 +54,16 @@ def check_env_id(env_id: str) -> None:
 
 
 def _nearest_ids(env_id: str, accepted: list[str]) -> list[str]:
-    """Compares with whole ids and with bare names, so that `Breakot` finds BreakoutNoFrameskip-v4."""
-    by_name = {_bare_name(i): i for i in accepted}
-    matches = nearest(env_id, [*accepted, *by_name], n=6)
-    return list(dict.fromkeys(by_name.get(match, match) for match in matches))[:3]
+    """Compares whole ids and bare names, so that `Breakot` finds BreakoutNoFrameskip-v4; later versions come first."""
+
+    def likeness(choice: str) -> float:
+        return max(_likeness(env_id, choice), _likeness(_bare_name(env_id), _bare_name(choice)))
+
+    return heapq.nlargest(3, reversed(accepted), key=likeness)
+
+
+def _likeness(a: str, b: str) -> float:
+    return difflib.SequenceMatcher(a=a.lower(), b=b.lower()).ratio()
 
 
 def _bare_name(env_id: str) -> str:

@@ -75,7 +75,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         num_workers = min(num_env, os.cpu_count() or 1 if num_workers is None else num_workers)
         if num_workers:
             self._workers = Workers(game, shared, num_env, num_workers, max_episode_frames)
-            self._workers.wait(timeout)
+            self._wait()
         else:
             self._games = Games(game, self._rows, max_episode_frames)
 

@@ -4,8 +4,11 @@ import contextlib
 import itertools
 import multiprocessing
 import signal
+import sys
 import time
 import traceback
+import types
+from collections.abc import Iterator
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import NoReturn
@@ -32,6 +35,21 @@ def _serve(pipe: Connection, game: str, shared: SharedRows, envs: range, max_epi
         return
     except Exception:
         pipe.send_bytes(traceback.format_exc().encode())
+
+
+@contextlib.contextmanager
+def _program_hidden() -> Iterator[None]:
+    """Keeps a starting worker from running the program again.
+
+    multiprocessing would import the main module in every worker. The games need nothing of it, but it may load
+    TensorFlow, and without `if __name__ == "__main__"` it would ask for workers itself and fail.
+    """
+    program = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = program
 
 
 class _Worker:
@@ -80,7 +98,8 @@ class Workers:
                     daemon=True,
                     name=f"envs-{start}",
                 )
-                process.start()
+                with _program_hidden():
+                    process.start()
                 far_end.close()
                 self._workers.append(_Worker(process, pipe, envs))
         except BaseException:

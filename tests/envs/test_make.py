@@ -88,6 +88,9 @@ def test_keeps_the_dtype_of_the_observations() -> None:
         ({"env_id": "Breakot"}, "the nearest are BreakoutNoFrameskip-v4"),
         ({"env_id": "Pendulum-v1"}, "continuous .* not supported yet"),
         ({"env_id": "FrozenLake-v1"}, "observation space is a Discrete; expected one Box"),
+        ({"env_id": "Blackjack-v1"}, "observation space is a Tuple; expected one Box"),
+        ({"env_id": "ALE/Breakout-v5"}, "use BreakoutNoFrameskip-v4"),
+        ({"env_id": "json:Env-v0"}, "would import a module"),
         ({"num_env": 0}, "num_env is 0; expected a whole number >= 1"),
         ({"num_env": -3}, "num_env is -3; expected a whole number >= 1"),
         ({"num_env": 1.5}, "num_env is 1.5; expected a whole number >= 1"),
@@ -103,9 +106,10 @@ def test_refuses(arguments: dict[str, Any], message: str) -> None:
         make_vec_env(**{"env_id": "CartPole-v1", "num_env": 1, **arguments})
 
 
-def test_missing_packages_are_told() -> None:
+@pytest.mark.parametrize("kind", [gymnasium.error.DependencyNotInstalled, ModuleNotFoundError])
+def test_missing_packages_are_told(kind: type[Exception]) -> None:
     def entry_point() -> None:
-        raise gymnasium.error.DependencyNotInstalled("pygame is not installed, run `pip install pygame`")
+        raise kind("pygame is not installed, run `pip install pygame`")
 
     gymnasium.register("NeedsMore-v0", entry_point)
     try:

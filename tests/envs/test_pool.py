@@ -9,6 +9,7 @@ from gymnasium.vector import AutoresetMode
 from acer_tf.envs.atari import AtariEnv
 from acer_tf.envs.pool import AtariPool
 from acer_tf.errors import InputError
+from tests.envs.reference_wrappers import Reference
 
 PONG = "PongNoFrameskip-v4"
 
@@ -21,27 +22,27 @@ def pong() -> Iterator[AtariPool]:
     pool.close()
 
 
-def record(num_workers: int, steps: int) -> dict[str, Any]:
-    """Plays Breakout with games so short that all kinds of ends occur, twice with the same seed."""
-    pool = AtariPool("BreakoutNoFrameskip-v4", 3, 7, num_workers=num_workers, max_episode_frames=400)
+def record(num_workers: int) -> dict[str, Any]:
+    """Plays Breakout with games so short that all kinds of ends occur, then starts again with another seed."""
+    pool = AtariPool("BreakoutNoFrameskip-v4", 4, 1, num_workers=num_workers, max_episode_frames=240)
     random = np.random.default_rng(0)
     columns: dict[str, list[Any]] = {name: [] for name in ("obs", "rewards", "terminations", "truncations", "r", "l")}
+    no_game = {"r": np.full(4, -1.0), "l": np.full(4, -1)}
     try:
-        for seed in (None, None, 8):
+        for seed, steps in ((None, 0), (None, 70), (8, 5)):
             columns["obs"].append(pool.reset(seed=seed)[0].copy())
             for _ in range(steps):
-                obs, rewards, terminations, truncations, infos = pool.step(random.integers(0, 4, 3))
-                game = infos.get("episode", {"r": np.full(3, -1.0), "l": np.full(3, -1)})
-                row = (obs.copy(), rewards, terminations, truncations, game["r"], game["l"])
-                for name, value in zip(columns, row, strict=True):
-                    columns[name].append(value)
+                obs, *rest, infos = pool.step(random.integers(0, 4, 4))
+                game = infos.get("episode", no_game)
+                for column, value in zip(columns.values(), (obs.copy(), *rest, game["r"], game["l"]), strict=True):
+                    column.append(value)
     finally:
         pool.close()
     return {name: np.stack(column) for name, column in columns.items()}
 
 
 def test_results_do_not_depend_on_the_number_of_workers() -> None:
-    runs = [record(num_workers, 50) for num_workers in (0, 1, 2)]
+    runs = [record(num_workers) for num_workers in (0, 1, 3)]
     assert runs[0]["terminations"].any() and runs[0]["truncations"].any() and (runs[0]["l"] > 0).any()
     assert (runs[0]["rewards"] == 1).any()
     for run, name in itertools.product(runs[1:], runs[0]):
@@ -61,6 +62,8 @@ def test_reset_with_a_seed_starts_the_same_games_again(pong: AtariPool) -> None:
     np.testing.assert_array_equal(pong.reset(seed=3)[0], first)
     np.testing.assert_array_equal(pong.reset()[0], second)
     np.testing.assert_array_equal(AtariPool(PONG, 3, 3, num_workers=0).reset()[0], first)
+    assert (first != second).any()
+    assert (pong.reset(seed=4)[0] != first).any()
 
 
 def test_describes_itself_as_gymnasium_wants(pong: AtariPool) -> None:
@@ -111,6 +114,25 @@ def test_whole_games_are_reported_where_they_ended() -> None:
             reported += done
             lengths[done] = 0
     assert (reported >= 2).all()
+
+
+def test_games_equal_those_of_baselines_monitor() -> None:
+    pool = AtariPool("BreakoutNoFrameskip-v4", 2, 7, num_workers=0, max_episode_frames=700)
+    seeds = np.random.SeedSequence(7).generate_state(2, np.uint64)
+    references = [Reference("BreakoutNoFrameskip-v4", int(seed), 700) for seed in seeds]
+    pool.reset()
+    for reference in references:
+        reference.reset()
+    games: list[list[tuple[float, int]]] = [[], []]
+    for actions in np.random.default_rng(0).integers(0, 4, (180, 2)):
+        infos = pool.step(actions)[4]
+        for i, (reference, action) in enumerate(zip(references, actions.tolist(), strict=True)):
+            if reference.step(action)[2]:
+                reference.reset()
+            if infos and infos["_episode"][i]:
+                games[i].append((infos["episode"]["r"][i], infos["episode"]["l"][i]))
+    assert games == [reference.games for reference in references]
+    assert max(score for score, _ in games[0] + games[1]) >= 1
 
 
 @pytest.mark.parametrize(

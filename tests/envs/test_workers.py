@@ -67,7 +67,7 @@ def test_error_comes_back_with_its_traceback(pool: AtariPool, monkeypatch: pytes
 
 
 def test_silent_worker_times_out_and_is_ended() -> None:
-    pool = AtariPool(PONG, 2, 0, num_workers=2, timeout=8)
+    pool = AtariPool(PONG, 2, 0, num_workers=2)
     pool.reset()
     pool._timeout = 0.2
     os.kill(workers()[1].pid, signal.SIGSTOP)
@@ -107,6 +107,23 @@ def test_workers_do_not_load_tensorflow(pool: AtariPool) -> None:
         loaded = Path(f"/proc/{worker.pid}/maps").read_text()
         assert "_ale_py" in loaded
         assert "tensorflow" not in loaded
+
+
+def test_workers_do_not_run_the_program_again(tmp_path: Path) -> None:
+    script = tmp_path / "unguarded.py"
+    script.write_text(
+        "print('program', flush=True)\n"
+        "from acer_tf.envs.pool import AtariPool\n"
+        f"pool = AtariPool('{PONG}', 2, 0, num_workers=2)\n"
+        "pool.reset()\n"
+        "pool.step([0, 0])\n"
+        "pool.close()\n"
+        "import __main__\n"
+        "print(__main__.__file__)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    result = subprocess.run([sys.executable, script], capture_output=True, text=True, env=environment)
+    assert (result.stdout, result.stderr) == (f"program\n{script}\n", "")
 
 
 def test_workers_end_when_the_parent_is_killed(tmp_path: Path) -> None:
