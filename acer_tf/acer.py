@@ -1,5 +1,6 @@
 """ACER: one on-policy update per segment, then a random number of updates from replay (baselines, `acer/acer.py`)."""
 
+import numbers
 import time
 from collections import deque
 from collections.abc import Callable
@@ -9,12 +10,14 @@ from typing import Any
 import gymnasium as gym
 import keras
 import numpy as np
+from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
 from acer_tf.buffer import Buffer, check_memory, replay_bytes
 from acer_tf.config import Config
 from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.make import check_vec_env
+from acer_tf.errors import InputError
 from acer_tf.maths.schedules import learning_rate
 from acer_tf.model import Model
 from acer_tf.networks.registry import NetworkFn
@@ -63,7 +66,9 @@ class Acer:
         steps: agent steps, over all environments, before the current iteration.
     """
 
-    def __init__(self, runner: Runner, model: Model, buffer: Buffer, rng: np.random.RandomState, logger: Logger) -> None:
+    def __init__(
+        self, runner: Runner, model: Model, buffer: Buffer, rng: np.random.RandomState, logger: Logger
+    ) -> None:
         """Puts the parts together; `rng` draws how often to replay, and what."""
         self._runner = runner
         self.model = model
@@ -88,9 +93,10 @@ class Acer:
             stats.feed(segment.rewards, segment.dones)
             self._logger.episodes(self._runner.episodes)
             self._logger.progress(self.steps + nbatch)
-            self._buffer.put(segment)
             self._train_on_policy(segment, stats, is_logged=iteration % config.log_interval == 0)
-            self._replay()
+            if config.replay_ratio > 0:
+                self._buffer.put(segment)
+                self._replay()
             if should_stop():
                 break
 
@@ -111,7 +117,7 @@ class Acer:
 
     def _replay(self) -> None:
         config = self.model.config
-        if config.replay_ratio == 0 or not self._buffer.has_atleast(config.replay_start):
+        if not self._buffer.has_atleast(config.replay_start):
             return
         for _ in range(self._rng.poisson(config.replay_ratio)):
             self.model.train(self._buffer.get(self._rng), self._learning_rate())
@@ -152,9 +158,9 @@ def learn(
 
     Args:
         network: name of a registered network, or a function from observations [B, *shape] to features, in Keras.
-        env: a gymnasium vector environment with Box observations and Discrete actions, that resets itself in the step that
-            ends an episode (`autoreset_mode=AutoresetMode.SAME_STEP`).
-        seed: of environments, weights, replay and sampling; None draws one.
+        env: a gymnasium vector environment with Box observations and Discrete actions, that resets itself in the step
+            that ends an episode (`autoreset_mode=AutoresetMode.SAME_STEP`).
+        seed: of environments, weights, replay and sampling, at most 2³² − 1; None draws one.
         nsteps: see `Config`, as for all arguments up to `delta`.
         total_timesteps: agent steps over all environments.
         q_coef: weight of the critic's loss.
@@ -186,30 +192,40 @@ def learn(
     """
     arguments = locals()
     config = Config(**{name: arguments[name] for name in Config.__dataclass_fields__})
+    seed = _checked_seed(seed)
     check_vec_env(env)
     env = env if isinstance(env, FrameStack) else FrameStack(env, nstack=1)
-    nenvs = env.num_envs
     if config.replay_ratio > 0:
         check_memory(_replay_bytes(env, config))
 
-    seed = int(np.random.SeedSequence().entropy % 2**32) if seed is None else seed
     rng = np.random.RandomState(seed)  # baselines' one numpy stream: weights, then replay counts and slots
     keras.utils.set_random_seed(seed)
-    policy = CategoricalPolicy(network, env.single_observation_space, env.single_action_space, rng, **network_kwargs)
+    observation_space, action_space = env.single_observation_space, env.single_action_space
+    assert isinstance(observation_space, Box)
+    assert isinstance(action_space, Discrete)
+    policy = CategoricalPolicy(network, observation_space, action_space, rng, **network_kwargs)
     model = Model(policy, config, seed)
     if load_path is not None:
         model.load(load_path)
     runner = Runner(env, model, nsteps, seed)
     logger = Logger([TableSink()]) if logger is None else logger
-    Acer(runner, model, Buffer(nsteps, buffer_size), rng, logger).learn(nenvs, should_stop)
+    Acer(runner, model, Buffer(nsteps, buffer_size), rng, logger).learn(env.num_envs, should_stop)
     return model
 
 
+def _checked_seed(seed: int | None) -> int:
+    if seed is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if not isinstance(seed, numbers.Integral) or isinstance(seed, bool) or not 0 <= seed < 2**32:
+        raise InputError(f"seed is {seed!r}; expected a whole number from 0 to {2**32 - 1}.")
+    return int(seed)
+
+
 def _replay_bytes(env: FrameStack, config: Config) -> int:
-    space = env.single_observation_space
-    frame = (*space.shape[:-1], space.shape[-1] // env.nstack)
-    needed = replay_bytes(
-        env.num_envs, config.buffer_size, config.nsteps, env.nstack, frame, space.dtype, env.single_action_space.n
-    )
+    assert isinstance(env.single_action_space, Discrete)
+    nact = int(env.single_action_space.n)
+    nenvs, *shape = env.stacked.shape
+    frame = (*shape[:-1], shape[-1] // env.nstack)
+    needed = replay_bytes(nenvs, config.buffer_size, config.nsteps, env.nstack, frame, env.stacked.dtype, nact)
     print(f"replay will take {needed / 2**30:.2f} GiB", flush=True)
     return needed

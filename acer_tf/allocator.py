@@ -10,9 +10,9 @@ _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD = -1, -2, -3
 def keep_freed_memory() -> None:
     """Makes the allocator hand out freed memory again instead of returning it to the system.
 
-    Every update allocates and frees the same large tensors. By default glibc maps each of them afresh, and the page faults
-    cost more than the arithmetic on them: a cast of 320 stacks of frames took 37 ms instead of 3 ms. Where the C library is
-    another one, nothing happens.
+    Every update allocates and frees the same large tensors. By default glibc maps each of them afresh, and the page
+    faults cost more than the arithmetic on them: a cast of 320 stacks of frames took 37 ms instead of 3 ms. Where the C
+    library is another one, nothing happens.
     """
     if not sys.platform.startswith("linux"):
         return

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import psutil
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from acer_tf.errors import InputError
 from acer_tf.segment import Segment
@@ -81,7 +81,9 @@ def stack_obs(enc_obs: NDArray[Any], dones: NDArray[np.bool_]) -> NDArray[Any]:
     return obs
 
 
-def replay_bytes(nenvs: int, size: int, nsteps: int, nstack: int, frame: tuple[int, ...], dtype: str, nact: int) -> int:
+def replay_bytes(
+    nenvs: int, size: int, nsteps: int, nstack: int, frame: tuple[int, ...], dtype: DTypeLike, nact: int
+) -> int:
     """Computes what a full buffer will take.
 
     Args:

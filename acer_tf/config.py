@@ -2,7 +2,11 @@
 
 import dataclasses
 import math
+import numbers
 from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 
 from acer_tf.errors import InputError, nearest
 from acer_tf.maths.schedules import SCHEDULES
@@ -51,39 +55,48 @@ class Config:
 
     def __post_init__(self) -> None:
         """Raises: InputError: a value that cannot work."""
-        for name in ("nsteps", "total_timesteps", "log_interval", "buffer_size", "replay_start"):
-            _require_count(name, getattr(self, name), least=0 if name == "replay_start" else 1)
+        for name in ("nsteps", "total_timesteps", "log_interval", "buffer_size"):
+            self._require(name, "a whole number >= 1", lambda x: _is_whole(x) and x >= 1)
+        self._require("replay_start", "a whole number >= 0", lambda x: _is_whole(x) and x >= 0)
         for name in ("q_coef", "ent_coef", "lr", "replay_ratio", "delta"):
-            _require(name, getattr(self, name), "a finite number >= 0", 0 <= getattr(self, name) < math.inf)
+            self._require(name, "a finite number >= 0", lambda x: _is_number(x) and 0 <= x < math.inf)
         for name in ("rprop_epsilon", "c"):
-            _require(name, getattr(self, name), "a number > 0", getattr(self, name) > 0)
+            self._require(name, "a number > 0", lambda x: _is_number(x) and x > 0)
         for name in ("gamma", "alpha", "rprop_alpha"):
-            _require(name, getattr(self, name), "a number between 0 and 1", 0 <= getattr(self, name) <= 1)
-        if self.max_grad_norm is not None:
-            _require("max_grad_norm", self.max_grad_norm, "a number > 0, or None", self.max_grad_norm > 0)
-        if isinstance(self.lrschedule, str) and self.lrschedule not in SCHEDULES:
-            raise InputError(
-                f"lrschedule '{self.lrschedule}' does not exist; the nearest are {', '.join(nearest(self.lrschedule, SCHEDULES))}."
-            )
+            self._require(name, "a number between 0 and 1", lambda x: _is_number(x) and 0 <= x <= 1)
+        self._require("max_grad_norm", "a number > 0, or None", lambda x: x is None or (_is_number(x) and x > 0))
+        self._require("trust_region", "True or False", lambda x: isinstance(x, bool | np.bool_))
+        self._require("lrschedule", "a name or a function", lambda x: isinstance(x, str) or callable(x))
+        self._check_schedule()
         self._check_replay()
+
+    def _require(self, name: str, expected: str, ok: Callable[[Any], bool]) -> None:
+        value = getattr(self, name)
+        if not ok(value):
+            raise InputError(f"{name} is {value!r}; expected {expected}.")
+
+    def _check_schedule(self) -> None:
+        if isinstance(self.lrschedule, str) and self.lrschedule not in SCHEDULES:
+            choices = ", ".join(nearest(self.lrschedule, SCHEDULES))
+            raise InputError(f"lrschedule '{self.lrschedule}' does not exist; the nearest are {choices}.")
 
     def _check_replay(self) -> None:
         if self.replay_ratio == 0:
             return
         if self.buffer_size < self.nsteps:
-            raise InputError(f"buffer_size {self.buffer_size} holds no segment of nsteps {self.nsteps}; make buffer_size larger.")
+            raise InputError(
+                f"buffer_size {self.buffer_size} holds no segment of nsteps {self.nsteps}; make buffer_size larger."
+            )
         if self.buffer_size < self.replay_start:
             raise InputError(
-                f"buffer_size {self.buffer_size} is smaller than replay_start {self.replay_start}, so replay would never start; "
-                "make buffer_size larger or replay_start smaller (both count agent steps per environment)."
+                f"buffer_size {self.buffer_size} is smaller than replay_start {self.replay_start}, so replay would "
+                "never start; make buffer_size larger or replay_start smaller (both count agent steps per environment)."
             )
 
 
-def _require_count(name: str, value: object, least: int) -> None:
-    is_count = isinstance(value, int) and not isinstance(value, bool)
-    _require(name, value, f"a whole number >= {least}", is_count and value >= least)  # type: ignore[operator]
+def _is_whole(value: object) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
-def _require(name: str, value: object, expected: str, ok: bool) -> None:
-    if not ok:
-        raise InputError(f"{name} is {value}; expected {expected}.")
+def _is_number(value: object) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)

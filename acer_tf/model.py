@@ -112,16 +112,17 @@ class Model:
 
     def train(self, segment: Segment, lr: float) -> None:
         """Updates parameters, slots and average on one segment; computes nothing that only a report needs."""
-        self._train(*_inputs(segment), np.float32(lr))
+        self._train(*_inputs(segment), np.asarray(lr, np.float32))
 
     def train_and_report(self, segment: Segment, lr: float) -> dict[str, float]:
         """Does what `train` does, to the bit, and returns baselines' statistics of the update under its names."""
-        report = self._train_and_report(*_inputs(segment), np.float32(lr))
+        report = self._train_and_report(*_inputs(segment), np.asarray(lr, np.float32))
         return {name: float(value) for name, value in report.items()}
 
     def gradients(self, segment: Segment) -> Gradients:
         """Computes the gradients of one update, both parts of them, and all that leads to them; updates nothing."""
-        return self._gradients(*_inputs(segment))
+        gradients: Gradients = self._gradients(*_inputs(segment))
+        return gradients
 
     def save(self, path: str | Path) -> None:
         """Writes parameters, average and slots to one npz file; an old file is replaced in one step or not at all."""
@@ -174,8 +175,9 @@ class Model:
     def _two_stage_gradients(self, segment: Segment, parts: bool = False) -> Gradients:
         """Computes the gradient of every parameter in the two stages of the paper (section 3.3).
 
-        First the gradient with respect to the policy's statistics f (and to q), corrected by the trust region; then, in one
-        backward pass, what it means for the weights: the policy's part comes back through f, the critic's through q.
+        First the gradient with respect to the policy's statistics f (and to q), corrected by the trust region; then, in
+        one backward pass, what it means for the weights: the policy's part comes back through f, the critic's
+        through q.
         """
         with tf.GradientTape(persistent=parts) as tape:
             evaluation = self.policy.evaluate(segment)

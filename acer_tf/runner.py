@@ -14,10 +14,11 @@ from acer_tf.segment import Action, Episode, Segment
 class Actor(Protocol):
     """What a Runner needs of a model."""
 
-    def initial_state(self, nenvs: int) -> None:
+    def initial_state(self, nenvs: int) -> Any:
         """Returns the state before the first step."""
+        ...
 
-    def act(self, obs: NDArray[Any], state: None, mask: NDArray[np.bool_]) -> Action:
+    def act(self, obs: NDArray[Any], state: Any, mask: NDArray[np.bool_]) -> Action:
         """Acts once in every environment."""
         ...
 
@@ -41,7 +42,7 @@ class Runner:
         self._env = env
         self._model = model
         self._nsteps = nsteps
-        self._channels = env.single_observation_space.shape[-1] // env.nstack
+        self._channels = env.stacked.shape[-1] // env.nstack
         env.reset(seed=seed)
         self._obs, _ = env.reset()
         self._dones = np.zeros(env.num_envs, np.bool_)
@@ -56,12 +57,11 @@ class Runner:
             InputError: an environment gave an observation or a reward that is not a number.
         """
         nenvs, nsteps, nstack = self._env.num_envs, self._nsteps, self._env.nstack
-        space = self._env.single_observation_space
-        frame_shape = (*space.shape[:-1], self._channels)
+        shape, dtype = self._env.stacked.shape[1:], self._env.stacked.dtype
         self.episodes = []
 
-        enc_obs = np.empty((nenvs, nstack + nsteps, *frame_shape), space.dtype)
-        obs = np.empty((nenvs, nsteps + 1, *space.shape), space.dtype)
+        enc_obs = np.empty((nenvs, nstack + nsteps, *shape[:-1], self._channels), dtype)
+        obs = np.empty((nenvs, nsteps + 1, *shape), dtype)
         actions = np.empty((nenvs, nsteps), np.int64)
         rewards = np.empty((nenvs, nsteps), np.float32)
         masks = np.empty((nenvs, nsteps + 1), np.bool_)
@@ -69,14 +69,15 @@ class Runner:
         for i in range(nstack):
             enc_obs[:, i] = self._obs[..., i * self._channels : (i + 1) * self._channels]
         for t in range(nsteps):
+            _require_numbers(self._obs, "observation")
             obs[:, t], masks[:, t] = self._obs, self._dones
             actions[:, t], mu, self._state = self._model.act(self._obs, self._state, self._dones)
             mus.append(mu)
             self._obs, rewards[:, t], terminations, truncations, infos = self._env.step(actions[:, t])
             self._dones = terminations | truncations  # a time limit counts as an end, as in baselines
             enc_obs[:, nstack + t] = self._obs[..., -self._channels :]
-            _require_numbers(self._obs, "observation")
             self._note_episodes(infos)
+        _require_numbers(self._obs, "observation")
         obs[:, nsteps], masks[:, nsteps] = self._obs, self._dones
         _require_numbers(rewards, "reward")
         return Segment(enc_obs, obs, actions, rewards, np.stack(mus, axis=1), dones=masks[:, 1:], masks=masks)

@@ -1,7 +1,7 @@
 """The batches that cross a border between Runner, Buffer and Model.
 
-Letters used everywhere: `N` environments, `T` steps of a segment, `A` actions, `C` channels of one frame, `S` frames in a
-stack. Arrays are env-major, so that row = env * T + t when flattened.
+Letters used everywhere: `N` environments, `T` steps of a segment, `A` actions, `C` channels of one frame, `S` frames
+in a stack. Arrays are env-major, so that row = env * T + t when flattened.
 """
 
 from typing import Any, NamedTuple

@@ -1,6 +1,6 @@
 """Speed of the train step and of the whole loop: `python -m benchmarks.throughput`.
 
-Machines are noisy and differ: what counts are the share of the bound and the shares of the loop, each measured in one run.
+Machines are noisy and differ: what counts are the shares, of the bound and of the loop, each measured in one run.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 """The policy gradient of ACER for discrete actions, as an objective of the probabilities `f` (equations 4, 8 and 9).
 
-https://arxiv.org/abs/1611.01224. Every factor beside a logarithm is a constant, so that the gradient of the objective is
-the estimator of the paper. `EPS` stands where baselines puts it; it decides digits.
+https://arxiv.org/abs/1611.01224. Every factor beside a logarithm is a constant, so that the gradient of the objective
+is the estimator of the paper. `EPS` stands where baselines puts it; it decides digits.
 """
 
 from typing import NamedTuple

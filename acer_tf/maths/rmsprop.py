@@ -9,9 +9,9 @@ class RMSProp(keras.optimizers.Optimizer):
 
         ms ← ρ·ms + (1 − ρ)·g²,   x ← x − lr·g / √(ms + epsilon)
 
-    It differs from `keras.optimizers.RMSprop` where it matters: `ms` starts at ones, not zeros, so that the first updates
-    are small, up to 1/√epsilon times smaller. Epsilon is inside the root in both. TensorFlow still ships TF1's fused kernel;
-    one call a variable reproduces it to the bit, its (unused) momentum slot included.
+    It differs from `keras.optimizers.RMSprop` where it matters: `ms` starts at ones, not zeros, so that the first
+    updates are small, up to 1/√epsilon times smaller. Epsilon is inside the root in both. TensorFlow still ships TF1's
+    fused kernel; one call a variable reproduces it to the bit, its (unused) momentum slot included.
     """
 
     def __init__(self, learning_rate: float, rho: float, epsilon: float) -> None:

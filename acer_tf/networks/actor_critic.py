@@ -1,5 +1,7 @@
 """Policy and Q in one Keras model: one or two torsos and two heads."""
 
+import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -41,12 +43,12 @@ def actor_critic(
         observation_space: space of one observation.
         nact: number of actions.
         rng: the run's generator.
-        value_network: None or "shared": the critic uses the policy's torso; "copy": it has one of its own, built alike; or
-            a function that builds it.
+        value_network: None or "shared": the critic uses the policy's torso; "copy": it has one of its own, built alike;
+            or the name or function of another.
         **network_kwargs: arguments of the named network.
 
     Raises:
-        InputError: a network or arguments that do not exist.
+        InputError: a network or arguments that do not exist, or a named network that does not fit the observations.
     """
     make_torso = network_fn(network, rng, network_kwargs)
     inputs = keras.Input(observation_space.shape, dtype=str(observation_space.dtype))
@@ -73,8 +75,28 @@ def _torso(name: str, make_torso: NetworkFn, inputs: keras.KerasTensor) -> keras
 
 
 def _named_parameters(parts: list[keras.layers.Layer]) -> dict[str, keras.Variable]:
-    params = {}
+    params: dict[str, keras.Variable] = {}
     for part in parts:
         scope = f"{part.name}/" if isinstance(part, keras.Model) else ""  # both torsos have layers of the same names
-        params |= {scope + variable.path: variable for variable in part.trainable_variables}
+        names = _numbered_anew([variable.path for variable in part.trainable_variables])
+        params |= {scope + name: variable for name, variable in zip(names, part.trainable_variables, strict=True)}
     return params
+
+
+def _numbered_anew(paths: list[str]) -> Iterator[str]:
+    """Numbers layers that Keras named from the start: `dense_7/bias` is the first `dense/bias` of its network.
+
+    Keras counts them through the whole process; the names of saved weights must not depend on what was built before.
+    """
+    siblings: dict[str, list[str]] = {}
+    for path in paths:
+        name = parent = ""
+        for layer in path.split("/"):
+            stem = re.sub(r"_\d+$", "", layer)
+            alike = siblings.setdefault(f"{parent}/{stem}", [])
+            if layer not in alike:
+                alike.append(layer)
+            number = alike.index(layer)
+            name += f"/{stem}_{number}" if number else f"/{stem}"
+            parent += f"/{layer}"
+        yield name.removeprefix("/")

@@ -16,9 +16,9 @@ FEW_CHANNELS = 16
 class Conv(keras.layers.Conv2D):
     """A convolution without padding, ReLU after it, fast on a CPU.
 
-    Where there are few channels and the stride divides the kernel and the input, stride² neighbouring pixels become one of
-    stride² as many channels, and the same products are summed with stride 1: two to three times as fast. A scale of the
-    input is applied to the kernel instead, so that bytes are moved and only then made floats.
+    Where there are few channels and the stride divides the kernel and the input, stride² neighbouring pixels become one
+    of stride² as many channels, and the same products are summed with stride 1: two to three times as fast. A scale of
+    the input is applied to the kernel instead, so that bytes are moved and only then made floats.
     """
 
     def __init__(self, filters: int, size: int, stride: int, input_scale: float = 1.0, **kwargs: Any) -> None:

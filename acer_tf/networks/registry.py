@@ -11,7 +11,7 @@ from acer_tf.errors import InputError, nearest
 NetworkFn = Callable[[keras.KerasTensor], keras.KerasTensor]
 """Maps observations [B, *shape], in the space's dtype, to features [B, ...]: the torso of a network."""
 Builder = Callable[..., NetworkFn]
-"""Called as `builder(rng, **network_kwargs)`; draws its initial weights from `rng` if it cares for reproducible ones."""
+"""Called as `builder(rng, **network_kwargs)`; draws its initial weights from `rng`, or lets Keras draw them."""
 
 _BUILDERS: dict[str, Builder] = {}
 
@@ -41,15 +41,31 @@ def network_fn(network: str | NetworkFn, rng: np.random.RandomState, network_kwa
     """Returns the torso that a name (with its arguments) or the user's own function stands for.
 
     Raises:
-        InputError: no such name, or arguments that the network does not take.
+        InputError: no such name, or arguments that the network does not take. The named torso raises it, too, if it
+            cannot be built for the observations.
     """
     if callable(network):
         if network_kwargs:
             raise InputError(f"arguments {sorted(network_kwargs)} belong to no network: the network is a function.")
         return network
     if network not in _BUILDERS:
-        raise InputError(f"network '{network}' does not exist; the nearest are {', '.join(nearest(network, _BUILDERS))}.")
+        choices = ", ".join(nearest(str(network), _BUILDERS))
+        raise InputError(f"network '{network}' does not exist; the nearest are {choices}.")
     try:
-        return _BUILDERS[network](rng, **network_kwargs)
+        torso = _BUILDERS[network](rng, **network_kwargs)
     except TypeError as error:
         raise InputError(f"network '{network}' does not take these arguments: {error}.") from error
+    return _checked(network, torso)
+
+
+def _checked(name: str, torso: NetworkFn) -> NetworkFn:
+    def checked(inputs: keras.KerasTensor) -> keras.KerasTensor:
+        try:
+            return torso(inputs)
+        except (TypeError, ValueError) as error:
+            reason = " ".join(str(error).split()).rstrip(".")
+            raise InputError(
+                f"network '{name}' cannot be built for observations of shape {inputs.shape[1:]}: {reason}."
+            ) from error
+
+    return checked

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 from keras import KerasTensor
 
+from acer_tf.errors import InputError
 from acer_tf.networks.layers import SQRT2, LayerNorm, conv, fc
 from acer_tf.networks.registry import NetworkFn, register
 
@@ -23,7 +24,15 @@ def mlp(
     activation: str = "tanh",
     layer_norm: bool = False,
 ) -> NetworkFn:
-    """Fully connected layers; with `layer_norm`, normalised before the activation."""
+    """Fully connected layers; with `layer_norm`, normalised before the activation.
+
+    Raises:
+        InputError: `num_layers` or `layer_norm` is of the wrong kind.
+    """
+    if not isinstance(num_layers, int) or num_layers < 0:
+        raise InputError(f"num_layers is {num_layers!r}; expected a whole number >= 0.")
+    if not isinstance(layer_norm, bool):
+        raise InputError(f"layer_norm is {layer_norm!r}; expected True or False.")
 
     def torso(inputs: KerasTensor) -> KerasTensor:
         h = keras.layers.Flatten()(keras.ops.cast(inputs, "float32"))
@@ -71,7 +80,7 @@ def conv_only(
     def torso(inputs: KerasTensor) -> KerasTensor:
         h = _pixels(inputs)
         for i, (filters, size, stride) in enumerate(convs):
-            h = keras.layers.Conv2D(filters, size, stride, padding="same", activation="relu", name=f"conv_{i}")(h)
+            h = keras.layers.Conv2D(filters, size, stride, padding="same", activation="relu", name=f"conv{i}")(h)
         return h
 
     return torso
@@ -84,7 +93,7 @@ def impala_cnn(rng: np.random.RandomState, depths: tuple[int, ...] = (16, 32, 32
     numbers = itertools.count()
 
     def convolution(h: KerasTensor, depth: int) -> KerasTensor:
-        return keras.layers.Conv2D(depth, 3, padding="same", name=f"layer_{next(numbers)}")(h)
+        return keras.layers.Conv2D(depth, 3, padding="same", name=f"layer{next(numbers)}")(h)
 
     def residual(h: KerasTensor, depth: int) -> KerasTensor:
         return h + convolution(keras.ops.relu(convolution(keras.ops.relu(h), depth)), depth)
@@ -95,6 +104,6 @@ def impala_cnn(rng: np.random.RandomState, depths: tuple[int, ...] = (16, 32, 32
             h = keras.layers.MaxPooling2D(3, strides=2, padding="same")(convolution(h, depth))
             h = residual(residual(h, depth), depth)
         h = keras.ops.relu(keras.layers.Flatten()(h))
-        return keras.layers.Dense(256, activation="relu", name=f"layer_{next(numbers)}")(h)
+        return keras.layers.Dense(256, activation="relu", name=f"layer{next(numbers)}")(h)
 
     return torso

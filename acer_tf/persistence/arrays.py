@@ -14,7 +14,7 @@ from acer_tf.errors import InputError
 
 
 def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Writes the arrays beside `path`, syncs, and renames: after a crash the old file or the new one is there, whole."""
+    """Writes the arrays beside `path`, syncs and renames: after a crash there is the old file or the new one, whole."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)

@@ -1,0 +1,117 @@
+"""What a comparison yields, and how far two arrays are apart.
+
+An infinity or NaN equals only its like; beside anything else the error is infinite. So it is where sizes differ.
+"""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+ARRAY = 1e-4
+"""Tolerance of arrays (see `relative`)."""
+FIRST_UPDATE = 2e-5
+"""Tolerance of the first gradients and of what the first update makes of the parameters (see `relative`)."""
+SCALAR = 1e-3
+"""Tolerance of scalars (see `scalar`)."""
+DOUBLE = 1e-9
+"""Tolerance of what is computed in float64 from the same numbers (see `relative`)."""
+DRIFT = 1e-5
+"""Tolerance of parameters after many updates (see `absolute`)."""
+
+
+class UnsupportedError(Exception):
+    """A recording of something that this package does not do yet; the message says what."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Quantity:
+    """One compared quantity; it passes if `error` is at most `tolerance`."""
+
+    name: str
+    error: float
+    tolerance: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether the error is small enough."""
+        return self.error <= self.tolerance
+
+    @property
+    def severity(self) -> float:
+        """Error over tolerance; above 1 where it fails."""
+        if self.tolerance > 0:
+            return self.error / self.tolerance
+        return 0.0 if self.passed else math.inf
+
+    def as_json(self) -> dict[str, str | float]:
+        """Returns the fields; an infinite error, which JSON has not, as text."""
+        error = self.error if math.isfinite(self.error) else str(self.error)
+        return {"quantity": self.name, "error": error, "tolerance": self.tolerance}
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One recording, compared.
+
+    Attributes:
+        name: the file's name without its ending.
+        kind: what was recorded.
+        status: "pass", "fail", "unsupported" (this package cannot do it yet) or "skipped" (nothing to compare).
+        quantities: what was compared.
+        note: why it was not compared.
+    """
+
+    name: str
+    kind: str
+    status: str
+    quantities: tuple[Quantity, ...] = ()
+    note: str = ""
+
+    @property
+    def worst(self) -> Quantity | None:
+        """The quantity whose error is largest beside its tolerance; None if nothing was compared."""
+        return max(self.quantities, key=lambda quantity: quantity.severity, default=None)
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns name, kind, status and worst quantity."""
+        worst = self.worst.as_json() if self.worst else None
+        return {"case": self.name, "kind": self.kind, "status": self.status, "worst": worst}
+
+
+def relative(ours: ArrayLike, recorded: ArrayLike) -> float:
+    """Returns the largest difference over the largest recorded value; shapes may differ, the order of entries not."""
+    difference, value = _differences(ours, recorded)
+    return float(difference.max(initial=0) / (value.max(initial=0) or 1.0))
+
+
+def scalar(ours: ArrayLike, recorded: ArrayLike) -> float:
+    """Returns |difference| / (|value| + 1e-3), the largest if there are several."""
+    difference, value = _differences(ours, recorded)
+    return float((difference / (value + 1e-3)).max(initial=0))
+
+
+def absolute(ours: ArrayLike, recorded: ArrayLike) -> float:
+    """Returns the largest difference."""
+    return float(_differences(ours, recorded)[0].max(initial=0))
+
+
+def exact(ours: ArrayLike, recorded: ArrayLike) -> float:
+    """Returns the largest difference; infinity if shape or dtype differ."""
+    ours, recorded = np.asarray(ours), np.asarray(recorded)
+    if ours.shape != recorded.shape or ours.dtype != recorded.dtype:
+        return math.inf
+    return absolute(ours, recorded)
+
+
+def _differences(ours: ArrayLike, recorded: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns differences and recorded sizes where both are finite; one infinite difference if the rest differs."""
+    a, b = (np.asarray(array, np.float64).reshape(-1) for array in (ours, recorded))
+    if a.size != b.size:
+        return np.array([np.inf]), np.zeros(1)
+    finite = np.isfinite(a) & np.isfinite(b)
+    if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
+        return np.array([np.inf]), np.zeros(1)
+    return np.abs(a[finite] - b[finite]), np.abs(b[finite])

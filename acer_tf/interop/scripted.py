@@ -1,0 +1,88 @@
+"""Environments and actors that do what was recorded, and a generator that notes what it drew."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from acer_tf.segment import Action
+
+Array = NDArray[Any]
+
+
+class ScriptedEnv(VectorEnv[Array, Any, Array]):
+    """Emits recorded frames, one per reset or step, whatever the actions.
+
+    Attributes:
+        emitted: frames so far.
+        reset_at: value of `emitted` before each reset.
+    """
+
+    metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012  (gymnasium's own form)
+
+    def __init__(self, frames: Array, dones: NDArray[np.bool_], rewards: NDArray[np.float32]) -> None:
+        """Takes what entry by entry is emitted: [K, N, *frame], [K, N] and [K, N]."""
+        self.num_envs = frames.shape[1]
+        self.single_observation_space = gym.spaces.Box(0, 1, frames.shape[2:], frames.dtype.type)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.emitted = 0
+        self.reset_at: list[int] = []
+        self._frames, self._dones, self._rewards = frames, dones, rewards
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        """Emits the next frames."""
+        self.reset_at.append(self.emitted)
+        self.emitted += 1
+        return self._frames[self.emitted - 1], {}
+
+    def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        """Emits the next frames, rewards and dones."""
+        entry, self.emitted = self.emitted, self.emitted + 1
+        dones = self._dones[entry]
+        return self._frames[entry], self._rewards[entry], dones, np.zeros_like(dones), {}
+
+
+class ScriptedActor:
+    """Acts as recorded, and keeps what it was shown.
+
+    Attributes:
+        obs: observations of each step.
+        masks: masks of each step.
+    """
+
+    def __init__(self, actions: NDArray[np.int64], mus: NDArray[np.float32]) -> None:
+        """Takes the actions [K, N] and the probabilities [K, N, A] of K steps."""
+        self.obs: list[Array] = []
+        self.masks: list[Array] = []
+        self._actions, self._mus = actions, mus
+
+    def initial_state(self, nenvs: int) -> None:
+        """Returns no state."""
+        return None
+
+    def act(self, obs: Array, state: None, mask: NDArray[np.bool_]) -> Action:
+        """Acts once in every environment."""
+        step = len(self.obs)
+        self.obs.append(obs.copy())
+        self.masks.append(mask.copy())
+        return Action(self._actions[step], self._mus[step], state)
+
+
+class NotedRandom(np.random.RandomState):
+    """numpy's generator.
+
+    Attributes:
+        drawn: results of all calls of `randint`.
+    """
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.drawn: list[Array] = []
+
+    def randint(self, *args: Any, **kwargs: Any) -> Array:  # type: ignore[override]
+        """Draws whole numbers."""
+        self.drawn.append(np.asarray(super().randint(*args, **kwargs)))
+        return self.drawn[-1]
