@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["__version__", "learn", "register"]
 
-# Of its own accord TensorFlow uses its oneDNN kernels only on processors with neural-network instructions. Elsewhere, too,
-# they make the nature network's update 1.3 times as fast. Set before TensorFlow is imported; the user's word counts.
+# Of its own accord TensorFlow uses its oneDNN kernels only on processors with neural-network instructions. Elsewhere,
+# too, they make the nature network's update 1.3 times as fast. Set before TensorFlow is imported; users may overrule.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
 _HOME = {"learn": "acer_tf.acer", "register": "acer_tf.networks.registry"}

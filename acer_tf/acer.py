@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
-from acer_tf.buffer import Buffer, check_memory, replay_bytes
+from acer_tf.buffer import Buffer, check_memory
 from acer_tf.config import Config
 from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.make import check_vec_env
@@ -195,8 +195,7 @@ def learn(
     seed = _checked_seed(seed)
     check_vec_env(env)
     env = env if isinstance(env, FrameStack) else FrameStack(env, nstack=1)
-    if config.replay_ratio > 0:
-        check_memory(_replay_bytes(env, config))
+    print(f"replay will take {check_memory(env, config) / 2**30:.2f} GiB", flush=True)
 
     rng = np.random.RandomState(seed)  # baselines' one numpy stream: weights, then replay counts and slots
     keras.utils.set_random_seed(seed)
@@ -219,13 +218,3 @@ def _checked_seed(seed: int | None) -> int:
     if not isinstance(seed, numbers.Integral) or isinstance(seed, bool) or not 0 <= seed < 2**32:
         raise InputError(f"seed is {seed!r}; expected a whole number from 0 to {2**32 - 1}.")
     return int(seed)
-
-
-def _replay_bytes(env: FrameStack, config: Config) -> int:
-    assert isinstance(env.single_action_space, Discrete)
-    nact = int(env.single_action_space.n)
-    nenvs, *shape = env.stacked.shape
-    frame = (*shape[:-1], shape[-1] // env.nstack)
-    needed = replay_bytes(nenvs, config.buffer_size, config.nsteps, env.nstack, frame, env.stacked.dtype, nact)
-    print(f"replay will take {needed / 2**30:.2f} GiB", flush=True)
-    return needed

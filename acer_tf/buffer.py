@@ -4,8 +4,11 @@ from typing import Any
 
 import numpy as np
 import psutil
-from numpy.typing import DTypeLike, NDArray
+from gymnasium.spaces import Discrete
+from numpy.typing import NDArray
 
+from acer_tf.config import Config
+from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.errors import InputError
 from acer_tf.segment import Segment
 
@@ -81,33 +84,27 @@ def stack_obs(enc_obs: NDArray[Any], dones: NDArray[np.bool_]) -> NDArray[Any]:
     return obs
 
 
-def replay_bytes(
-    nenvs: int, size: int, nsteps: int, nstack: int, frame: tuple[int, ...], dtype: DTypeLike, nact: int
-) -> int:
-    """Computes what a full buffer will take.
-
-    Args:
-        nenvs: environments.
-        size: agent steps kept per environment.
-        nsteps: agent steps of a segment.
-        nstack: frames in a stack.
-        frame: shape of one frame.
-        dtype: of the frames.
-        nact: number of actions.
-    """
-    frames = (nsteps + nstack) * int(np.prod(frame)) * np.dtype(dtype).itemsize
-    rest = nsteps * (8 + 4 + 4 * nact + 1) + (nsteps + 1)
-    return nenvs * (size // nsteps) * (frames + rest)
+def replay_bytes(env: FrameStack, config: Config) -> int:
+    """Computes what a full buffer will take; 0 without replay."""
+    if config.replay_ratio == 0:
+        return 0
+    assert isinstance(env.single_action_space, Discrete)
+    stack = env.stacked  # [N, ..., S * C]
+    frame = int(stack[0].nbytes) // env.nstack
+    step = 8 + 4 + 4 * int(env.single_action_space.n) + 1  # action, reward, mu, done
+    segment = (config.nsteps + env.nstack) * frame + config.nsteps * step + (config.nsteps + 1)  # masks
+    return len(stack) * (config.buffer_size // config.nsteps) * segment
 
 
-def check_memory(needed: int) -> None:
-    """Checks that replay will fit.
+def check_memory(env: FrameStack, config: Config) -> int:
+    """Checks that replay will fit; returns the bytes it will take.
 
     Raises:
         InputError: it will not.
     """
-    available = psutil.virtual_memory().available
+    needed, available = replay_bytes(env, config), psutil.virtual_memory().available
     if needed > available:
         raise InputError(
             f"replay would take {needed / 2**30:.1f} GiB, but {available / 2**30:.1f} GiB are free; lower buffer_size."
         )
+    return needed

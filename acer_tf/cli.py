@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 import tyro
 
+from acer_tf.buffer import check_memory
 from acer_tf.config import Config
 from acer_tf.envs.env_ids import check_env_id
 from acer_tf.envs.make import make_vec_env
@@ -168,6 +169,7 @@ def train(flags: TrainFlags, network: str, network_kwargs: Mapping[str, Any]) ->
             max_episode_frames=flags.max_episode_frames,
         )
         stack.callback(env.close)
+        check_memory(env, flags.hyperparameters)
         folder = stack.enter_context(run_folder(flags.logdir or default_run_folder(flags.env), settings))
         logger = stack.enter_context(contextlib.closing(_logger(folder, flags)))
         print(f"training on {flags.num_env} x {flags.env}; run folder: {folder}", flush=True)

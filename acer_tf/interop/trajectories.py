@@ -19,6 +19,7 @@ from acer_tf.policy import CategoricalPolicy
 from acer_tf.segment import Episode, Segment
 
 BATCH = ("obs", "actions", "rewards", "mus", "dones", "masks")
+REPRODUCIBLE = "init_reproduced_by_np_seed_in_param_order"
 
 
 class Update(NamedTuple):
@@ -114,8 +115,7 @@ def compare_trajectory(recorded: Recorded) -> list[Quantity]:
 
 
 def _initial_weights(recorded: Recorded, model: Model) -> list[Quantity]:
-    reproducible = recorded.settings(["init_reproduced_by_np_seed_in_param_order"]).values()
-    if not all(np.all(flags) for flags in reproducible) or not reproducible:
+    if not np.all(recorded.settings([REPRODUCIBLE]).get(REPRODUCIBLE, False)):
         return []
     pairs = zip(recorded.setting("params"), model.params, strict=True)
     return [

@@ -8,6 +8,7 @@ import gymnasium as gym
 import keras
 import numpy as np
 
+from acer_tf.errors import InputError
 from acer_tf.networks import torsos  # noqa: F401  (registers the networks that ship)
 from acer_tf.networks.layers import fc
 from acer_tf.networks.registry import NetworkFn, network_fn
@@ -44,7 +45,7 @@ def actor_critic(
         nact: number of actions.
         rng: the run's generator.
         value_network: None or "shared": the critic uses the policy's torso; "copy": it has one of its own, built alike;
-            or the name or function of another.
+            or a function that builds it.
         **network_kwargs: arguments of the named network.
 
     Raises:
@@ -56,8 +57,7 @@ def actor_critic(
     latent = q_latent = policy_torso(inputs)
     parts = [policy_torso]
     if value_network is not None and value_network != "shared":
-        make_value_torso = make_torso if value_network == "copy" else network_fn(value_network, rng, {})
-        parts.append(_torso("vf", make_value_torso, inputs))
+        parts.append(_torso("vf", _value_network_fn(value_network, make_torso), inputs))
         q_latent = parts[-1](inputs)
 
     logits = latent
@@ -67,6 +67,14 @@ def actor_critic(
     parts.append(fc("q_head", nact, rng))
     q = parts[-1](q_latent)
     return ActorCritic(network=keras.Model(inputs, [logits, q], name="actor_critic"), params=_named_parameters(parts))
+
+
+def _value_network_fn(value_network: str | NetworkFn, make_torso: NetworkFn) -> NetworkFn:
+    if callable(value_network):
+        return value_network
+    if value_network == "copy":
+        return make_torso
+    raise InputError(f"value_network is {value_network!r}; expected 'shared', 'copy', None or a function.")
 
 
 def _torso(name: str, make_torso: NetworkFn, inputs: keras.KerasTensor) -> keras.Model:

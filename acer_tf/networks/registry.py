@@ -1,5 +1,6 @@
 """Networks by name, the user's own included."""
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -51,11 +52,20 @@ def network_fn(network: str | NetworkFn, rng: np.random.RandomState, network_kwa
     if network not in _BUILDERS:
         choices = ", ".join(nearest(str(network), _BUILDERS))
         raise InputError(f"network '{network}' does not exist; the nearest are {choices}.")
-    try:
-        torso = _BUILDERS[network](rng, **network_kwargs)
-    except TypeError as error:
-        raise InputError(f"network '{network}' does not take these arguments: {error}.") from error
-    return _checked(network, torso)
+    builder = _BUILDERS[network]
+    _check_arguments(network, builder, network_kwargs)
+    return _checked(network, builder(rng, **network_kwargs))
+
+
+def _check_arguments(name: str, builder: Builder, network_kwargs: dict[str, Any]) -> None:
+    _, *parameters = inspect.signature(builder).parameters.values()
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return
+    known = [parameter.name for parameter in parameters]
+    for argument in network_kwargs:
+        if argument not in known:
+            choices = f"the nearest are {', '.join(nearest(argument, known))}" if known else "it takes none"
+            raise InputError(f"network '{name}' does not take the argument {argument}; {choices}.")
 
 
 def _checked(name: str, torso: NetworkFn) -> NetworkFn:
