@@ -1,0 +1,142 @@
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+from gymnasium.spaces import Box
+from numpy.random import RandomState
+
+from acer_tf.errors import InputError
+from acer_tf.networks.actor_critic import ActorCritic, actor_critic
+from acer_tf.networks.initializers import orthogonal
+
+VECTOR = Box(-1, 1, (6,), np.float32)
+PIXELS = Box(0, 255, (84, 84, 4), np.uint8)
+HEADS = ["pi_head/kernel", "pi_head/bias", "q_head/kernel", "q_head/bias"]
+MLP = ["mlp_fc0/kernel", "mlp_fc0/bias", "mlp_fc1/kernel", "mlp_fc1/bias"]
+
+
+def build(network: Any = "mlp", nact: int = 3, seed: int = 0, space: Box = VECTOR, **kwargs: Any) -> ActorCritic:
+    return actor_critic(network, space, nact, RandomState(seed), **kwargs)
+
+
+def unnamed(inputs: keras.KerasTensor) -> keras.KerasTensor:
+    inner = keras.Sequential([keras.layers.Dense(4), keras.layers.Dense(3)])
+    return keras.layers.Dense(5, activation="tanh")(inner(keras.layers.Dense(2)(inputs)))
+
+
+def under(scope: str, names: list[str]) -> list[str]:
+    return [f"{scope}/{name}" for name in names]
+
+
+@pytest.mark.parametrize(
+    ("network", "space", "kwargs", "names"),
+    [
+        ("mlp", VECTOR, {}, under("pi", MLP)),
+        ("mlp", VECTOR, {"value_network": None}, under("pi", MLP)),
+        ("mlp", VECTOR, {"value_network": "shared"}, under("pi", MLP)),
+        ("mlp", VECTOR, {"value_network": "copy"}, under("pi", MLP) + under("vf", MLP)),
+        (
+            "mlp",
+            VECTOR,
+            {"num_layers": 1, "layer_norm": True},
+            under("pi", [*MLP[:2], "layer_norm0/beta", "layer_norm0/gamma"]),
+        ),
+        (
+            "cnn",
+            PIXELS,
+            {},
+            [f"pi/{layer}/{name}" for layer in ("c1", "c2", "c3", "fc1") for name in ("kernel", "bias")],
+        ),
+        ("conv_only", PIXELS, {}, [f"pi/conv{i}/{name}" for i in range(3) for name in ("kernel", "bias")]),
+        ("impala_cnn", PIXELS, {}, [f"pi/layer{i}/{name}" for i in range(16) for name in ("kernel", "bias")]),
+    ],
+)
+def test_parameters_come_in_baselines_order(network: str, space: Box, kwargs: dict[str, Any], names: list[str]) -> None:
+    network_and_params = build(network, space=space, **kwargs)
+    assert list(network_and_params.params) == names + HEADS
+    assert {id(variable) for variable in network_and_params.params.values()} == {
+        id(variable) for variable in network_and_params.network.trainable_variables
+    }
+
+
+def test_names_of_unnamed_layers_do_not_depend_on_what_was_built_before() -> None:
+    dense = ["dense/kernel", "dense/bias"]
+    inner = under("sequential", [*dense, "dense_1/kernel", "dense_1/bias"])
+    expected = [*dense, *inner, "dense_1/kernel", "dense_1/bias"]
+    for _ in range(2):
+        params = build(unnamed, value_network="copy").params
+        assert list(params) == under("pi", expected) + under("vf", expected) + HEADS
+        assert [variable.shape for variable in params.values()][:4] == [(6, 2), (2,), (2, 4), (4,)]
+
+
+def test_outputs_are_those_of_the_two_heads() -> None:
+    network, params = build("mlp", num_layers=1, num_hidden=5, value_network="copy", seed=1)
+    x = np.random.default_rng(0).normal(size=(7, 6)).astype(np.float32)
+    random = np.random.default_rng(1)
+    for variable in params.values():
+        variable.assign(random.normal(size=variable.shape))
+    weights = {name: variable.numpy() for name, variable in params.items()}
+    pi = np.tanh(x @ weights["pi/mlp_fc0/kernel"] + weights["pi/mlp_fc0/bias"])
+    vf = np.tanh(x @ weights["vf/mlp_fc0/kernel"] + weights["vf/mlp_fc0/bias"])
+    logits, q = network(x)
+    np.testing.assert_allclose(logits, pi @ weights["pi_head/kernel"] + weights["pi_head/bias"], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(q, vf @ weights["q_head/kernel"] + weights["q_head/bias"], rtol=1e-4, atol=1e-5)
+
+
+def test_a_shared_torso_feeds_both_heads_and_a_function_only_the_critic() -> None:
+    x = np.ones((1, 6), np.float32)
+    for value_network, moves in ((None, True), ("copy", False), (lambda inputs: inputs, False)):
+        network, params = build("mlp", value_network=value_network)
+        before = network(x)[1].numpy()
+        params["pi/mlp_fc0/bias"].assign_add(np.ones(64))
+        assert np.any(network(x)[1].numpy() != before) == moves
+    assert params["q_head/kernel"].shape == (6, 3)
+
+
+@pytest.mark.parametrize("value_network", ["shared", "copy"])
+def test_without_a_policy_head_where_features_are_as_many_as_actions(value_network: str) -> None:
+    network, params = build("mlp", nact=5, num_layers=1, num_hidden=5, value_network=value_network)
+    assert [name for name in params if "head" in name] == ["q_head/kernel", "q_head/bias"]
+    x = np.random.default_rng(0).normal(size=(7, 6)).astype(np.float32)
+    logits, q = network(x)
+    np.testing.assert_allclose(logits, np.tanh(x @ params["pi/mlp_fc0/kernel"].numpy()), rtol=1e-4, atol=1e-6)
+    assert q.shape == (7, 5)
+
+
+def test_features_of_several_axes_are_flattened() -> None:
+    network, params = build("conv_only", nact=2, space=Box(0, 255, (16, 12, 1), np.uint8), convs=((3, 3, 2),))
+    assert params["q_head/kernel"].shape == (8 * 6 * 3, 2)
+    assert network(np.zeros((4, 16, 12, 1), np.uint8))[0].shape == (4, 2)
+
+
+def test_initial_weights_are_drawn_in_the_order_of_the_parameters() -> None:
+    params = build("mlp", seed=5, value_network="copy").params
+    rng = RandomState(5)
+    gains = {"pi_head/kernel": 0.01, "q_head/kernel": 1.0}
+    for name, variable in params.items():
+        if name.endswith("bias"):
+            np.testing.assert_array_equal(variable, np.zeros(variable.shape), err_msg=name)
+        else:
+            expected = orthogonal(tuple(variable.shape), gains.get(name, 2**0.5), rng)
+            np.testing.assert_array_equal(variable, expected, err_msg=name)
+
+
+@pytest.mark.parametrize("network", ["cnn", "impala_cnn"])
+def test_initial_weights_follow_from_the_seeds(network: str) -> None:
+    weights = []
+    for _ in range(2):
+        keras.utils.set_random_seed(3)
+        weights.append(build(network, space=PIXELS, seed=3).network.get_weights())
+    for first, second in zip(*weights, strict=True):
+        np.testing.assert_array_equal(first, second)
+    assert any(
+        (first != second).any()
+        for first, second in zip(weights[0], build(network, space=PIXELS, seed=4).network.get_weights(), strict=True)
+    )
+
+
+@pytest.mark.parametrize("value_network", ["coppy", "mlp", 3])
+def test_unknown_value_networks(value_network: object) -> None:
+    with pytest.raises(InputError, match=f"value_network is {value_network!r}; expected 'shared', 'copy', None or a"):
+        build(value_network=value_network)

@@ -1,0 +1,65 @@
+import keras
+import numpy as np
+import pytest
+from numpy.random import RandomState
+
+from acer_tf.errors import InputError
+from acer_tf.networks import torsos  # noqa: F401  (registers the networks that ship)
+from acer_tf.networks.registry import NetworkFn, network_fn, register
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered() -> None:
+    @register("twice_as")
+    def build(rng: np.random.RandomState, factor: float = 2.0) -> NetworkFn:
+        return lambda inputs: inputs * factor
+
+
+def test_a_registered_network_is_found_with_its_arguments() -> None:
+    x = keras.ops.ones((1, 3))
+    assert np.all(network_fn("twice_as", RandomState(0), {})(x) == 2)
+    assert np.all(network_fn("twice_as", RandomState(0), {"factor": 5.0})(x) == 5)
+
+
+def test_a_function_is_taken_as_it_is() -> None:
+    def torso(inputs: keras.KerasTensor) -> keras.KerasTensor:
+        return inputs
+
+    assert network_fn(torso, RandomState(0), {}) is torso
+    with pytest.raises(InputError, match=r"\['num_hidden'\] belong to no network: the network is a function"):
+        network_fn(torso, RandomState(0), {"num_hidden": 3})
+
+
+def test_a_name_is_given_once() -> None:
+    with pytest.raises(InputError, match="'mlp' is registered already"):
+        register("mlp")(lambda rng: lambda inputs: inputs)
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [("cn", "'cn' does not exist; the nearest are cnn"), ("MPL", "nearest are mlp"), (None, "'None' does not exist")],
+)
+def test_unknown_names_come_with_the_nearest(network: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        network_fn(network, RandomState(0), {})
+
+
+@pytest.mark.parametrize("network", ["mlp", "cnn", "cnn_small", "conv_only", "impala_cnn"])
+def test_arguments_it_does_not_take(network: str) -> None:
+    with pytest.raises(InputError, match=f"network '{network}' does not take these arguments: .*'num_hiden'"):
+        network_fn(network, RandomState(0), {"num_hiden": 3})
+
+
+@pytest.mark.parametrize(
+    ("network", "kwargs", "message"),
+    [
+        ("cnn", {}, r"'cnn' cannot be built for observations of shape \(4,\): .*expected min_ndim=4"),
+        ("mlp", {"activation": "thanh"}, "activation function identifier: thanh"),
+        ("mlp", {"num_hidden": -1}, "units=-1"),
+    ],
+)
+def test_what_does_not_fit_the_observations(network: str, kwargs: dict[str, object], message: str) -> None:
+    torso = network_fn(network, RandomState(0), kwargs)
+    with pytest.raises(InputError, match=message) as error:
+        torso(keras.Input((4,)))
+    assert "\n" not in str(error.value)

@@ -1,0 +1,121 @@
+import keras
+import numpy as np
+import pytest
+from numpy.random import RandomState
+
+from acer_tf.errors import InputError
+from acer_tf.networks import torsos
+from acer_tf.networks.names import NETWORKS
+from acer_tf.networks.registry import NetworkFn, network_fn
+
+PIXELS = keras.Input((84, 84, 4), dtype="uint8")
+VECTOR = keras.Input((6,), dtype="float32")
+
+
+def build(torso: NetworkFn, inputs: keras.KerasTensor) -> keras.Model:
+    return keras.Model(inputs, torso(inputs))
+
+
+@pytest.mark.parametrize(
+    ("torso", "inputs", "features", "count"),
+    [
+        (torsos.mlp(RandomState(0)), VECTOR, (64,), 6 * 64 + 64 + 64 * 64 + 64),
+        (torsos.mlp(RandomState(0), num_layers=1, num_hidden=5, layer_norm=True), VECTOR, (5,), 6 * 5 + 5 + 2 * 5),
+        (torsos.mlp(RandomState(0), num_layers=0), VECTOR, (6,), 0),
+        (
+            torsos.nature_cnn(RandomState(0)),
+            PIXELS,
+            (512,),
+            (8 * 8 * 4 * 32 + 32) + (4 * 4 * 32 * 64 + 64) + (3 * 3 * 64 * 64 + 64) + (7 * 7 * 64 * 512 + 512),
+        ),
+        (
+            torsos.cnn_small(RandomState(0)),
+            PIXELS,
+            (128,),
+            (8 * 8 * 4 * 8 + 8) + (4 * 4 * 8 * 16 + 16) + (9 * 9 * 16 * 128 + 128),
+        ),
+        (
+            torsos.conv_only(RandomState(0)),
+            PIXELS,
+            (11, 11, 64),
+            (8 * 8 * 4 * 32 + 32) + (4 * 4 * 32 * 64 + 64) + (3 * 3 * 64 * 64 + 64),
+        ),
+        (torsos.conv_only(RandomState(0), convs=((3, 5, 2),)), PIXELS, (42, 42, 3), 5 * 5 * 4 * 3 + 3),
+        (
+            torsos.impala_cnn(RandomState(0)),
+            PIXELS,
+            (256,),
+            # (input → depth, then four of depth → depth) for 16, 32, 32, and 11 · 11 · 32 → 256
+            (9 * 4 * 16 + 16 + 4 * (9 * 16 * 16 + 16))
+            + (9 * 16 * 32 + 32 + 4 * (9 * 32 * 32 + 32))
+            + (9 * 32 * 32 + 32 + 4 * (9 * 32 * 32 + 32))
+            + (11 * 11 * 32 * 256 + 256),
+        ),
+    ],
+)
+def test_features_and_number_of_parameters(
+    torso: NetworkFn, inputs: keras.KerasTensor, features: tuple[int, ...], count: int
+) -> None:
+    model = build(torso, inputs)
+    assert model.output_shape == (None, *features)
+    assert model.count_params() == count
+
+
+@pytest.mark.parametrize("name", ["cnn", "cnn_small", "conv_only", "impala_cnn"])
+def test_pixels_are_divided_by_255(name: str) -> None:
+    keras.utils.set_random_seed(0)
+    model = build(network_fn(name, RandomState(0), {}), keras.Input((40, 40, 2), dtype="float32"))
+    x = np.random.default_rng(0).integers(0, 256, (2, 40, 40, 2)).astype(np.float32)
+    # Biases are zero and ReLU is homogeneous, so what the network makes of x / 255 is 1/255 of what it makes of x.
+    small, large = model(x / 255).numpy(), model(x).numpy()
+    np.testing.assert_allclose(255 * small, large, rtol=1e-3, atol=1e-5)
+    first = next(layer for layer in model.layers if layer.weights)
+    ones = [np.ones_like(weight) for weight in first.get_weights()]
+    first.set_weights([ones[0], 0 * ones[1]])
+    size = first.kernel_size[0]
+    probe = keras.Model(model.input, first.output)(x).numpy()
+    corner = x[:, size : 2 * size, size : 2 * size].sum(axis=(1, 2, 3)) / 255
+    assert np.isclose(probe[..., 0], corner[:, None, None], rtol=1e-4).any(axis=(1, 2)).all()
+
+
+def test_mlp_is_what_it_says() -> None:
+    model = build(torsos.mlp(RandomState(0), num_layers=2, num_hidden=4, activation="relu"), VECTOR)
+    x = np.random.default_rng(0).normal(size=(3, 6)).astype(np.float32)
+    w0, b0, w1, b1 = model.get_weights()
+    np.testing.assert_allclose(model(x), np.maximum(np.maximum(x @ w0 + b0, 0) @ w1 + b1, 0), rtol=1e-5, atol=1e-6)
+    tanh = build(torsos.mlp(RandomState(0), num_layers=1, num_hidden=4), VECTOR)
+    w, b = tanh.get_weights()
+    np.testing.assert_allclose(tanh(x), np.tanh(x @ w + b), rtol=1e-5, atol=1e-6)
+
+
+def test_mlp_normalises_before_the_activation() -> None:
+    model = build(torsos.mlp(RandomState(0), num_layers=1, num_hidden=4, layer_norm=True), VECTOR)
+    x = np.random.default_rng(0).normal(size=(3, 6)).astype(np.float32)
+    h = x @ model.get_weights()[0]
+    h = (h - h.mean(axis=-1, keepdims=True)) / h.std(axis=-1, keepdims=True)
+    np.testing.assert_allclose(model(x), np.tanh(h), rtol=1e-4, atol=1e-5)
+
+
+def test_mlp_takes_images_too() -> None:
+    model = build(torsos.mlp(RandomState(0), num_layers=1, num_hidden=4), keras.Input((3, 2), dtype="int16"))
+    x = np.arange(12, dtype=np.int16).reshape(2, 3, 2)
+    w, b = model.get_weights()
+    np.testing.assert_allclose(model(x), np.tanh(x.reshape(2, 6) @ w + b), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"num_layers": -1}, "num_layers is -1; expected a whole number >= 0"),
+        ({"num_layers": "2"}, "num_layers is '2'"),
+        ({"layer_norm": "no"}, "layer_norm is 'no'; expected True or False"),
+    ],
+)
+def test_mlp_refuses_arguments_of_the_wrong_kind(kwargs: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        torsos.mlp(RandomState(0), **kwargs)  # type: ignore[arg-type]
+
+
+def test_names_known_without_tensorflow_are_those_registered() -> None:
+    for name in NETWORKS:
+        network_fn(name, RandomState(0), {})

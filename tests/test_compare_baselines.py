@@ -1,0 +1,143 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from acer_tf.compare_baselines import main
+from tests.interop.recordings import GOLDEN, Arrays, altered
+
+QUICK = ("buffer", "episode_stats", "runner_rgb", "schedules")
+
+
+def golden(*names: str) -> list[str]:
+    return [str(GOLDEN / f"{name}.npz") for name in names]
+
+
+def _wrong(arrays: Arrays, config: dict[str, Any]) -> None:
+    arrays["value_steps/linear"][3] = np.inf
+
+
+def test_a_line_per_case(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*golden(*QUICK, "curves_cartpole", "lstm"), str(GOLDEN / "curve_breakout.csv")]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [line[:3] for line in lines[:-1]] == [
+        ["pass", "buffer", "buffer"],
+        ["pass", "episode_stats", "episode_stats"],
+        ["pass", "runner_rgb", "runner"],
+        ["pass", "schedules", "schedules"],
+        ["skipped", "curves_cartpole", "curves"],
+        ["unsupported", "lstm", "model"],
+        ["skipped", "curve_breakout", "curves"],
+    ]
+    assert lines[0][4:] == ["error", "0.0e+00", "tolerance", "0e+00"]
+    assert " ".join(lines[-1]) == "4 pass, 0 fail, 1 unsupported, 2 skipped"
+
+
+def test_strict_fails_on_what_is_unsupported() -> None:
+    recurrent = golden("lstm", "lnlstm", "cnn_lstm", "trajectory_lstm", "runner_recurrent")
+    assert main(recurrent) == 0
+    assert [main([path, "--strict"]) for path in recurrent] == [1] * 5
+    assert main([*golden("schedules", "curves_cartpole"), "--strict"]) == 0
+
+
+def test_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in QUICK:
+        (tmp_path / f"{name}.npz").write_bytes((GOLDEN / f"{name}.npz").read_bytes())
+    (tmp_path / "README.md").write_text("words")
+    (tmp_path / "curve.csv").write_text("steps,return\n")
+    assert main([str(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "4 pass, 0 fail, 0 unsupported, 1 skipped"
+
+
+def test_a_wrong_number_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = tmp_path / "results.json"
+    path = altered(tmp_path, "schedules", _wrong)
+    assert main([str(path), *golden("episode_stats"), "--json", str(results)]) == 1
+    assert "fail         another-name" in capsys.readouterr().out
+    content = json.loads(results.read_text())
+    assert content["ok"] is False
+    assert content["cases"][0] == {
+        "case": "another-name",
+        "kind": "schedules",
+        "status": "fail",
+        "worst": {"quantity": "value_steps/linear", "error": "inf", "tolerance": 1e-9},
+    }
+
+
+def test_json(tmp_path: Path) -> None:
+    results = tmp_path / "results.json"
+    assert main([*golden(*QUICK, "curves_cartpole", "lstm"), "--json", str(results)]) == 0
+    content = json.loads(results.read_text())
+    assert content.keys() == {"ok", "cases"}
+    assert content["ok"] is True
+    for case in content["cases"]:
+        assert case.keys() == {"case", "kind", "status", "worst"}
+        if case["status"] == "pass":
+            assert case["worst"].keys() == {"quantity", "error", "tolerance"}
+            assert 0 <= case["worst"]["error"] <= case["worst"]["tolerance"]
+        else:
+            assert case["worst"] is None
+    assert main([*golden("lstm"), "--strict", "--json", str(results)]) == 1
+    assert json.loads(results.read_text())["ok"] is False
+
+
+def test_verbose_shows_every_quantity(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main([str(altered(tmp_path, "schedules", _wrong)), "--verbose"])
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:-1]]
+    assert len(rows) == 10
+    assert [row[1] for row in rows if row[0] == "FAIL"] == ["value_steps/linear"]
+    assert [row[0] for row in rows].count("pass") == 9
+
+
+def _garbage(folder: Path) -> Path:
+    (folder / "garbage.npz").write_bytes(b"no zip at all")
+    return folder / "garbage.npz"
+
+
+def _misshapen(folder: Path) -> Path:
+    def cut(arrays: Arrays, config: dict[str, Any]) -> None:
+        arrays["retrace/1/v"] = arrays["retrace/1/v"][:-1]
+        config["retrace"][1]["nenvs"] = 7
+
+    return altered(folder, "small_math", cut)
+
+
+def _empty(folder: Path) -> Path:
+    def drop(arrays: Arrays, config: dict[str, Any]) -> None:
+        del arrays["1/frames"]
+
+    return altered(folder, "vec_frame_stack", drop)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (_garbage, "not a readable npz file"),
+        (_misshapen, "arrays that do not fit"),
+        (_empty, "lacks the array 1/frames"),
+        (lambda folder: folder / "missing.npz", "does not exist"),
+        (lambda folder: folder, "holds no npz file"),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], make, message: str) -> None:
+    assert main([str(make(tmp_path))]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.startswith("error: ")
+    assert error.count("\n") == 1
+
+
+def test_no_path_and_no_place_for_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "got no path" in capsys.readouterr().err
+    assert main([*golden("schedules"), "--json", str(tmp_path)]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_reading_needs_no_tensorflow() -> None:
+    code = "import sys, acer_tf.compare_baselines; print('tensorflow' in sys.modules or 'keras' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout.strip() == b"False"
