@@ -14,8 +14,10 @@ REQUIREMENTS = [
 ]
 
 PLOTS = ["matplotlib"]
+BENCHMARKS = ["scipy"]
 TEST = [
     *PLOTS,
+    *BENCHMARKS,
     "hypothesis",
     "import-linter",
     "mypy",
@@ -36,5 +38,5 @@ setup(
     packages=find_packages(include=["acer_tf", "acer_tf.*"]),
     package_data={"acer_tf": ["py.typed"]},
     install_requires=REQUIREMENTS,
-    extras_require={"plots": PLOTS, "test": TEST},
+    extras_require={"plots": PLOTS, "benchmarks": BENCHMARKS, "test": TEST},
 )

@@ -34,8 +34,10 @@ def policy(recorded: Recorded, rng: np.random.RandomState) -> CategoricalPolicy:
     # The network depends on the space's shape and dtype, not on its bounds.
     space = gym.spaces.Box(0, 1, tuple(recorded.setting("obs_shape")), np.dtype(recorded.setting("obs_dtype")).type)
     actions = gym.spaces.Discrete(recorded.setting("nact"))
+    # Baselines' biases of convolutions have axes of length 1 unless this is set; ours never do.
+    arguments = {name: value for name, value in recorded.setting("network_kwargs").items() if name != "one_dim_bias"}
     try:
-        return CategoricalPolicy(recorded.setting("network"), space, actions, rng, **recorded.setting("network_kwargs"))
+        return CategoricalPolicy(recorded.setting("network"), space, actions, rng, **arguments)
     except InputError as error:
         raise UnsupportedError(str(error)) from error
 

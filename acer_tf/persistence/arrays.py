@@ -1,7 +1,6 @@
 """Arrays by name in one npz file: no pickle, a checksum per array, replaced in one step."""
 
 import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -18,15 +17,15 @@ def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Writes the arrays beside `path`, syncs and renames: after a crash there is the old file or the new one, whole."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    temporary = path.with_name(f".{path.name}-{os.getpid()}")
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with temporary.open("wb") as file:
             np.savez(file, **arrays)  # type: ignore[arg-type]
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
         raise
 
 
