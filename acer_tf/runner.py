@@ -69,7 +69,7 @@ class Runner:
         for i in range(nstack):
             enc_obs[:, i] = self._obs[..., i * self._channels : (i + 1) * self._channels]
         for t in range(nsteps):
-            _require_numbers(self._obs, "observation")
+            _require_numbers(self._obs, "an observation")
             obs[:, t], masks[:, t] = self._obs, self._dones
             actions[:, t], mu, self._state = self._model.act(self._obs, self._state, self._dones)
             mus.append(mu)
@@ -77,9 +77,9 @@ class Runner:
             self._dones = terminations | truncations  # a time limit counts as an end, as in baselines
             enc_obs[:, nstack + t] = self._obs[..., -self._channels :]
             self._note_episodes(infos)
-        _require_numbers(self._obs, "observation")
+        _require_numbers(self._obs, "an observation")
         obs[:, nsteps], masks[:, nsteps] = self._obs, self._dones
-        _require_numbers(rewards, "reward")
+        _require_numbers(rewards, "a reward")
         return Segment(enc_obs, obs, actions, rewards, np.stack(mus, axis=1), dones=masks[:, 1:], masks=masks)
 
     def _note_episodes(self, infos: dict[str, Any]) -> None:
@@ -95,4 +95,4 @@ class Runner:
 def _require_numbers(array: NDArray[Any], what: str) -> None:
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         env = int(np.argwhere(~np.isfinite(array))[0, 0])
-        raise InputError(f"environment {env} gave a {what} that is not a finite number.")
+        raise InputError(f"environment {env} gave {what} that is not a finite number.")

@@ -1,0 +1,122 @@
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from acer_tf.config import Config
+from acer_tf.errors import InputError
+from acer_tf.maths.schedules import SCHEDULES
+
+COUNTS = ["nsteps", "total_timesteps", "log_interval", "buffer_size", "replay_start"]
+WEIGHTS = ["q_coef", "ent_coef", "lr", "replay_ratio", "delta"]
+FRACTIONS = ["gamma", "alpha", "rprop_alpha"]
+
+
+def test_defaults_are_those_of_baselines() -> None:
+    expected = {
+        "nsteps": 20,
+        "total_timesteps": 80_000_000,
+        "q_coef": 0.5,
+        "ent_coef": 0.01,
+        "max_grad_norm": 10,
+        "lr": 7e-4,
+        "lrschedule": "linear",
+        "rprop_epsilon": 1e-5,
+        "rprop_alpha": 0.99,
+        "gamma": 0.99,
+        "log_interval": 100,
+        "buffer_size": 50_000,
+        "replay_ratio": 4,
+        "replay_start": 10_000,
+        "c": 10.0,
+        "trust_region": True,
+        "alpha": 0.99,
+        "delta": 1,
+    }
+    assert vars(Config()) == expected
+
+
+@pytest.mark.parametrize("value", [-1, 2.5, math.nan, math.inf, "20", None, True])
+@pytest.mark.parametrize("name", COUNTS)
+def test_counts(name: str, value: Any) -> None:
+    with pytest.raises(InputError, match=f"^{name} is {value!r}; expected a whole number >= [01]\\.$"):
+        Config(**{name: value})
+
+
+@pytest.mark.parametrize("name", [name for name in COUNTS if name != "replay_start"])
+def test_counts_that_may_not_be_zero(name: str) -> None:
+    with pytest.raises(InputError, match=f"{name} is 0; expected a whole number >= 1"):
+        Config(**{name: 0})
+
+
+@pytest.mark.parametrize("value", [-1e-9, math.nan, math.inf, "1", None, True])
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_weights(name: str, value: Any) -> None:
+    with pytest.raises(InputError, match=f"^{name} is {value!r}; expected a finite number >= 0\\.$"):
+        Config(**{name: value})
+
+
+@pytest.mark.parametrize("value", [0, -1.0, math.nan, "1", None, True])
+@pytest.mark.parametrize("name", ["rprop_epsilon", "c"])
+def test_positive_numbers(name: str, value: Any) -> None:
+    with pytest.raises(InputError, match=f"^{name} is {value!r}; expected a number > 0\\.$"):
+        Config(**{name: value})
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.01, math.nan, math.inf, "1", None, True])
+@pytest.mark.parametrize("name", FRACTIONS)
+def test_fractions(name: str, value: Any) -> None:
+    with pytest.raises(InputError, match=f"^{name} is {value!r}; expected a number between 0 and 1\\.$"):
+        Config(**{name: value})
+
+
+@pytest.mark.parametrize("value", [0, -1, math.nan, "10", True])
+def test_max_grad_norm(value: Any) -> None:
+    with pytest.raises(InputError, match=f"^max_grad_norm is {value!r}; expected a number > 0, or None\\.$"):
+        Config(max_grad_norm=value)
+
+
+@pytest.mark.parametrize("value", [1, "True", None])
+def test_trust_region(value: Any) -> None:
+    with pytest.raises(InputError, match=f"^trust_region is {value!r}; expected True or False\\.$"):
+        Config(trust_region=value)
+
+
+def test_schedules_come_with_the_nearest() -> None:
+    with pytest.raises(
+        InputError, match="'midle_drop' does not exist; the nearest are middle_drop, double_middle_drop"
+    ):
+        Config(lrschedule="midle_drop")
+    with pytest.raises(InputError, match="lrschedule is 3; expected a name or a function"):
+        Config(lrschedule=3)  # type: ignore[arg-type]
+
+
+def test_replay_must_be_able_to_start() -> None:
+    with pytest.raises(
+        InputError, match="buffer_size 100 is smaller than replay_start 101, so replay would never start"
+    ):
+        Config(buffer_size=100, replay_start=101)
+    with pytest.raises(InputError, match="buffer_size 19 holds no segment of nsteps 20"):
+        Config(buffer_size=19, replay_start=0)
+    Config(buffer_size=100, replay_start=100)
+    Config(buffer_size=1, replay_ratio=0)  # nothing is kept
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        *[{"lrschedule": name} for name in SCHEDULES],
+        {"lrschedule": lambda p: 1.0},
+        {"max_grad_norm": None},
+        {"max_grad_norm": math.inf},
+        {"c": math.inf},
+        {"replay_start": 0},
+        {"trust_region": np.bool_(False)},
+        {"nsteps": np.int64(5), "lr": np.float32(0.1), "gamma": np.float64(1), "alpha": 0},
+        {name: 0 for name in WEIGHTS},
+    ],
+)
+def test_what_is_accepted(values: dict[str, Any]) -> None:
+    config = Config(**values)
+    assert {name: getattr(config, name) for name in values} == values

@@ -1,0 +1,248 @@
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from acer_tf.errors import InputError
+from acer_tf.model import Model
+from tests import reference
+from tests.agents import NACT, NENVS, NFEATURES, NSTEPS, arrays, assert_same, linear, make_model, make_segment
+from tests.reference import Hyper, Linear, State
+
+CONFIGS: list[dict[str, Any]] = [
+    {"c": 1.5, "delta": 0.1},
+    {"c": 1.5, "trust_region": False},
+    {"c": 1.5, "max_grad_norm": None},
+    {"max_grad_norm": 0.01, "alpha": 0.5, "rprop_alpha": 0.5},
+]
+
+
+def state_of(model: Model) -> State:
+    def as_linear(variables: list[tf.Variable]) -> Linear:
+        return Linear(*(variable.numpy().astype(np.float64) for variable in variables))
+
+    return State(as_linear(model.params), as_linear(model.averages), as_linear(model.optimizer.mean_squares))
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_updates_equal_the_float64_reference(config: dict[str, Any]) -> None:
+    model = make_model(linear, gamma=0.9, rprop_epsilon=1e-3, ent_coef=0.05, **config)
+    c = model.config
+    hyper = Hyper(0.9, c.c, c.delta, c.trust_region, 0.5, 0.05, c.max_grad_norm, 0.1, c.rprop_alpha, 1e-3, c.alpha)
+    expected = state_of(model)
+    for seed in range(10):
+        segment = make_segment(seed)
+        expected = reference.update(
+            expected, segment.obs, segment.actions, segment.rewards, segment.mus, segment.dones, hyper
+        )
+        model.train(segment, lr=0.1)
+    for group, actual in zip(expected, state_of(model), strict=True):
+        for ours, theirs in zip(actual, group, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-5)
+
+
+def test_the_reference_is_sensitive() -> None:
+    """Trust region, clip and truncation act in the cases above."""
+    segment = make_segment(0)
+    active = make_model(linear, **CONFIGS[0]).gradients(segment)
+    assert 0.2 < (active.trust_region.projection.adj.numpy() > 0).mean() < 1
+    assert (active.losses.rho_i.numpy() > 1.5).any()
+    assert (active.losses.gain.bc.numpy() != 0).any()
+    clipped = make_model(linear, max_grad_norm=0.01).gradients(segment)
+    assert clipped.norm > 0.1
+    np.testing.assert_allclose(tf.linalg.global_norm(clipped.clipped), 0.01, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("config", "value_network"), [(CONFIGS[0], "shared"), (CONFIGS[1], "copy"), (CONFIGS[3], "copy")]
+)
+def test_train_and_train_and_report_end_equal(config: dict[str, Any], value_network: str) -> None:
+    models = [make_model(network_kwargs={"value_network": value_network}, **config) for _ in range(2)]
+    assert_same(*models)
+    for seed in range(5):
+        models[0].train(make_segment(seed), lr=0.01)
+        models[1].train_and_report(make_segment(seed), lr=0.01)
+    assert_same(*models)
+    before = arrays(make_model(network_kwargs={"value_network": value_network}, **config))
+    assert all((before[name] != array).any() for name, array in arrays(models[0]).items())
+
+
+def test_without_trust_region_the_gradient_is_that_of_the_loss() -> None:
+    model = make_model(trust_region=False, c=1.5, max_grad_norm=None)
+    segment = make_segment()
+    with tf.GradientTape() as tape:
+        loss = model.policy.losses(model.policy.evaluate(segment), segment, model.config).loss
+    gradients = model.gradients(segment)
+    assert gradients.trust_region is None
+    for ours, plain, clipped in zip(gradients.raw, tape.gradient(loss, model.params), gradients.clipped, strict=True):
+        np.testing.assert_allclose(ours, plain, rtol=1e-4, atol=1e-6)
+        np.testing.assert_array_equal(ours, clipped)
+
+
+def test_a_huge_delta_is_as_no_trust_region() -> None:
+    segment = make_segment()
+    wide, off, narrow = (
+        make_model(c=1.5, **config).gradients(segment).raw
+        for config in ({"delta": 1e9}, {"trust_region": False}, {"delta": 0.01})
+    )
+    for one, other in zip(wide, off, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+    assert any(not np.allclose(one, other, atol=1e-3) for one, other in zip(narrow, off, strict=True))
+
+
+def test_gradients_are_the_sum_of_a_policy_and_a_critic_part_and_change_nothing() -> None:
+    model = make_model(network_kwargs={"value_network": "copy"}, delta=0.1)
+    before, segment = arrays(model), make_segment()
+    gradients = model.gradients(segment)
+    reached = {"pi": (True, False), "vf": (False, True)}
+    for name, raw, policy, critic in zip(
+        model.policy.params, gradients.raw, gradients.policy, gradients.critic, strict=True
+    ):
+        by_policy, by_critic = reached[name.split("/")[0].removesuffix("_head").replace("q", "vf")]
+        assert ((policy is not None), (critic is not None)) == (by_policy, by_critic), name
+        parts = [part.numpy() for part in (policy, critic) if part is not None]
+        np.testing.assert_allclose(raw, sum(parts), rtol=1e-5, atol=1e-7)
+    z = gradients.trust_region.projection.g.numpy()
+    np.testing.assert_allclose(gradients.grad_f, -z / (NENVS * NSTEPS), rtol=1e-6)
+    assert ((gradients.trust_region.k.numpy() * z).sum(axis=-1) <= 0.1 + 1e-4).all()
+    for name, array in arrays(model).items():
+        np.testing.assert_array_equal(array, before[name])
+
+
+def test_report_has_baselines_names_and_the_values_of_gradients() -> None:
+    model, segment = make_model(delta=0.1, max_grad_norm=0.01), make_segment()
+    gradients = model.gradients(segment)
+    report = model.train_and_report(segment, lr=0.01)
+    projection = gradients.trust_region.projection
+    norms = [np.linalg.norm(x, axis=-1).mean() for x in (projection.g, gradients.trust_region.k, gradients.g)]
+    expected = {
+        **{name: getattr(gradients.losses, name) for name in list(report)[:7]},
+        "norm_grads": tf.linalg.global_norm(gradients.raw),
+        "norm_grads_q": tf.linalg.global_norm([x for x in gradients.critic if x is not None]),
+        "norm_grads_policy": tf.linalg.global_norm([x for x in gradients.policy if x is not None]),
+        "avg_norm_grads_f": norms[0],
+        "avg_norm_k": norms[1],
+        "avg_norm_g": norms[2],
+        "avg_norm_k_dot_g": np.abs(projection.k_dot_g).mean(),
+        "avg_norm_adj": np.abs(projection.adj).mean(),
+    }
+    assert list(report) == list(expected)
+    assert list(report)[:7] == [
+        "loss", "loss_q", "entropy", "loss_policy", "loss_f", "loss_bc", "explained_variance",
+    ]  # fmt: skip
+    for name, value in expected.items():
+        np.testing.assert_allclose(report[name], value, rtol=1e-5, err_msg=name)
+        assert type(report[name]) is float
+    without = make_model(trust_region=False).train_and_report(segment, lr=0.01)
+    assert list(without) == list(expected)[:8]
+
+
+def test_average_starts_at_the_parameters_and_follows_the_new_ones() -> None:
+    fresh = Model(make_model().policy, make_model(alpha=0.8).config, 0)
+    for average, param in zip(fresh.averages, fresh.params, strict=True):
+        np.testing.assert_array_equal(average, param)
+    model = make_model(alpha=0.8)
+    before = [average.numpy() for average in model.averages]
+    model.train(make_segment(), lr=0.1)
+    for average, old, param in zip(model.averages, before, model.params, strict=True):
+        np.testing.assert_allclose(average, 0.8 * old + 0.2 * param.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_learning_rate_of_zero_moves_only_slots_and_average() -> None:
+    model = make_model()
+    before = arrays(model)
+    model.train(make_segment(), lr=0.0)
+    changed = {name.split("/")[0] for name, array in arrays(model).items() if (array != before[name]).any()}
+    assert changed == {"ms", "average"}
+
+
+def test_one_trace_per_mode_and_shape() -> None:
+    model = make_model()
+    for seed in range(4):
+        model.train(make_segment(seed), lr=0.1 / (seed + 1))
+        model.train_and_report(make_segment(seed), lr=0.1 / (seed + 1))
+        model.act(make_segment(seed).obs[:, 0], None, np.zeros(NENVS, np.bool_))
+    for traced in (model._train, model._train_and_report, model._act):
+        assert traced._function.experimental_get_tracing_count() == 1
+    model.train(make_segment(nsteps=3), lr=0.1)
+    model.train(make_segment(nsteps=3), lr=0.1)
+    assert model._train._function.experimental_get_tracing_count() == 2
+
+
+def test_acting_draws_from_the_probabilities_it_gives() -> None:
+    model = make_model(seed=1)
+    obs = np.repeat(np.random.default_rng(0).normal(size=(1, NFEATURES)), 1000, axis=0).astype(np.float32)
+    calls = [model.act(obs, None, np.zeros(1000, np.bool_)) for _ in range(5)]
+    mus = calls[0].mus
+    logits = model.policy.network(obs)[0].numpy()
+    np.testing.assert_allclose(mus, reference.softmax(logits), rtol=1e-5)
+    assert (calls[0].actions.dtype, mus.dtype, calls[0].state) == (np.int64, np.float32, None)
+    actions = np.stack([call.actions for call in calls])
+    assert len(np.unique(actions, axis=0)) == 5, "the stream goes on from call to call"
+    expected = 5000 * mus[0]
+    counts = np.bincount(actions.ravel(), minlength=NACT)
+    assert expected.min() > 100
+    assert ((counts - expected) ** 2 / expected).sum() < 13.8  # 99.9 % of χ² with 2 degrees of freedom
+
+
+def test_actions_follow_from_the_seed() -> None:
+    obs, mask = np.zeros((100, NFEATURES), np.float32), np.zeros(100, np.bool_)
+    policy, config = make_model().policy, make_model().config
+    first, again, other = (Model(policy, config, seed) for seed in (1, 1, 2))
+    for _ in range(3):
+        actions = first.act(obs, None, mask).actions
+        np.testing.assert_array_equal(actions, again.act(obs, None, mask).actions)
+        assert (actions != other.act(obs, None, mask).actions).any()
+
+
+def test_saved_and_loaded_models_are_the_same_and_train_alike(tmp_path: Path) -> None:
+    model, other = make_model(), make_model(seed=9)
+    for seed in range(3):
+        model.train(make_segment(seed), lr=0.1)
+    model.save(tmp_path / "model.npz")
+    other.load(tmp_path / "model.npz")
+    assert_same(model, other)
+    for trained in (model, other):
+        trained.train(make_segment(4), lr=0.1)
+    assert_same(model, other)
+    with np.load(tmp_path / "model.npz") as file:
+        assert {name.split("/")[0] for name in file.files} == {"param", "average", "ms", "mom"}
+        assert len(file.files) == 4 * len(model.params)
+
+
+def refuse(model: Model, path: Path, message: str) -> None:
+    before = arrays(model)
+    with pytest.raises(InputError, match=message):
+        model.load(path)
+    for name, array in arrays(model).items():
+        np.testing.assert_array_equal(array, before[name])
+
+
+@pytest.mark.parametrize(
+    ("network_kwargs", "message"),
+    [
+        ({"num_hidden": 7}, r"of another network: average/pi/mlp_fc0/bias has shape \(7,\) there, \(8,\) here"),
+        ({"num_layers": 1}, r"average/pi/mlp_fc1/bias has shape none there, \(8,\) here"),
+        ({"num_layers": 3}, r"average/pi/mlp_fc2/bias has shape \(8,\) there, none here"),
+        ({"value_network": "copy"}, "average/vf/"),
+    ],
+)
+def test_weights_of_another_network(tmp_path: Path, network_kwargs: dict[str, Any], message: str) -> None:
+    make_model(network_kwargs=network_kwargs).save(tmp_path / "other.npz")
+    refuse(make_model(), tmp_path / "other.npz", message)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    path, model = tmp_path / "model.npz", make_model()
+    refuse(model, path, "model.npz is not a file")
+    make_model(seed=1).save(path)
+    whole = path.read_bytes()
+    for size in (0, 1, 100, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:size])
+        refuse(model, path, "not a readable npz file")
+    flipped = bytearray(whole)
+    flipped[whole.index(b"\x93NUMPY") + 200] ^= 1
+    path.write_bytes(flipped)
+    refuse(model, path, "not a readable npz file")

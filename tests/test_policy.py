@@ -1,0 +1,119 @@
+import numpy as np
+import tensorflow as tf
+
+from acer_tf.config import Config
+from acer_tf.policy import CategoricalPolicy
+from tests import reference
+from tests.agents import NACT, NENVS, NFEATURES, NSTEPS, linear, make_policy, make_segment
+from tests.reference import Linear
+
+
+def linear_policy(seed: int = 0) -> tuple[CategoricalPolicy, Linear]:
+    policy = make_policy(linear)
+    random = np.random.default_rng(seed)
+    for variable in policy.params.values():
+        variable.assign(random.normal(size=variable.shape))
+    return policy, Linear(*(variable.numpy().astype(np.float64) for variable in policy.params.values()))
+
+
+def test_act_gives_the_softmax_and_draws_from_it() -> None:
+    policy, reference_policy = linear_policy()
+    draws, rows = 5000, np.random.default_rng(1).normal(size=(3, NFEATURES))
+    obs = np.repeat(rows, draws, axis=0).astype(np.float32)
+    actions, mus = policy.act(tf.constant(obs), tf.constant([1, 2], tf.int32))
+    assert (actions.dtype, mus.dtype) == (tf.int64, tf.float32)
+    np.testing.assert_allclose(mus, reference_policy.f(obs), atol=1e-6)
+    for row in range(3):
+        own = slice(row * draws, (row + 1) * draws)
+        counts = np.bincount(actions[own], minlength=NACT)
+        expected = draws * mus[own][0].numpy()
+        assert ((counts - expected) ** 2 / expected).sum() < 13.8  # 99.9 % of χ² with 2 degrees of freedom
+
+
+def test_act_follows_from_the_seed() -> None:
+    policy = make_policy()
+    obs = tf.zeros((200, NFEATURES))
+    first, again, other = (policy.act(obs, tf.constant(seed, tf.int32))[0].numpy() for seed in ((1, 2), (1, 2), (1, 3)))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
+def test_evaluate_gives_probabilities_critic_and_bootstrap_value() -> None:
+    policy, reference_policy = linear_policy()
+    segment = make_segment()
+    f, q, bootstrap_v = policy.evaluate(segment)
+    expected_f, expected_q = reference_policy.f(segment.obs), reference_policy.q(segment.obs)
+    assert f.shape == q.shape == (NENVS, NSTEPS, NACT)
+    np.testing.assert_allclose(f, expected_f[:, :-1], atol=1e-6)
+    np.testing.assert_allclose(q, expected_q[:, :-1], atol=1e-5)
+    np.testing.assert_allclose(bootstrap_v, (expected_f * expected_q).sum(axis=-1)[:, -1], atol=1e-5)
+
+
+def test_nothing_flows_through_the_bootstrap_value() -> None:
+    policy = make_policy()
+    with tf.GradientTape() as tape:
+        bootstrap_v = policy.evaluate(make_segment()).bootstrap_v
+    assert tape.gradient(bootstrap_v, [v.value for v in policy.params.values()]) == [None] * len(policy.params)
+
+
+def test_average_statistics_come_from_the_averages_and_leave_the_parameters() -> None:
+    policy, reference_policy = linear_policy()
+    segment, random = make_segment(), np.random.default_rng(5)
+    before = [variable.numpy() for variable in policy.params.values()]
+    averages = [tf.Variable(random.normal(size=array.shape).astype(np.float32)) for array in before]
+    f_avg = policy.average_statistics(segment, averages)
+    expected = Linear(*(average.numpy() for average in averages)).f(segment.obs[:, :-1])
+    np.testing.assert_allclose(f_avg, expected, atol=1e-6)
+    for variable, array in zip(policy.params.values(), before, strict=True):
+        np.testing.assert_array_equal(variable, array)
+    np.testing.assert_allclose(policy.evaluate(segment).f, reference_policy.f(segment.obs[:, :-1]), atol=1e-6)
+
+
+def test_losses_are_the_equations() -> None:
+    policy, linear_net = linear_policy()
+    segment = make_segment(3)
+    config = Config(gamma=0.9, c=1.5, q_coef=0.3, ent_coef=0.07)
+    losses = policy.losses(policy.evaluate(segment), segment, config)
+
+    f, q = linear_net.f(segment.obs), linear_net.q(segment.obs)
+    v = (f * q).sum(axis=-1)
+    f, q = f[:, :-1], q[:, :-1]
+    taken = np.eye(NACT)[segment.actions]
+    rho = f / (segment.mus + 1e-6)
+    rho_i, q_i, f_i = ((array * taken).sum(axis=-1) for array in (rho, q, f))
+    q_ret = reference.retrace(segment.rewards, 1.0 - segment.dones, q_i, v, rho_i, 0.9)
+    v = v[:, :-1]
+    loss_f = -np.mean(np.minimum(1.5, rho_i) * (q_ret - v) * np.log(f_i + 1e-6))
+    weight = np.maximum(0, 1 - 1.5 / (rho + 1e-6)) * f * (q - v[..., None])
+    loss_bc = -np.mean((weight * np.log(f + 1e-6)).sum(axis=-1))
+    loss_q = np.mean(0.5 * (q_ret - q_i) ** 2)
+    entropy = -np.mean((f * np.log(f + 1e-6)).sum(axis=-1))
+    expected = {
+        "loss": loss_f + loss_bc + 0.3 * loss_q - 0.07 * entropy,
+        "loss_q": loss_q,
+        "entropy": entropy,
+        "loss_policy": loss_f + loss_bc,
+        "loss_f": loss_f,
+        "loss_bc": loss_bc,
+        "explained_variance": 1 - np.var(q_ret - q_i) / np.var(q_ret),
+        "v": v,
+        "rho": rho,
+        "rho_i": rho_i,
+        "q_i": q_i,
+        "q_ret": q_ret,
+    }
+    assert loss_bc != 0
+    for name, value in expected.items():
+        np.testing.assert_allclose(getattr(losses, name), value, rtol=1e-4, atol=1e-5, err_msg=name)
+    assert set(expected) | {"gain"} == set(losses._fields)
+
+
+def test_the_critic_learns_only_from_the_action_taken() -> None:
+    policy, segment, config = make_policy(), make_segment(), Config(q_coef=0.5)
+    evaluation = policy.evaluate(segment)
+    with tf.GradientTape() as tape:
+        tape.watch(evaluation.q)
+        losses = policy.losses(evaluation, segment, config)
+    taken = np.eye(NACT)[segment.actions]
+    expected = 0.5 * (losses.q_i - losses.q_ret).numpy()[..., None] * taken / (NENVS * NSTEPS)
+    np.testing.assert_allclose(tape.gradient(losses.loss, evaluation.q), expected, rtol=1e-5, atol=1e-7)

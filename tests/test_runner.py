@@ -1,0 +1,155 @@
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from numpy.typing import NDArray
+
+from acer_tf.buffer import stack_obs
+from acer_tf.envs.frame_stack import FrameStack
+from acer_tf.errors import InputError
+from acer_tf.runner import Runner
+from acer_tf.segment import Action, Segment
+from tests.scripted import ScriptedEnv
+
+Array = NDArray[Any]
+NENVS, NSTEPS, NACT = 3, 4, 5
+
+
+class ScriptedActor:
+    """Acts by the number of the call and writes down what it is shown."""
+
+    def __init__(self) -> None:
+        self.shown: list[tuple[Array, Any, Array]] = []
+
+    def initial_state(self, nenvs: int) -> None:
+        assert nenvs == NENVS
+
+    def act(self, obs: Array, state: None, mask: NDArray[np.bool_]) -> Action:
+        self.shown.append((obs.copy(), state, mask.copy()))
+        call = len(self.shown)
+        mus = np.random.default_rng(call).dirichlet(np.ones(NACT), NENVS).astype(np.float32)
+        return Action((np.arange(NENVS) + call) % NACT, mus, None)
+
+
+def script(frame: tuple[int, ...] = (2, 1), dtype: type = np.uint8, length: int = 20, **kwargs: Any) -> ScriptedEnv:
+    random = np.random.default_rng(0)
+    ends = random.random((2, length, NENVS)) < 0.15
+    frames = random.integers(1, 255, (length, NENVS, *frame)).astype(dtype)
+    return ScriptedEnv(frames, random.normal(size=(length, NENVS)), *ends, nact=NACT, **kwargs)
+
+
+def collect(env: ScriptedEnv, nstack: int = 1, runs: int = 1, seed: int | None = None) -> tuple[list[Segment], Any]:
+    actor = ScriptedActor()
+    runner = Runner(FrameStack(env, nstack), actor, NSTEPS, seed)
+    return [runner.run() for _ in range(runs)], actor
+
+
+@pytest.mark.parametrize(("frame", "dtype"), [((2, 1), np.uint8), ((4,), np.float32), ((3, 2), np.float64)])
+def test_fields_are_those_of_the_script(frame: tuple[int, ...], dtype: type) -> None:
+    env = script(frame, dtype)
+    segments, actor = collect(env, runs=3)
+    ends = env._terminations | env._truncations
+    for run, segment in enumerate(segments):
+        first = 1 + run * NSTEPS  # frame 0 belongs to the first of the two resets
+        window = slice(first, first + NSTEPS + 1)
+        steps = slice(first + 1, first + 1 + NSTEPS)
+        masks = ends[window].T.copy()
+        if run == 0:
+            masks[:, 0] = False  # no episode ended before the first step
+        np.testing.assert_array_equal(segment.obs, np.swapaxes(env._frames[window], 0, 1))
+        np.testing.assert_array_equal(segment.enc_obs, segment.obs)
+        np.testing.assert_array_equal(segment.rewards, env._rewards[steps].T.astype(np.float32))
+        np.testing.assert_array_equal(segment.masks, masks)
+        np.testing.assert_array_equal(segment.dones, ends[steps].T)
+        calls = range(1 + run * NSTEPS, 1 + (run + 1) * NSTEPS)
+        expected = np.stack([(np.arange(NENVS) + call) % NACT for call in calls], axis=1)
+        np.testing.assert_array_equal(segment.actions, expected)
+        np.testing.assert_array_equal(np.stack(env.actions[run * NSTEPS : (run + 1) * NSTEPS], axis=1), expected)
+        mus = [np.random.default_rng(call).dirichlet(np.ones(NACT), NENVS) for call in calls]
+        np.testing.assert_array_equal(segment.mus, np.stack(mus, axis=1).astype(np.float32))
+        for t, (obs, state, mask) in enumerate(actor.shown[run * NSTEPS : (run + 1) * NSTEPS]):
+            np.testing.assert_array_equal(obs, segment.obs[:, t])
+            np.testing.assert_array_equal(mask, segment.masks[:, t])
+            assert state is None
+    assert any(segment.dones.any() for segment in segments)
+
+
+def test_dtypes_and_shapes() -> None:
+    (segment,), _ = collect(script((6, 5, 1)), nstack=4)
+    described = {name: (array.dtype, array.shape) for name, array in segment._asdict().items()}
+    assert described == {
+        "enc_obs": (np.uint8, (NENVS, NSTEPS + 4, 6, 5, 1)),
+        "obs": (np.uint8, (NENVS, NSTEPS + 1, 6, 5, 4)),
+        "actions": (np.int64, (NENVS, NSTEPS)),
+        "rewards": (np.float32, (NENVS, NSTEPS)),
+        "mus": (np.float32, (NENVS, NSTEPS, NACT)),
+        "dones": (np.bool_, (NENVS, NSTEPS)),
+        "masks": (np.bool_, (NENVS, NSTEPS + 1)),
+    }
+
+
+def test_replay_sees_what_the_agent_saw() -> None:
+    segments, _ = collect(script((6, 5, 1), length=60), nstack=4, runs=14)
+    assert sum(segment.dones.sum() for segment in segments) > 10
+    for segment in segments:
+        np.testing.assert_array_equal(stack_obs(segment.enc_obs, segment.dones), segment.obs)
+
+
+def test_resets_twice_and_seeds_the_first() -> None:
+    env = script()
+    collect(env, runs=3, seed=7)
+    assert env.resets == [(7, 0), (None, 1)]
+
+
+@pytest.mark.parametrize("at_top", [True, False])
+def test_episodes_are_those_of_the_last_segment(at_top: bool) -> None:
+    def info(envs: list[int], returns: list[float], lengths: list[int]) -> dict[str, Any]:
+        ended = np.isin(np.arange(NENVS), envs)
+        episode = {"episode": {"r": np.array(returns), "l": np.array(lengths)}, "_episode": ended}
+        return episode if at_top else {"final_info": episode, "_final_info": ended}
+
+    infos = {3: info([1], [0, 2.5, 0], [0, 9, 0]), 5: info([0, 2], [7, 0, -1], [1, 0, 3]), 8: {"final_info": {}}}
+    runner = Runner(FrameStack(script(infos=infos), 1), ScriptedActor(), NSTEPS)
+    runner.run()
+    assert [episode[:3] for episode in runner.episodes] == [(1, 2.5, 9), (0, 7.0, 1), (2, -1.0, 3)]
+    times = [episode.t for episode in runner.episodes]
+    assert 0 < times[0] <= times[1] <= times[2] < 60
+    runner.run()
+    assert runner.episodes == []
+
+
+def test_episodes_of_real_environments_are_found() -> None:
+    def make() -> gymnasium.Env[Any, Any]:
+        return gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.make("CartPole-v1"))
+
+    class Left(ScriptedActor):
+        def act(self, obs: Array, state: None, mask: NDArray[np.bool_]) -> Action:
+            return Action(np.zeros(NENVS, np.int64), np.full((NENVS, 2), 0.5, np.float32), None)
+
+    env = SyncVectorEnv([make] * NENVS, autoreset_mode=AutoresetMode.SAME_STEP)
+    runner = Runner(FrameStack(env, 1), Left(), 40, seed=0)
+    segment = runner.run()
+    lengths = [np.diff(np.flatnonzero(dones), prepend=-1) for dones in segment.dones]
+    for i in range(NENVS):
+        own = [episode for episode in runner.episodes if episode.env == i]
+        assert [episode.l for episode in own] == list(lengths[i])
+        assert [episode.r for episode in own] == list(lengths[i])
+    assert len(runner.episodes) >= 9
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("frame", [1, 3, 1 + NSTEPS])  # what reset gives, in the middle, what the last step gives
+def test_observations_that_are_no_numbers(value: float, frame: int) -> None:
+    env = script((4,), np.float32)
+    env._frames[frame, 2, 1] = value
+    with pytest.raises(InputError, match="environment 2 gave an observation that is not a finite number"):
+        collect(env)
+
+
+def test_rewards_that_are_no_numbers() -> None:
+    env = script()
+    env._rewards[3, 1] = np.nan
+    with pytest.raises(InputError, match="environment 1 gave a reward that is not a finite number"):
+        collect(env)
