@@ -126,15 +126,15 @@ class CategoricalPolicy:
     def losses(self, evaluation: Evaluation, segment: Segment, config: Config) -> Losses:
         """Computes the losses as functions of `f` and `q`: through nothing else does a gradient flow."""
         f, q, actions = evaluation.f, evaluation.q, segment.actions
-        v = tf.stop_gradient(tf.reduce_sum(f * q, axis=-1))
+        v = tf.reduce_sum(f * q, axis=-1)
         q_i = discrete.select(q, actions)
-        rho = tf.stop_gradient(discrete.importance_ratio(f, segment.mus))
+        rho = discrete.importance_ratio(f, segment.mus)
         rho_i = discrete.select(rho, actions)
         v_with_bootstrap = tf.concat([v, evaluation.bootstrap_v[:, tf.newaxis]], axis=1)
         continues = 1.0 - tf.cast(segment.dones, tf.float32)
         q_ret = retrace(segment.rewards, continues, q_i, v_with_bootstrap, rho_i, config.gamma)
 
-        gain = discrete.gain(f, tf.stop_gradient(q), v, q_ret, rho, actions, config.c)
+        gain = discrete.gain(f, q, v, q_ret, rho, actions, config.c)
         loss_f = -tf.reduce_mean(gain.f)
         loss_bc = -tf.reduce_mean(gain.bc)
         loss_q = tf.reduce_mean(0.5 * tf.square(q_ret - q_i))

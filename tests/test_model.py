@@ -43,21 +43,16 @@ def test_updates_equal_the_float64_reference(config: dict[str, Any]) -> None:
             np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-5)
 
 
-def test_the_reference_is_sensitive() -> None:
-    """Trust region, clip and truncation act in the cases above."""
-    segment = make_segment(0)
-    active = make_model(linear, **CONFIGS[0]).gradients(segment)
-    assert 0.2 < (active.trust_region.projection.adj.numpy() > 0).mean() < 1
-    assert (active.losses.rho_i.numpy() > 1.5).any()
-    assert (active.losses.gain.bc.numpy() != 0).any()
-    clipped = make_model(linear, max_grad_norm=0.01).gradients(segment)
-    assert clipped.norm > 0.1
-    np.testing.assert_allclose(tf.linalg.global_norm(clipped.clipped), 0.01, rtol=1e-5)
+def test_everything_acts_in_these_cases() -> None:
+    gradients = make_model(linear, c=1.5, delta=0.1, max_grad_norm=0.01).gradients(make_segment(0))
+    assert 0.2 < (gradients.trust_region.projection.adj.numpy() > 0).mean() < 1
+    assert (gradients.losses.rho_i.numpy() > 1.5).any()
+    assert (gradients.losses.gain.bc.numpy() != 0).any()
+    assert gradients.norm > 0.1
+    np.testing.assert_allclose(tf.linalg.global_norm(gradients.clipped), 0.01, rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("config", "value_network"), [(CONFIGS[0], "shared"), (CONFIGS[1], "copy"), (CONFIGS[3], "copy")]
-)
+@pytest.mark.parametrize(("config", "value_network"), [(CONFIGS[1], "shared"), (CONFIGS[3], "copy")])
 def test_train_and_train_and_report_end_equal(config: dict[str, Any], value_network: str) -> None:
     models = [make_model(network_kwargs={"value_network": value_network}, **config) for _ in range(2)]
     assert_same(*models)
