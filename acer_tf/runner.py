@@ -1,6 +1,7 @@
 """Collects segments from the environments (baselines, `acer/runner.py`)."""
 
 import time
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -48,7 +49,35 @@ class Runner:
         self._dones = np.zeros(env.num_envs, np.bool_)
         self._state = model.initial_state(env.num_envs)
         self._start = time.time()
+        self._restart_seed: int | None = None
+        self._actions: list[NDArray[np.int64]] = []
         self.episodes: list[Episode] = []
+
+    def restart(self, seed: int, is_recorded: bool) -> None:
+        """Begins new episodes from this seed; if recorded, `state_dict` tells how to come back to any later moment."""
+        self._obs, _ = self._env.reset(seed=seed)
+        self._dones = np.ones(self._env.num_envs, np.bool_)
+        self._restart_seed, self._actions = seed if is_recorded else None, []
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns what leads to the present state of the environments: the last restart and all actions since then.
+
+        Without a recorded restart there is no way back to it; the environments must be restarted after loading.
+        """
+        actions = {} if not self._actions else {"actions": np.concatenate(self._actions, axis=1)}  # [N, steps]
+        return {"seconds": time.time() - self._start, "restart_seed": self._restart_seed, **actions}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restarts the environments as then, and takes the same actions again."""
+        self._start = time.time() - state["seconds"]
+        if state["restart_seed"] is None:
+            return
+        self.restart(state["restart_seed"], is_recorded=True)
+        if "actions" in state:
+            self._actions.append(state["actions"])
+            for actions in state["actions"].T:
+                self._obs, _, terminations, truncations, _ = self._env.step(actions)
+            self._dones = terminations | truncations
 
     def run(self) -> Segment:
         """Collects T steps from each of the N environments.
@@ -80,6 +109,8 @@ class Runner:
         _require_numbers(self._obs, "an observation")
         obs[:, nsteps], masks[:, nsteps] = self._obs, self._dones
         _require_numbers(rewards, "a reward")
+        if self._restart_seed is not None:
+            self._actions.append(actions)
         return Segment(enc_obs, obs, actions, rewards, np.stack(mus, axis=1), dones=masks[:, 1:], masks=masks)
 
     def _note_episodes(self, infos: dict[str, Any]) -> None:
