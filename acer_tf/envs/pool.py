@@ -17,12 +17,16 @@ from numpy.typing import ArrayLike, NDArray
 from acer_tf.envs.atari import FRAME_SHAPE, MAX_EPISODE_FRAMES, AtariEnv
 from acer_tf.envs.env_ids import atari_game
 from acer_tf.envs.games import Games
+from acer_tf.envs.seeds import next_seed
 from acer_tf.envs.shared_rows import SharedRows
 from acer_tf.envs.workers import Fault, Workers
 from acer_tf.errors import EnvironmentFailedError, InputError
 
 Bools = NDArray[np.bool_]
 StepReturn = tuple[NDArray[np.uint8], NDArray[np.float32], Bools, Bools, dict[str, Any]]
+
+
+_START_TIMEOUT = 60.0  # seconds, for a process to start and load its games
 
 
 class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
@@ -81,6 +85,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         self._make_games = functools.partial(Games, game, max_episode_frames)
         self._num_workers = min(num_env, os.cpu_count() or 1 if num_workers is None else num_workers)
         self._timeout = timeout
+        self._start_timeout = max(timeout, _START_TIMEOUT)
         self._max_restarts = max_restarts
         self.replacements = 0
         self._start = time.perf_counter()
@@ -105,10 +110,9 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         self._require(not self._is_stepping, "step_async was called without step_wait")
         is_start = seed is not None or not self._is_reset
         if is_start:
-            self._seeds = np.random.SeedSequence(seed)
-            self._rows.seeds[:] = self._seeds.generate_state(self.num_envs, np.uint64)
+            self._rows.seeds[:] = np.random.SeedSequence(seed).generate_state(self.num_envs, np.uint64)
         self._send("start" if is_start else "reset")
-        self._wait()
+        self._wait(self._start_timeout if is_start else self._timeout)
         self._is_reset = True
         return self._frames, {}
 
@@ -145,7 +149,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         """Returns what `step` returns, for the step that was started last."""
         self._require(self._is_stepping, "step_async must be called first")
         self._is_stepping = False
-        replaced = self._wait()
+        replaced = self._wait(self._timeout)
         infos = self._truncated(replaced) if replaced else {}
         infos |= self._games_ended()
         rows = self._rows
@@ -201,27 +205,26 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
                     self._games = self._make_games(self._rows)
                 getattr(self._games, command)()
 
-    def _wait(self) -> list[int]:
+    def _wait(self, timeout: float) -> list[int]:
         """Waits for the workers; returns the environments whose worker was replaced."""
         replaced: list[int] = []
         with self._closed_on_error():
-            while self._workers and (faults := self._workers.wait(self._timeout)):
+            while self._workers and (faults := self._workers.wait(timeout)):
                 self._replace(self._workers, faults)
                 replaced += [env for fault in faults for env in fault.envs]
+                timeout = self._start_timeout
         return replaced
 
     def _replace(self, workers: Workers, faults: Iterable[Fault]) -> None:
         for fault in faults:
             if self.replacements == self._max_restarts:
-                raise EnvironmentFailedError(
-                    f"{fault.what}, after {self.replacements} replacements of workers.\n{fault.traceback}".rstrip()
-                )
+                why = f"no more than {self._max_restarts} workers are replaced"
+                raise EnvironmentFailedError(f"{fault.what}; {why}.\n{fault.traceback}".rstrip())
             self.replacements += 1
             count = f"replaced it ({self.replacements} of at most {self._max_restarts})"
             print(f"warning: {fault.what}; {count}\n{fault.traceback}".rstrip(), file=sys.stderr, flush=True)
             for env in fault.envs:
-                seeds = np.random.SeedSequence(self._seeds.entropy, spawn_key=(env, self.replacements))
-                self._rows.seeds[env] = seeds.generate_state(1, np.uint64)[0]
+                self._rows.seeds[env] = next_seed(int(self._rows.seeds[env]))
             workers.restart(fault)
 
     def _truncated(self, envs: list[int]) -> dict[str, Any]:

@@ -19,3 +19,8 @@ def environment_seeds(env: VectorEnv[Any, Any, Any], seed: int | None) -> Any:
     if seed is None or not isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv):
         return seed
     return np.random.SeedSequence(seed).generate_state(env.num_envs).tolist()
+
+
+def next_seed(seed: int) -> int:
+    """Returns the seed of the game that takes the place of a lost one with this seed; below 2⁶⁴."""
+    return int(np.random.SeedSequence(seed).spawn(1)[0].generate_state(1, np.uint64)[0])

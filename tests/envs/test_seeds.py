@@ -5,7 +5,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 from acer_tf.envs.make import make_vec_env
 from acer_tf.envs.pool import AtariPool
-from acer_tf.envs.seeds import environment_seeds
+from acer_tf.envs.seeds import environment_seeds, next_seed
 from tests.scripted import ScriptedEnv
 
 
@@ -42,3 +42,11 @@ def test_other_environments_get_the_number(env: gymnasium.vector.VectorEnv) -> N
 
 def test_no_seed_stays_none() -> None:
     assert environment_seeds(make_vec_env("CartPole-v1", 2), None) is None
+
+
+def test_lost_games_get_seeds_of_their_own() -> None:
+    seeds = np.random.SeedSequence(0).generate_state(16, np.uint64).tolist()
+    for _ in range(10):
+        seeds += [next_seed(seed) for seed in seeds[-16:]]
+    assert len(set(seeds)) == 16 * 11
+    assert next_seed(5) == next_seed(5)
