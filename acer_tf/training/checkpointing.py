@@ -113,7 +113,7 @@ class Checkpointer:
     def _resume(self, checkpoint: Checkpoint) -> None:
         state = self._checkpoints.restore(checkpoint, self._acer.buffer)
         self._acer.load_state_dict(state)
-        if not self._is_exact:
+        if state["runner"]["restart_seed"] is None:
             self._restart_environments()
         kept = f"{self._acer.buffer.num_in_buffer:,} segments of replay"
         print(f"resumed at step {self._acer.steps:,} from {checkpoint.path} (with {kept})", flush=True)
