@@ -14,11 +14,11 @@ from acer_tf.segment import Action, Episode, Segment
 class Actor(Protocol):
     """What a Runner needs of a model."""
 
-    def initial_state(self, nenvs: int) -> Any:
-        """Returns the state before the first step."""
+    def initial_state(self, nenvs: int) -> NDArray[np.float32]:
+        """Returns the state before the first step, [N, S]."""
         ...
 
-    def act(self, obs: NDArray[Any], state: Any, mask: NDArray[np.bool_]) -> Action:
+    def act(self, obs: NDArray[Any], state: NDArray[np.float32], mask: NDArray[np.bool_]) -> Action:
         """Acts once in every environment."""
         ...
 
@@ -65,7 +65,7 @@ class Runner:
         actions = np.empty((nenvs, nsteps), np.int64)
         rewards = np.empty((nenvs, nsteps), np.float32)
         masks = np.empty((nenvs, nsteps + 1), np.bool_)
-        mus = []
+        mus, states = [], self._state
         for i in range(nstack):
             enc_obs[:, i] = self._obs[..., i * self._channels : (i + 1) * self._channels]
         for t in range(nsteps):
@@ -80,7 +80,7 @@ class Runner:
         _require_numbers(self._obs, "an observation")
         obs[:, nsteps], masks[:, nsteps] = self._obs, self._dones
         _require_numbers(rewards, "a reward")
-        return Segment(enc_obs, obs, actions, rewards, np.stack(mus, axis=1), dones=masks[:, 1:], masks=masks)
+        return Segment(enc_obs, obs, actions, rewards, np.stack(mus, axis=1), masks[:, 1:], masks, states)
 
     def _note_episodes(self, infos: dict[str, Any]) -> None:
         # gymnasium's statistics wrapper puts them at the top; a single environment's own wrapper under final_info.
