@@ -20,7 +20,7 @@ from acer_tf.envs.make import check_vec_env
 from acer_tf.errors import InputError
 from acer_tf.maths.schedules import learning_rate
 from acer_tf.model import Model
-from acer_tf.networks.registry import NetworkFn
+from acer_tf.networks.registry import Network
 from acer_tf.persistence.logger import Logger
 from acer_tf.persistence.table import TableSink
 from acer_tf.policy import CategoricalPolicy
@@ -194,7 +194,7 @@ class Acer:
 
 
 def learn(
-    network: str | NetworkFn,
+    network: str | Network,
     env: gym.vector.VectorEnv,
     seed: int | None = None,
     nsteps: int = Config.nsteps,
@@ -215,6 +215,8 @@ def learn(
     trust_region: bool = Config.trust_region,
     alpha: float = Config.alpha,
     delta: float = Config.delta,
+    replay_state: str = Config.replay_state,
+    burn_in: int = Config.burn_in,
     load_path: str | Path | None = None,
     logger: Logger | None = None,
     should_stop: Callable[[], bool] = lambda: False,
@@ -223,11 +225,12 @@ def learn(
     """Trains ACER, with the arguments and defaults of baselines' `acer.learn`.
 
     Args:
-        network: name of a registered network, or a function from observations [B, *shape] to features, in Keras.
+        network: name of a registered network, a function from observations [B, *shape] to features, in Keras,
+            or a `Recurrent`.
         env: a gymnasium vector environment with Box observations and Discrete actions, that resets itself in the step
             that ends an episode (`autoreset_mode=AutoresetMode.SAME_STEP`).
         seed: of environments, weights, replay and sampling, at most 2³² − 1; None draws one.
-        nsteps: see `Config`, as for all arguments up to `delta`.
+        nsteps: see `Config`, as for all arguments up to `burn_in`.
         total_timesteps: agent steps over all environments.
         q_coef: weight of the critic's loss.
         ent_coef: weight of the entropy bonus.
@@ -245,6 +248,8 @@ def learn(
         trust_region: whether it is on.
         alpha: decay of the average policy.
         delta: bound of the trust region.
+        replay_state: where a recurrent policy's state starts in training, "zero" or "stored".
+        burn_in: first steps of a segment that only warm that state up.
         load_path: weights to start from, as `Model.save` wrote them.
         logger: takes statistics and episodes; None prints baselines' table.
         should_stop: asked after each iteration; True ends training early.
@@ -265,7 +270,7 @@ def learn(
 
 
 def make_acer(
-    network: str | NetworkFn,
+    network: str | Network,
     env: gym.vector.VectorEnv,
     seed: int | None,
     config: Config,

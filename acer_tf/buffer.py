@@ -55,6 +55,7 @@ class Buffer:
         """Stores a segment, in the place of the oldest one when the buffer is full."""
         stored = {"enc_obs": segment.enc_obs, "actions": segment.actions, "rewards": segment.rewards}
         stored |= {"mus": segment.mus, "dones": segment.dones, "masks": segment.masks}
+        stored["states"] = segment.states
         for name, array in stored.items():
             self._slots_of(name, array)[self.next_idx] = array
         self.num_put += 1
@@ -111,7 +112,7 @@ def stack_obs(enc_obs: NDArray[Any], dones: NDArray[np.bool_]) -> NDArray[Any]:
 
 
 def replay_bytes(env: FrameStack, config: Config) -> int:
-    """Computes what a full buffer will take; 0 without replay."""
+    """Computes what a full buffer will take, but for recurrent policies' states (few); 0 without replay."""
     if config.replay_ratio == 0:
         return 0
     assert isinstance(env.single_action_space, Discrete)

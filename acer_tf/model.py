@@ -80,7 +80,11 @@ class Model:
             policy: a freshly built policy.
             config: hyper-parameters.
             seed: of the stream that actions are sampled from.
+
+        Raises:
+            InputError: a setting asks for states that the policy does not have.
         """
+        policy.check_config(config)
         keep_freed_memory()
         self.policy = policy
         self.config = config
@@ -96,20 +100,24 @@ class Model:
         self._train_and_report = Traced(self._update_and_report)
         self._gradients = Traced(self._both_gradients)
 
-    def initial_state(self, nenvs: int) -> None:
-        """Returns the policy's state before the first step."""
+    def initial_state(self, nenvs: int) -> NDArray[np.float32]:
+        """Returns the policy's state before the first step, [N, S] float32; S is 0 for a feed-forward network."""
         return self.policy.initial_state(nenvs)
 
-    def act(self, obs: NDArray[Any], state: None, mask: NDArray[np.bool_]) -> Action:
+    def act(self, obs: NDArray[Any], state: NDArray[np.float32], mask: NDArray[np.bool_]) -> Action:
         """Samples an action for each environment.
 
         Args:
             obs: [N, *observation], in the space's dtype.
-            state: the policy's state, from the step before.
+            state: [N, S] float32, from the step before or from `initial_state`.
             mask: [N] bool, True where an episode just ended and the state starts anew.
+
+        Raises:
+            InputError: the state has another shape.
         """
-        actions, mus = self._act(obs)
-        return Action(actions.numpy(), mus.numpy(), state)
+        self.policy.check_state(state, len(obs))
+        actions, mus, new_state = self._act(obs, state, mask)
+        return Action(actions.numpy(), mus.numpy(), new_state.numpy())
 
     def train(self, segment: Segment, lr: float) -> None:
         """Updates parameters, slots and average on one segment; computes nothing that only a report needs."""
@@ -161,8 +169,8 @@ class Model:
             for name, variable in zip(self.policy.params, variables, strict=True)
         }
 
-    def _sample(self, obs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        return self.policy.act(obs, self._random.uniform_full_int([2], tf.int32))
+    def _sample(self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        return self.policy.act(obs, state, mask, self._random.uniform_full_int([2], tf.int32))
 
     def _update(self, *inputs: tf.Tensor) -> None:
         *tensors, lr = inputs
@@ -185,19 +193,20 @@ class Model:
         through q.
         """
         with tf.GradientTape(persistent=parts) as tape:
-            evaluation = self.policy.evaluate(segment)
+            evaluation = self.policy.evaluate(segment, self.config)
         f, q = evaluation.f, evaluation.q
+        trained = self.policy.trained_part(segment, self.config)
 
         with tf.GradientTape() as output_tape:
             output_tape.watch((f, q))
-            losses = self.policy.losses(evaluation, segment, self.config)
+            losses = self.policy.losses(evaluation, trained, self.config)
         grad_f, grad_q = output_tape.gradient(losses.loss, (f, q))
 
-        steps = float(np.prod(segment.actions.shape))  # the original's g is of the sum over steps, its losses are means
+        steps = float(np.prod(trained.actions.shape))  # the original's g is of the sum over steps, its losses are means
         g = -steps * grad_f
         trust_region = None
         if self.config.trust_region:
-            f_avg = self.policy.average_statistics(segment, self.averages)
+            f_avg = self.policy.average_statistics(segment, self.averages, self.config)
             k = self.policy.kl_gradient(f_avg, f)
             trust_region = TrustRegion(f_avg, k, project(g, k, self.config.delta))
             grad_f = -trust_region.projection.g / steps
@@ -232,12 +241,13 @@ def _assign(variables: Mapping[str, tf.Variable], arrays: Mapping[str, NDArray[A
 
 def _inputs(segment: Segment) -> tuple[NDArray[Any], ...]:
     """Picks what the train step reads, so that nothing else is copied into a tensor."""
-    return segment.obs, segment.actions, segment.rewards, segment.mus, segment.masks
+    return segment.obs, segment.actions, segment.rewards, segment.mus, segment.masks, segment.states
 
 
-def _segment(obs: tf.Tensor, actions: tf.Tensor, rewards: tf.Tensor, mus: tf.Tensor, masks: tf.Tensor) -> Segment:
+def _segment(*inputs: tf.Tensor) -> Segment:
     """Is the other end of `_inputs`: a segment of tensors, without the unstacked frames."""
-    return Segment(None, obs, actions, rewards, mus, dones=masks[:, 1:], masks=masks)  # type: ignore[arg-type]
+    obs, actions, rewards, mus, masks, states = inputs
+    return Segment(None, obs, actions, rewards, mus, masks[:, 1:], masks, states)  # type: ignore[arg-type]
 
 
 def _report(gradients: Gradients) -> dict[str, tf.Tensor]:

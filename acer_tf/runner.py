@@ -17,11 +17,11 @@ from acer_tf.segment import Action, Episode, Segment
 class Actor(Protocol):
     """What a Runner needs of a model."""
 
-    def initial_state(self, nenvs: int) -> Any:
-        """Returns the state before the first step."""
+    def initial_state(self, nenvs: int) -> NDArray[np.float32]:
+        """Returns the state before the first step, [N, S]."""
         ...
 
-    def act(self, obs: NDArray[Any], state: Any, mask: NDArray[np.bool_]) -> Action:
+    def act(self, obs: NDArray[Any], state: NDArray[np.float32], mask: NDArray[np.bool_]) -> Action:
         """Acts once in every environment."""
         ...
 
@@ -69,11 +69,12 @@ class Runner:
         Without a recorded restart there is no way back to it; the environments must be restarted after loading.
         """
         actions = {} if not self._actions else {"actions": np.concatenate(self._actions, axis=1)}  # [N, steps]
-        return {"seconds": time.time() - self._start, "restart_seed": self._restart_seed, **actions}
+        seconds = time.time() - self._start
+        return {"seconds": seconds, "restart_seed": self._restart_seed, "state": self._state, **actions}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restarts the environments as then, and takes the same actions again."""
-        self._start = time.time() - state["seconds"]
+        self._start, self._state = time.time() - state["seconds"], state["state"]
         if state["restart_seed"] is None:
             return
         self.restart(state["restart_seed"], is_recorded=True)
@@ -110,7 +111,7 @@ class Runner:
         actions = np.empty((nenvs, nsteps), np.int64)
         rewards = np.empty((nenvs, nsteps), np.float32)
         masks = np.empty((nenvs, nsteps + 1), np.bool_)
-        mus = []
+        mus, states = [], self._state
         for i in range(nstack):
             enc_obs[:, i] = self._obs[..., i * self._channels : (i + 1) * self._channels]
         for t in range(nsteps):
@@ -131,7 +132,7 @@ class Runner:
         _require_numbers(rewards, "a reward")
         if self._restart_seed is not None:
             self._actions.append(actions)
-        return Segment(enc_obs, obs, actions, rewards, np.stack(mus, axis=1), dones=masks[:, 1:], masks=masks)
+        return Segment(enc_obs, obs, actions, rewards, np.stack(mus, axis=1), masks[:, 1:], masks, states)
 
     def _note_episodes(self, infos: dict[str, Any]) -> None:
         # gymnasium's statistics wrapper puts them at the top; a single environment's own wrapper under final_info.
