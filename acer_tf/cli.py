@@ -18,9 +18,10 @@ from acer_tf.buffer import check_memory
 from acer_tf.config import Config
 from acer_tf.envs.env_ids import check_env_id
 from acer_tf.envs.make import make_vec_env
-from acer_tf.errors import InputError, nearest
+from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError, nearest
 from acer_tf.maths.schedules import SCHEDULES
 from acer_tf.networks.names import NETWORKS
+from acer_tf.persistence.arrays import save_arrays
 from acer_tf.persistence.checkpoints import Checkpoints
 from acer_tf.persistence.episode_files import EpisodesSink, MonitorSink
 from acer_tf.persistence.logger import Logger
@@ -32,6 +33,7 @@ from acer_tf.training.settings import resumed_settings
 from acer_tf.training.signals import stop_on_signals
 from acer_tf.training.watchdog import watchdog
 
+FAILED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130  # by a second Ctrl-C; the first one stops in order
 
@@ -163,6 +165,9 @@ def guarded(main: Callable[[Sequence[str]], int]) -> Callable[[Sequence[str]], i
         except InputError as error:
             print(f"error: {error}", file=sys.stderr)
             return BAD_INPUT
+        except EnvironmentFailedError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return FAILED
         except KeyboardInterrupt:
             print("interrupted; the last checkpoint is what remains", file=sys.stderr)
             return INTERRUPTED
@@ -223,7 +228,16 @@ def train(flags: TrainFlags, network: str, network_kwargs: Mapping[str, Any]) ->
             checkpointer.after_iteration()
             return stop()
 
-        acer.learn(after_iteration)
+        try:
+            acer.learn(after_iteration)
+        except NotFiniteError as error:
+            batch = folder / f"not-finite-{acer.steps:012d}.npz"
+            save_arrays(batch, error.batch)
+            checkpointer.save()
+            raise InputError(f"after step {acer.steps:,} {error} The batch is in {batch}.") from error
+        except EnvironmentFailedError:
+            checkpointer.save()
+            raise
         checkpointer.save()
         weights = folder / "model.npz"
         acer.model.save(weights)

@@ -1,7 +1,10 @@
 """What went wrong: the input (and how to name the nearest valid choice), or the environments."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from numpy.typing import NDArray
 
 
 class InputError(ValueError):
@@ -9,6 +12,19 @@ class InputError(ValueError):
 
     The commands print it and exit with status 2; as a library it is an ordinary `ValueError`.
     """
+
+
+class NotFiniteError(InputError):
+    """A number is NaN or infinite; nothing has been learned from it.
+
+    Attributes:
+        batch: the arrays that it was found in or computed from, by name.
+    """
+
+    def __init__(self, message: str, batch: Mapping[str, NDArray[Any]]) -> None:
+        """Takes one sentence that names the quantity, and the arrays."""
+        super().__init__(message)
+        self.batch = dict(batch)
 
 
 class EnvironmentFailedError(RuntimeError):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.seeds import environment_seeds
-from acer_tf.errors import EnvironmentFailedError, InputError
+from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError
 from acer_tf.segment import Action, Episode, Segment
 
 
@@ -92,7 +92,7 @@ class Runner:
         their episodes. The others go on with theirs, and T steps of each are collected from there.
 
         Raises:
-            InputError: an environment gave an observation or a reward that is not a number.
+            NotFiniteError: an environment gave an observation or a reward that is not a number.
             EnvironmentFailedError: the environments raised, or too many of their workers failed.
         """
         self.episodes = []
@@ -157,4 +157,4 @@ def _failures_told() -> Iterator[None]:
 def _require_numbers(array: NDArray[Any], what: str) -> None:
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         env = int(np.argwhere(~np.isfinite(array))[0, 0])
-        raise InputError(f"environment {env} gave {what} that is not a finite number.")
+        raise NotFiniteError(f"environment {env} gave {what} that is not a finite number.", {what.split()[-1]: array})
