@@ -1,4 +1,4 @@
-"""The one exception that means "the input is wrong", and how it names the nearest valid choice."""
+"""What went wrong: the input (and how to name the nearest valid choice), or the environments."""
 
 import difflib
 from collections.abc import Iterable
@@ -8,6 +8,13 @@ class InputError(ValueError):
     """Input from a user that cannot work: one sentence that says what is wrong and what was expected.
 
     The commands print it and exit with status 2; as a library it is an ordinary `ValueError`.
+    """
+
+
+class EnvironmentFailedError(RuntimeError):
+    """The environments cannot go on: one sentence that says what happened; the original traceback is in it or chained.
+
+    What was learned so far is intact.
     """
 
 

@@ -1,5 +1,6 @@
 """The model: a policy, its average, acting, and ACER's train step with its two gradients."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -142,18 +143,22 @@ class Model:
         Raises:
             InputError: no such file, or it was saved from another network; nothing has been changed then.
         """
-        variables = self._variables()
-        arrays = load_arrays(path)
-        expected = {name: tuple(variable.shape) for name, variable in variables.items()}
-        found = {name: array.shape for name, array in arrays.items()}
-        if found != expected:
-            name = min(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
-            raise InputError(
-                f"{path} is of another network: {name} has shape {found.get(name, 'none')} there, "
-                f"{expected.get(name, 'none')} here."
-            )
-        for name, variable in variables.items():
-            variable.assign(arrays[name])
+        _assign(self._variables(), load_arrays(path), str(path))
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """Returns everything that training changes, and the state of the stream that actions are sampled from."""
+        return {name: variable.numpy() for name, variable in self._training_state().items()}
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Takes what `state_dict` returned.
+
+        Raises:
+            InputError: it is of another network; nothing has been changed then.
+        """
+        _assign(self._training_state(), state, "the checkpoint")
+
+    def _training_state(self) -> dict[str, tf.Variable]:
+        return self._variables() | {"random": self._random.state}
 
     def _variables(self) -> dict[str, tf.Variable]:
         slots = self.optimizer
@@ -219,6 +224,19 @@ class Model:
         self.optimizer.learning_rate.assign(lr)
         self.optimizer.apply(gradients)
         self._ema.apply(self.params)
+
+
+def _assign(variables: Mapping[str, tf.Variable], arrays: Mapping[str, NDArray[Any]], source: str) -> None:
+    expected = {name: tuple(variable.shape) for name, variable in variables.items()}
+    found = {name: array.shape for name, array in arrays.items()}
+    if found != expected:
+        name = min(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
+        raise InputError(
+            f"{source} is of another network: {name} has shape {found.get(name, 'none')} there, "
+            f"{expected.get(name, 'none')} here."
+        )
+    for name, variable in variables.items():
+        variable.assign(arrays[name])
 
 
 def _inputs(segment: Segment) -> tuple[NDArray[Any], ...]:

@@ -1,9 +1,7 @@
 """Makes the vector environment that the trainer steps."""
 
-from typing import Any
-
 import gymnasium
-from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv, VectorWrapper
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from acer_tf.envs.atari import MAX_EPISODE_FRAMES
@@ -13,29 +11,15 @@ from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.pool import AtariPool
 from acer_tf.errors import InputError
 
-__all__ = ["ATARI_STACK", "SeededOnce", "check_env_id", "check_vec_env", "make_vec_env"]
+__all__ = ["ATARI_STACK", "check_env_id", "check_vec_env", "make_vec_env"]
 
 ATARI_STACK = 4
 """Frames that the agent sees at once."""
 
 
-class SeededOnce(VectorWrapper[Any, Any, Any, Any, Any]):
-    """Gives a remembered seed to the first reset, unless that has one; later resets go on with the random streams."""
-
-    def __init__(self, env: VectorEnv[Any, Any, Any], seed: int | None) -> None:
-        super().__init__(env)
-        self._seed = seed
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Resets; environment i gets seed + i."""
-        first_seed, self._seed = self._seed, None
-        return self.env.reset(seed=first_seed if seed is None else seed, options=options)
-
-
 def make_vec_env(
     env_id: str,
     num_env: int,
-    seed: int | None = None,
     *,
     num_workers: int | None = None,
     max_episode_frames: int | None = MAX_EPISODE_FRAMES,
@@ -45,7 +29,6 @@ def make_vec_env(
     Args:
         env_id: of gymnasium's registry; Atari games as `<Game>NoFrameskip-v4`.
         num_env: number of environments, N.
-        seed: makes the run reproducible; environment i has its own stream.
         num_workers: processes for Atari; 0 steps all games in this one, None uses one per processor, but at most N.
         max_episode_frames: raw frames after which an Atari game is cut, four per agent step; None or 0 is no limit.
 
@@ -55,16 +38,15 @@ def make_vec_env(
     check_env_id(env_id)
     for name, value, least in (
         ("num_env", num_env, 1),
-        ("seed", 0 if seed is None else seed, 0),
         ("num_workers", 0 if num_workers is None else num_workers, 0),
         ("max_episode_frames", max_episode_frames or 0, 0),
     ):
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise InputError(f"{name} is {value}; expected a whole number >= {least}.")
     if is_atari(env_id):
-        pool = AtariPool(env_id, num_env, seed, num_workers=num_workers, max_episode_frames=max_episode_frames)
+        pool = AtariPool(env_id, num_env, num_workers=num_workers, max_episode_frames=max_episode_frames)
         return FrameStack(pool, ATARI_STACK)
-    return FrameStack(RecordEpisodeStatistics(SeededOnce(_make_registered(env_id, num_env), seed)), 1)
+    return FrameStack(RecordEpisodeStatistics(_make_registered(env_id, num_env)), 1)
 
 
 def _make_registered(env_id: str, num_env: int) -> SyncVectorEnv:
