@@ -61,10 +61,11 @@ class Runner:
         with _failures_told():
             self._obs, _ = self._env.reset(seed=environment_seeds(self._env, seed))
         self._dones = np.ones(self._env.num_envs, np.bool_)
+        self._state = self._model.initial_state(self._env.num_envs)
         self._restart_seed, self._actions = seed if is_recorded else None, []
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns what leads to the present state of the environments: the last restart and all actions since then.
+        """Returns the policy's state, and what leads to that of the environments: the last restart and all actions since.
 
         Without a recorded restart there is no way back to it; the environments must be restarted after loading.
         """
@@ -84,6 +85,7 @@ class Runner:
                 for actions in state["actions"].T:
                     self._obs, _, terminations, truncations, _ = self._env.step(actions)
             self._dones = terminations | truncations
+        self._state = state["state"]
 
     def run(self) -> Segment:
         """Collects T steps from each of the N environments.

@@ -73,7 +73,8 @@ def test_fields_are_those_of_the_script(frame: tuple[int, ...], dtype: type) -> 
         for t, (obs, state, mask) in enumerate(actor.shown[run * NSTEPS : (run + 1) * NSTEPS]):
             np.testing.assert_array_equal(obs, segment.obs[:, t])
             np.testing.assert_array_equal(mask, segment.masks[:, t])
-            assert state is None
+            np.testing.assert_array_equal(state, np.full((NENVS, 1), run * NSTEPS + t))
+        np.testing.assert_array_equal(segment.states, np.full((NENVS, 1), run * NSTEPS))
     assert any(segment.dones.any() for segment in segments)
 
 
@@ -88,6 +89,7 @@ def test_dtypes_and_shapes() -> None:
         "mus": (np.float32, (NENVS, NSTEPS, NACT)),
         "dones": (np.bool_, (NENVS, NSTEPS)),
         "masks": (np.bool_, (NENVS, NSTEPS + 1)),
+        "states": (np.float32, (NENVS, 1)),
     }
 
 
