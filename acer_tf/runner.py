@@ -65,7 +65,7 @@ class Runner:
         self._restart_seed, self._actions = seed if is_recorded else None, []
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the policy's state, and what leads to that of the environments: the last restart and all actions since.
+        """Returns the policy's state and what leads to the environments': the last restart and all actions since then.
 
         Without a recorded restart there is no way back to it; the environments must be restarted after loading.
         """
@@ -75,10 +75,9 @@ class Runner:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restarts the environments as then, and takes the same actions again."""
-        self._start, self._state = time.time() - state["seconds"], state["state"]
-        if state["restart_seed"] is None:
-            return
-        self.restart(state["restart_seed"], is_recorded=True)
+        self._start = time.time() - state["seconds"]
+        if state["restart_seed"] is not None:
+            self.restart(state["restart_seed"], is_recorded=True)
         if "actions" in state:
             self._actions.append(state["actions"])
             with _failures_told():
