@@ -13,12 +13,13 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
-from acer_tf.buffer import Buffer, check_memory
+from acer_tf.buffer import Buffer
 from acer_tf.config import Config
 from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.make import check_vec_env
 from acer_tf.errors import InputError
 from acer_tf.maths.schedules import learning_rate
+from acer_tf.memory import check_memory, compressed_row
 from acer_tf.model import Model
 from acer_tf.networks.registry import Network
 from acer_tf.persistence.logger import Logger
@@ -215,6 +216,7 @@ def learn(
     trust_region: bool = Config.trust_region,
     alpha: float = Config.alpha,
     delta: float = Config.delta,
+    compress_replay: bool = Config.compress_replay,
     replay_state: str = Config.replay_state,
     burn_in: int = Config.burn_in,
     load_path: str | Path | None = None,
@@ -248,6 +250,7 @@ def learn(
         trust_region: whether it is on.
         alpha: decay of the average policy.
         delta: bound of the trust region.
+        compress_replay: whether images are kept compressed, without loss.
         replay_state: where a recurrent policy's state starts in training, "zero" or "stored".
         burn_in: first steps of a segment that only warm that state up.
         load_path: weights to start from, as `Model.save` wrote them.
@@ -264,6 +267,10 @@ def learn(
     arguments = locals()
     config = Config(**{name: arguments[name] for name in Config.__dataclass_fields__})
     logger = Logger([TableSink()]) if logger is None else logger
+    check_vec_env(env)
+    env = env if isinstance(env, FrameStack) else FrameStack(env, nstack=1)
+    seed = _checked_seed(seed)
+    print(f"replay will take {check_memory(env, config) / 2**30:.2f} GiB", flush=True)
     acer = make_acer(network, env, seed, config, logger, load_path, **network_kwargs)
     acer.learn(should_stop)
     return acer.model
@@ -271,8 +278,8 @@ def learn(
 
 def make_acer(
     network: str | Network,
-    env: gym.vector.VectorEnv,
-    seed: int | None,
+    env: FrameStack,
+    seed: int,
     config: Config,
     logger: Logger,
     load_path: str | Path | None = None,
@@ -283,11 +290,6 @@ def make_acer(
     Raises:
         InputError: as `learn`.
     """
-    seed = _checked_seed(seed)
-    check_vec_env(env)
-    env = env if isinstance(env, FrameStack) else FrameStack(env, nstack=1)
-    print(f"replay will take {check_memory(env, config) / 2**30:.2f} GiB", flush=True)
-
     rng = np.random.RandomState(seed)  # baselines' one numpy stream: weights, then replay counts and slots
     keras.utils.set_random_seed(seed)
     observation_space, action_space = env.single_observation_space, env.single_action_space
@@ -298,7 +300,8 @@ def make_acer(
     if load_path is not None:
         model.load(load_path)
     runner = Runner(env, model, config.nsteps, seed)
-    return Acer(env.num_envs, runner, model, Buffer(config.nsteps, config.buffer_size), rng, logger)
+    buffer = Buffer(config.nsteps, config.buffer_size, compressed_row(env, config))
+    return Acer(env.num_envs, runner, model, buffer, rng, logger)
 
 
 def _checked_seed(seed: int | None) -> int:

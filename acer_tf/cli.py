@@ -14,12 +14,12 @@ from typing import Annotated, Any, Literal, TypeVar
 import numpy as np
 import tyro
 
-from acer_tf.buffer import check_memory
 from acer_tf.config import Config
 from acer_tf.envs.env_ids import check_env_id
 from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError, nearest
 from acer_tf.maths.schedules import SCHEDULES
+from acer_tf.memory import check_memory
 from acer_tf.networks.names import NETWORKS
 from acer_tf.persistence.arrays import save_arrays
 from acer_tf.persistence.checkpoints import Checkpoints
@@ -198,10 +198,11 @@ def train(flags: TrainFlags, network: str, network_kwargs: Mapping[str, Any]) ->
             max_episode_frames=flags.max_episode_frames,
         )
         stack.callback(env.close)
-        check_memory(env, flags.hyperparameters)
+        replay_bytes = check_memory(env, config)
         stack.enter_context(run_folder(folder, settings, flags.restart_behavior))
         logger = stack.enter_context(contextlib.closing(_logger(folder, flags)))
         print(f"training on {flags.num_env} x {flags.env}; run folder: {folder}", flush=True)
+        print(f"replay will take {replay_bytes / 2**30:.2f} GiB", flush=True)
 
         # Otherwise TensorFlow's C++ part greets with hints about this machine.
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")

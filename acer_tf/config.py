@@ -54,6 +54,8 @@ class Config:
     """Decay of the average policy."""
     delta: float = 1
     """How far the projected gradient may point away from the average policy."""
+    compress_replay: bool = True
+    """Whether replay keeps images compressed, without loss."""
     replay_state: str = "zero"
     """Where a recurrent policy's state starts when it trains on a segment: zero (as in baselines) or stored."""
     burn_in: int = 0
@@ -71,7 +73,8 @@ class Config:
         for name in ("gamma", "alpha", "rprop_alpha"):
             self._require(name, "a number between 0 and 1", lambda x: _is_number(x) and 0 <= x <= 1)
         self._require("max_grad_norm", "a number > 0, or None", lambda x: x is None or (_is_number(x) and x > 0))
-        self._require("trust_region", "True or False", lambda x: isinstance(x, bool | np.bool_))
+        for name in ("trust_region", "compress_replay"):
+            self._require(name, "True or False", lambda x: isinstance(x, bool | np.bool_))
         self._require("lrschedule", "a name or a function", lambda x: isinstance(x, str) or callable(x))
         self._require("burn_in", "a whole number >= 0", lambda x: _is_whole(x) and x >= 0)
         self._check_schedule()
