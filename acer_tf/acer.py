@@ -104,7 +104,7 @@ class Acer:
         self.buffer = buffer
         self._rng = rng
         self._logger = logger
-        self._start = time.time()
+        self._start = time.monotonic()
         self.stats = EpisodeStats(nenvs)
         self.nbatch = nenvs * model.config.nsteps
         self.steps = 0
@@ -131,7 +131,7 @@ class Acer:
         _, keys, position, has_gauss, cached_gaussian = self._rng.get_state(legacy=True)
         stream = {"keys": keys, "position": position, "has_gauss": has_gauss, "cached_gaussian": cached_gaussian}
         return {
-            "loop": {"steps": self.steps, "seconds": time.time() - self._start},
+            "loop": {"steps": self.steps, "seconds": time.monotonic() - self._start},
             "random": stream,
             "model": self.model.state_dict(),
             "runner": self._runner.state_dict(),
@@ -154,7 +154,7 @@ class Acer:
             ("MT19937", stream["keys"], stream["position"], stream["has_gauss"], stream["cached_gaussian"])
         )
         self.steps = state["loop"]["steps"]
-        self._start = time.time() - state["loop"]["seconds"]
+        self._start = time.monotonic() - state["loop"]["seconds"]
 
     def _iterate(self) -> None:
         config = self.model.config
@@ -175,7 +175,7 @@ class Acer:
         self._logger.write(
             {
                 "total_timesteps": self.steps,
-                "fps": int(self.steps / (time.time() - self._start)),
+                "fps": int(self.steps / (time.monotonic() - self._start)),
                 "mean_episode_length": self.stats.mean_length(),
                 "mean_episode_reward": self.stats.mean_reward(),
                 **report,

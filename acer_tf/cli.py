@@ -241,7 +241,10 @@ def train(flags: TrainFlags, network: str, network_kwargs: Mapping[str, Any]) ->
             raise
         checkpointer.save()
         weights = folder / "model.npz"
-        acer.model.save(weights)
+        try:
+            acer.model.save(weights)
+        except OSError as error:
+            raise InputError(f"{weights} cannot be written ({error.strerror}); make room and resume.") from error
     print(f"{'stopped' if stop() else 'done'} at step {acer.steps:,}; weights: {weights}")
     if stop():
         print(f"to go on: {_resume_command(folder)}")
@@ -265,7 +268,11 @@ def _checked(flags: TrainFlags, network: str) -> Config:
 
 
 def _resume_command(folder: Path) -> str:
-    words = sys.orig_argv if "--logdir" in " ".join(sys.orig_argv) else [*sys.orig_argv, "--logdir", str(folder)]
+    words, given = list(sys.orig_argv), " ".join(sys.orig_argv).replace("-", "_")
+    if "__logdir" not in given:
+        words += ["--logdir", str(folder)]
+    if "__restart_behavior" in given:  # the last one counts; `overwrite` would delete the run
+        words += ["--restart_behavior", "resume"]
     return shlex.join(words)
 
 

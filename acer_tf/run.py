@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import difflib
+import json
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -59,9 +60,11 @@ def _check_name(word: str, name: str) -> None:
 
 def _literal(text: str) -> Any:
     try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+        value = ast.literal_eval(text)
+        json.dumps(value)  # settings are kept with each checkpoint
+    except (ValueError, SyntaxError, TypeError):
         return text
+    return value
 
 
 @guarded

@@ -51,7 +51,7 @@ class Runner:
             self._obs, _ = env.reset()
         self._dones = np.zeros(env.num_envs, np.bool_)
         self._state = model.initial_state(env.num_envs)
-        self._start = time.time()
+        self._start = time.monotonic()
         self._restart_seed: int | None = None
         self._actions: list[NDArray[np.int64]] = []
         self.episodes: list[Episode] = []
@@ -70,12 +70,12 @@ class Runner:
         Without a recorded restart there is no way back to it; the environments must be restarted after loading.
         """
         actions = {} if not self._actions else {"actions": np.concatenate(self._actions, axis=1)}  # [N, steps]
-        seconds = time.time() - self._start
+        seconds = time.monotonic() - self._start
         return {"seconds": seconds, "restart_seed": self._restart_seed, "state": self._state, **actions}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restarts the environments as then, and takes the same actions again."""
-        self._start = time.time() - state["seconds"]
+        self._start = time.monotonic() - state["seconds"]
         if state["restart_seed"] is not None:
             self.restart(state["restart_seed"], is_recorded=True)
         if "actions" in state:
@@ -142,7 +142,7 @@ class Runner:
             return
         for i in np.flatnonzero(infos["_episode"]):
             raw_return, length = infos["episode"]["r"][i], infos["episode"]["l"][i]
-            self.episodes.append(Episode(int(i), float(raw_return), int(length), time.time() - self._start))
+            self.episodes.append(Episode(int(i), float(raw_return), int(length), time.monotonic() - self._start))
 
 
 @contextlib.contextmanager

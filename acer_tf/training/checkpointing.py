@@ -84,12 +84,10 @@ class Checkpointer:
     def after_iteration(self) -> None:
         """Saves if it is time to."""
         now = time.monotonic()
-        if self._retry_at is not None:
-            if now >= self._retry_at:
-                self.save()
-        elif self._is_due(now):
-            if self._is_exact:
-                self._restart_environments()
+        is_due = self._is_due(now)
+        if is_due and self._is_exact:
+            self._restart_environments()  # also while saving fails: what is learned does not depend on the disk
+        if is_due if self._retry_at is None else now >= self._retry_at:
             self.save()
 
     def save(self) -> bool:
