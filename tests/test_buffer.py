@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from acer_tf.buffer import Buffer, stack_obs
 from acer_tf.errors import InputError
 from acer_tf.segment import Segment
+from tests.agents import NENVS, NSTEPS, make_segment
 
 Array = NDArray[Any]
 STORED = ("enc_obs", "actions", "rewards", "mus", "dones", "masks", "states")
@@ -142,3 +144,55 @@ def test_rows_of_a_buffer_of_another_kind_are_refused() -> None:
         Buffer(5, 20, (2, 7, 3)).load_rows(0, 1, plain.rows(0, 1))
     with pytest.raises(InputError, match="no rows of enc_obs"):
         Buffer(5, 20).load_rows(0, 1, compressed.rows(0, 1))
+
+
+class BufferMachine(RuleBasedStateMachine):
+    """Any sequence of what training, saving and resuming do, against a list of all segments ever put."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slots, self.history = 3, []
+        self.buffer = self.fresh()
+
+    def fresh(self) -> Buffer:
+        return Buffer(NSTEPS, self.slots * NSTEPS)
+
+    @rule(count=st.integers(1, 4))
+    def put(self, count: int) -> None:
+        for _ in range(count):
+            self.history.append(make_segment(len(self.history)))
+            self.buffer.put(self.history[-1])
+
+    @precondition(lambda self: self.history)
+    @rule(seed=st.integers(0, 2**32 - 1))
+    def get(self, seed: int) -> None:
+        drawn, kept = self.buffer.get(RandomState(seed)), min(self.slots, len(self.history))
+        for env, slot in enumerate(RandomState(seed).randint(0, kept, NENVS)):
+            newest_in_slot = max(i for i in range(len(self.history)) if i % self.slots == slot)
+            for name in STORED:
+                expected = getattr(self.history[newest_in_slot], name)[env]
+                np.testing.assert_array_equal(getattr(drawn, name)[env], expected, err_msg=name)
+
+    @rule(data=st.data())
+    def save_and_load(self, data: st.DataObject) -> None:
+        """In pieces, of which the first may begin with segments that have been forgotten since."""
+        before, self.buffer = self.buffer, self.fresh()
+        start = before.oldest
+        while start < before.num_put:
+            stop = data.draw(st.integers(start + 1, before.num_put))
+            self.buffer.load_rows(start, stop, before.rows(start, stop))
+            start = stop
+
+    @invariant()
+    def counts_and_rows_are_those_of_the_list(self) -> None:
+        count = len(self.history)
+        assert (self.buffer.num_put, self.buffer.num_in_buffer) == (count, min(count, self.slots))
+        assert self.buffer.oldest == count - self.buffer.num_in_buffer
+        rows = self.buffer.rows(self.buffer.oldest, count)
+        for name in STORED if count else ():
+            expected = np.stack([getattr(segment, name) for segment in self.history[self.buffer.oldest :]])
+            np.testing.assert_array_equal(rows[f"{name}/rows"], expected, err_msg=name, strict=True)
+
+
+BufferMachine.TestCase.settings = settings(deadline=None, max_examples=25, stateful_step_count=15)
+TestBufferMachine = BufferMachine.TestCase

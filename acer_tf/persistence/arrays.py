@@ -49,16 +49,7 @@ def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
             _check(archive)
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
-    except (
-        ValueError,
-        TypeError,
-        OSError,
-        EOFError,
-        NotImplementedError,
-        RuntimeError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
+    except (ValueError, TypeError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"{path} is not a readable npz file of arrays ({error}).") from error
 
 

@@ -3,9 +3,10 @@
 import csv
 import io
 import os
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+
+from acer_tf.screen import say
 
 
 class CsvFile:
@@ -73,7 +74,7 @@ class CsvFile:
             raise
         except OSError as error:
             if not self._is_waiting:
-                print(f"{self._path} cannot be written ({error.strerror}); its rows wait.", file=sys.stderr, flush=True)
+                say(f"{self._path} cannot be written ({error.strerror}); its rows wait.", is_error=True)
             self._is_waiting = True
         else:
             self._is_waiting = False

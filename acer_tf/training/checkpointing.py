@@ -11,6 +11,7 @@ from acer_tf.acer import Acer
 from acer_tf.errors import InputError
 from acer_tf.persistence.checkpoint import Checkpoint
 from acer_tf.persistence.checkpoints import Checkpoints
+from acer_tf.screen import say
 from acer_tf.training.settings import describe, differences
 
 SECONDS = 600.0
@@ -97,7 +98,7 @@ class Checkpointer:
         try:
             self._checkpoints.save(acer.steps, acer.state_dict(), acer.buffer, score, self._settings, self._origin)
         except OSError as error:
-            print(f"checkpoint at step {acer.steps:,} failed ({error}); training goes on.", file=sys.stderr, flush=True)
+            say(f"checkpoint at step {acer.steps:,} failed ({error}); training goes on.", is_error=True)
             self._retry_at = time.monotonic() + RETRY_SECONDS
             return False
         self._retry_at, self._saved_at = None, time.monotonic()
