@@ -22,7 +22,8 @@ class Run(TrainFlags):
     env: str = "CartPole-v1"
     """Environment id, with discrete actions."""
     network: str = "mlp"
-    """Network: mlp, or for images cnn, cnn_small, impala_cnn, conv_only."""
+    """Network: mlp, lstm, lnlstm, or for images cnn, cnn_small, impala_cnn, conv_only, cnn_lstm, cnn_lnlstm,
+    impala_cnn_lstm."""
     value_network: str = "shared"
     """Whether the critic shares the policy's network (shared) or has a copy of its own (copy)."""
 

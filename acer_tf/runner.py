@@ -65,7 +65,7 @@ class Runner:
         self._restart_seed, self._actions = seed if is_recorded else None, []
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the policy's state, and what leads to that of the environments: the last restart and all actions since.
+        """Returns the policy's state, and what leads to the environments': the last restart and all actions since.
 
         Without a recorded restart there is no way back to it; the environments must be restarted after loading.
         """
