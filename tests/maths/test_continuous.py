@@ -156,7 +156,7 @@ def test_kl_gradients_are_those_of_the_divergence(seed: int) -> None:
 @settings(max_examples=20, deadline=None)
 def test_the_projected_gradient_stays_in_the_half_space(seed: int, delta: float) -> None:
     g, mean_avg, mean = np.random.default_rng(seed).normal(size=(3, 2, 3, 4))
-    k = continuous.kl_gradient_mean(mean_avg, mean, np.log(np.full(4, 0.3)))
+    k = continuous.kl_gradient_mean(mean_avg, mean, np.log(np.full(4, 0.3))).numpy()
     z = project(tf.constant(g), k, delta).g.numpy()
     assert ((k * z).sum(axis=-1) <= delta + 1e-5).all()
     inside = (k * g).sum(axis=-1) <= delta
