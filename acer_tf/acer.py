@@ -14,16 +14,17 @@ from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
 from acer_tf.buffer import Buffer, check_memory
-from acer_tf.config import Config
+from acer_tf.config import CONTINUOUS, Config, Continuous
 from acer_tf.envs.frame_stack import FrameStack
-from acer_tf.envs.make import check_vec_env
+from acer_tf.envs.make import check_vec_env, stacked
 from acer_tf.errors import InputError
+from acer_tf.gaussian import GaussianPolicy
 from acer_tf.maths.schedules import learning_rate
 from acer_tf.model import Model
 from acer_tf.networks.registry import NetworkFn
 from acer_tf.persistence.logger import Logger
 from acer_tf.persistence.table import TableSink
-from acer_tf.policy import CategoricalPolicy
+from acer_tf.policy import CategoricalPolicy, Policy
 from acer_tf.runner import Runner
 from acer_tf.segment import Segment
 
@@ -101,10 +102,12 @@ class Acer:
                 break
 
     def _train_on_policy(self, segment: Segment, stats: EpisodeStats, is_logged: bool) -> None:
+        updates, lr = self.model.config.on_policy_updates, self._learning_rate()
         if not is_logged:
-            self.model.train(segment, self._learning_rate())
+            if updates:
+                self.model.train(segment, lr)
             return
-        report = self.model.train_and_report(segment, self._learning_rate())
+        report = self.model.train_and_report(segment, lr) if updates else self.model.report(segment)
         self._logger.write(
             {
                 "total_timesteps": self.steps,
@@ -149,6 +152,10 @@ def learn(
     trust_region: bool = Config.trust_region,
     alpha: float = Config.alpha,
     delta: float = Config.delta,
+    correction: bool = Config.correction,
+    q_lambda: float | None = Config.q_lambda,
+    on_policy_updates: bool = Config.on_policy_updates,
+    continuous: Continuous = CONTINUOUS,
     load_path: str | Path | None = None,
     logger: Logger | None = None,
     should_stop: Callable[[], bool] = lambda: False,
@@ -158,10 +165,10 @@ def learn(
 
     Args:
         network: name of a registered network, or a function from observations [B, *shape] to features, in Keras.
-        env: a gymnasium vector environment with Box observations and Discrete actions, that resets itself in the step
-            that ends an episode (`autoreset_mode=AutoresetMode.SAME_STEP`).
+        env: a gymnasium vector environment with Box observations and Discrete or finite Box actions, that resets itself
+            in the step that ends an episode (`autoreset_mode=AutoresetMode.SAME_STEP`).
         seed: of environments, weights, replay and sampling, at most 2³² − 1; None draws one.
-        nsteps: see `Config`, as for all arguments up to `delta`.
+        nsteps: see `Config`, as for all arguments up to `on_policy_updates`.
         total_timesteps: agent steps over all environments.
         q_coef: weight of the critic's loss.
         ent_coef: weight of the entropy bonus.
@@ -179,6 +186,10 @@ def learn(
         trust_region: whether it is on.
         alpha: decay of the average policy.
         delta: bound of the trust region.
+        correction: whether the policy gradient has its bias correction.
+        q_lambda: trace of Q(lambda) in place of Retrace.
+        on_policy_updates: whether new segments are trained on at once.
+        continuous: settings that only Box actions have.
         load_path: weights to start from, as `Model.save` wrote them.
         logger: takes statistics and episodes; None prints baselines' table.
         should_stop: asked after each iteration; True ends training early.
@@ -194,15 +205,12 @@ def learn(
     config = Config(**{name: arguments[name] for name in Config.__dataclass_fields__})
     seed = _checked_seed(seed)
     check_vec_env(env)
-    env = env if isinstance(env, FrameStack) else FrameStack(env, nstack=1)
+    env = env if isinstance(env, FrameStack) else stacked(env)
     print(f"replay will take {check_memory(env, config) / 2**30:.2f} GiB", flush=True)
 
     rng = np.random.RandomState(seed)  # baselines' one numpy stream: weights, then replay counts and slots
     keras.utils.set_random_seed(seed)
-    observation_space, action_space = env.single_observation_space, env.single_action_space
-    assert isinstance(observation_space, Box)
-    assert isinstance(action_space, Discrete)
-    policy = CategoricalPolicy(network, observation_space, action_space, rng, **network_kwargs)
+    policy = _policy(network, env, rng, continuous, network_kwargs)
     model = Model(policy, config, seed)
     if load_path is not None:
         model.load(load_path)
@@ -210,6 +218,21 @@ def learn(
     logger = Logger([TableSink()]) if logger is None else logger
     Acer(runner, model, Buffer(nsteps, buffer_size), rng, logger).learn(env.num_envs, should_stop)
     return model
+
+
+def _policy(
+    network: str | NetworkFn,
+    env: FrameStack,
+    rng: np.random.RandomState,
+    continuous: Continuous,
+    network_kwargs: dict[str, Any],
+) -> Policy:
+    observation_space, action_space = env.single_observation_space, env.single_action_space
+    assert isinstance(observation_space, Box)
+    if isinstance(action_space, Box):
+        return GaussianPolicy(network, observation_space, action_space, rng, continuous, **network_kwargs)
+    assert isinstance(action_space, Discrete)
+    return CategoricalPolicy(network, observation_space, action_space, rng, **network_kwargs)
 
 
 def _checked_seed(seed: int | None) -> int:

@@ -1,10 +1,12 @@
 """Replay memory: segments, each frame once (baselines, `acer/buffer.py`)."""
 
+import math
 from typing import Any
 
+import gymnasium
 import numpy as np
 import psutil
-from gymnasium.spaces import Discrete
+from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
 from acer_tf.config import Config
@@ -88,12 +90,18 @@ def replay_bytes(env: FrameStack, config: Config) -> int:
     """Computes what a full buffer will take; 0 without replay."""
     if config.replay_ratio == 0:
         return 0
-    assert isinstance(env.single_action_space, Discrete)
     stack = env.stacked  # [N, ..., S * C]
     frame = int(stack[0].nbytes) // env.nstack
-    step = 8 + 4 + 4 * int(env.single_action_space.n) + 1  # action, reward, mu, done
+    step = _action_bytes(env.single_action_space) + 4 + 1  # action and mu, reward, done
     segment = (config.nsteps + env.nstack) * frame + config.nsteps * step + (config.nsteps + 1)  # masks
     return len(stack) * (config.buffer_size // config.nsteps) * segment
+
+
+def _action_bytes(space: gymnasium.Space[Any]) -> int:
+    if isinstance(space, Box):
+        return 3 * 4 * math.prod(space.shape)  # mu is of twice the size where sigma is learned
+    assert isinstance(space, Discrete)
+    return 8 + 4 * int(space.n)
 
 
 def check_memory(env: FrameStack, config: Config) -> int:

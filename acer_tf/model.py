@@ -14,7 +14,7 @@ from acer_tf.maths.diagnostics import mean_row_norm
 from acer_tf.maths.rmsprop import RMSProp
 from acer_tf.maths.trust_region import Projection, project
 from acer_tf.persistence.arrays import load_arrays, save_arrays
-from acer_tf.policy import CategoricalPolicy, Evaluation, Losses
+from acer_tf.policy import Policy
 from acer_tf.segment import Action, Segment
 from acer_tf.traced import Traced
 
@@ -37,8 +37,8 @@ class Gradients(NamedTuple):
     """Everything about one update up to the optimiser.
 
     Attributes:
-        evaluation: what the networks said.
-        losses: the losses.
+        evaluation: what the networks said, as the policy's `evaluate` gives it.
+        losses: the losses, as the policy's `losses` gives them.
         g: [N, T, A] float32, ascent direction with respect to f before the trust region, times N * T.
         trust_region: its quantities; None where it is switched off.
         grad_f: [N, T, A] float32, what is sent back through f.
@@ -49,8 +49,8 @@ class Gradients(NamedTuple):
         critic: the part that came through q, likewise.
     """
 
-    evaluation: Evaluation
-    losses: Losses
+    evaluation: Any
+    losses: Any
     g: tf.Tensor
     trust_region: TrustRegion | None
     grad_f: tf.Tensor
@@ -72,13 +72,13 @@ class Model:
         optimizer: holds RMSProp's slots, in the same order.
     """
 
-    def __init__(self, policy: CategoricalPolicy, config: Config, seed: int) -> None:
+    def __init__(self, policy: Policy, config: Config, seed: int) -> None:
         """Makes the average, equal to the parameters, and the optimiser's slots.
 
         Args:
             policy: a freshly built policy.
             config: hyper-parameters.
-            seed: of the stream that actions are sampled from.
+            seed: of the stream that actions are sampled from, in acting and in training.
         """
         keep_freed_memory()
         self.policy = policy
@@ -119,6 +119,10 @@ class Model:
         report = self._train_and_report(*_inputs(segment), np.asarray(lr, np.float32))
         return {name: float(value) for name, value in report.items()}
 
+    def report(self, segment: Segment) -> dict[str, float]:
+        """Returns the same statistics of an update that is not made."""
+        return {name: float(value) for name, value in _report(self.gradients(segment)).items()}
+
     def gradients(self, segment: Segment) -> Gradients:
         """Computes the gradients of one update, both parts of them, and all that leads to them; updates nothing."""
         gradients: Gradients = self._gradients(*_inputs(segment))
@@ -157,7 +161,10 @@ class Model:
         }
 
     def _sample(self, obs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        return self.policy.act(obs, self._random.uniform_full_int([2], tf.int32))
+        return self.policy.act(obs, self._draw_seed())
+
+    def _draw_seed(self) -> tf.Tensor:
+        return self._random.uniform_full_int([2], tf.int32)
 
     def _update(self, *inputs: tf.Tensor) -> None:
         *tensors, lr = inputs
@@ -180,7 +187,7 @@ class Model:
         through q.
         """
         with tf.GradientTape(persistent=parts) as tape:
-            evaluation = self.policy.evaluate(segment)
+            evaluation = self.policy.evaluate(segment, self._draw_seed)
         f, q = evaluation.f, evaluation.q
 
         with tf.GradientTape() as output_tape:
@@ -188,7 +195,7 @@ class Model:
             losses = self.policy.losses(evaluation, segment, self.config)
         grad_f, grad_q = output_tape.gradient(losses.loss, (f, q))
 
-        steps = float(np.prod(segment.actions.shape))  # the original's g is of the sum over steps, its losses are means
+        steps = float(np.prod(segment.rewards.shape))  # the original's g is of the sum over steps, its losses are means
         g = -steps * grad_f
         trust_region = None
         if self.config.trust_region:

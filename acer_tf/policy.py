@@ -1,6 +1,7 @@
 """What ACER asks of a policy, for discrete actions and feed-forward networks."""
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
 import gymnasium as gym
 import keras
@@ -15,6 +16,43 @@ from acer_tf.maths.retrace import retrace
 from acer_tf.networks.actor_critic import actor_critic
 from acer_tf.networks.registry import NetworkFn
 from acer_tf.segment import Segment
+
+DrawSeed = Callable[[], tf.Tensor]
+"""Gives a seed, [2] int32, to a policy that samples while it evaluates."""
+
+
+class Policy(Protocol):
+    """What the model asks of a policy; `CategoricalPolicy` and `GaussianPolicy` say what each of it is.
+
+    Attributes:
+        params: trainable variables by name.
+    """
+
+    params: dict[str, keras.Variable]
+
+    def initial_state(self, nenvs: int) -> None:
+        """Returns the state before the first step."""
+        ...
+
+    def act(self, obs: tf.Tensor, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Samples actions; returns them and the statistics they were drawn from."""
+        ...
+
+    def evaluate(self, segment: Segment, draw_seed: DrawSeed) -> Any:
+        """Returns at least the policy's statistics f, what the critic's loss is a function of, q, and bootstrap_v."""
+        ...
+
+    def average_statistics(self, segment: Segment, averages: list[tf.Variable]) -> tf.Tensor:
+        """Computes the average policy's statistics, shaped as f."""
+        ...
+
+    def losses(self, evaluation: Any, segment: Segment, config: Config) -> Any:
+        """Computes the losses as functions of f and q; returns at least the first seven fields of `Losses`."""
+        ...
+
+    def kl_gradient(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
+        """Computes k, shaped as f."""
+        ...
 
 
 class Evaluation(NamedTuple):
@@ -102,8 +140,8 @@ class CategoricalPolicy:
         actions = tfp.distributions.Categorical(logits=logits, dtype=tf.int64).sample(seed=seed)
         return actions, tf.nn.softmax(logits)
 
-    def evaluate(self, segment: Segment) -> Evaluation:
-        """Evaluates policy and critic on a segment.
+    def evaluate(self, segment: Segment, draw_seed: DrawSeed | None = None) -> Evaluation:
+        """Evaluates policy and critic on a segment; nothing is sampled.
 
         The bootstrap step is passed on its own: nothing flows back through it, so it costs no backward pass.
         """
@@ -132,11 +170,12 @@ class CategoricalPolicy:
         rho_i = discrete.select(rho, actions)
         v_with_bootstrap = tf.concat([v, evaluation.bootstrap_v[:, tf.newaxis]], axis=1)
         continues = 1.0 - tf.cast(segment.dones, tf.float32)
-        q_ret = retrace(segment.rewards, continues, q_i, v_with_bootstrap, rho_i, config.gamma)
+        trace = rho_i if config.q_lambda is None else tf.fill(rho_i.shape, config.q_lambda)
+        q_ret = retrace(segment.rewards, continues, q_i, v_with_bootstrap, trace, config.gamma)
 
         gain = discrete.gain(f, q, v, q_ret, rho, actions, config.c)
         loss_f = -tf.reduce_mean(gain.f)
-        loss_bc = -tf.reduce_mean(gain.bc)
+        loss_bc = -tf.reduce_mean(gain.bc) if config.correction else tf.zeros([])
         loss_q = tf.reduce_mean(0.5 * tf.square(q_ret - q_i))
         entropy = tf.reduce_mean(discrete.entropy(f))
         return Losses(

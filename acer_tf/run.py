@@ -1,4 +1,4 @@
-"""Trains on any environment with discrete actions: `python -m acer_tf.run --env CartPole-v1 --num_layers=1`."""
+"""Trains on any gymnasium environment: `python -m acer_tf.run --env CartPole-v1 --num_layers=1`."""
 
 import ast
 import dataclasses
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from acer_tf.cli import TrainFlags, guarded, parse_known, train
-from acer_tf.config import Config
+from acer_tf.config import CONTINUOUS, Config, Continuous
 from acer_tf.errors import InputError
 
 
@@ -20,11 +20,12 @@ class Run(TrainFlags):
     """
 
     env: str = "CartPole-v1"
-    """Environment id, with discrete actions."""
+    """Environment id, with discrete or continuous actions."""
     network: str = "mlp"
     """Network: mlp, or for images cnn, cnn_small, impala_cnn, conv_only."""
     value_network: str = "shared"
     """Whether the critic shares the policy's network (shared) or has a copy of its own (copy)."""
+    continuous: Continuous = CONTINUOUS
 
 
 def network_arguments(words: Sequence[str]) -> dict[str, Any]:

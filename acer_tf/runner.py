@@ -62,25 +62,26 @@ class Runner:
 
         enc_obs = np.empty((nenvs, nstack + nsteps, *shape[:-1], self._channels), dtype)
         obs = np.empty((nenvs, nsteps + 1, *shape), dtype)
-        actions = np.empty((nenvs, nsteps), np.int64)
         rewards = np.empty((nenvs, nsteps), np.float32)
         masks = np.empty((nenvs, nsteps + 1), np.bool_)
-        mus = []
+        actions, mus = [], []
         for i in range(nstack):
             enc_obs[:, i] = self._obs[..., i * self._channels : (i + 1) * self._channels]
         for t in range(nsteps):
             _require_numbers(self._obs, "an observation")
             obs[:, t], masks[:, t] = self._obs, self._dones
-            actions[:, t], mu, self._state = self._model.act(self._obs, self._state, self._dones)
+            action, mu, self._state = self._model.act(self._obs, self._state, self._dones)
+            actions.append(action)
             mus.append(mu)
-            self._obs, rewards[:, t], terminations, truncations, infos = self._env.step(actions[:, t])
+            self._obs, rewards[:, t], terminations, truncations, infos = self._env.step(action)
             self._dones = terminations | truncations  # a time limit counts as an end, as in baselines
             enc_obs[:, nstack + t] = self._obs[..., -self._channels :]
             self._note_episodes(infos)
         _require_numbers(self._obs, "an observation")
         obs[:, nsteps], masks[:, nsteps] = self._obs, self._dones
         _require_numbers(rewards, "a reward")
-        return Segment(enc_obs, obs, actions, rewards, np.stack(mus, axis=1), dones=masks[:, 1:], masks=masks)
+        stacked = np.stack(actions, axis=1), rewards, np.stack(mus, axis=1)
+        return Segment(enc_obs, obs, *stacked, dones=masks[:, 1:], masks=masks)
 
     def _note_episodes(self, infos: dict[str, Any]) -> None:
         # gymnasium's statistics wrapper puts them at the top; a single environment's own wrapper under final_info.

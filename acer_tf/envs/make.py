@@ -3,13 +3,16 @@
 from typing import Any
 
 import gymnasium
+from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv, VectorWrapper
-from gymnasium.wrappers.vector import RecordEpisodeStatistics
+from gymnasium.wrappers.vector import RecordEpisodeStatistics, TransformReward
 
 from acer_tf.envs.atari import MAX_EPISODE_FRAMES
+from acer_tf.envs.box_actions import BoxActions
 from acer_tf.envs.check import check_vec_env
 from acer_tf.envs.env_ids import check_env_id, is_atari
 from acer_tf.envs.frame_stack import FrameStack
+from acer_tf.envs.normalize import NormalizeObservations
 from acer_tf.envs.pool import AtariPool
 from acer_tf.errors import InputError
 
@@ -39,8 +42,12 @@ def make_vec_env(
     *,
     num_workers: int | None = None,
     max_episode_frames: int | None = MAX_EPISODE_FRAMES,
+    normalize_observations: bool = False,
+    reward_scale: float = 1.0,
 ) -> FrameStack:
     """Makes `num_env` environments: Atari as baselines wraps it, with four frames; any other without a stack.
+
+    Continuous actions are taken in units of half their range, and clipped (`BoxActions`).
 
     Args:
         env_id: of gymnasium's registry; Atari games as `<Game>NoFrameskip-v4`.
@@ -48,6 +55,8 @@ def make_vec_env(
         seed: makes the run reproducible; environment i has its own stream.
         num_workers: processes for Atari; 0 steps all games in this one, None uses one per processor, but at most N.
         max_episode_frames: raw frames after which an Atari game is cut, four per agent step; None or 0 is no limit.
+        normalize_observations: see `NormalizeObservations`; not for Atari.
+        reward_scale: the agent's rewards are multiplied by it, recorded returns are not; not for Atari.
 
     Raises:
         InputError: an id that is not accepted, an environment that ACER cannot train on, or a number that cannot work.
@@ -64,7 +73,17 @@ def make_vec_env(
     if is_atari(env_id):
         pool = AtariPool(env_id, num_env, seed, num_workers=num_workers, max_episode_frames=max_episode_frames)
         return FrameStack(pool, ATARI_STACK)
-    return FrameStack(RecordEpisodeStatistics(SeededOnce(_make_registered(env_id, num_env), seed)), 1)
+    env: VectorEnv[Any, Any, Any] = RecordEpisodeStatistics(SeededOnce(_make_registered(env_id, num_env), seed))
+    if reward_scale != 1:
+        env = TransformReward(env, lambda rewards: reward_scale * rewards)
+    if normalize_observations:
+        env = NormalizeObservations(env)
+    return stacked(env)
+
+
+def stacked(env: VectorEnv[Any, Any, Any]) -> FrameStack:
+    """Returns the environment as the Runner takes it: with continuous actions mapped, its observations as one frame."""
+    return FrameStack(BoxActions(env) if isinstance(env.single_action_space, Box) else env, 1)
 
 
 def _make_registered(env_id: str, num_env: int) -> SyncVectorEnv:

@@ -93,7 +93,7 @@ def gain(
         c: truncation of the importance ratio.
     """
     adv, adv_bc = q_opc - v, q_sampled - v
-    truncated = tf.stop_gradient(tf.minimum(c, rho_i) * adv)
+    truncated = tf.stop_gradient(tf.minimum(rho_i, c) * adv)
     correction = tf.stop_gradient(tf.nn.relu(1.0 - c / rho_sampled) * adv_bc)
     return Gain(f=truncated * log_f, bc=correction * log_f_sampled, adv=adv, adv_bc=adv_bc)
 

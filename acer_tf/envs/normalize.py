@@ -1,0 +1,69 @@
+"""Normalises observations by their running mean and variance."""
+
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Box
+from gymnasium.vector import VectorEnv, VectorWrapper
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+CLIP = 10.0
+EPS = 1e-8
+
+
+class NormalizeObservations(VectorWrapper[Array, Any, Array, Any, Array]):
+    """Gives (observation − mean) / √(variance + EPS), clipped to ±10, as float32.
+
+    Mean and variance are those of all observations so far, of all environments. Replay holds what the agent saw:
+    observations normalised as they were then. gymnasium's own wrapper accepts no environment that resets in the step
+    in which an episode ends.
+
+    Attributes:
+        update: whether new observations change the statistics; False freezes them, for evaluation.
+    """
+
+    def __init__(self, env: VectorEnv[Array, Any, Array]) -> None:
+        """Wraps a vector environment with Box observations."""
+        super().__init__(env)
+        shape = env.single_observation_space.shape
+        assert shape is not None
+        self.single_observation_space = Box(-CLIP, CLIP, shape, np.float32)
+        self.observation_space = batch_space(self.single_observation_space, env.num_envs)
+        self.update = True
+        self._count = 0
+        self._mean = np.zeros(shape)
+        self._var = np.ones(shape)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        """Resets."""
+        obs, infos = self.env.reset(seed=seed, options=options)
+        return self._normalized(obs), infos
+
+    def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        """Steps."""
+        obs, rewards, terminations, truncations, infos = self.env.step(actions)
+        return self._normalized(obs), rewards, terminations, truncations, infos
+
+    def state_dict(self) -> dict[str, Array]:
+        """Returns the statistics: mean and variance, shaped as one observation, and the count of observations, []."""
+        return {"mean": self._mean, "var": self._var, "count": np.asarray(self._count)}
+
+    def load_state_dict(self, state: dict[str, Array]) -> None:
+        """Takes over what `state_dict` returned."""
+        self._mean, self._var, self._count = np.copy(state["mean"]), np.copy(state["var"]), int(state["count"])
+
+    def _normalized(self, obs: Array) -> Array:
+        if self.update:
+            self._take_in(obs.astype(np.float64))
+        return np.clip((obs - self._mean) / np.sqrt(self._var + EPS), -CLIP, CLIP).astype(np.float32)
+
+    def _take_in(self, obs: Array) -> None:
+        """Merges the moments of N observations with those of all before (Chan, Golub and LeVeque, 1983)."""
+        before, self._count = self._count, self._count + len(obs)
+        share = len(obs) / self._count
+        away = obs.mean(axis=0) - self._mean
+        self._mean = self._mean + share * away
+        self._var = (1 - share) * self._var + share * obs.var(axis=0) + before / self._count * share * away**2
