@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from acer_tf.networks.actor_critic import _named_parameters, _torso, _value_network_fn
+from acer_tf.networks.initializers import Orthogonal
 from acer_tf.networks.layers import SQRT2, fc
 from acer_tf.networks.registry import NetworkFn, network_fn
 
@@ -99,6 +100,7 @@ def _advantage(nfeatures: int, dimensions: int, rng: np.random.RandomState) -> k
     """A hidden layer on features and action joined; its product is split, to multiply each observation's part once."""
     features, actions = keras.Input((nfeatures,)), keras.Input((None, dimensions))
     of_features = fc("fc_features", ADVANTAGE_UNITS, rng, scale=SQRT2)(features)
-    of_actions = fc("fc_actions", ADVANTAGE_UNITS, rng, scale=SQRT2)(actions)
-    hidden = keras.ops.tanh(of_features[:, None] + of_actions)
+    kernel = Orthogonal(SQRT2, rng)
+    fc_actions = keras.layers.Dense(ADVANTAGE_UNITS, use_bias=False, kernel_initializer=kernel, name="fc_actions")
+    hidden = keras.ops.tanh(of_features[:, None] + fc_actions(actions))
     return keras.Model([features, actions], fc("head", 1, rng)(hidden)[..., 0], name="a_head")
