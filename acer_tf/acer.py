@@ -21,12 +21,13 @@ from acer_tf.errors import InputError
 from acer_tf.gaussian import GaussianPolicy
 from acer_tf.maths.schedules import learning_rate
 from acer_tf.model import Model
-from acer_tf.networks.registry import NetworkFn
+from acer_tf.networks.registry import Network
 from acer_tf.persistence.logger import Logger
 from acer_tf.persistence.table import TableSink
-from acer_tf.policy import CategoricalPolicy, Policy
+from acer_tf.policy import CategoricalPolicy
 from acer_tf.runner import Runner
 from acer_tf.segment import Segment
+from acer_tf.sequence import SequencePolicy
 
 
 class EpisodeStats:
@@ -131,7 +132,7 @@ class Acer:
 
 
 def learn(
-    network: str | NetworkFn,
+    network: str | Network,
     env: gym.vector.VectorEnv,
     seed: int | None = None,
     nsteps: int = Config.nsteps,
@@ -152,6 +153,8 @@ def learn(
     trust_region: bool = Config.trust_region,
     alpha: float = Config.alpha,
     delta: float = Config.delta,
+    replay_state: str = Config.replay_state,
+    burn_in: int = Config.burn_in,
     correction: bool = Config.correction,
     q_lambda: float | None = Config.q_lambda,
     on_policy_updates: bool = Config.on_policy_updates,
@@ -164,7 +167,8 @@ def learn(
     """Trains ACER, with the arguments and defaults of baselines' `acer.learn`.
 
     Args:
-        network: name of a registered network, or a function from observations [B, *shape] to features, in Keras.
+        network: name of a registered network, a function from observations [B, *shape] to features, in Keras,
+            or a `Recurrent`.
         env: a gymnasium vector environment with Box observations and Discrete or finite Box actions, that resets itself
             in the step that ends an episode (`autoreset_mode=AutoresetMode.SAME_STEP`).
         seed: of environments, weights, replay and sampling, at most 2³² − 1; None draws one.
@@ -186,6 +190,8 @@ def learn(
         trust_region: whether it is on.
         alpha: decay of the average policy.
         delta: bound of the trust region.
+        replay_state: where a recurrent policy's state starts in training, "zero" or "stored".
+        burn_in: first steps of a segment that only warm that state up.
         correction: whether the policy gradient has its bias correction.
         q_lambda: trace of Q(lambda) in place of Retrace.
         on_policy_updates: whether new segments are trained on at once.
@@ -221,12 +227,12 @@ def learn(
 
 
 def _policy(
-    network: str | NetworkFn,
+    network: str | Network,
     env: FrameStack,
     rng: np.random.RandomState,
     continuous: Continuous,
     network_kwargs: dict[str, Any],
-) -> Policy:
+) -> SequencePolicy:
     observation_space, action_space = env.single_observation_space, env.single_action_space
     assert isinstance(observation_space, Box)
     if isinstance(action_space, Box):

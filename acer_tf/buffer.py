@@ -44,6 +44,7 @@ class Buffer:
         """Stores a segment, in the place of the oldest one when the buffer is full."""
         stored = {"enc_obs": segment.enc_obs, "actions": segment.actions, "rewards": segment.rewards}
         stored |= {"mus": segment.mus, "dones": segment.dones, "masks": segment.masks}
+        stored["states"] = segment.states
         for name, array in stored.items():
             if name not in self._arrays:
                 self._arrays[name] = np.empty((self._slots, *array.shape), array.dtype)
@@ -87,7 +88,7 @@ def stack_obs(enc_obs: NDArray[Any], dones: NDArray[np.bool_]) -> NDArray[Any]:
 
 
 def replay_bytes(env: FrameStack, config: Config) -> int:
-    """Computes what a full buffer will take; 0 without replay."""
+    """Computes what a full buffer will take, but for recurrent policies' states (few); 0 without replay."""
     if config.replay_ratio == 0:
         return 0
     stack = env.stacked  # [N, ..., S * C]

@@ -11,6 +11,8 @@ import numpy as np
 from acer_tf.errors import InputError, nearest
 from acer_tf.maths.schedules import SCHEDULES
 
+REPLAY_STATES = ("zero", "stored")
+
 
 @dataclasses.dataclass(frozen=True)
 class Config:
@@ -52,6 +54,10 @@ class Config:
     """Decay of the average policy."""
     delta: float = 1
     """How far the projected gradient may point away from the average policy."""
+    replay_state: str = "zero"
+    """Where a recurrent policy's state starts when it trains on a segment: zero (as in baselines) or stored."""
+    burn_in: int = 0
+    """First steps of a segment that only warm a recurrent policy's state up and carry no loss."""
     correction: bool = True
     """Whether the policy gradient has its bias correction; without, it is truncated importance sampling."""
     q_lambda: float | None = None
@@ -75,8 +81,10 @@ class Config:
         for name in ("trust_region", "correction", "on_policy_updates"):
             self._require(name, "True or False", _is_bool)
         self._require("lrschedule", "a name or a function", lambda x: isinstance(x, str) or callable(x))
+        self._require("burn_in", "a whole number >= 0", lambda x: _is_whole(x) and x >= 0)
         self._check_schedule()
         self._check_replay()
+        self._check_states()
 
     def _require(self, name: str, expected: str, ok: Callable[[Any], bool]) -> None:
         _require(name, getattr(self, name), expected, ok)
@@ -99,6 +107,15 @@ class Config:
             raise InputError(
                 f"buffer_size {self.buffer_size} is smaller than replay_start {self.replay_start}, so replay would "
                 "never start; make buffer_size larger or replay_start smaller (both count agent steps per environment)."
+            )
+
+    def _check_states(self) -> None:
+        if self.replay_state not in REPLAY_STATES:
+            raise InputError(f"replay_state is {self.replay_state!r}; expected {' or '.join(REPLAY_STATES)}.")
+        if self.burn_in >= self.nsteps:
+            raise InputError(
+                f"burn_in {self.burn_in} leaves no step of a segment of nsteps {self.nsteps} to train on; make burn_in "
+                "smaller than nsteps."
             )
 
 

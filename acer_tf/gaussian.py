@@ -4,7 +4,6 @@ import math
 from typing import Any, NamedTuple
 
 import gymnasium as gym
-import keras
 import numpy as np
 import tensorflow as tf
 
@@ -12,10 +11,10 @@ from acer_tf.config import Config, Continuous
 from acer_tf.maths import continuous
 from acer_tf.maths.diagnostics import explained_variance
 from acer_tf.maths.retrace import retrace
-from acer_tf.networks.dueling import stochastic_dueling
-from acer_tf.networks.registry import NetworkFn
-from acer_tf.policy import DrawSeed
+from acer_tf.networks.dueling import DuelingNetwork
+from acer_tf.networks.registry import Network
 from acer_tf.segment import Segment
+from acer_tf.sequence import DrawSeed, SequencePolicy
 
 
 class Critic(NamedTuple):
@@ -31,7 +30,7 @@ class Critic(NamedTuple):
 
 
 class GaussianEvaluation(NamedTuple):
-    """What the networks say about a segment.
+    """What the networks say about the steps of a segment that are trained on; T is without the burn-in.
 
     Attributes:
         f: [N, T, D] float32, the policy's statistics: means; where sigma is learned [N, T, 2D]: means, then log sigmas.
@@ -84,95 +83,96 @@ class GaussianLosses(NamedTuple):
     v_target: tf.Tensor
 
 
-class GaussianPolicy:
+class GaussianPolicy(SequencePolicy):
     """A Gaussian policy of diagonal covariance and its stochastic dueling network.
 
     Actions are in units of half the range of the action space, from its middle, and may lie outside of it: only what
     the environment is given is clipped (`acer_tf.envs.box_actions`).
-
-    Attributes:
-        network: the Keras model: observations to statistics, V and features.
-        advantage: the Keras model: features and actions to advantages.
-        params: their trainable variables by name.
     """
+
+    network: DuelingNetwork
 
     def __init__(
         self,
-        network: str | NetworkFn,
+        network: str | Network,
         observation_space: gym.spaces.Box,
         action_space: gym.spaces.Box,
         rng: np.random.RandomState,
         settings: Continuous,
         **network_kwargs: Any,
     ) -> None:
-        """Builds the network; see `stochastic_dueling` for the arguments and errors, `Continuous` for the settings."""
+        """Builds the network; see `DuelingNetwork` for the arguments and errors, `Continuous` for the settings."""
         self._settings = settings
         self._dimensions = int(np.prod(action_space.shape))
         learned_sigma = settings.sigma if settings.learn_sigma else None
-        self.network, self.advantage, self.params = stochastic_dueling(
-            network, observation_space, self._dimensions, rng, learned_sigma, **network_kwargs
+        super().__init__(
+            DuelingNetwork(network, observation_space, self._dimensions, rng, learned_sigma, **network_kwargs)
         )
 
-    def initial_state(self, nenvs: int) -> None:
-        """Returns the state before the first step: none."""
-        return None
-
-    def act(self, obs: tf.Tensor, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def act(
+        self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor, seed: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Samples an action for each observation.
 
         Args:
             obs: [N, *observation].
+            state: [N, S] float32, from the step before.
+            mask: [N] bool, True where an episode just ended and the state starts anew.
             seed: [2] int32, for the stateless sampler.
 
         Returns:
-            Actions [N, D] float32, not clipped, and the statistics [N, D] or [N, 2D] float32 they were drawn from.
+            Actions [N, D] float32, not clipped, the statistics [N, D] or [N, 2D] float32 they were drawn from, and the
+            state after the step.
         """
-        f, *_ = self.network(obs)
-        return self._sample(f, 1, seed)[:, 0], f
+        outputs = self.network(obs[:, tf.newaxis], mask[:, tf.newaxis], state)
+        return self._sample(outputs.f, 1, seed)[:, 0, 0], outputs.f[:, 0], outputs.state
 
-    def evaluate(self, segment: Segment, draw_seed: DrawSeed) -> GaussianEvaluation:
-        """Evaluates policy and critic on a segment.
+    def evaluate(self, segment: Segment, config: Config, draw_seed: DrawSeed) -> GaussianEvaluation:
+        """Evaluates policy and critic on the steps of a segment after the burn-in, K.
 
         Args:
             segment: T steps of N environments.
+            config: says where the state starts and how long the burn-in is.
             draw_seed: gives the seed, [2] int32, of the actions u and a'.
         """
         n = self._settings.num_samples
-        f, v, features = self._rows(segment.obs[:, :-1])
-        samples = tf.stop_gradient(self._sample(f, n + 1, draw_seed()))
-        actions = tf.reshape(segment.actions, [-1, 1, self._dimensions])
-        advantages = self.advantage([features, tf.concat([actions, samples], axis=1)])  # of a, u and a'
+        steps, last = self._unroll(segment, config)
+        taken = self.trained_part(segment, config).actions
+        samples = tf.stop_gradient(self._sample(steps.f, n + 1, draw_seed()))
+        actions = tf.concat([taken[:, :, tf.newaxis], samples], axis=2)  # the action taken, u, a'
+        advantages = self.network.advantages(steps.features, actions)
+        q = tf.gather(advantages, [0, n + 1], axis=2)
         if self._settings.dueling:
-            asked = tf.gather(advantages, [0, n + 1], axis=1)
-            q = continuous.dueling_q(v, asked, advantages[:, 1 : n + 1])
-        else:
-            q = tf.gather(advantages, [0, n + 1], axis=1)
-
-        _, bootstrap_v, _ = self._rows(segment.obs[:, -1:])
-        shape = segment.rewards.shape
-        samples = tf.reshape(samples, [*shape, n + 1, self._dimensions])
+            q = continuous.dueling_q(steps.v, q, advantages[:, :, 1 : n + 1])
         return GaussianEvaluation(
-            f=tf.reshape(f, [*shape, -1]),
-            q=Critic(q_i=tf.reshape(q[:, 0], shape), v=tf.reshape(v, shape)),
-            bootstrap_v=tf.stop_gradient(bootstrap_v),
+            f=steps.f,
+            q=Critic(q_i=q[:, :, 0], v=steps.v),
+            bootstrap_v=tf.stop_gradient(last.v[:, 0]),
             u=samples[:, :, :n],
             sampled=samples[:, :, n],
-            q_sampled=tf.stop_gradient(tf.reshape(q[:, 1], shape)),
+            q_sampled=tf.stop_gradient(q[:, :, 1]),
         )
 
-    def average_statistics(self, segment: Segment, averages: list[tf.Variable]) -> tf.Tensor:
-        """Computes the average policy's statistics, shaped as `f`.
+    def average_statistics(self, segment: Segment, averages: list[tf.Variable], config: Config) -> tf.Tensor:
+        """Computes the average policy's statistics, shaped as `f`, with a state of its own.
 
         Args:
             segment: T steps of N environments.
             averages: the averaged parameters, in the order of `params`.
+            config: says where the state starts and how long the burn-in is.
         """
-        with keras.StatelessScope(state_mapping=zip(self.params.values(), averages, strict=True)):
-            f_avg, *_ = self._rows(segment.obs[:, :-1])
-        return tf.reshape(f_avg, [*segment.rewards.shape, -1])
+        with self._with_weights(averages):
+            steps, _ = self._unroll(segment, config)
+        return steps.f
 
     def losses(self, evaluation: GaussianEvaluation, segment: Segment, config: Config) -> GaussianLosses:
-        """Computes the losses as functions of `f` and `q`: through nothing else does a gradient flow."""
+        """Computes the losses as functions of `f` and `q`: through nothing else does a gradient flow.
+
+        Args:
+            evaluation: what the networks said.
+            segment: the steps it is about (see `trained_part`).
+            config: hyper-parameters.
+        """
         q_i, v = evaluation.q
         log_f, rho_i = self._log_density_and_ratio(segment.actions, evaluation.f, segment.mus)
         log_f_sampled, rho_sampled = self._log_density_and_ratio(evaluation.sampled, evaluation.f, segment.mus)
@@ -218,11 +218,6 @@ class GaussianPolicy:
         k_log_sigma = continuous.kl_gradient_log_sigma(mean_avg, log_sigma_avg, mean, log_sigma)
         return tf.concat([k, k_log_sigma], axis=-1)
 
-    def _rows(self, obs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """[N, T, *observation] gives statistics [N·T, D] or [N·T, 2D], V [N·T] and features [N·T, F]."""
-        f, v, features = self.network(tf.reshape(obs, [-1, *obs.shape[2:]]))
-        return f, v[:, 0], features
-
     def _split(self, f: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Statistics [..., D] or [..., 2D] give mean and log sigma, [..., D] each."""
         mean = f[..., : self._dimensions]
@@ -231,9 +226,9 @@ class GaussianPolicy:
         return mean, tf.fill(tf.shape(mean), math.log(self._settings.sigma))
 
     def _sample(self, f: tf.Tensor, n: int, seed: tf.Tensor) -> tf.Tensor:
-        """Draws n actions, [B, n, D], from statistics [B, D] or [B, 2D]."""
-        mean, log_sigma = self._split(f[:, tf.newaxis])
-        noise = tf.random.stateless_normal([f.shape[0], n, self._dimensions], seed)
+        """Draws n actions, [N, T, n, D], from statistics [N, T, D] or [N, T, 2D]."""
+        mean, log_sigma = self._split(f[:, :, tf.newaxis])
+        noise = tf.random.stateless_normal([*f.shape[:2], n, self._dimensions], seed)
         return mean + tf.exp(log_sigma) * noise
 
     def _log_density_and_ratio(self, actions: tf.Tensor, f: tf.Tensor, mu: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

@@ -14,8 +14,8 @@ from acer_tf.maths.diagnostics import mean_row_norm
 from acer_tf.maths.rmsprop import RMSProp
 from acer_tf.maths.trust_region import Projection, project
 from acer_tf.persistence.arrays import load_arrays, save_arrays
-from acer_tf.policy import Policy
 from acer_tf.segment import Action, Segment
+from acer_tf.sequence import SequencePolicy
 from acer_tf.traced import Traced
 
 
@@ -72,14 +72,18 @@ class Model:
         optimizer: holds RMSProp's slots, in the same order.
     """
 
-    def __init__(self, policy: Policy, config: Config, seed: int) -> None:
+    def __init__(self, policy: SequencePolicy, config: Config, seed: int) -> None:
         """Makes the average, equal to the parameters, and the optimiser's slots.
 
         Args:
             policy: a freshly built policy.
             config: hyper-parameters.
             seed: of the stream that actions are sampled from, in acting and in training.
+
+        Raises:
+            InputError: a setting asks for states that the policy does not have.
         """
+        policy.check_config(config)
         keep_freed_memory()
         self.policy = policy
         self.config = config
@@ -95,20 +99,24 @@ class Model:
         self._train_and_report = Traced(self._update_and_report)
         self._gradients = Traced(self._both_gradients)
 
-    def initial_state(self, nenvs: int) -> None:
-        """Returns the policy's state before the first step."""
+    def initial_state(self, nenvs: int) -> NDArray[np.float32]:
+        """Returns the policy's state before the first step, [N, S] float32; S is 0 for a feed-forward network."""
         return self.policy.initial_state(nenvs)
 
-    def act(self, obs: NDArray[Any], state: None, mask: NDArray[np.bool_]) -> Action:
+    def act(self, obs: NDArray[Any], state: NDArray[np.float32], mask: NDArray[np.bool_]) -> Action:
         """Samples an action for each environment.
 
         Args:
             obs: [N, *observation], in the space's dtype.
-            state: the policy's state, from the step before.
+            state: [N, S] float32, from the step before or from `initial_state`.
             mask: [N] bool, True where an episode just ended and the state starts anew.
+
+        Raises:
+            InputError: the state has another shape.
         """
-        actions, mus = self._act(obs)
-        return Action(actions.numpy(), mus.numpy(), state)
+        self.policy.check_state(state, len(obs))
+        actions, mus, new_state = self._act(obs, state, mask)
+        return Action(actions.numpy(), mus.numpy(), new_state.numpy())
 
     def train(self, segment: Segment, lr: float) -> None:
         """Updates parameters, slots and average on one segment; computes nothing that only a report needs."""
@@ -160,8 +168,8 @@ class Model:
             for name, variable in zip(self.policy.params, variables, strict=True)
         }
 
-    def _sample(self, obs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        return self.policy.act(obs, self._draw_seed())
+    def _sample(self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        return self.policy.act(obs, state, mask, self._draw_seed())
 
     def _draw_seed(self) -> tf.Tensor:
         return self._random.uniform_full_int([2], tf.int32)
@@ -187,19 +195,20 @@ class Model:
         through q.
         """
         with tf.GradientTape(persistent=parts) as tape:
-            evaluation = self.policy.evaluate(segment, self._draw_seed)
+            evaluation = self.policy.evaluate(segment, self.config, self._draw_seed)
         f, q = evaluation.f, evaluation.q
+        trained = self.policy.trained_part(segment, self.config)
 
         with tf.GradientTape() as output_tape:
             output_tape.watch((f, q))
-            losses = self.policy.losses(evaluation, segment, self.config)
+            losses = self.policy.losses(evaluation, trained, self.config)
         grad_f, grad_q = output_tape.gradient(losses.loss, (f, q))
 
-        steps = float(np.prod(segment.rewards.shape))  # the original's g is of the sum over steps, its losses are means
+        steps = float(np.prod(trained.rewards.shape))  # the original's g is of the sum over steps, its losses are means
         g = -steps * grad_f
         trust_region = None
         if self.config.trust_region:
-            f_avg = self.policy.average_statistics(segment, self.averages)
+            f_avg = self.policy.average_statistics(segment, self.averages, self.config)
             k = self.policy.kl_gradient(f_avg, f)
             trust_region = TrustRegion(f_avg, k, project(g, k, self.config.delta))
             grad_f = -trust_region.projection.g / steps
@@ -221,12 +230,13 @@ class Model:
 
 def _inputs(segment: Segment) -> tuple[NDArray[Any], ...]:
     """Picks what the train step reads, so that nothing else is copied into a tensor."""
-    return segment.obs, segment.actions, segment.rewards, segment.mus, segment.masks
+    return segment.obs, segment.actions, segment.rewards, segment.mus, segment.masks, segment.states
 
 
-def _segment(obs: tf.Tensor, actions: tf.Tensor, rewards: tf.Tensor, mus: tf.Tensor, masks: tf.Tensor) -> Segment:
+def _segment(*inputs: tf.Tensor) -> Segment:
     """Is the other end of `_inputs`: a segment of tensors, without the unstacked frames."""
-    return Segment(None, obs, actions, rewards, mus, dones=masks[:, 1:], masks=masks)  # type: ignore[arg-type]
+    obs, actions, rewards, mus, masks, states = inputs
+    return Segment(None, obs, actions, rewards, mus, masks[:, 1:], masks, states)  # type: ignore[arg-type]
 
 
 def _report(gradients: Gradients) -> dict[str, tf.Tensor]:

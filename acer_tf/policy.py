@@ -1,10 +1,8 @@
-"""What ACER asks of a policy, for discrete actions and feed-forward networks."""
+"""What ACER asks of a policy, for discrete actions."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import gymnasium as gym
-import keras
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
@@ -13,54 +11,18 @@ from acer_tf.config import Config
 from acer_tf.maths import discrete
 from acer_tf.maths.diagnostics import explained_variance
 from acer_tf.maths.retrace import retrace
-from acer_tf.networks.actor_critic import actor_critic
-from acer_tf.networks.registry import NetworkFn
+from acer_tf.networks.actor_critic import ActorCritic
+from acer_tf.networks.registry import Network
 from acer_tf.segment import Segment
-
-DrawSeed = Callable[[], tf.Tensor]
-"""Gives a seed, [2] int32, to a policy that samples while it evaluates."""
-
-
-class Policy(Protocol):
-    """What the model asks of a policy; `CategoricalPolicy` and `GaussianPolicy` say what each of it is.
-
-    Attributes:
-        params: trainable variables by name.
-    """
-
-    params: dict[str, keras.Variable]
-
-    def initial_state(self, nenvs: int) -> None:
-        """Returns the state before the first step."""
-        ...
-
-    def act(self, obs: tf.Tensor, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Samples actions; returns them and the statistics they were drawn from."""
-        ...
-
-    def evaluate(self, segment: Segment, draw_seed: DrawSeed) -> Any:
-        """Returns at least the policy's statistics f, what the critic's loss is a function of, q, and bootstrap_v."""
-        ...
-
-    def average_statistics(self, segment: Segment, averages: list[tf.Variable]) -> tf.Tensor:
-        """Computes the average policy's statistics, shaped as f."""
-        ...
-
-    def losses(self, evaluation: Any, segment: Segment, config: Config) -> Any:
-        """Computes the losses as functions of f and q; returns at least the first seven fields of `Losses`."""
-        ...
-
-    def kl_gradient(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
-        """Computes k, shaped as f."""
-        ...
+from acer_tf.sequence import DrawSeed, SequencePolicy
 
 
 class Evaluation(NamedTuple):
-    """What the networks say about a segment.
+    """What the networks say about the steps of a segment that are trained on.
 
     Attributes:
-        f: [N, T, A] float32, the policy's statistics: probabilities.
-        q: [N, T, A] float32, the critic.
+        f: [N, T - K, A] float32 with a burn-in of K steps, the policy's statistics: probabilities.
+        q: [N, T - K, A] float32, the critic.
         bootstrap_v: [N] float32, value of the state after the last step; a constant.
     """
 
@@ -103,66 +65,65 @@ class Losses(NamedTuple):
     q_ret: tf.Tensor
 
 
-class CategoricalPolicy:
-    """A categorical policy and its Q network.
-
-    Attributes:
-        network: the Keras model: observations to policy logits and Q.
-        params: its trainable variables by name, in baselines' order.
-    """
+class CategoricalPolicy(SequencePolicy):
+    """A categorical policy and its Q network."""
 
     def __init__(
         self,
-        network: str | NetworkFn,
+        network: str | Network,
         observation_space: gym.spaces.Box,
         action_space: gym.spaces.Discrete,
         rng: np.random.RandomState,
         **network_kwargs: Any,
     ) -> None:
-        """Builds the network; see `actor_critic` for the arguments and errors."""
-        self.network, self.params = actor_critic(network, observation_space, int(action_space.n), rng, **network_kwargs)
+        """Builds the network; see `ActorCritic` for the arguments and errors."""
+        super().__init__(ActorCritic(network, observation_space, int(action_space.n), rng, **network_kwargs))
 
-    def initial_state(self, nenvs: int) -> None:
-        """Returns the state before the first step: none."""
-        return None
-
-    def act(self, obs: tf.Tensor, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def act(
+        self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor, seed: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Samples an action for each observation.
 
         Args:
             obs: [N, *observation].
+            state: [N, S] float32, from the step before.
+            mask: [N] bool, True where an episode just ended and the state starts anew.
             seed: [2] int32, for the stateless sampler.
 
         Returns:
-            Actions [N] int64 and the probabilities [N, A] float32 they were drawn from.
+            Actions [N] int64, the probabilities [N, A] float32 they were drawn from, and the state after the step.
         """
-        logits, _ = self.network(obs)
+        logits, _, state = self.network(obs[:, tf.newaxis], mask[:, tf.newaxis], state)
+        logits = logits[:, 0]
         actions = tfp.distributions.Categorical(logits=logits, dtype=tf.int64).sample(seed=seed)
-        return actions, tf.nn.softmax(logits)
+        return actions, tf.nn.softmax(logits), state
 
-    def evaluate(self, segment: Segment, draw_seed: DrawSeed | None = None) -> Evaluation:
-        """Evaluates policy and critic on a segment; nothing is sampled.
+    def evaluate(self, segment: Segment, config: Config, draw_seed: DrawSeed | None = None) -> Evaluation:
+        """Evaluates policy and critic on the steps of a segment after the burn-in, K; samples nothing."""
+        steps, last = self._unroll(segment, config)
+        last_v = tf.reduce_sum(tf.nn.softmax(last.logits) * last.q, axis=-1)
+        return Evaluation(tf.nn.softmax(steps.logits), steps.q, tf.stop_gradient(last_v[:, 0]))
 
-        The bootstrap step is passed on its own: nothing flows back through it, so it costs no backward pass.
-        """
-        f, q = self._probabilities_and_q(segment.obs[:, :-1])
-        last_f, last_q = self._probabilities_and_q(segment.obs[:, -1:])
-        bootstrap_v = tf.reduce_sum(last_f * last_q, axis=-1)[:, 0]
-        return Evaluation(f, q, tf.stop_gradient(bootstrap_v))
-
-    def average_statistics(self, segment: Segment, averages: list[tf.Variable]) -> tf.Tensor:
-        """Computes the average policy's statistics f_avg, [N, T, A] float32.
+    def average_statistics(self, segment: Segment, averages: list[tf.Variable], config: Config) -> tf.Tensor:
+        """Computes the average policy's statistics f_avg, [N, T - K, A] float32, with a state of its own.
 
         Args:
             segment: T steps of N environments.
             averages: the averaged parameters, in the order of `params`.
+            config: says where the state starts and how long the burn-in is.
         """
-        with keras.StatelessScope(state_mapping=zip(self.params.values(), averages, strict=True)):
-            f_avg, _ = self._probabilities_and_q(segment.obs[:, :-1])
-        return f_avg
+        with self._with_weights(averages):
+            steps, _ = self._unroll(segment, config)
+        return tf.nn.softmax(steps.logits)
 
     def losses(self, evaluation: Evaluation, segment: Segment, config: Config) -> Losses:
-        """Computes the losses as functions of `f` and `q`: through nothing else does a gradient flow."""
+        """Computes the losses as functions of `f` and `q`: through nothing else does a gradient flow.
+
+        Args:
+            evaluation: what the networks said.
+            segment: the steps it is about (see `trained_part`).
+            config: hyper-parameters.
+        """
         f, q, actions = evaluation.f, evaluation.q, segment.actions
         v = tf.reduce_sum(f * q, axis=-1)
         q_i = discrete.select(q, actions)
@@ -197,8 +158,3 @@ class CategoricalPolicy:
     def kl_gradient(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
         """Computes k, the gradient of KL(average ‖ current) with respect to the statistics `f`."""
         return discrete.kl_gradient(f_avg, f)
-
-    def _probabilities_and_q(self, obs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        nenvs, nsteps = obs.shape[:2]
-        logits, q = self.network(tf.reshape(obs, [nenvs * nsteps, *obs.shape[2:]]))
-        return tf.reshape(tf.nn.softmax(logits), [nenvs, nsteps, -1]), tf.reshape(q, [nenvs, nsteps, -1])

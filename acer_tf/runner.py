@@ -14,11 +14,11 @@ from acer_tf.segment import Action, Episode, Segment
 class Actor(Protocol):
     """What a Runner needs of a model."""
 
-    def initial_state(self, nenvs: int) -> Any:
-        """Returns the state before the first step."""
+    def initial_state(self, nenvs: int) -> NDArray[np.float32]:
+        """Returns the state before the first step, [N, S]."""
         ...
 
-    def act(self, obs: NDArray[Any], state: Any, mask: NDArray[np.bool_]) -> Action:
+    def act(self, obs: NDArray[Any], state: NDArray[np.float32], mask: NDArray[np.bool_]) -> Action:
         """Acts once in every environment."""
         ...
 
@@ -64,7 +64,7 @@ class Runner:
         obs = np.empty((nenvs, nsteps + 1, *shape), dtype)
         rewards = np.empty((nenvs, nsteps), np.float32)
         masks = np.empty((nenvs, nsteps + 1), np.bool_)
-        actions, mus = [], []
+        actions, mus, states = [], [], self._state
         for i in range(nstack):
             enc_obs[:, i] = self._obs[..., i * self._channels : (i + 1) * self._channels]
         for t in range(nsteps):
@@ -81,7 +81,7 @@ class Runner:
         obs[:, nsteps], masks[:, nsteps] = self._obs, self._dones
         _require_numbers(rewards, "a reward")
         stacked = np.stack(actions, axis=1), rewards, np.stack(mus, axis=1)
-        return Segment(enc_obs, obs, *stacked, dones=masks[:, 1:], masks=masks)
+        return Segment(enc_obs, obs, *stacked, dones=masks[:, 1:], masks=masks, states=states)
 
     def _note_episodes(self, infos: dict[str, Any]) -> None:
         # gymnasium's statistics wrapper puts them at the top; a single environment's own wrapper under final_info.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 class Segment(NamedTuple):
-    """`T` consecutive steps of each of `N` environments; the fields and their order are those of baselines' Runner.
+    """`T` consecutive steps of each of `N` environments; baselines' fields in its Runner's order, and `states`.
 
     Attributes:
         enc_obs: [N, T + S, *frame], the frames unstacked, each once: what the buffer stores.
@@ -22,6 +22,8 @@ class Segment(NamedTuple):
             means and log sigmas [N, T, 2D].
         dones: [N, T] bool, the episode ended at this step.
         masks: [N, T + 1] bool, the episode ended before this step; `masks[:, 1:] == dones`.
+        states: [N, P] float32, the policy's state before the first step, where its mask has not been applied yet; empty
+            (P = 0) for a feed-forward network. Baselines does not keep it.
     """
 
     enc_obs: NDArray[Any]
@@ -31,6 +33,7 @@ class Segment(NamedTuple):
     mus: NDArray[np.float32]
     dones: NDArray[np.bool_]
     masks: NDArray[np.bool_]
+    states: NDArray[np.float32]
 
 
 class Action(NamedTuple):
@@ -39,12 +42,12 @@ class Action(NamedTuple):
     Attributes:
         actions: [N] int64; continuous ones [N, D] float32.
         mus: [N, A] float32, the probabilities they were drawn from; for continuous actions as in `Segment`.
-        state: the policy's state after the step; None for a feed-forward network.
+        state: [N, P] float32, the policy's state after the step.
     """
 
     actions: NDArray[Any]
     mus: NDArray[np.float32]
-    state: None
+    state: NDArray[np.float32]
 
 
 class Episode(NamedTuple):

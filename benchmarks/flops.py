@@ -3,10 +3,13 @@
 import keras
 import numpy as np
 
+from acer_tf.networks.actor_critic import ActorCritic
 
-def forward_flops(model: keras.Model) -> list[int]:
+
+def forward_flops(network: ActorCritic) -> list[int]:
     """Counts the multiplications and additions of one observation in each layer with a kernel, in order."""
-    layers = [layer for part in model.layers for layer in (part.layers if isinstance(part, keras.Model) else [part])]
+    parts = [part for branch in network.trunk.branches for part in branch.parts] + network.heads
+    layers = [layer for part in parts for layer in (part.layers if isinstance(part, keras.Model) else [part])]
     return [
         2 * int(np.prod(layer.kernel.shape)) * int(np.prod(layer.output.shape[1:-1]))
         for layer in layers
@@ -14,14 +17,14 @@ def forward_flops(model: keras.Model) -> list[int]:
     ]
 
 
-def update_flops(network: keras.Model, nenvs: int, nsteps: int, trust_region: bool = True) -> int:
+def update_flops(network: ActorCritic, nenvs: int, nsteps: int, trust_region: bool = True) -> int:
     """Counts the operations of one ACER update.
 
     Every step passes forward through the network, the bootstrap steps as well; through the average policy, without the
     critic's head; and backward into every kernel and every layer's input but the observations.
 
     Args:
-        network: policy and Q with one torso.
+        network: policy and Q with one torso and no memory.
         nenvs: environments.
         nsteps: steps of a segment.
         trust_region: whether the average policy is evaluated.

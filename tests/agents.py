@@ -46,6 +46,7 @@ def make_segment(seed: int = 0, nenvs: int = NENVS, nsteps: int = NSTEPS) -> Seg
         mus=random.dirichlet(np.ones(NACT), (nenvs, nsteps)).astype(np.float32),
         dones=masks[:, 1:],
         masks=masks,
+        states=np.zeros((nenvs, 0), np.float32),
     )
 
 

@@ -50,4 +50,5 @@ def make_segment(dimensions: int = 2, seed: int = 0, learn_sigma: bool = False) 
         mus=(np.concatenate([means, log_sigmas], axis=-1) if learn_sigma else means).astype(np.float32),
         dones=masks[:, 1:],
         masks=masks,
+        states=np.zeros((NENVS, 0), np.float32),
     )

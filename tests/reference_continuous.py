@@ -56,13 +56,13 @@ def value(params: Params, obs: Array) -> Array:
 
 
 def hidden(params: Params, obs: Array, actions: Array) -> Array:
-    of_features = torso(params, "vf", obs) @ params["a_head/fc_features/kernel"] + params["a_head/fc_features/bias"]
-    return np.tanh(of_features[..., None, :] + actions @ params["a_head/fc_actions/kernel"])
+    of_features = torso(params, "vf", obs) @ params["a_features/kernel"] + params["a_features/bias"]
+    return np.tanh(of_features[..., None, :] + actions @ params["a_actions/kernel"])
 
 
 def advantage(params: Params, obs: Array, actions: Array) -> Array:
     """Of K actions for each observation: [N, T, K]."""
-    return (hidden(params, obs, actions) @ params["a_head/head/kernel"] + params["a_head/head/bias"])[..., 0]
+    return (hidden(params, obs, actions) @ params["a_head/kernel"] + params["a_head/bias"])[..., 0]
 
 
 def split(f: Array, dimensions: int, h: Hyper) -> tuple[Array, Array]:
@@ -160,10 +160,10 @@ def backward(params: Params, x: Array, batch: Batch, d_f: Array, d_q: Array, d_v
         d_a = np.concatenate([d_a, np.repeat(-d_a / n, n, axis=2)], axis=2)
         d_v = d_v + d_q
     inner = hidden(params, x, actions)
-    d_pre = add("a_head/head", inner, d_a[..., None]) * (1 - inner**2)
-    add("a_head/fc_actions", actions, d_pre)
+    d_pre = add("a_head", inner, d_a[..., None]) * (1 - inner**2)
+    add("a_actions", actions, d_pre)
     features = torso(params, "vf", x)
-    d_features = add("a_head/fc_features", features, d_pre.sum(axis=2)) + add("v_head", features, d_v[..., None])
+    d_features = add("a_features", features, d_pre.sum(axis=2)) + add("v_head", features, d_v[..., None])
 
     latent = torso(params, "pi", x)
     d_latent = add("pi_head", latent, d_f[..., :dimensions])

@@ -16,7 +16,7 @@ from acer_tf.segment import Segment
 from tests.scripted import ScriptedEnv
 
 Array = NDArray[Any]
-STORED = ("enc_obs", "actions", "rewards", "mus", "dones", "masks")
+STORED = ("enc_obs", "actions", "rewards", "mus", "dones", "masks", "states")
 
 
 def naive_stacks(enc_obs: Array, dones: Array) -> Array:
@@ -47,6 +47,7 @@ def segments(count: int, nenvs: int, nsteps: int, nstack: int, frame: tuple[int,
             mus=random.random((nenvs, nsteps, 5)).astype(np.float32),
             dones=mask[:, 1:],
             masks=mask,
+            states=random.normal(size=(nenvs, 3)).astype(np.float32),
         )
         for mask in masks
     ]

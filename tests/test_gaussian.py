@@ -94,7 +94,8 @@ def test_the_first_policy_has_the_asked_sigma_and_a_mean_near_zero() -> None:
     for learn_sigma in (False, True):
         policy = make_policy(3, sigma=0.2, learn_sigma=learn_sigma)
         obs = np.random.default_rng(0).normal(size=(20_000, NFEATURES)).astype(np.float32)
-        actions, mus = policy.act(tf.constant(obs), tf.constant([1, 2]))
+        state, mask = tf.zeros([20_000, 0]), tf.zeros([20_000], tf.bool)
+        actions, mus, _ = policy.act(tf.constant(obs), state, mask, tf.constant([1, 2]))
         assert actions.shape == (20_000, 3)
         assert np.abs(mus[:, :3]).max() < 0.05
         z = (actions - mus[:, :3]).numpy() / 0.2

@@ -68,7 +68,7 @@ def test_without_trust_region_the_gradient_is_that_of_the_loss() -> None:
     model = make_model(trust_region=False, c=1.5, max_grad_norm=None)
     segment = make_segment()
     with tf.GradientTape() as tape:
-        loss = model.policy.losses(model.policy.evaluate(segment), segment, model.config).loss
+        loss = model.policy.losses(model.policy.evaluate(segment, model.config), segment, model.config).loss
     gradients = model.gradients(segment)
     assert gradients.trust_region is None
     for ours, plain, clipped in zip(gradients.raw, tape.gradient(loss, model.params), gradients.clipped, strict=True):
@@ -158,7 +158,7 @@ def test_one_trace_per_mode_and_shape() -> None:
     for seed in range(4):
         model.train(make_segment(seed), lr=0.1 / (seed + 1))
         model.train_and_report(make_segment(seed), lr=0.1 / (seed + 1))
-        model.act(make_segment(seed).obs[:, 0], None, np.zeros(NENVS, np.bool_))
+        model.act(make_segment(seed).obs[:, 0], model.initial_state(NENVS), np.zeros(NENVS, np.bool_))
     for traced in (model._train, model._train_and_report, model._act):
         assert traced._function.experimental_get_tracing_count() == 1
     model.train(make_segment(nsteps=3), lr=0.1)
@@ -169,11 +169,11 @@ def test_one_trace_per_mode_and_shape() -> None:
 def test_acting_draws_from_the_probabilities_it_gives() -> None:
     model = make_model(seed=1)
     obs = np.repeat(np.random.default_rng(0).normal(size=(1, NFEATURES)), 1000, axis=0).astype(np.float32)
-    calls = [model.act(obs, None, np.zeros(1000, np.bool_)) for _ in range(5)]
+    calls = [model.act(obs, model.initial_state(1000), np.zeros(1000, np.bool_)) for _ in range(5)]
     mus = calls[0].mus
-    logits = model.policy.network(obs)[0].numpy()
-    np.testing.assert_allclose(mus, reference.softmax(logits), rtol=1e-5)
-    assert (calls[0].actions.dtype, mus.dtype, calls[0].state) == (np.int64, np.float32, None)
+    logits = model.policy.network(obs[:, None], np.zeros((1000, 1), np.bool_), model.initial_state(1000)).logits[:, 0]
+    np.testing.assert_allclose(mus, reference.softmax(logits.numpy()), rtol=1e-5)
+    assert (calls[0].actions.dtype, mus.dtype, calls[0].state.shape) == (np.int64, np.float32, (1000, 0))
     actions = np.stack([call.actions for call in calls])
     assert len(np.unique(actions, axis=0)) == 5, "the stream goes on from call to call"
     expected = 5000 * mus[0]
@@ -186,10 +186,11 @@ def test_actions_follow_from_the_seed() -> None:
     obs, mask = np.zeros((100, NFEATURES), np.float32), np.zeros(100, np.bool_)
     policy, config = make_model().policy, make_model().config
     first, again, other = (Model(policy, config, seed) for seed in (1, 1, 2))
+    state = first.initial_state(100)
     for _ in range(3):
-        actions = first.act(obs, None, mask).actions
-        np.testing.assert_array_equal(actions, again.act(obs, None, mask).actions)
-        assert (actions != other.act(obs, None, mask).actions).any()
+        actions = first.act(obs, state, mask).actions
+        np.testing.assert_array_equal(actions, again.act(obs, state, mask).actions)
+        assert (actions != other.act(obs, state, mask).actions).any()
 
 
 def test_saved_and_loaded_models_are_the_same_and_train_alike(tmp_path: Path) -> None:

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import tensorflow as tf
 
@@ -5,7 +7,7 @@ from acer_tf.config import Config
 from acer_tf.policy import CategoricalPolicy
 from tests import reference
 from tests.agents import NACT, NENVS, NFEATURES, NSTEPS, linear, make_policy, make_segment
-from tests.reference import Linear
+from tests.reference import Array, Linear
 
 
 def linear_policy(seed: int = 0) -> tuple[CategoricalPolicy, Linear]:
@@ -16,11 +18,16 @@ def linear_policy(seed: int = 0) -> tuple[CategoricalPolicy, Linear]:
     return policy, Linear(*(variable.numpy().astype(np.float64) for variable in policy.params.values()))
 
 
+def act(policy: CategoricalPolicy, obs: Array, seed: tuple[int, int]) -> Any:
+    state, mask = policy.initial_state(len(obs)), np.zeros(len(obs), np.bool_)
+    return policy.act(*map(tf.constant, (obs, state, mask)), seed=tf.constant(seed, tf.int32))
+
+
 def test_act_gives_the_softmax_and_draws_from_it() -> None:
     policy, reference_policy = linear_policy()
     draws, rows = 5000, np.random.default_rng(1).normal(size=(3, NFEATURES))
     obs = np.repeat(rows, draws, axis=0).astype(np.float32)
-    actions, mus = policy.act(tf.constant(obs), tf.constant([1, 2], tf.int32))
+    actions, mus, _ = act(policy, obs, (1, 2))
     assert (actions.dtype, mus.dtype) == (tf.int64, tf.float32)
     np.testing.assert_allclose(mus, reference_policy.f(obs), atol=1e-6)
     for row in range(3):
@@ -32,8 +39,8 @@ def test_act_gives_the_softmax_and_draws_from_it() -> None:
 
 def test_act_follows_from_the_seed() -> None:
     policy = make_policy()
-    obs = tf.zeros((200, NFEATURES))
-    first, again, other = (policy.act(obs, tf.constant(seed, tf.int32))[0].numpy() for seed in ((1, 2), (1, 2), (1, 3)))
+    obs = np.zeros((200, NFEATURES), np.float32)
+    first, again, other = (act(policy, obs, seed)[0].numpy() for seed in ((1, 2), (1, 2), (1, 3)))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
 
@@ -41,7 +48,7 @@ def test_act_follows_from_the_seed() -> None:
 def test_evaluate_gives_probabilities_critic_and_bootstrap_value() -> None:
     policy, reference_policy = linear_policy()
     segment = make_segment()
-    f, q, bootstrap_v = policy.evaluate(segment)
+    f, q, bootstrap_v = policy.evaluate(segment, Config())
     expected_f, expected_q = reference_policy.f(segment.obs), reference_policy.q(segment.obs)
     assert f.shape == q.shape == (NENVS, NSTEPS, NACT)
     np.testing.assert_allclose(f, expected_f[:, :-1], atol=1e-6)
@@ -52,7 +59,7 @@ def test_evaluate_gives_probabilities_critic_and_bootstrap_value() -> None:
 def test_nothing_flows_through_the_bootstrap_value() -> None:
     policy = make_policy()
     with tf.GradientTape() as tape:
-        bootstrap_v = policy.evaluate(make_segment()).bootstrap_v
+        bootstrap_v = policy.evaluate(make_segment(), Config()).bootstrap_v
     assert tape.gradient(bootstrap_v, [v.value for v in policy.params.values()]) == [None] * len(policy.params)
 
 
@@ -61,19 +68,19 @@ def test_average_statistics_come_from_the_averages_and_leave_the_parameters() ->
     segment, random = make_segment(), np.random.default_rng(5)
     before = [variable.numpy() for variable in policy.params.values()]
     averages = [tf.Variable(random.normal(size=array.shape).astype(np.float32)) for array in before]
-    f_avg = policy.average_statistics(segment, averages)
+    f_avg = policy.average_statistics(segment, averages, Config())
     expected = Linear(*(average.numpy() for average in averages)).f(segment.obs[:, :-1])
     np.testing.assert_allclose(f_avg, expected, atol=1e-6)
     for variable, array in zip(policy.params.values(), before, strict=True):
         np.testing.assert_array_equal(variable, array)
-    np.testing.assert_allclose(policy.evaluate(segment).f, reference_policy.f(segment.obs[:, :-1]), atol=1e-6)
+    np.testing.assert_allclose(policy.evaluate(segment, Config()).f, reference_policy.f(segment.obs[:, :-1]), atol=1e-6)
 
 
 def test_losses_are_the_equations() -> None:
     policy, linear_net = linear_policy()
     segment = make_segment(3)
     config = Config(gamma=0.9, c=1.5, q_coef=0.3, ent_coef=0.07)
-    losses = policy.losses(policy.evaluate(segment), segment, config)
+    losses = policy.losses(policy.evaluate(segment, config), segment, config)
 
     f, q = linear_net.f(segment.obs), linear_net.q(segment.obs)
     v = (f * q).sum(axis=-1)
@@ -110,7 +117,7 @@ def test_losses_are_the_equations() -> None:
 
 def test_the_critic_learns_only_from_the_action_taken() -> None:
     policy, segment, config = make_policy(), make_segment(), Config(q_coef=0.5)
-    evaluation = policy.evaluate(segment)
+    evaluation = policy.evaluate(segment, Config())
     with tf.GradientTape() as tape:
         tape.watch(evaluation.q)
         losses = policy.losses(evaluation, segment, config)

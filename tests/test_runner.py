@@ -23,14 +23,15 @@ class ScriptedActor:
     def __init__(self) -> None:
         self.shown: list[tuple[Array, Any, Array]] = []
 
-    def initial_state(self, nenvs: int) -> None:
+    def initial_state(self, nenvs: int) -> Array:
         assert nenvs == NENVS
+        return np.zeros((NENVS, 1), np.float32)
 
-    def act(self, obs: Array, state: None, mask: NDArray[np.bool_]) -> Action:
-        self.shown.append((obs.copy(), state, mask.copy()))
+    def act(self, obs: Array, state: Array, mask: NDArray[np.bool_]) -> Action:
+        self.shown.append((obs.copy(), state.copy(), mask.copy()))
         call = len(self.shown)
         mus = np.random.default_rng(call).dirichlet(np.ones(NACT), NENVS).astype(np.float32)
-        return Action((np.arange(NENVS) + call) % NACT, mus, None)
+        return Action((np.arange(NENVS) + call) % NACT, mus, state + np.float32(1))
 
 
 def script(frame: tuple[int, ...] = (2, 1), dtype: type = np.uint8, length: int = 20, **kwargs: Any) -> ScriptedEnv:
@@ -125,8 +126,8 @@ def test_episodes_of_real_environments_are_found() -> None:
         return gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.make("CartPole-v1"))
 
     class Left(ScriptedActor):
-        def act(self, obs: Array, state: None, mask: NDArray[np.bool_]) -> Action:
-            return Action(np.zeros(NENVS, np.int64), np.full((NENVS, 2), 0.5, np.float32), None)
+        def act(self, obs: Array, state: Array, mask: NDArray[np.bool_]) -> Action:
+            return Action(np.zeros(NENVS, np.int64), np.full((NENVS, 2), 0.5, np.float32), state)
 
     env = SyncVectorEnv([make] * NENVS, autoreset_mode=AutoresetMode.SAME_STEP)
     runner = Runner(FrameStack(env, 1), Left(), 40, seed=0)

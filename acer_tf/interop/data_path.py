@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from acer_tf.buffer import Buffer, stack_obs
 from acer_tf.envs.frame_stack import FrameStack
-from acer_tf.interop.comparison import Quantity, UnsupportedError, exact
+from acer_tf.interop.comparison import Quantity, exact
 from acer_tf.interop.recorded import Recorded
 from acer_tf.interop.scripted import NotedRandom, ScriptedActor, ScriptedEnv
 from acer_tf.runner import Runner
@@ -16,6 +16,7 @@ from acer_tf.segment import Segment
 
 STORED = ("enc_obs", "actions", "rewards", "mus", "dones", "masks")
 DRAWN = ("obs", "actions", "rewards", "mus", "dones", "masks")
+RUN = ("enc_obs", *DRAWN)
 
 
 def compare_buffer(recorded: Recorded) -> list[Quantity]:
@@ -56,20 +57,19 @@ def compare_frame_stack(recorded: Recorded) -> list[Quantity]:
 
 def compare_runner(recorded: Recorded) -> list[Quantity]:
     """Runs `Runner` with the recorded frames and actions."""
-    if recorded.is_recurrent:
-        raise UnsupportedError("recurrent networks")
     nruns = len(recorded["run/enc_obs"])
     env = ScriptedEnv(recorded["env/frames"], recorded["env/dones"], recorded["env/rewards"])
-    actor = ScriptedActor(*(_by_step(recorded[f"run/{name}"]) for name in ("actions", "mus")))
+    actions, mus = (_by_step(recorded[f"run/{name}"]) for name in ("actions", "mus"))
+    shown = recorded["model/S"] if "model/S" in recorded else np.zeros((*actions.shape, 0))
+    actor = ScriptedActor(actions, mus, shown)
     runner = Runner(FrameStack(env, recorded.setting("nstack")), actor, recorded.setting("nsteps"))
     segments = [runner.run() for _ in range(nruns)]
+    starts = shown[:: recorded.setting("nsteps")]
     decodes = [np.array_equal(stack_obs(segment.enc_obs, segment.dones), segment.obs) for segment in segments]
     expected_decodes = np.array(recorded.setting("decode_of_enc_obs_equals_obs"))
     return [
-        *(_equal(recorded, f"run/{name}", [getattr(s, name) for s in segments]) for name in Segment._fields),
-        _equal(recorded, "env/reset_at", env.reset_at),
-        _equal(recorded, "model/obs", actor.obs),
-        _equal(recorded, "model/M", actor.masks),
+        *(_equal(recorded, f"run/{name}", [getattr(s, name) for s in segments]) for name in RUN),
+        Quantity("states", exact([segment.states for segment in segments], starts), 0.0),
         Quantity("decode_of_enc_obs_equals_obs", exact(decodes, expected_decodes), 0.0),
     ]
 
@@ -80,7 +80,8 @@ def _equal(recorded: Recorded, key: str, ours: ArrayLike) -> Quantity:
 
 def _stored(recorded: Recorded, put: int) -> Segment:
     arrays = {name: recorded[f"put/{name}"][put] for name in STORED}
-    return Segment(obs=stack_obs(arrays["enc_obs"], arrays["dones"]), **arrays)
+    states = np.zeros((len(arrays["actions"]), 0), np.float32)
+    return Segment(obs=stack_obs(arrays["enc_obs"], arrays["dones"]), states=states, **arrays)
 
 
 def _draw(recorded: Recorded, buffer: Buffer, get: int) -> tuple[Segment, NDArray[Any]]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 from numpy.typing import ArrayLike, NDArray
 
 from acer_tf.interop import replica
@@ -11,6 +12,8 @@ from acer_tf.interop.recorded import Recorded
 from acer_tf.maths.discrete import select
 from acer_tf.maths.schedules import learning_rate
 from acer_tf.model import Gradients, Model
+from acer_tf.networks.actor_critic import Outputs
+from acer_tf.policy import CategoricalPolicy
 from acer_tf.segment import Segment
 
 
@@ -21,7 +24,7 @@ def compare_model(recorded: Recorded) -> list[Quantity]:
         return misfits
     first = replica.segment(recorded, 0)
     replica.load(recorded, "ema0", model.params)
-    average_logits, average_q = _network(model, recorded["batch/obs"][0])
+    average = _network(model, first.obs, first.masks, first.states)
 
     replica.load(recorded, "param", model.params)
     replica.load(recorded, "ema0", model.averages)
@@ -30,23 +33,26 @@ def compare_model(recorded: Recorded) -> list[Quantity]:
     quantities = _acting(recorded, model) + _learning_rates(recorded, model)
     gradients = model.gradients(first)
     outputs = _outputs(model, first, gradients)
-    outputs |= {"polyak_pi_logits": average_logits, "polyak_q_full": average_q}
+    outputs |= {"polyak_pi_logits": average.logits, "polyak_q_full": average.q}
     quantities += _gradients(recorded, gradients)
 
     reports, updated = _updates(recorded, model)
     return quantities + _first_update(recorded, outputs | reports[0]) + updated + _log(recorded, reports)
 
 
-def _network(model: Model, obs: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    logits, q = model.policy.network(obs)
-    return logits.numpy(), q.numpy()
+def _network(model: Model, obs: NDArray[Any], masks: NDArray[np.bool_], state: NDArray[np.float32]) -> Outputs:
+    outputs: Outputs = model.policy.network(tf.constant(obs), tf.constant(masks), tf.constant(state))
+    return outputs
 
 
 def _acting(recorded: Recorded, model: Model) -> list[Quantity]:
     obs = recorded["step/obs"]
-    action = model.act(obs, None, np.zeros(len(obs), np.bool_))
-    logits, q = _network(model, obs)
-    ours = {"mus": action.mus, "pi_logits": logits, "q": q}
+    state, mask = model.initial_state(len(obs)), np.zeros(len(obs), np.bool_)
+    if recorded.is_recurrent:
+        state, mask = recorded["step/S"], recorded["step/M"]
+    action = model.act(obs, state, mask)
+    logits, q, _ = _network(model, obs[:, np.newaxis], mask[:, np.newaxis], state)
+    ours = {"mus": action.mus, "pi_logits": logits, "q": q, "state": action.state}
     return [Quantity(f"step/{name}", relative(ours[name], recorded[f"step/{name}"]), ARRAY) for name in ours]
 
 
@@ -60,13 +66,16 @@ def _learning_rates(recorded: Recorded, model: Model) -> list[Quantity]:
 def _outputs(model: Model, segment: Segment, gradients: Gradients) -> dict[str, ArrayLike]:
     """Returns the inner quantities of an update under their recorded names; `_full` ones have the bootstrap step."""
     # The policy leaves out the last step of a segment: with one step more, the bootstrap step is among the others.
-    longer = segment._replace(obs=np.concatenate([segment.obs, segment.obs[:, -1:]], axis=1))
-    f_avg_full = model.policy.average_statistics(longer, model.averages).numpy()
-    full = model.policy.evaluate(longer)
-    logits, _ = _network(model, segment.obs.reshape(-1, *segment.obs.shape[2:]))
+    obs, masks = (np.concatenate([array, array[:, -1:]], axis=1) for array in (segment.obs, segment.masks))
+    longer = segment._replace(obs=obs, masks=masks)
+    f_avg_full = model.policy.average_statistics(longer, model.averages, model.config).numpy()
+    assert isinstance(model.policy, CategoricalPolicy)
+    full = model.policy.evaluate(longer, model.config)
+    logits, _, state = _network(model, segment.obs, segment.masks, segment.states)
     evaluation, losses = gradients.evaluation, gradients.losses
     outputs = {
         "pi_logits": logits,
+        "train_state_out": state,
         "q_full": full.q,
         "f_full": full.f,
         "v_full": np.concatenate([losses.v, evaluation.bootstrap_v[:, np.newaxis]], axis=1),

@@ -29,8 +29,6 @@ def policy(recorded: Recorded, rng: np.random.RandomState) -> CategoricalPolicy:
     Raises:
         UnsupportedError: the package does not have it.
     """
-    if recorded.is_recurrent:
-        raise UnsupportedError("recurrent networks")
     # The network depends on the space's shape and dtype, not on its bounds.
     space = gym.spaces.Box(0, 1, tuple(recorded.setting("obs_shape")), np.dtype(recorded.setting("obs_dtype")).type)
     actions = gym.spaces.Discrete(recorded.setting("nact"))
@@ -64,6 +62,7 @@ def segment(recorded: Recorded, call: int) -> Segment:
         return array.reshape(nenvs, steps, *array.shape[1:])
 
     obs = rows("obs", nsteps + 1)
+    states = recorded["batch/states"] if "batch/states" in recorded else np.zeros((nenvs, 0))
     return Segment(
         enc_obs=obs,
         obs=obs,
@@ -72,6 +71,7 @@ def segment(recorded: Recorded, call: int) -> Segment:
         mus=rows("mus", nsteps),
         dones=rows("dones", nsteps),
         masks=rows("masks", nsteps + 1),
+        states=states.astype(np.float32),
     )
 
 

@@ -51,24 +51,28 @@ class ScriptedActor:
     Attributes:
         obs: observations of each step.
         masks: masks of each step.
+        states: states of each step.
     """
 
-    def __init__(self, actions: NDArray[np.int64], mus: NDArray[np.float32]) -> None:
-        """Takes the actions [K, N] and the probabilities [K, N, A] of K steps."""
+    def __init__(self, actions: NDArray[np.int64], mus: NDArray[np.float32], states: Array) -> None:
+        """Takes the actions [K, N], the probabilities [K, N, A] and the states before them [K, N, S] of K steps."""
         self.obs: list[Array] = []
         self.masks: list[Array] = []
-        self._actions, self._mus = actions, mus
+        self.states: list[Array] = []
+        self._actions, self._mus, self._states = actions, mus, states
 
-    def initial_state(self, nenvs: int) -> None:
-        """Returns no state."""
-        return None
+    def initial_state(self, nenvs: int) -> Array:
+        """Returns the state before the first step."""
+        first: Array = self._states[0]
+        return first
 
-    def act(self, obs: Array, state: None, mask: NDArray[np.bool_]) -> Action:
+    def act(self, obs: Array, state: Array, mask: NDArray[np.bool_]) -> Action:
         """Acts once in every environment."""
         step = len(self.obs)
         self.obs.append(obs.copy())
         self.masks.append(mask.copy())
-        return Action(self._actions[step], self._mus[step], state)
+        self.states.append(state.copy())
+        return Action(self._actions[step], self._mus[step], self._states[min(step + 1, len(self._states) - 1)])
 
 
 class NotedRandom(np.random.RandomState):

@@ -1,110 +1,85 @@
-"""Policy and Q in one Keras model: one or two torsos and two heads."""
+"""Policy logits and Q in one network: a trunk and two heads."""
 
-import re
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import keras
 import numpy as np
+import tensorflow as tf
 
-from acer_tf.errors import InputError
-from acer_tf.networks import torsos  # noqa: F401  (registers the networks that ship)
 from acer_tf.networks.layers import fc
-from acer_tf.networks.registry import NetworkFn, network_fn
+from acer_tf.networks.parameters import named_parameters
+from acer_tf.networks.registry import Network
+from acer_tf.networks.trunk import Trunk
 
 
-class ActorCritic(NamedTuple):
-    """A network and its parameters.
+class Outputs(NamedTuple):
+    """What the network makes of N x T observations.
 
     Attributes:
-        network: maps observations [B, *shape] to policy logits [B, A] and Q [B, A].
-        params: trainable variables by name, in baselines' order: policy torso, critic's torso, policy head, Q head.
+        logits: [N, T, A] float32, of the policy.
+        q: [N, T, A] float32, the critic.
+        state: [N, S] float32, after the last step.
     """
 
-    network: keras.Model
-    params: dict[str, keras.Variable]
+    logits: tf.Tensor
+    q: tf.Tensor
+    state: tf.Tensor
 
 
-def actor_critic(
-    network: str | NetworkFn,
-    observation_space: gym.spaces.Box,
-    nact: int,
-    rng: np.random.RandomState,
-    value_network: str | NetworkFn | None = None,
-    **network_kwargs: Any,
-) -> ActorCritic:
-    """Builds the network. Its initial weights are drawn from `rng` in the order of `params`.
+class ActorCritic:
+    """Maps observations to policy logits and Q.
 
-    Where the features are as wide as there are actions, there is no policy head and they are the logits
-    themselves: a quirk of baselines (`common/distributions.py`, `_matching_fc`).
-
-    Args:
-        network: name or function of the torso.
-        observation_space: space of one observation.
-        nact: number of actions.
-        rng: the run's generator.
-        value_network: None or "shared": the critic uses the policy's torso; "copy": it has one of its own, built alike;
-            or a function that builds it.
-        **network_kwargs: arguments of the named network.
-
-    Raises:
-        InputError: a network or arguments that do not exist, or a named network that does not fit the observations.
+    Attributes:
+        trunk: what comes before the heads.
+        heads: the policy's, where there is one, and the critic's.
+        params: trainable variables by name, in baselines' order: policy's network, critic's network, heads.
+        state_size: numbers in the state of one environment, S.
     """
-    make_torso = network_fn(network, rng, network_kwargs)
-    inputs = keras.Input(observation_space.shape, dtype=str(observation_space.dtype))
-    policy_torso = _torso("pi", make_torso, inputs)
-    latent = q_latent = policy_torso(inputs)
-    parts = [policy_torso]
-    if value_network is not None and value_network != "shared":
-        parts.append(_torso("vf", _value_network_fn(value_network, make_torso), inputs))
-        q_latent = parts[-1](inputs)
 
-    logits = latent
-    if latent.shape[-1] != nact:
-        parts.append(fc("pi_head", nact, rng, scale=0.01))
-        logits = parts[-1](latent)
-    parts.append(fc("q_head", nact, rng))
-    q = parts[-1](q_latent)
-    return ActorCritic(network=keras.Model(inputs, [logits, q], name="actor_critic"), params=_named_parameters(parts))
+    def __init__(
+        self,
+        network: str | Network,
+        observation_space: gym.spaces.Box,
+        nact: int,
+        rng: np.random.RandomState,
+        **network_kwargs: Any,
+    ) -> None:
+        """Builds the network. Its initial weights are drawn from `rng` in the order of `params`.
 
+        Where the features are as wide as there are actions, there is no policy head and they are the logits
+        themselves: a quirk of baselines (`common/distributions.py`, `_matching_fc`).
 
-def _value_network_fn(value_network: str | NetworkFn, make_torso: NetworkFn) -> NetworkFn:
-    if callable(value_network):
-        return value_network
-    if value_network == "copy":
-        return make_torso
-    raise InputError(f"value_network is {value_network!r}; expected 'shared', 'copy', None or a function.")
+        Args:
+            network: see `Trunk`, as for the errors.
+            observation_space: space of one observation.
+            nact: number of actions.
+            rng: the run's generator.
+            **network_kwargs: `value_network` and arguments of the named network.
+        """
+        self.trunk = Trunk(network, observation_space, rng, **network_kwargs)
+        widths = [branch.nfeatures for branch in self.trunk.branches]
+        self.heads = []
+        if widths[0] != nact:
+            self.heads.append(_built(fc("pi_head", nact, rng, scale=0.01), widths[0]))
+        self.heads.append(_built(fc("q_head", nact, rng), widths[-1]))
+        self.params = named_parameters(self.trunk, self.heads)
+        self.state_size = self.trunk.state_size
 
-
-def _torso(name: str, make_torso: NetworkFn, inputs: keras.KerasTensor) -> keras.Model:
-    own_inputs = keras.Input(inputs.shape[1:], dtype=inputs.dtype)
-    return keras.Model(own_inputs, keras.layers.Flatten()(make_torso(own_inputs)), name=name)
-
-
-def _named_parameters(parts: list[keras.layers.Layer]) -> dict[str, keras.Variable]:
-    params: dict[str, keras.Variable] = {}
-    for part in parts:
-        scope = f"{part.name}/" if isinstance(part, keras.Model) else ""  # both torsos have layers of the same names
-        names = _numbered_anew([variable.path for variable in part.trainable_variables])
-        params |= {scope + name: variable for name, variable in zip(names, part.trainable_variables, strict=True)}
-    return params
+    def __call__(self, obs: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> Outputs:
+        """Passes T steps of N environments through the network; arguments as of `Trunk`."""
+        policy, critic, state = self.trunk(obs, masks, state)
+        *policy_head, q_head = self.heads
+        logits = _on_rows(policy_head[0], policy) if policy_head else policy
+        return Outputs(logits, _on_rows(q_head, critic), state)
 
 
-def _numbered_anew(paths: list[str]) -> Iterator[str]:
-    """Numbers layers that Keras named from the start: `dense_7/bias` is the first `dense/bias` of its network.
+def _built(head: keras.layers.Layer, nfeatures: int) -> keras.layers.Layer:
+    head(keras.Input((nfeatures,)))
+    return head
 
-    Keras counts them through the whole process; the names of saved weights must not depend on what was built before.
-    """
-    siblings: dict[str, list[str]] = {}
-    for path in paths:
-        name = parent = ""
-        for layer in path.split("/"):
-            stem = re.sub(r"_\d+$", "", layer)
-            alike = siblings.setdefault(f"{parent}/{stem}", [])
-            if layer not in alike:
-                alike.append(layer)
-            number = alike.index(layer)
-            name += f"/{stem}_{number}" if number else f"/{stem}"
-            parent += f"/{layer}"
-        yield name.removeprefix("/")
+
+def _on_rows(head: keras.layers.Layer, features: tf.Tensor) -> tf.Tensor:
+    """[N, T, F] gives [N, T, A], by one product of matrices."""
+    nenvs, nsteps, nfeatures = features.shape
+    return tf.reshape(head(tf.reshape(features, [nenvs * nsteps, nfeatures])), [nenvs, nsteps, -1])

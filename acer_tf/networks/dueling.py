@@ -1,4 +1,4 @@
-"""Gaussian policy and stochastic dueling network: one or two torsos, three heads (the paper's section 5.1)."""
+"""Gaussian policy and stochastic dueling network: a trunk and three heads (https://arxiv.org/abs/1611.01224, 5.1)."""
 
 import math
 from typing import Any, NamedTuple
@@ -8,27 +8,29 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from acer_tf.networks.actor_critic import _named_parameters, _torso, _value_network_fn
 from acer_tf.networks.initializers import Orthogonal
 from acer_tf.networks.layers import SQRT2, fc
-from acer_tf.networks.registry import NetworkFn, network_fn
+from acer_tf.networks.parameters import named_parameters
+from acer_tf.networks.registry import Network
+from acer_tf.networks.trunk import Trunk
 
 ADVANTAGE_UNITS = 64
 
 
-class StochasticDueling(NamedTuple):
-    """A network and its parameters.
+class DuelingOutputs(NamedTuple):
+    """What the network makes of N x T observations.
 
     Attributes:
-        network: maps observations [B, *shape] to the policy's statistics [B, D] or [B, 2D], V [B, 1] and the critic's
-            features [B, F].
-        advantage: maps features [B, F] and K actions each, [B, K, D], to A [B, K].
-        params: trainable variables by name: policy torso, critic's torso, policy head, log sigma, V head, A head.
+        f: [N, T, D] float32, the policy's statistics: means; where sigma is learned [N, T, 2D]: means, then log sigmas.
+        v: [N, T] float32, state values.
+        features: [N, T, F] float32, what advantages are computed from.
+        state: [N, S] float32, after the last step.
     """
 
-    network: keras.Model
-    advantage: keras.Model
-    params: dict[str, keras.Variable]
+    f: tf.Tensor
+    v: tf.Tensor
+    features: tf.Tensor
+    state: tf.Tensor
 
 
 class LogSigma(keras.layers.Layer):
@@ -49,58 +51,77 @@ class LogSigma(keras.layers.Layer):
         return keras.ops.concatenate([mean, keras.ops.broadcast_to(self.log_sigma, keras.ops.shape(mean))], axis=-1)
 
 
-def stochastic_dueling(
-    network: str | NetworkFn,
-    observation_space: gym.spaces.Box,
-    dimensions: int,
-    rng: np.random.RandomState,
-    learned_sigma: float | None = None,
-    value_network: str | NetworkFn | None = None,
-    **network_kwargs: Any,
-) -> StochasticDueling:
-    """Builds the network. Its initial weights are drawn from `rng` in the order of `params`; the first mean is near 0.
+class DuelingNetwork:
+    """Maps observations to a Gaussian policy's statistics and V, and observations' features and actions to advantages.
 
-    Args:
-        network: name or function of the torso.
-        observation_space: space of one observation.
-        dimensions: D, dimensions of an action.
-        rng: the run's generator.
-        learned_sigma: where sigma is learned, what it starts from; else the statistics are the mean alone.
-        value_network: None or "shared": the critic uses the policy's torso; "copy": it has one of its own, built alike;
-            or a function that builds it.
-        **network_kwargs: arguments of the named network.
+    The advantage has one hidden layer on features and action joined. Its product is split, so that the features of an
+    observation are multiplied once, not once for each of its actions.
 
-    Raises:
-        InputError: a network or arguments that do not exist, or a named network that does not fit the observations.
+    Attributes:
+        trunk: what comes before the heads.
+        params: trainable variables by name: policy's network, critic's network, heads of policy, V and advantage.
+        state_size: numbers in the state of one environment, S.
     """
-    make_torso = network_fn(network, rng, network_kwargs)
-    inputs = keras.Input(observation_space.shape, dtype=str(observation_space.dtype))
-    parts = [_torso("pi", make_torso, inputs)]
-    latent = features = parts[-1](inputs)
-    if value_network is not None and value_network != "shared":
-        parts.append(_torso("vf", _value_network_fn(value_network, make_torso), inputs))
-        features = parts[-1](inputs)
 
-    parts.append(fc("pi_head", dimensions, rng, scale=0.01))
-    statistics = parts[-1](latent)
-    if learned_sigma is not None:
-        parts.append(LogSigma(learned_sigma, name="pi_sigma"))
-        statistics = parts[-1](statistics)
-    parts.append(fc("v_head", 1, rng))
-    v = parts[-1](features)
-    parts.append(_advantage(features.shape[-1], dimensions, rng))
-    return StochasticDueling(
-        network=keras.Model(inputs, [statistics, v, features], name="gaussian_actor_critic"),
-        advantage=parts[-1],
-        params=_named_parameters(parts),
-    )
+    def __init__(
+        self,
+        network: str | Network,
+        observation_space: gym.spaces.Box,
+        dimensions: int,
+        rng: np.random.RandomState,
+        learned_sigma: float | None = None,
+        **network_kwargs: Any,
+    ) -> None:
+        """Builds the network; its initial weights are drawn from `rng` in the order of `params`, means start near 0.
+
+        Args:
+            network: see `Trunk`, as for the errors.
+            observation_space: space of one observation.
+            dimensions: D, of an action.
+            rng: the run's generator.
+            learned_sigma: where sigma is learned, what it starts from; else the statistics are the means alone.
+            **network_kwargs: `value_network` and arguments of the named network.
+        """
+        self.trunk = Trunk(network, observation_space, rng, **network_kwargs)
+        latents, features = (keras.Input((self.trunk.branches[i].nfeatures,)) for i in (0, -1))
+        self._policy = [fc("pi_head", dimensions, rng, scale=0.01)]
+        means = self._policy[0](latents)
+        if learned_sigma is not None:
+            self._policy.append(LogSigma(learned_sigma, name="pi_sigma"))
+            self._policy[1](means)
+        self._v = fc("v_head", 1, rng)
+        self._v(features)
+
+        self._of_features = fc("a_features", ADVANTAGE_UNITS, rng, scale=SQRT2)
+        kernel = Orthogonal(SQRT2, rng)
+        self._of_actions = keras.layers.Dense(
+            ADVANTAGE_UNITS, use_bias=False, kernel_initializer=kernel, name="a_actions"
+        )
+        self._advantage = fc("a_head", 1, rng)
+        self._advantage(self._of_features(features) + self._of_actions(keras.Input((dimensions,))))
+
+        heads = [*self._policy, self._v, self._of_features, self._of_actions, self._advantage]
+        self.params = named_parameters(self.trunk, heads)
+        self.state_size = self.trunk.state_size
+
+    def __call__(self, obs: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> DuelingOutputs:
+        """Passes T steps of N environments through the network; arguments as of `Trunk`."""
+        policy, features, state = self.trunk(obs, masks, state)
+        shape = obs.shape[:2]
+        f = _rows(policy)
+        for layer in self._policy:
+            f = layer(f)
+        v = self._v(_rows(features))
+        return DuelingOutputs(tf.reshape(f, [*shape, -1]), tf.reshape(v, shape), features, state)
+
+    def advantages(self, features: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
+        """Computes A(x, a) of K actions for each observation: features [N, T, F] and [N, T, K, D] give [N, T, K]."""
+        *shape, k, _ = actions.shape
+        of_features = tf.reshape(self._of_features(_rows(features)), [*shape, 1, -1])
+        of_actions = tf.reshape(self._of_actions(_rows(actions)), [*shape, k, -1])
+        return tf.reshape(self._advantage(_rows(tf.tanh(of_features + of_actions))), [*shape, k])
 
 
-def _advantage(nfeatures: int, dimensions: int, rng: np.random.RandomState) -> keras.Model:
-    """A hidden layer on features and action joined; its product is split, to multiply each observation's part once."""
-    features, actions = keras.Input((nfeatures,)), keras.Input((None, dimensions))
-    of_features = fc("fc_features", ADVANTAGE_UNITS, rng, scale=SQRT2)(features)
-    kernel = Orthogonal(SQRT2, rng)
-    fc_actions = keras.layers.Dense(ADVANTAGE_UNITS, use_bias=False, kernel_initializer=kernel, name="fc_actions")
-    hidden = keras.ops.tanh(of_features[:, None] + fc_actions(actions))
-    return keras.Model([features, actions], fc("head", 1, rng)(hidden)[..., 0], name="a_head")
+def _rows(x: tf.Tensor) -> tf.Tensor:
+    """[..., F] gives [B, F]."""
+    return tf.reshape(x, [-1, x.shape[-1]])

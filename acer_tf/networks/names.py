@@ -1,3 +1,6 @@
 """The networks this package ships, known without importing TensorFlow."""
 
-NETWORKS = ("mlp", "cnn", "cnn_small", "impala_cnn", "conv_only")
+NETWORKS = (
+    "mlp", "cnn", "cnn_small", "impala_cnn", "conv_only",
+    "lstm", "lnlstm", "cnn_lstm", "cnn_lnlstm", "impala_cnn_lstm",
+)  # fmt: skip

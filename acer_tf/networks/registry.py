@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import keras
 import numpy as np
@@ -11,13 +11,31 @@ from acer_tf.errors import InputError, nearest
 
 NetworkFn = Callable[[keras.KerasTensor], keras.KerasTensor]
 """Maps observations [B, *shape], in the space's dtype, to features [B, ...]: the torso of a network."""
-Builder = Callable[..., NetworkFn]
+
+
+class Recurrent(NamedTuple):
+    """A network with a memory: a torso, which sees each observation by itself, and what follows it through time.
+
+    Attributes:
+        torso: as of a feed-forward network.
+        memory: makes a Keras layer with an attribute `state_size`, S, that is called on features [N, T, F] float32,
+            masks [N, T] bool and a state [N, S] float32, and returns outputs [N, T, H] and the state after the last
+            step. Where a mask is True an episode ended before the step, and the state is zero.
+    """
+
+    torso: NetworkFn
+    memory: Callable[[], keras.layers.Layer]
+
+
+Network = NetworkFn | Recurrent
+Builder = Callable[..., Network]
 """Called as `builder(rng, **network_kwargs)`; draws its initial weights from `rng`, or lets Keras draw them."""
+AnyBuilder = TypeVar("AnyBuilder", bound=Builder)
 
 _BUILDERS: dict[str, Builder] = {}
 
 
-def register(name: str) -> Callable[[Builder], Builder]:
+def register(name: str) -> Callable[[AnyBuilder], AnyBuilder]:
     """Registers a network under a name, so that `learn(network=name)` and `--network name` find it.
 
     Example:
@@ -29,7 +47,7 @@ def register(name: str) -> Callable[[Builder], Builder]:
         InputError: the name is taken.
     """
 
-    def add(builder: Builder) -> Builder:
+    def add(builder: AnyBuilder) -> AnyBuilder:
         if name in _BUILDERS:
             raise InputError(f"network '{name}' is registered already; choose another name.")
         _BUILDERS[name] = builder
@@ -38,14 +56,14 @@ def register(name: str) -> Callable[[Builder], Builder]:
     return add
 
 
-def network_fn(network: str | NetworkFn, rng: np.random.RandomState, network_kwargs: dict[str, Any]) -> NetworkFn:
-    """Returns the torso that a name (with its arguments) or the user's own function stands for.
+def network_fn(network: str | Network, rng: np.random.RandomState, network_kwargs: dict[str, Any]) -> Network:
+    """Returns the network that a name (with its arguments) or the user's own function stands for.
 
     Raises:
         InputError: no such name, or arguments that the network does not take. The named torso raises it, too, if it
             cannot be built for the observations.
     """
-    if callable(network):
+    if not isinstance(network, str) and (callable(network) or isinstance(network, Recurrent)):
         if network_kwargs:
             raise InputError(f"arguments {sorted(network_kwargs)} belong to no network: the network is a function.")
         return network
@@ -54,7 +72,10 @@ def network_fn(network: str | NetworkFn, rng: np.random.RandomState, network_kwa
         raise InputError(f"network '{network}' does not exist; the nearest are {choices}.")
     builder = _BUILDERS[network]
     _check_arguments(network, builder, network_kwargs)
-    return _checked(network, builder(rng, **network_kwargs))
+    built = builder(rng, **network_kwargs)
+    if isinstance(built, Recurrent):
+        return built._replace(torso=_checked(network, built.torso))
+    return _checked(network, built)
 
 
 def _check_arguments(name: str, builder: Builder, network_kwargs: dict[str, Any]) -> None:

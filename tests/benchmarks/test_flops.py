@@ -3,14 +3,14 @@ import functools
 import gymnasium as gym
 import numpy as np
 
-from acer_tf.networks.actor_critic import actor_critic
+from acer_tf.networks.actor_critic import ActorCritic
 from benchmarks.flops import forward_flops, update_flops
 
 
 @functools.cache
 def nature_cnn():
     space = gym.spaces.Box(0, 255, (84, 84, 4), np.uint8)
-    return actor_critic("cnn", space, 4, np.random.RandomState(0)).network
+    return ActorCritic("cnn", space, 4, np.random.RandomState(0))
 
 
 def test_forward_flops_of_the_nature_network():

@@ -12,17 +12,15 @@ from acer_tf.interop.replay import compare
 from tests.interop.recordings import Arrays, altered, compared, failures
 
 
-@pytest.mark.parametrize("name", ["buffer", "buffer_vector", "stack_obs", "vec_frame_stack", "runner", "runner_rgb"])
+@pytest.mark.parametrize(
+    "name", ["buffer", "buffer_vector", "stack_obs", "vec_frame_stack", "runner", "runner_rgb", "runner_recurrent"]
+)
 def test_passes(name: str) -> None:
     case = compared(name)
     assert failures(case) == set()
     assert case.status == "pass"
     assert len(case.quantities) >= 5
     assert {quantity.tolerance for quantity in case.quantities} == {0.0}
-
-
-def test_recurrent_runner_is_unsupported() -> None:
-    assert compared("runner_recurrent").status == "unsupported"
 
 
 def _fewer_puts(arrays: Arrays, config: dict[str, Any]) -> None:

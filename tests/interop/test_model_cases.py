@@ -14,7 +14,7 @@ from acer_tf.model import Model
 from acer_tf.policy import CategoricalPolicy
 from tests.interop.recordings import Arrays, altered, compared, failures
 
-FEED_FORWARD = (
+CASES = (
     "mlp_c1_delta_small",
     "mlp_defaults",
     "mlp_discrete",
@@ -26,21 +26,18 @@ FEED_FORWARD = (
     "cnn_small",
     "cnn",
     "impala_cnn",
+    "lstm",
+    "lnlstm",
+    "cnn_lstm",
 )
 
 
-@pytest.mark.parametrize("name", FEED_FORWARD)
+@pytest.mark.parametrize("name", CASES)
 def test_passes(name: str) -> None:
     case = compared(name)
     assert failures(case) == set()
     assert (case.name, case.kind, case.status) == (name, "model", "pass")
     assert len(case.quantities) > 100
-
-
-@pytest.mark.parametrize("name", ["lstm", "lnlstm", "cnn_lstm"])
-def test_recurrent_networks_are_unsupported(name: str) -> None:
-    case = compared(name)
-    assert (case.status, case.quantities, case.note) == ("unsupported", (), "recurrent networks")
 
 
 def test_unknown_networks_are_unsupported(tmp_path: Path) -> None:

@@ -21,11 +21,16 @@ def test_env_emits_entry_by_entry() -> None:
 
 def test_actor_keeps_copies_of_what_it_saw() -> None:
     actions, mus = np.array([[1, 0], [0, 1]]), np.full((2, 2, 2), 0.5, np.float32)
-    actor = ScriptedActor(actions, mus)
+    states = np.arange(8.0).reshape(2, 2, 2)
+    actor = ScriptedActor(actions, mus, states)
     obs, mask = np.ones((2, 3)), np.array([True, False])
-    np.testing.assert_array_equal(actor.act(obs, None, mask).actions, [1, 0])
-    obs[:], mask[:] = 0, False
-    np.testing.assert_array_equal(actor.act(obs, None, mask).actions, [0, 1])
+    first = actor.initial_state(2).copy()
+    action = actor.act(obs, first, mask)
+    np.testing.assert_array_equal(action.actions, [1, 0])
+    np.testing.assert_array_equal(action.state, states[1])
+    obs[:], mask[:], first[:] = 0, False, 7
+    np.testing.assert_array_equal(actor.act(obs, action.state, mask).actions, [0, 1])
+    np.testing.assert_array_equal(actor.states, states)
     assert [seen.sum() for seen in actor.obs] == [6, 0]
     assert [seen.sum() for seen in actor.masks] == [1, 0]
 

@@ -1,0 +1,152 @@
+"""Baselines' recurrent networks (`common/models.py`, `a2c/utils.py`): a torso, then an LSTM stepped through time."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from acer_tf.errors import InputError
+from acer_tf.networks.initializers import Orthogonal
+from acer_tf.networks.registry import NetworkFn, Recurrent, register
+from acer_tf.networks.torsos import impala_cnn, nature_cnn
+
+LAYER_NORM_EPSILON = 1e-5
+
+
+class LSTM(keras.layers.Layer):
+    """An LSTM: gates in the order i, f, o, u, no forget bias, one bias for all.
+
+    The state is c and h side by side, [N, 2 * units]. What a step takes from its features is computed for all steps at
+    once; the rest step by step.
+
+    Attributes:
+        state_size: 2 * units.
+    """
+
+    def __init__(self, units: int, rng: np.random.RandomState, name: str = "lstm") -> None:
+        """Makes the layer; its weights are drawn from `rng` when it is first called."""
+        super().__init__(name=name)
+        self.units = units
+        self.state_size = 2 * units
+        self._orthogonal = Orthogonal(1.0, rng)
+
+    def build(self, features_shape: tuple[int, ...]) -> None:
+        """Creates wx [F, 4 * units], wh [units, 4 * units] and b [4 * units], float32."""
+        self.wx = self._matrix("wx", features_shape[-1])
+        self.wh = self._matrix("wh", self.units)
+        self.b = self._vector("b", 4 * self.units)
+
+    def call(self, features: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Steps through features [N, T, F] from the state [N, S], which masks [N, T] set to zero before their steps.
+
+        Returns:
+            h of each step, [N, T, units], and the state after the last.
+        """
+        nenvs, nsteps, nfeatures = features.shape
+        rows = tf.matmul(tf.reshape(features, [nenvs * nsteps, nfeatures]), self.wx)
+        inputs = tf.reshape(self._from_features(rows), [nenvs, nsteps, 4 * self.units])
+        keeps = 1.0 - tf.cast(masks, tf.float32)
+        c, h = tf.split(state, 2, axis=1)
+        outputs = []
+        for t in range(nsteps):
+            keep = keeps[:, t, tf.newaxis]
+            c, h = self._step(inputs[:, t], c * keep, h * keep)
+            outputs.append(h)
+        return tf.stack(outputs, axis=1), tf.concat([c, h], axis=1)
+
+    def _step(self, inputs: tf.Tensor, c: tf.Tensor, h: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        gates = inputs + self._from_state(tf.matmul(h, self.wh))
+        i, f, o = tf.split(tf.sigmoid(gates[:, : 3 * self.units]), 3, axis=1)
+        c = f * c + i * tf.tanh(gates[:, 3 * self.units :])
+        return c, o * tf.tanh(self._from_cell(c))
+
+    def _from_features(self, rows: tf.Tensor) -> tf.Tensor:
+        return rows + self.b
+
+    def _from_state(self, rows: tf.Tensor) -> tf.Tensor:
+        return rows
+
+    def _from_cell(self, c: tf.Tensor) -> tf.Tensor:
+        return c
+
+    def _matrix(self, name: str, rows: int) -> keras.Variable:
+        return self.add_weight(name=name, shape=(rows, 4 * self.units), initializer=self._orthogonal)
+
+    def _vector(self, name: str, length: int, initializer: str = "zeros") -> keras.Variable:
+        return self.add_weight(name=name, shape=(length,), initializer=initializer)
+
+
+class LayerNormLSTM(LSTM):
+    """An LSTM whose two products and whose c, where it gives h, are normalised over their last axis."""
+
+    def __init__(self, units: int, rng: np.random.RandomState) -> None:
+        """Makes the layer; its weights are drawn from `rng` when it is first called."""
+        super().__init__(units, rng, name="lnlstm")
+
+    def build(self, features_shape: tuple[int, ...]) -> None:
+        """Creates wx, gx, bx, wh, gh, bh, b [4 * units, last axis] and gc, bc [units], float32: g scales, b shifts."""
+        self.wx = self._matrix("wx", features_shape[-1])
+        self.gx, self.bx = self._vector("gx", 4 * self.units, "ones"), self._vector("bx", 4 * self.units)
+        self.wh = self._matrix("wh", self.units)
+        self.gh, self.bh = self._vector("gh", 4 * self.units, "ones"), self._vector("bh", 4 * self.units)
+        self.b = self._vector("b", 4 * self.units)
+        self.gc, self.bc = self._vector("gc", self.units, "ones"), self._vector("bc", self.units)
+
+    def _from_features(self, rows: tf.Tensor) -> tf.Tensor:
+        return _normalized(rows, self.gx, self.bx) + self.b
+
+    def _from_state(self, rows: tf.Tensor) -> tf.Tensor:
+        return _normalized(rows, self.gh, self.bh)
+
+    def _from_cell(self, c: tf.Tensor) -> tf.Tensor:
+        return _normalized(c, self.gc, self.bc)
+
+
+def _normalized(x: tf.Tensor, scale: keras.Variable, shift: keras.Variable) -> tf.Tensor:
+    mean, variance = tf.nn.moments(x, axes=[-1], keepdims=True)
+    return (x - mean) * tf.math.rsqrt(variance + LAYER_NORM_EPSILON) * scale + shift
+
+
+def _flat(inputs: keras.KerasTensor) -> keras.KerasTensor:
+    return keras.layers.Flatten()(keras.ops.cast(inputs, "float32"))
+
+
+def _with_lstm(torso: NetworkFn, rng: np.random.RandomState, nlstm: int, layer_norm: bool) -> Recurrent:
+    if not isinstance(nlstm, int) or isinstance(nlstm, bool) or nlstm < 1:
+        raise InputError(f"nlstm is {nlstm!r}; expected a whole number >= 1.")
+    if not isinstance(layer_norm, bool):
+        raise InputError(f"layer_norm is {layer_norm!r}; expected True or False.")
+    return Recurrent(torso, lambda: (LayerNormLSTM if layer_norm else LSTM)(nlstm, rng))
+
+
+@register("lstm")
+def lstm(rng: np.random.RandomState, nlstm: int = 128, layer_norm: bool = False) -> Recurrent:
+    """An LSTM on the observations themselves.
+
+    Raises:
+        InputError: `nlstm` or `layer_norm` is of the wrong kind, as for all networks here.
+    """
+    return _with_lstm(_flat, rng, nlstm, layer_norm)
+
+
+@register("lnlstm")
+def lnlstm(rng: np.random.RandomState, nlstm: int = 128) -> Recurrent:
+    """`lstm` with layer normalisation; baselines documents the name but lacks it."""
+    return _with_lstm(_flat, rng, nlstm, layer_norm=True)
+
+
+@register("cnn_lstm")
+def cnn_lstm(rng: np.random.RandomState, nlstm: int = 128, layer_norm: bool = False) -> Recurrent:
+    """The network of the Nature DQN paper, then an LSTM."""
+    return _with_lstm(nature_cnn(rng), rng, nlstm, layer_norm)
+
+
+@register("cnn_lnlstm")
+def cnn_lnlstm(rng: np.random.RandomState, nlstm: int = 128) -> Recurrent:
+    """`cnn_lstm` with layer normalisation."""
+    return _with_lstm(nature_cnn(rng), rng, nlstm, layer_norm=True)
+
+
+@register("impala_cnn_lstm")
+def impala_cnn_lstm(rng: np.random.RandomState) -> Recurrent:
+    """The network of IMPALA, then an LSTM of 256 units."""
+    return _with_lstm(impala_cnn(rng), rng, nlstm=256, layer_norm=False)

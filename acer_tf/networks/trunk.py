@@ -1,0 +1,122 @@
+"""What comes before the heads: the networks of policy and critic, shared or apart, and the state they carry."""
+
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import keras
+import numpy as np
+import tensorflow as tf
+
+from acer_tf.errors import InputError
+from acer_tf.networks import lstm, torsos  # noqa: F401  (register the networks that ship)
+from acer_tf.networks.registry import Network, Recurrent, network_fn
+
+
+class Latents(NamedTuple):
+    """What a trunk makes of N x T observations.
+
+    Attributes:
+        policy: [N, T, F] float32, features for the policy.
+        critic: [N, T, F'] float32, features for the critic; the same tensor where the critic shares the network.
+        state: [N, S] float32, after the last step.
+    """
+
+    policy: tf.Tensor
+    critic: tf.Tensor
+    state: tf.Tensor
+
+
+class NoMemory(keras.layers.Layer):
+    """The memory of a feed-forward network: none."""
+
+    state_size = 0
+
+    def call(self, features: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns features and state as they are."""
+        return features, state
+
+
+class Branch:
+    """One network: a torso over all rows at once, then its memory through time.
+
+    Attributes:
+        parts: torso and memory.
+        state_size: numbers in the state of one environment.
+        nfeatures: width of what it gives, F.
+    """
+
+    def __init__(self, name: str, network: Network, observation_space: gym.spaces.Box) -> None:
+        """Builds the network; `name` is the scope of its parameters."""
+        torso, make_memory = network if isinstance(network, Recurrent) else (network, NoMemory)
+        inputs = keras.Input(observation_space.shape, dtype=str(observation_space.dtype))
+        self.name = name
+        self._torso = keras.Model(inputs, keras.layers.Flatten()(torso(inputs)), name=name)
+        self._memory = make_memory()
+        self.parts = [self._torso, self._memory]
+        self.state_size = int(self._memory.state_size)
+        obs = tf.zeros([1, 1, *observation_space.shape], str(observation_space.dtype))
+        features, _ = self(obs, tf.zeros([1, 1], tf.bool), tf.zeros([1, self.state_size]))  # builds the memory
+        self.nfeatures = int(features.shape[-1])
+
+    def __call__(self, obs: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns features [N, T, F] and the state after the last step; arguments as of `Trunk`."""
+        nenvs, nsteps = obs.shape[:2]
+        features = self._torso(tf.reshape(obs, [nenvs * nsteps, *obs.shape[2:]]))
+        features, state = self._memory(tf.reshape(features, [nenvs, nsteps, -1]), masks, state)
+        return features, state
+
+
+class Trunk:
+    """The networks of policy and critic.
+
+    Attributes:
+        branches: the policy's network and, where the critic has one of its own, the critic's.
+        state_size: numbers in the state of one environment, S; those of the policy's network come first.
+    """
+
+    def __init__(
+        self,
+        network: str | Network,
+        observation_space: gym.spaces.Box,
+        rng: np.random.RandomState,
+        value_network: str | Network | None = None,
+        **network_kwargs: Any,
+    ) -> None:
+        """Builds the networks; initial weights are drawn from `rng`, those of the policy's network first.
+
+        Args:
+            network: name of a network, or what `registry` says a network is.
+            observation_space: space of one observation.
+            rng: the run's generator.
+            value_network: None or "shared": the critic uses the policy's network; "copy": it has one of its own, built
+                alike, with a state of its own; or another network.
+            **network_kwargs: arguments of the named network.
+
+        Raises:
+            InputError: a network or arguments that do not exist, or a named network that does not fit the observations.
+        """
+        own = network_fn(network, rng, network_kwargs)
+        self.branches = [Branch("pi", own, observation_space)]
+        if value_network is not None and value_network != "shared":
+            self.branches.append(Branch("vf", _value_network(value_network, own), observation_space))
+        self.state_size = sum(branch.state_size for branch in self.branches)
+
+    def __call__(self, obs: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> Latents:
+        """Passes T steps of N environments through the networks.
+
+        Args:
+            obs: [N, T, *observation], in the space's dtype.
+            masks: [N, T] bool, True where an episode ended before the step and the state starts anew.
+            state: [N, S] float32, before the first step.
+        """
+        states = tf.split(state, [branch.state_size for branch in self.branches], axis=1)
+        features, states = zip(*(b(obs, masks, s) for b, s in zip(self.branches, states, strict=True)), strict=True)
+        return Latents(features[0], features[-1], tf.concat(states, axis=1))
+
+
+def _value_network(value_network: str | Network, own: Network) -> Network:
+    if callable(value_network) or isinstance(value_network, Recurrent):
+        return value_network
+    if value_network == "copy":
+        return own
+    raise InputError(f"value_network is {value_network!r}; expected 'shared', 'copy', None or a function.")
