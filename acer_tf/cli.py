@@ -8,17 +8,20 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 
 import tyro
 
 from acer_tf.buffer import check_memory
-from acer_tf.config import Config
+from acer_tf.config import CONTINUOUS, Config, Continuous
 from acer_tf.envs.env_ids import check_env_id
 from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.normalize import normalizer_of
 from acer_tf.errors import InputError, nearest
 from acer_tf.maths.schedules import SCHEDULES
 from acer_tf.networks.names import NETWORKS
+from acer_tf.persistence.arrays import save_arrays
 from acer_tf.persistence.episode_files import EpisodesSink, MonitorSink
 from acer_tf.persistence.logger import Logger
 from acer_tf.persistence.progress import progress_sink
@@ -145,8 +148,21 @@ def guarded(main: Callable[[Sequence[str]], int]) -> Callable[[Sequence[str]], i
     return wrapper
 
 
-def train(flags: TrainFlags, network: str, network_kwargs: Mapping[str, Any]) -> int:
+def train(
+    flags: TrainFlags,
+    network: str,
+    network_kwargs: Mapping[str, Any],
+    env_kwargs: Mapping[str, Any] = MappingProxyType({}),
+    continuous: Continuous = CONTINUOUS,
+) -> int:
     """Trains, with logs and final weights in the run folder; returns the exit status.
+
+    Args:
+        flags: those of every training command.
+        network: name of the network.
+        network_kwargs: its arguments.
+        env_kwargs: further arguments of `make_vec_env`.
+        continuous: settings that only continuous actions have.
 
     Raises:
         InputError: an argument cannot work; found before TensorFlow is imported where that is possible.
@@ -159,7 +175,8 @@ def train(flags: TrainFlags, network: str, network_kwargs: Mapping[str, Any]) ->
     if flags.load_path is not None and not flags.load_path.is_file():
         raise InputError(f"load_path {flags.load_path} is no file; expected weights such as <run folder>/model.npz.")
     hyper = dataclasses.asdict(flags.hyperparameters.config())
-    settings = {**_plain(flags), "network": network, **network_kwargs, **hyper}
+    settings = {**_plain(flags), **env_kwargs, "network": network, **network_kwargs, **hyper}
+    settings |= dataclasses.asdict(continuous)
     with contextlib.ExitStack() as stack:
         stopped = stack.enter_context(stop_on_interrupt())
         env = make_vec_env(
@@ -167,6 +184,7 @@ def train(flags: TrainFlags, network: str, network_kwargs: Mapping[str, Any]) ->
             flags.num_env,
             num_workers=flags.num_workers,
             max_episode_frames=flags.max_episode_frames,
+            **env_kwargs,
         )
         stack.callback(env.close)
         check_memory(env, flags.hyperparameters)
@@ -187,11 +205,14 @@ def train(flags: TrainFlags, network: str, network_kwargs: Mapping[str, Any]) ->
             load_path=flags.load_path,
             logger=logger,
             should_stop=stopped,
+            continuous=continuous,
             **hyper,
             **network_kwargs,
         )
         weights = folder / "model.npz"
         model.save(weights)
+        if (normalizer := normalizer_of(env)) is not None:
+            save_arrays(folder / "observations.npz", normalizer.state_dict())
     print(f"{'interrupted' if stopped() else 'done'}; weights: {weights}")
     return INTERRUPTED if stopped() else 0
 

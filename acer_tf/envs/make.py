@@ -1,5 +1,6 @@
 """Makes the vector environment that the trainer steps."""
 
+import math
 from typing import Any
 
 import gymnasium
@@ -55,7 +56,7 @@ def make_vec_env(
         seed: makes the run reproducible; environment i has its own stream.
         num_workers: processes for Atari; 0 steps all games in this one, None uses one per processor, but at most N.
         max_episode_frames: raw frames after which an Atari game is cut, four per agent step; None or 0 is no limit.
-        normalize_observations: see `NormalizeObservations`; not for Atari.
+        normalize_observations: whether they are normalised by their running mean and variance; not for Atari.
         reward_scale: the agent's rewards are multiplied by it, recorded returns are not; not for Atari.
 
     Raises:
@@ -70,7 +71,11 @@ def make_vec_env(
     ):
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise InputError(f"{name} is {value}; expected a whole number >= {least}.")
+    if not 0 < reward_scale < math.inf:
+        raise InputError(f"reward_scale is {reward_scale}; expected a finite number > 0.")
     if is_atari(env_id):
+        if normalize_observations or reward_scale != 1:
+            raise InputError("Atari games have their own wrappers; leave normalize_observations and reward_scale out.")
         pool = AtariPool(env_id, num_env, seed, num_workers=num_workers, max_episode_frames=max_episode_frames)
         return FrameStack(pool, ATARI_STACK)
     env: VectorEnv[Any, Any, Any] = RecordEpisodeStatistics(SeededOnce(_make_registered(env_id, num_env), seed))

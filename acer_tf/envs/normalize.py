@@ -14,6 +14,15 @@ CLIP = 10.0
 EPS = 1e-8
 
 
+def normalizer_of(env: VectorEnv[Any, Any, Any]) -> "NormalizeObservations | None":
+    """Returns the wrapper that normalises an environment's observations, None where there is none."""
+    while isinstance(env, VectorWrapper):
+        if isinstance(env, NormalizeObservations):
+            return env
+        env = env.env
+    return None
+
+
 class NormalizeObservations(VectorWrapper[Array, Any, Array, Any, Array]):
     """Gives (observation − mean) / √(variance + EPS), clipped to ±10, as float32.
 
