@@ -211,7 +211,7 @@ def learn(
     config = Config(**{name: arguments[name] for name in Config.__dataclass_fields__})
     seed = _checked_seed(seed)
     check_vec_env(env)
-    env = env if isinstance(env, FrameStack) else stacked(env)
+    env = stacked(env)
     print(f"replay will take {check_memory(env, config) / 2**30:.2f} GiB", flush=True)
 
     rng = np.random.RandomState(seed)  # baselines' one numpy stream: weights, then replay counts and slots

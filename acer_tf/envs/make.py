@@ -87,8 +87,17 @@ def make_vec_env(
 
 
 def stacked(env: VectorEnv[Any, Any, Any]) -> FrameStack:
-    """Returns the environment as the Runner takes it: with continuous actions mapped, its observations as one frame."""
-    return FrameStack(BoxActions(env) if isinstance(env.single_action_space, Box) else env, 1)
+    """Returns the environment as the Runner takes it: continuous actions mapped, each observation a frame.
+
+    Raises:
+        InputError: frames are stacked already, but continuous actions are not mapped.
+    """
+    is_box = isinstance(env.single_action_space, Box)
+    if not isinstance(env, FrameStack):
+        return FrameStack(BoxActions(env) if is_box else env, 1)
+    if is_box and not isinstance(env.env, BoxActions):
+        raise InputError("frames are stacked on an environment with Box actions; put BoxActions between the two.")
+    return env
 
 
 def _make_registered(env_id: str, num_env: int) -> SyncVectorEnv:
