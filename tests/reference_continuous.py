@@ -45,7 +45,7 @@ def torso(params: Params, name: str, obs: Array) -> Array:
 
 
 def statistics(params: Params, obs: Array) -> Array:
-    mean = torso(params, "pi", obs) @ params["pi_head/kernel"] + params["pi_head/bias"]
+    mean = np.tanh(torso(params, "pi", obs) @ params["pi_head/kernel"] + params["pi_head/bias"])
     if "pi_sigma/log_sigma" not in params:
         return mean
     return np.concatenate([mean, np.broadcast_to(params["pi_sigma/log_sigma"], mean.shape)], axis=-1)
@@ -165,8 +165,8 @@ def backward(params: Params, x: Array, batch: Batch, d_f: Array, d_q: Array, d_v
     features = torso(params, "vf", x)
     d_features = add("a_features", features, d_pre.sum(axis=2)) + add("v_head", features, d_v[..., None])
 
-    latent = torso(params, "pi", x)
-    d_latent = add("pi_head", latent, d_f[..., :dimensions])
+    latent, mean = torso(params, "pi", x), statistics(params, x)[..., :dimensions]
+    d_latent = add("pi_head", latent, d_f[..., :dimensions] * (1 - mean**2))
     if h.learn_sigma:
         gradient["pi_sigma/log_sigma"] += d_f[..., dimensions:].sum(axis=(0, 1))
     add("pi/mlp_fc0", x, d_latent * (1 - latent**2))

@@ -21,7 +21,8 @@ class DuelingOutputs(NamedTuple):
     """What the network makes of N x T observations.
 
     Attributes:
-        f: [N, T, D] float32, the policy's statistics: means; where sigma is learned [N, T, 2D]: means, then log sigmas.
+        f: [N, T, D] float32, the policy's statistics: means, between -1 and 1; where sigma is learned [N, T, 2D]: means,
+            then log sigmas.
         v: [N, T] float32, state values.
         features: [N, T, F] float32, what advantages are computed from.
         state: [N, S] float32, after the last step.
@@ -84,7 +85,8 @@ class DuelingNetwork:
         """
         self.trunk = Trunk(network, observation_space, rng, **network_kwargs)
         latents, features = (keras.Input((self.trunk.branches[i].nfeatures,)) for i in (0, -1))
-        self._policy = [fc("pi_head", dimensions, rng, scale=0.01)]
+        # A mean outside of the range would act as its end does, with nothing to lead it back.
+        self._policy = [fc("pi_head", dimensions, rng, scale=0.01, activation="tanh")]
         means = self._policy[0](latents)
         if learned_sigma is not None:
             self._policy.append(LogSigma(learned_sigma, name="pi_sigma"))
