@@ -21,7 +21,7 @@ class DuelingOutputs(NamedTuple):
     """What the network makes of N x T observations.
 
     Attributes:
-        f: [N, T, D] float32, the policy's statistics: means, between -1 and 1; where sigma is learned [N, T, 2D]: means,
+        f: [N, T, D] float32, the policy's statistics: means, between -1 and 1; with a learned sigma [N, T, 2D]: means,
             then log sigmas.
         v: [N, T] float32, state values.
         features: [N, T, F] float32, what advantages are computed from.
