@@ -3,7 +3,7 @@
 import numbers
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,31 @@ class EpisodeStats:
             self._returns[env] += rewards[env, tail:].sum(dtype=np.float64)
             self._lengths[env] += len(rewards[env]) - tail
 
+    def abandon_episodes(self) -> None:
+        """Forgets the episodes that are not over yet: the environments have been reset."""
+        self._returns[:] = 0.0
+        self._lengths[:] = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns the episodes that ended and those that have not."""
+        return {
+            "returns": self._returns.copy(),
+            "lengths": self._lengths.copy(),
+            "last_returns": np.array(self._last_returns),
+            "last_lengths": np.array(self._last_lengths, np.int64),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Takes what `state_dict` returned."""
+        self._returns[:], self._lengths[:] = state["returns"], state["lengths"]
+        self._last_returns.extend(state["last_returns"].tolist())
+        self._last_lengths.extend(state["last_lengths"].tolist())
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether any episode ended."""
+        return bool(self._last_returns)
+
     def mean_length(self) -> float:
         """Returns the mean length in agent steps, 0 before the first episode ended."""
         return float(np.mean(self._last_lengths)) if self._last_lengths else 0.0
@@ -65,46 +90,87 @@ class Acer:
 
     Attributes:
         model: what is trained.
-        steps: agent steps, over all environments, before the current iteration.
+        buffer: what is replayed.
+        stats: of the agent's episodes.
+        nbatch: agent steps of an iteration, over all environments.
+        steps: agent steps before the current iteration.
     """
 
     def __init__(
-        self, runner: Runner, model: Model, buffer: Buffer, rng: np.random.RandomState, logger: Logger
+        self, nenvs: int, runner: Runner, model: Model, buffer: Buffer, rng: np.random.RandomState, logger: Logger
     ) -> None:
-        """Puts the parts together; `rng` draws how often to replay, and what."""
+        """Puts the parts together; `rng` draws how often to replay, and what, for `nenvs` environments."""
         self._runner = runner
         self.model = model
-        self._buffer = buffer
+        self.buffer = buffer
         self._rng = rng
         self._logger = logger
         self._start = time.time()
+        self.stats = EpisodeStats(nenvs)
+        self.nbatch = nenvs * model.config.nsteps
         self.steps = 0
 
-    def learn(self, nenvs: int, should_stop: Callable[[], bool]) -> None:
-        """Trains until `total_timesteps`, rounded up to whole iterations, or until `should_stop` says so.
+    def learn(self, after_iteration: Callable[[], bool] = lambda: False) -> None:
+        """Trains until `total_timesteps`, rounded up to whole iterations, or until told to stop.
 
         Args:
-            nenvs: environments.
-            should_stop: asked after each iteration.
+            after_iteration: called after each iteration, when `steps` counts it; True ends training.
         """
-        config = self.model.config
-        stats = EpisodeStats(nenvs)
-        nbatch = nenvs * config.nsteps
-        for iteration, self.steps in enumerate(range(0, config.total_timesteps, nbatch)):
-            segment = self._runner.run()
-            stats.feed(segment.rewards, segment.dones)
-            self._logger.episodes(self._runner.episodes)
-            self._logger.progress(self.steps + nbatch)
-            self._train_on_policy(segment, stats, is_logged=iteration % config.log_interval == 0)
-            if config.replay_ratio > 0:
-                self._buffer.put(segment)
-                self._replay()
-            if should_stop():
+        while self.steps < self.model.config.total_timesteps:
+            self._iterate()
+            self.steps += self.nbatch
+            if after_iteration():
                 break
 
-    def _train_on_policy(self, segment: Segment, stats: EpisodeStats, is_logged: bool) -> None:
+    def restart_environments(self, seed: int, is_recorded: bool) -> None:
+        """Seeds and resets all environments; the episodes in progress are abandoned. See `Runner.restart`."""
+        self._runner.restart(seed, is_recorded)
+        self.stats.abandon_episodes()
+
+    def state_dict(self) -> dict[str, dict[str, Any]]:
+        """Returns the state of every part but the buffer, to be loaded by an `Acer` made with the same arguments."""
+        _, keys, position, has_gauss, cached_gaussian = self._rng.get_state(legacy=True)
+        stream = {"keys": keys, "position": position, "has_gauss": has_gauss, "cached_gaussian": cached_gaussian}
+        return {
+            "loop": {"steps": self.steps, "seconds": time.time() - self._start},
+            "random": stream,
+            "model": self.model.state_dict(),
+            "runner": self._runner.state_dict(),
+            "stats": self.stats.state_dict(),
+            "logger": self._logger.state_dict(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Mapping[str, Any]]) -> None:
+        """Takes what `state_dict` returned.
+
+        Raises:
+            InputError: it is of another network; nothing has been changed then.
+        """
+        self.model.load_state_dict(state["model"])
+        self._runner.load_state_dict(state["runner"])
+        self.stats.load_state_dict(state["stats"])
+        self._logger.load_state_dict(state["logger"])
+        stream = state["random"]
+        self._rng.set_state(
+            ("MT19937", stream["keys"], stream["position"], stream["has_gauss"], stream["cached_gaussian"])
+        )
+        self.steps = state["loop"]["steps"]
+        self._start = time.time() - state["loop"]["seconds"]
+
+    def _iterate(self) -> None:
+        config = self.model.config
+        segment = self._runner.run()
+        self.stats.feed(segment.rewards, segment.dones)
+        self._logger.episodes(self._runner.episodes)
+        self._logger.progress(self.steps + self.nbatch)
+        self._train_on_policy(segment)
+        if config.replay_ratio > 0:
+            self.buffer.put(segment)
+            self._replay()
+
+    def _train_on_policy(self, segment: Segment) -> None:
         updates, lr = self.model.config.on_policy_updates, self._learning_rate()
-        if not is_logged:
+        if self.steps // self.nbatch % self.model.config.log_interval:
             if updates:
                 self.model.train(segment, lr)
             return
@@ -113,18 +179,18 @@ class Acer:
             {
                 "total_timesteps": self.steps,
                 "fps": int(self.steps / (time.time() - self._start)),
-                "mean_episode_length": stats.mean_length(),
-                "mean_episode_reward": stats.mean_reward(),
+                "mean_episode_length": self.stats.mean_length(),
+                "mean_episode_reward": self.stats.mean_reward(),
                 **report,
             }
         )
 
     def _replay(self) -> None:
         config = self.model.config
-        if not self._buffer.has_atleast(config.replay_start):
+        if not self.buffer.has_atleast(config.replay_start):
             return
         for _ in range(self._rng.poisson(config.replay_ratio)):
-            self.model.train(self._buffer.get(self._rng), self._learning_rate())
+            self.model.train(self.buffer.get(self._rng), self._learning_rate())
 
     def _learning_rate(self) -> float:
         config = self.model.config
@@ -209,6 +275,27 @@ def learn(
     """
     arguments = locals()
     config = Config(**{name: arguments[name] for name in Config.__dataclass_fields__})
+    logger = Logger([TableSink()]) if logger is None else logger
+    acer = make_acer(network, env, seed, config, logger, load_path, continuous, **network_kwargs)
+    acer.learn(should_stop)
+    return acer.model
+
+
+def make_acer(
+    network: str | Network,
+    env: gym.vector.VectorEnv,
+    seed: int | None,
+    config: Config,
+    logger: Logger,
+    load_path: str | Path | None = None,
+    continuous: Continuous = CONTINUOUS,
+    **network_kwargs: Any,
+) -> Acer:
+    """Builds what `learn` trains, from its arguments, and resets the environments.
+
+    Raises:
+        InputError: as `learn`.
+    """
     seed = _checked_seed(seed)
     check_vec_env(env)
     env = stacked(env)
@@ -220,10 +307,8 @@ def learn(
     model = Model(policy, config, seed)
     if load_path is not None:
         model.load(load_path)
-    runner = Runner(env, model, nsteps, seed)
-    logger = Logger([TableSink()]) if logger is None else logger
-    Acer(runner, model, Buffer(nsteps, buffer_size), rng, logger).learn(env.num_envs, should_stop)
-    return model
+    runner = Runner(env, model, config.nsteps, seed)
+    return Acer(env.num_envs, runner, model, Buffer(config.nsteps, config.buffer_size), rng, logger)
 
 
 def _policy(

@@ -19,8 +19,7 @@ class Buffer:
     """A ring of slots, each one segment of every environment.
 
     Attributes:
-        next_idx: slot that the next segment goes to.
-        num_in_buffer: slots filled so far.
+        num_put: segments ever put; checkpoints number them so.
     """
 
     def __init__(self, nsteps: int, size: int) -> None:
@@ -33,8 +32,22 @@ class Buffer:
         self._nsteps = nsteps
         self._slots = size // nsteps
         self._arrays: dict[str, NDArray[Any]] = {}
-        self.next_idx = 0
-        self.num_in_buffer = 0
+        self.num_put = 0
+
+    @property
+    def next_idx(self) -> int:
+        """Slot that the next segment goes to."""
+        return self.num_put % self._slots
+
+    @property
+    def num_in_buffer(self) -> int:
+        """Slots filled so far."""
+        return min(self.num_put, self._slots)
+
+    @property
+    def oldest(self) -> int:
+        """Number of the oldest segment that is still there."""
+        return self.num_put - self.num_in_buffer
 
     def has_atleast(self, frames: int) -> bool:
         """Tells whether `frames` agent steps per environment, rounded down to whole segments, are there."""
@@ -46,11 +59,19 @@ class Buffer:
         stored |= {"mus": segment.mus, "dones": segment.dones, "masks": segment.masks}
         stored["states"] = segment.states
         for name, array in stored.items():
-            if name not in self._arrays:
-                self._arrays[name] = np.empty((self._slots, *array.shape), array.dtype)
-            self._arrays[name][self.next_idx] = array
-        self.next_idx = (self.next_idx + 1) % self._slots
-        self.num_in_buffer = min(self._slots, self.num_in_buffer + 1)
+            self._slots_of(name, array)[self.next_idx] = array
+        self.num_put += 1
+
+    def rows(self, start: int, stop: int) -> dict[str, NDArray[Any]]:
+        """Returns segments `start` to `stop` - 1, in the order in which they were put, the first axis counting them."""
+        slots = np.arange(start, stop) % self._slots
+        return {name: array[slots] for name, array in self._arrays.items()}
+
+    def load_rows(self, start: int, rows: dict[str, NDArray[Any]]) -> None:
+        """Puts back what `rows` returned, as segments `start` and following; those put before are still there."""
+        for name, array in rows.items():
+            self._slots_of(name, array[0])[np.arange(start, start + len(array)) % self._slots] = array
+            self.num_put = start + len(array)
 
     def get(self, rng: np.random.RandomState) -> Segment:
         """Draws one segment per environment, each from its own history, uniformly and with replacement.
@@ -62,6 +83,11 @@ class Buffer:
         slots = rng.randint(0, self.num_in_buffer, nenvs)
         drawn = {name: array[slots, np.arange(nenvs)] for name, array in self._arrays.items()}
         return Segment(obs=stack_obs(drawn["enc_obs"], drawn["dones"]), **drawn)
+
+    def _slots_of(self, name: str, array: NDArray[Any]) -> NDArray[Any]:
+        if name not in self._arrays:
+            self._arrays[name] = np.empty((self._slots, *array.shape), array.dtype)
+        return self._arrays[name]
 
 
 def stack_obs(enc_obs: NDArray[Any], dones: NDArray[np.bool_]) -> NDArray[Any]:

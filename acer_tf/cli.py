@@ -5,12 +5,14 @@ import dataclasses
 import functools
 import inspect
 import os
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
+import numpy as np
 import tyro
 
 from acer_tf.buffer import check_memory
@@ -18,20 +20,24 @@ from acer_tf.config import CONTINUOUS, Config, Continuous
 from acer_tf.envs.env_ids import check_env_id
 from acer_tf.envs.make import make_vec_env
 from acer_tf.envs.normalize import normalizer_of
-from acer_tf.errors import InputError, nearest
+from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError, nearest
 from acer_tf.maths.schedules import SCHEDULES
 from acer_tf.networks.names import NETWORKS
 from acer_tf.persistence.arrays import save_arrays
+from acer_tf.persistence.checkpoints import Checkpoints
 from acer_tf.persistence.episode_files import EpisodesSink, MonitorSink
 from acer_tf.persistence.logger import Logger
 from acer_tf.persistence.progress import progress_sink
-from acer_tf.persistence.run_folder import STATISTICS, default_run_folder, run_folder
+from acer_tf.persistence.run_folder import CHECKPOINTS, STATISTICS, default_run_folder, origin, run_folder
 from acer_tf.persistence.statistics import StatisticsSink
 from acer_tf.persistence.table import TableSink
-from acer_tf.training.interrupt import stop_on_interrupt
+from acer_tf.training.settings import resumed_settings
+from acer_tf.training.signals import stop_on_signals
+from acer_tf.training.watchdog import watchdog
 
+FAILED = 1
 BAD_INPUT = 2
-INTERRUPTED = 130
+INTERRUPTED = 130  # by a second Ctrl-C; the first one stops in order
 
 Flags = TypeVar("Flags")
 
@@ -74,7 +80,27 @@ class TrainFlags:
     """Processes that run Atari games; None takes one per core, 0 none."""
     max_episode_frames: int = 108000
     """Longest Atari game, in raw frames (four per agent step); 0 sets no limit."""
+    checkpoint_every: int | None = None
+    """Agent steps between two checkpoints of the whole run; None makes one every 10 minutes."""
+    exact_resume: bool | None = None
+    """Start new episodes at every checkpoint, so that a resumed run equals an undisturbed one to the bit; None does so
+    if checkpoint_every is given."""
+    keep_checkpoints: int = 3
+    """Checkpoints to keep, besides the best."""
+    keep_every: int | None = None
+    """Of every so many agent steps, keep one checkpoint for good."""
+    restart_behavior: Literal["resume", "restart", "overwrite"] = "resume"
+    """What to do if logdir holds a run: go on with it, keep it under another name and begin anew, or delete it."""
+    force: bool = False
+    """Resume even if hyper-parameters have changed."""
+    stall_seconds: float = 600.0
+    """Seconds without an iteration after which the process shows where it is stuck and exits with status 75."""
     hyperparameters: Hyperparameters = Hyperparameters()
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether a resumed run equals an undisturbed one to the bit."""
+        return self.checkpoint_every is not None if self.exact_resume is None else self.exact_resume
 
 
 def _count(text: str) -> int:
@@ -141,8 +167,11 @@ def guarded(main: Callable[[Sequence[str]], int]) -> Callable[[Sequence[str]], i
         except InputError as error:
             print(f"error: {error}", file=sys.stderr)
             return BAD_INPUT
+        except EnvironmentFailedError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return FAILED
         except KeyboardInterrupt:
-            print("interrupted; no weights saved", file=sys.stderr)
+            print("interrupted; the last checkpoint is what remains", file=sys.stderr)
             return INTERRUPTED
 
     return wrapper
@@ -155,7 +184,7 @@ def train(
     env_kwargs: Mapping[str, Any] = MappingProxyType({}),
     continuous: Continuous = CONTINUOUS,
 ) -> int:
-    """Trains, with logs and final weights in the run folder; returns the exit status.
+    """Trains, with logs, checkpoints and final weights in the run folder; returns the exit status.
 
     Args:
         flags: those of every training command.
@@ -167,18 +196,17 @@ def train(
     Raises:
         InputError: an argument cannot work; found before TensorFlow is imported where that is possible.
     """
-    check_env_id(flags.env)
-    if network not in NETWORKS:
-        raise InputError(
-            f"network '{network}' does not exist; the nearest are {', '.join(nearest(network, NETWORKS))}."
-        )
-    if flags.load_path is not None and not flags.load_path.is_file():
-        raise InputError(f"load_path {flags.load_path} is no file; expected weights such as <run folder>/model.npz.")
-    hyper = dataclasses.asdict(flags.hyperparameters.config())
-    settings = {**_plain(flags), **env_kwargs, "network": network, **network_kwargs, **hyper}
-    settings |= dataclasses.asdict(continuous)
+    folder = flags.logdir or default_run_folder(flags.env)
+    config = _checked(flags, network)
+    settings = {**_plain(flags), **env_kwargs, "network": network, **network_kwargs}
+    settings |= dataclasses.asdict(config) | dataclasses.asdict(continuous)
+    checkpoints = Checkpoints(folder / CHECKPOINTS, flags.keep_checkpoints, flags.keep_every)
+    if flags.restart_behavior == "resume":
+        settings |= resumed_settings(checkpoints, settings, flags.force)
+    if settings["seed"] is None:
+        settings["seed"] = int(np.random.SeedSequence().generate_state(1)[0])
     with contextlib.ExitStack() as stack:
-        stopped = stack.enter_context(stop_on_interrupt())
+        stop = stack.enter_context(stop_on_signals())
         env = make_vec_env(
             flags.env,
             flags.num_env,
@@ -188,38 +216,81 @@ def train(
         )
         stack.callback(env.close)
         check_memory(env, flags.hyperparameters)
-        folder = stack.enter_context(run_folder(flags.logdir or default_run_folder(flags.env), settings))
+        stack.enter_context(run_folder(folder, settings, flags.restart_behavior))
         logger = stack.enter_context(contextlib.closing(_logger(folder, flags)))
         print(f"training on {flags.num_env} x {flags.env}; run folder: {folder}", flush=True)
 
         # Otherwise TensorFlow's C++ part greets with hints about this machine.
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-        from acer_tf.acer import learn
+        from acer_tf.acer import learn, make_acer
+        from acer_tf.training.checkpointing import Checkpointer
 
         if taken := network_kwargs.keys() & inspect.signature(learn).parameters.keys():
             raise InputError(f"--{min(taken)} is no flag of this command; --help shows all.")
-        model = learn(
-            network,
-            env,
-            seed=flags.seed,
-            load_path=flags.load_path,
-            logger=logger,
-            should_stop=stopped,
-            continuous=continuous,
-            **hyper,
-            **network_kwargs,
+        acer = make_acer(network, env, settings["seed"], config, logger, flags.load_path, continuous, **network_kwargs)
+        checkpointer = Checkpointer(
+            acer,
+            checkpoints,
+            seed=settings["seed"],
+            every=flags.checkpoint_every,
+            is_exact=flags.is_exact,
+            settings=settings,
+            origin=origin(),
         )
+        checkpointer.begin()
+        moved = stack.enter_context(watchdog(flags.stall_seconds))
+
+        def after_iteration() -> bool:
+            moved()
+            checkpointer.after_iteration()
+            return stop()
+
+        try:
+            acer.learn(after_iteration)
+        except NotFiniteError as error:
+            batch = folder / f"not-finite-{acer.steps:012d}.npz"
+            save_arrays(batch, error.batch)
+            checkpointer.save()
+            raise InputError(f"after step {acer.steps:,} {error} The batch is in {batch}.") from error
+        except EnvironmentFailedError:
+            checkpointer.save()
+            raise
+        checkpointer.save()
         weights = folder / "model.npz"
-        model.save(weights)
+        acer.model.save(weights)
         if (normalizer := normalizer_of(env)) is not None:
             save_arrays(folder / "observations.npz", normalizer.state_dict())
-    print(f"{'interrupted' if stopped() else 'done'}; weights: {weights}")
-    return INTERRUPTED if stopped() else 0
+    print(f"{'stopped' if stop() else 'done'} at step {acer.steps:,}; weights: {weights}")
+    if stop():
+        print(f"to go on: {_resume_command(folder)}")
+    return stop.status
+
+
+def _checked(flags: TrainFlags, network: str) -> Config:
+    check_env_id(flags.env)
+    if network not in NETWORKS:
+        raise InputError(
+            f"network '{network}' does not exist; the nearest are {', '.join(nearest(network, NETWORKS))}."
+        )
+    if flags.load_path is not None and not flags.load_path.is_file():
+        raise InputError(f"load_path {flags.load_path} is no file; expected weights such as <run folder>/model.npz.")
+    for name in ("checkpoint_every", "keep_checkpoints", "keep_every"):
+        if getattr(flags, name) == 0:
+            raise InputError(f"{name} is 0; expected a whole number >= 1.")
+    if flags.exact_resume and flags.checkpoint_every is None:
+        raise InputError("exact_resume needs checkpoint_every, in agent steps: minutes are not the same in two runs.")
+    return flags.hyperparameters.config()
+
+
+def _resume_command(folder: Path) -> str:
+    words = sys.orig_argv if "--logdir" in " ".join(sys.orig_argv) else [*sys.orig_argv, "--logdir", str(folder)]
+    return shlex.join(words)
 
 
 def _plain(flags: TrainFlags) -> dict[str, Any]:
     values = {field.name: getattr(flags, field.name) for field in dataclasses.fields(TrainFlags)}
-    del values["hyperparameters"]
+    for name in ("hyperparameters", "restart_behavior", "force"):
+        del values[name]
     return {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}
 
 

@@ -1,5 +1,7 @@
 """The model: a policy, its average, acting, and ACER's train step with its two gradients."""
 
+import contextlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,7 +11,7 @@ from numpy.typing import NDArray
 
 from acer_tf.allocator import keep_freed_memory
 from acer_tf.config import Config
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, NotFiniteError
 from acer_tf.maths.diagnostics import mean_row_norm
 from acer_tf.maths.rmsprop import RMSProp
 from acer_tf.maths.trust_region import Projection, project
@@ -17,6 +19,8 @@ from acer_tf.persistence.arrays import load_arrays, save_arrays
 from acer_tf.segment import Action, Segment
 from acer_tf.sequence import SequencePolicy
 from acer_tf.traced import Traced
+
+NOT_FINITE = "the gradient is not finite"
 
 
 class TrustRegion(NamedTuple):
@@ -119,12 +123,18 @@ class Model:
         return Action(actions.numpy(), mus.numpy(), new_state.numpy())
 
     def train(self, segment: Segment, lr: float) -> None:
-        """Updates parameters, slots and average on one segment; computes nothing that only a report needs."""
-        self._train(*_inputs(segment), np.asarray(lr, np.float32))
+        """Updates parameters, slots and average on one segment; computes nothing that only a report needs.
+
+        Raises:
+            NotFiniteError: the gradient is not finite; nothing has been updated.
+        """
+        with self._not_finite_told(segment):
+            self._train(*_inputs(segment), np.asarray(lr, np.float32))
 
     def train_and_report(self, segment: Segment, lr: float) -> dict[str, float]:
         """Does what `train` does, to the bit, and returns baselines' statistics of the update under its names."""
-        report = self._train_and_report(*_inputs(segment), np.asarray(lr, np.float32))
+        with self._not_finite_told(segment):
+            report = self._train_and_report(*_inputs(segment), np.asarray(lr, np.float32))
         return {name: float(value) for name, value in report.items()}
 
     def report(self, segment: Segment) -> dict[str, float]:
@@ -146,18 +156,33 @@ class Model:
         Raises:
             InputError: no such file, or it was saved from another network; nothing has been changed then.
         """
-        variables = self._variables()
-        arrays = load_arrays(path)
-        expected = {name: tuple(variable.shape) for name, variable in variables.items()}
-        found = {name: array.shape for name, array in arrays.items()}
-        if found != expected:
-            name = min(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
-            raise InputError(
-                f"{path} is of another network: {name} has shape {found.get(name, 'none')} there, "
-                f"{expected.get(name, 'none')} here."
-            )
-        for name, variable in variables.items():
-            variable.assign(arrays[name])
+        _assign(self._variables(), load_arrays(path), str(path))
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """Returns everything that training changes, and the state of the stream that actions are sampled from."""
+        return {name: variable.numpy() for name, variable in self._training_state().items()}
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Takes what `state_dict` returned.
+
+        Raises:
+            InputError: it is of another network; nothing has been changed then.
+        """
+        _assign(self._training_state(), state, "the checkpoint")
+
+    @contextlib.contextmanager
+    def _not_finite_told(self, segment: Segment) -> Iterator[None]:
+        try:
+            yield
+        except tf.errors.InvalidArgumentError as error:
+            if NOT_FINITE not in str(error):
+                raise
+            name = _first_not_finite(segment, self.gradients(segment), list(self.policy.params))
+            batch = {name: array for name, array in segment._asdict().items() if name != "enc_obs"}
+            raise NotFiniteError(f"{name} is not finite, so the update was not made.", batch) from error
+
+    def _training_state(self) -> dict[str, tf.Variable]:
+        return self._variables() | {"random": self._random.state}
 
     def _variables(self) -> dict[str, tf.Variable]:
         slots = self.optimizer
@@ -176,12 +201,12 @@ class Model:
 
     def _update(self, *inputs: tf.Tensor) -> None:
         *tensors, lr = inputs
-        self._apply(self._two_stage_gradients(_segment(*tensors)).clipped, lr)
+        self._apply(self._two_stage_gradients(_segment(*tensors)), lr)
 
     def _update_and_report(self, *inputs: tf.Tensor) -> dict[str, tf.Tensor]:
         *tensors, lr = inputs
         gradients = self._two_stage_gradients(_segment(*tensors), parts=True)
-        self._apply(gradients.clipped, lr)
+        self._apply(gradients, lr)
         return _report(gradients)
 
     def _both_gradients(self, *inputs: tf.Tensor) -> Gradients:
@@ -221,11 +246,41 @@ class Model:
         critic = tape.gradient(q, self.params, grad_q) if parts else []
         return Gradients(evaluation, losses, g, trust_region, grad_f, raw, clipped, norm, policy, critic)
 
-    def _apply(self, gradients: list[tf.Tensor], lr: tf.Tensor) -> None:
+    def _apply(self, gradients: Gradients, lr: tf.Tensor) -> None:
         """Takes the optimiser's step, then moves the average: the order that baselines means but does not enforce."""
-        self.optimizer.learning_rate.assign(lr)
-        self.optimizer.apply(gradients)
-        self._ema.apply(self.params)
+        with tf.control_dependencies([tf.debugging.check_numerics(gradients.norm, NOT_FINITE)]):
+            self.optimizer.learning_rate.assign(lr)
+            self.optimizer.apply(gradients.clipped)
+            self._ema.apply(self.params)
+
+
+def _first_not_finite(segment: Segment, gradients: Gradients, names: list[str]) -> str:
+    """Names the first quantity of an update that is not finite, in the order in which they are computed."""
+    quantities = {
+        "the reward": segment.rewards,
+        "the behaviour policy mu": segment.mus,
+        "the policy f": gradients.evaluation.f,
+        "the critic q": gradients.evaluation.q,
+        "the importance ratio rho": gradients.losses.rho,
+        "the Retrace target q_ret": gradients.losses.q_ret,
+        "the loss": gradients.losses.loss,
+        **{f"the gradient of {name}": gradient for name, gradient in zip(names, gradients.raw, strict=True)},
+    }
+    wrong = (name for name, value in quantities.items() if not np.isfinite(np.asarray(value)).all())
+    return next(wrong, "the norm of the gradient")
+
+
+def _assign(variables: Mapping[str, tf.Variable], arrays: Mapping[str, NDArray[Any]], source: str) -> None:
+    expected = {name: tuple(variable.shape) for name, variable in variables.items()}
+    found = {name: array.shape for name, array in arrays.items()}
+    if found != expected:
+        name = min(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
+        raise InputError(
+            f"{source} is of another network: {name} has shape {found.get(name, 'none')} there, "
+            f"{expected.get(name, 'none')} here."
+        )
+    for name, variable in variables.items():
+        variable.assign(arrays[name])
 
 
 def _inputs(segment: Segment) -> tuple[NDArray[Any], ...]:

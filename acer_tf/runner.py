@@ -1,13 +1,17 @@
 """Collects segments from the environments (baselines, `acer/runner.py`)."""
 
+import contextlib
 import time
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from acer_tf.envs.frame_stack import FrameStack
-from acer_tf.errors import InputError
+from acer_tf.envs.normalize import normalizer_of
+from acer_tf.envs.seeds import environment_seeds
+from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError
 from acer_tf.segment import Action, Episode, Segment
 
 
@@ -27,7 +31,7 @@ class Runner:
     """Steps the environments with the model's actions, `nsteps` at a time.
 
     Attributes:
-        episodes: whole episodes that ended in the last segment, where the environments report them.
+        episodes: whole episodes that ended during the last `run`, where the environments report them.
     """
 
     def __init__(self, env: FrameStack, model: Actor, nsteps: int, seed: int | None = None) -> None:
@@ -43,22 +47,76 @@ class Runner:
         self._model = model
         self._nsteps = nsteps
         self._channels = env.stacked.shape[-1] // env.nstack
-        env.reset(seed=seed)
-        self._obs, _ = env.reset()
+        with _failures_told():
+            env.reset(seed=environment_seeds(env, seed))
+            self._obs, _ = env.reset()
+        self._normalizer = normalizer_of(env)
         self._dones = np.zeros(env.num_envs, np.bool_)
         self._state = model.initial_state(env.num_envs)
         self._start = time.time()
+        self._restart_seed: int | None = None
+        self._actions: list[NDArray[Any]] = []
         self.episodes: list[Episode] = []
+
+    def restart(self, seed: int, is_recorded: bool) -> None:
+        """Begins new episodes from this seed; if recorded, `state_dict` tells how to come back to any later moment."""
+        with _failures_told():
+            self._obs, _ = self._env.reset(seed=environment_seeds(self._env, seed))
+        self._dones = np.ones(self._env.num_envs, np.bool_)
+        self._state = self._model.initial_state(self._env.num_envs)
+        self._restart_seed, self._actions = seed if is_recorded else None, []
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns the policy's state and what leads to the environments': the last restart and all actions since then.
+
+        Without a recorded restart there is no way back to it; the environments must be restarted after loading.
+        """
+        actions = {} if not self._actions else {"actions": np.concatenate(self._actions, axis=1)}  # [N, steps]
+        seconds = time.time() - self._start
+        statistics = {} if self._normalizer is None else self._normalizer.state_dict()
+        return {"seconds": seconds, "restart_seed": self._restart_seed, "state": self._state, **actions, **statistics}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restarts the environments as then, and takes the same actions again."""
+        self._start = time.time() - state["seconds"]
+        if self._normalizer is None:
+            self._come_back(state)
+            return
+        self._normalizer.load_state_dict(state)
+        with self._normalizer.frozen():  # the statistics hold these observations already
+            self._come_back(state)
+
+    def _come_back(self, state: Mapping[str, Any]) -> None:
+        if state["restart_seed"] is not None:
+            self.restart(state["restart_seed"], is_recorded=True)
+        if "actions" in state:
+            self._actions.append(state["actions"])
+            with _failures_told():
+                for actions in np.moveaxis(state["actions"], 1, 0):
+                    self._obs, _, terminations, truncations, _ = self._env.step(actions)
+            self._dones = terminations | truncations
+        self._state = state["state"]
 
     def run(self) -> Segment:
         """Collects T steps from each of the N environments.
 
+        When a worker of the environments was replaced, the steps collected so far are dropped: its environments lost
+        their episodes. The others go on with theirs, and T steps of each are collected from there.
+
         Raises:
-            InputError: an environment gave an observation or a reward that is not a number.
+            NotFiniteError: an environment gave an observation or a reward that is not a number.
+            EnvironmentFailedError: the environments raised, or too many of their workers failed.
         """
+        self.episodes = []
+        while True:
+            segment = self._collect()
+            if segment is not None:
+                return segment
+
+    def _collect(self) -> Segment | None:
+        """Collects a segment, or returns None as soon as a worker was replaced."""
         nenvs, nsteps, nstack = self._env.num_envs, self._nsteps, self._env.nstack
         shape, dtype = self._env.stacked.shape[1:], self._env.stacked.dtype
-        self.episodes = []
 
         enc_obs = np.empty((nenvs, nstack + nsteps, *shape[:-1], self._channels), dtype)
         obs = np.empty((nenvs, nsteps + 1, *shape), dtype)
@@ -73,15 +131,21 @@ class Runner:
             action, mu, self._state = self._model.act(self._obs, self._state, self._dones)
             actions.append(action)
             mus.append(mu)
-            self._obs, rewards[:, t], terminations, truncations, infos = self._env.step(action)
+            with _failures_told():
+                self._obs, rewards[:, t], terminations, truncations, infos = self._env.step(action)
             self._dones = terminations | truncations  # a time limit counts as an end, as in baselines
             enc_obs[:, nstack + t] = self._obs[..., -self._channels :]
             self._note_episodes(infos)
+            if "worker_replaced" in infos:
+                self._restart_seed = None  # the same actions would no longer lead here
+                return None
         _require_numbers(self._obs, "an observation")
         obs[:, nsteps], masks[:, nsteps] = self._obs, self._dones
         _require_numbers(rewards, "a reward")
-        stacked = np.stack(actions, axis=1), rewards, np.stack(mus, axis=1)
-        return Segment(enc_obs, obs, *stacked, dones=masks[:, 1:], masks=masks, states=states)
+        stacked = np.stack(actions, axis=1)
+        if self._restart_seed is not None:
+            self._actions.append(stacked)
+        return Segment(enc_obs, obs, stacked, rewards, np.stack(mus, axis=1), masks[:, 1:], masks, states)
 
     def _note_episodes(self, infos: dict[str, Any]) -> None:
         # gymnasium's statistics wrapper puts them at the top; a single environment's own wrapper under final_info.
@@ -93,7 +157,17 @@ class Runner:
             self.episodes.append(Episode(int(i), float(raw_return), int(length), time.time() - self._start))
 
 
+@contextlib.contextmanager
+def _failures_told() -> Iterator[None]:
+    try:
+        yield
+    except (InputError, EnvironmentFailedError):
+        raise
+    except Exception as error:
+        raise EnvironmentFailedError(f"an environment raised {type(error).__name__}: {error}") from error
+
+
 def _require_numbers(array: NDArray[Any], what: str) -> None:
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         env = int(np.argwhere(~np.isfinite(array))[0, 0])
-        raise InputError(f"environment {env} gave {what} that is not a finite number.")
+        raise NotFiniteError(f"environment {env} gave {what} that is not a finite number.", {what.split()[-1]: array})

@@ -79,12 +79,11 @@ def train_step(model: Model, buffer: Buffer, rng: np.random.RandomState, flops: 
     }
 
 
-def loop(acer: Acer, nenvs: int, parts: dict[str, tuple[Any, str]], seconds: float) -> dict[str, Any]:
+def loop(acer: Acer, parts: dict[str, tuple[Any, str]], seconds: float) -> dict[str, Any]:
     """Runs the loop and measures where its time goes.
 
     Args:
         acer: the loop.
-        nenvs: environments.
         parts: objects and methods whose time counts under the name.
         seconds: how long.
     """
@@ -93,11 +92,10 @@ def loop(acer: Acer, nenvs: int, parts: dict[str, tuple[Any, str]], seconds: flo
         for part, (owner, method) in parts.items():
             stack.enter_context(_timed(owner, method, spent, part.split(":")[0]))
         start = time.perf_counter()
-        acer.learn(nenvs, should_stop=lambda: time.perf_counter() - start > seconds)
+        acer.learn(lambda: time.perf_counter() - start > seconds)
         elapsed = time.perf_counter() - start
-    steps = acer.steps + nenvs * acer.model.config.nsteps
     share = {name: value / elapsed for name, value in spent.items()}
-    return {"env_steps_per_s": steps / elapsed, "share": share | {"rest": 1 - sum(share.values())}}
+    return {"env_steps_per_s": acer.steps / elapsed, "share": share | {"rest": 1 - sum(share.values())}}
 
 
 def measure(flags: Throughput) -> dict[str, Any]:
@@ -126,8 +124,8 @@ def measure(flags: Throughput) -> dict[str, Any]:
             "training": (model, "train"),
             "training:report": (model, "train_and_report"),
         }
-        acer = Acer(runner, model, buffer, rng, Logger())
-        return numbers | loop(acer, flags.num_env, parts, flags.seconds)
+        acer = Acer(flags.num_env, runner, model, buffer, rng, Logger())
+        return numbers | loop(acer, parts, flags.seconds)
 
 
 @contextlib.contextmanager

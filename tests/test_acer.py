@@ -92,7 +92,8 @@ def loop(
     policy = CategoricalPolicy("mlp", env.single_observation_space, env.single_action_space, RandomState(0), **SMALL)
     model, sink, rng = RecordingModel(policy, settings, seed), RecordingSink(), RandomState(seed)
     buffer = Buffer(settings.nsteps, settings.buffer_size)
-    Acer(Runner(env, model, settings.nsteps, seed), model, buffer, rng, Logger([sink])).learn(NENVS, should_stop)
+    runner = Runner(env, model, settings.nsteps, seed)
+    Acer(NENVS, runner, model, buffer, rng, Logger([sink])).learn(should_stop)
     return model, sink, buffer, rng
 
 

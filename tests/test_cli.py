@@ -93,7 +93,7 @@ def test_unknown_words_are_handed_back() -> None:
     ("error", "status", "line"),
     [
         (InputError("no such thing."), 2, "error: no such thing.\n"),
-        (KeyboardInterrupt(), 130, "interrupted; no weights saved\n"),
+        (KeyboardInterrupt(), 130, "interrupted; the last checkpoint is what remains\n"),
     ],
 )
 def test_errors_become_a_line_and_a_status(
@@ -129,7 +129,8 @@ def test_interrupt_ends_whole_logs_and_saves_weights(tmp_path: Path) -> None:
     assert process.returncode == 130
     assert "stopping after this update" in err
     assert "Traceback" not in err
-    assert f"interrupted; weights: {tmp_path / 'run' / 'model.npz'}" in out
+    assert f"weights: {tmp_path / 'run' / 'model.npz'}" in out
+    assert f"to go on: {sys.executable} -m acer_tf.run --num_timesteps 1e8" in out
     for name in ("episodes.csv", "monitor.csv", "progress.csv"):
         lines = (tmp_path / "run" / name).read_text().split("\n")
         header = next(line for line in lines if not line.startswith("#"))

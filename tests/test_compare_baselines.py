@@ -22,7 +22,7 @@ def _wrong(arrays: Arrays, config: dict[str, Any]) -> None:
 
 
 def test_a_line_per_case(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*golden(*QUICK, "curves_cartpole", "lstm"), str(GOLDEN / "curve_breakout.csv")]) == 0
+    assert main([*golden(*QUICK, "curves_cartpole", "runner_recurrent"), str(GOLDEN / "curve_breakout.csv")]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [line[:3] for line in lines[:-1]] == [
         ["pass", "buffer", "buffer"],
@@ -30,18 +30,19 @@ def test_a_line_per_case(capsys: pytest.CaptureFixture[str]) -> None:
         ["pass", "runner_rgb", "runner"],
         ["pass", "schedules", "schedules"],
         ["skipped", "curves_cartpole", "curves"],
-        ["unsupported", "lstm", "model"],
+        ["pass", "runner_recurrent", "runner"],
         ["skipped", "curve_breakout", "curves"],
     ]
     assert lines[0][4:] == ["error", "0.0e+00", "tolerance", "0e+00"]
-    assert " ".join(lines[-1]) == "4 pass, 0 fail, 1 unsupported, 2 skipped"
+    assert " ".join(lines[-1]) == "5 pass, 0 fail, 0 unsupported, 2 skipped"
 
 
-def test_strict_fails_on_what_is_unsupported() -> None:
-    recurrent = golden("lstm", "lnlstm", "cnn_lstm", "trajectory_lstm", "runner_recurrent")
-    assert main(recurrent) == 0
-    assert [main([path, "--strict"]) for path in recurrent] == [1] * 5
-    assert main([*golden("schedules", "curves_cartpole"), "--strict"]) == 0
+def test_strict_fails_on_what_is_unsupported(tmp_path: Path) -> None:
+    unknown = str(altered(tmp_path, "mlp_discrete", lambda arrays, config: config.update(network="unheard_of")))
+    assert main([unknown]) == 0
+    assert main([unknown, "--strict"]) == 1
+    curves = [*golden("curves_cartpole"), str(GOLDEN / "curve_breakout.csv")]
+    assert main([*golden("schedules", "runner_recurrent"), *curves, "--strict"]) == 0
 
 
 def test_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,7 +71,8 @@ def test_a_wrong_number_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 def test_json(tmp_path: Path) -> None:
     results = tmp_path / "results.json"
-    assert main([*golden(*QUICK, "curves_cartpole", "lstm"), "--json", str(results)]) == 0
+    unknown = str(altered(tmp_path, "mlp_discrete", lambda arrays, config: config.update(network="unheard_of")))
+    assert main([*golden(*QUICK, "curves_cartpole"), unknown, "--json", str(results)]) == 0
     content = json.loads(results.read_text())
     assert content.keys() == {"ok", "cases"}
     assert content["ok"] is True
@@ -81,7 +83,7 @@ def test_json(tmp_path: Path) -> None:
             assert 0 <= case["worst"]["error"] <= case["worst"]["tolerance"]
         else:
             assert case["worst"] is None
-    assert main([*golden("lstm"), "--strict", "--json", str(results)]) == 1
+    assert main([unknown, "--strict", "--json", str(results)]) == 1
     assert json.loads(results.read_text())["ok"] is False
 
 

@@ -8,7 +8,7 @@ from acer_tf.config import Config
 from acer_tf.errors import InputError
 from acer_tf.maths.schedules import SCHEDULES
 
-COUNTS = ["nsteps", "total_timesteps", "log_interval", "buffer_size", "replay_start"]
+COUNTS = ["nsteps", "total_timesteps", "log_interval", "buffer_size", "replay_start", "burn_in"]
 WEIGHTS = ["q_coef", "ent_coef", "lr", "replay_ratio", "delta"]
 FRACTIONS = ["gamma", "alpha", "rprop_alpha"]
 
@@ -33,6 +33,11 @@ def test_defaults_are_those_of_baselines() -> None:
         "trust_region": True,
         "alpha": 0.99,
         "delta": 1,
+        "correction": True,
+        "q_lambda": None,
+        "on_policy_updates": True,
+        "replay_state": "zero",
+        "burn_in": 0,
     }
     assert vars(Config()) == expected
 
@@ -44,7 +49,7 @@ def test_counts(name: str, value: Any) -> None:
         Config(**{name: value})
 
 
-@pytest.mark.parametrize("name", [name for name in COUNTS if name != "replay_start"])
+@pytest.mark.parametrize("name", COUNTS[:-2])
 def test_counts_that_may_not_be_zero(name: str) -> None:
     with pytest.raises(InputError, match=f"{name} is 0; expected a whole number >= 1"):
         Config(**{name: 0})
@@ -103,9 +108,25 @@ def test_replay_must_be_able_to_start() -> None:
     Config(buffer_size=1, replay_ratio=0)  # nothing is kept
 
 
+@pytest.mark.parametrize("value", ["Stored", "none", 0, None, True])
+def test_replay_states(value: Any) -> None:
+    with pytest.raises(InputError, match=f"^replay_state is {value!r}; expected zero or stored\\.$"):
+        Config(replay_state=value)
+
+
+def test_the_burn_in_is_shorter_than_a_segment() -> None:
+    for burn_in in (20, 21):
+        with pytest.raises(
+            InputError, match=f"^burn_in {burn_in} leaves no step of a segment of nsteps 20 to train on"
+        ):
+            Config(burn_in=burn_in)
+    Config(burn_in=19)
+
+
 @pytest.mark.parametrize(
     "values",
     [
+        {"replay_state": "stored", "burn_in": 3},
         *[{"lrschedule": name} for name in SCHEDULES],
         {"lrschedule": lambda p: 1.0},
         {"max_grad_norm": None},

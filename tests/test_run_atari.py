@@ -31,6 +31,15 @@ def test_a_misspelt_game_is_refused_before_tensorflow(tmp_path: Path) -> None:
     assert seconds < 3
 
 
+def test_replay_larger_than_memory_is_refused_before_games_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("acer_tf.envs.pool.Workers")
+    assert main(["--buffer_size", "1e9", "--logdir", str(tmp_path / "run")]) == 2
+    assert "lower buffer_size" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
 def test_trains_on_a_game(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "run"
     argv = ["--env", "PongNoFrameskip-v4", "--policy", "cnn_small", "--num_env", "2", "--num_timesteps", "120"]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from acer_tf.buffer import stack_obs
 from acer_tf.envs.frame_stack import FrameStack
-from acer_tf.errors import InputError
+from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.runner import Runner
 from acer_tf.segment import Action, Segment
 from tests.scripted import ScriptedEnv
@@ -73,7 +73,8 @@ def test_fields_are_those_of_the_script(frame: tuple[int, ...], dtype: type) -> 
         for t, (obs, state, mask) in enumerate(actor.shown[run * NSTEPS : (run + 1) * NSTEPS]):
             np.testing.assert_array_equal(obs, segment.obs[:, t])
             np.testing.assert_array_equal(mask, segment.masks[:, t])
-            assert state is None
+            np.testing.assert_array_equal(state, np.full((NENVS, 1), run * NSTEPS + t))
+        np.testing.assert_array_equal(segment.states, np.full((NENVS, 1), run * NSTEPS))
     assert any(segment.dones.any() for segment in segments)
 
 
@@ -88,6 +89,7 @@ def test_dtypes_and_shapes() -> None:
         "mus": (np.float32, (NENVS, NSTEPS, NACT)),
         "dones": (np.bool_, (NENVS, NSTEPS)),
         "masks": (np.bool_, (NENVS, NSTEPS + 1)),
+        "states": (np.float32, (NENVS, 1)),
     }
 
 
@@ -154,3 +156,36 @@ def test_rewards_that_are_no_numbers() -> None:
     env._rewards[3, 1] = np.nan
     with pytest.raises(InputError, match="environment 1 gave a reward that is not a finite number"):
         collect(env)
+
+
+@pytest.mark.parametrize("frame", [2, 3, 1 + NSTEPS])  # at the first step, later, at the last
+def test_a_segment_in_which_a_worker_was_replaced_is_dropped(frame: int) -> None:
+    replaced = np.array([False, True, False])
+    episode = {"episode": {"r": np.array([0.0, 0.0, 4.0]), "l": np.array([0, 0, 9])}, "_episode": np.arange(3) == 2}
+    env = script((2, 1), infos={frame: {"worker_replaced": replaced, **episode}})
+    env._truncations[frame] |= replaced
+    runner = Runner(FrameStack(env, 1), ScriptedActor(), NSTEPS)
+    segment = runner.run()
+    window = slice(frame, frame + NSTEPS + 1)
+    np.testing.assert_array_equal(segment.obs, np.swapaxes(env._frames[window], 0, 1))
+    np.testing.assert_array_equal(segment.masks, (env._terminations | env._truncations)[window].T)
+    assert len(env.actions) == frame - 1 + NSTEPS
+    assert [(episode.env, episode.r) for episode in runner.episodes] == [(2, 4.0)]  # it was played to its end
+
+
+def test_what_an_environment_raises_is_told_and_chained() -> None:
+    class Failing(gymnasium.Env[Any, Any]):
+        observation_space = gymnasium.spaces.Box(-1, 1, (2,))
+        action_space = gymnasium.spaces.Discrete(NACT)
+
+        def reset(self, **kwargs: Any) -> Any:
+            return np.zeros(2, np.float32), {}
+
+        def step(self, action: int) -> Any:
+            return [][action]
+
+    env = SyncVectorEnv([Failing] * NENVS, autoreset_mode=AutoresetMode.SAME_STEP)
+    with pytest.raises(EnvironmentFailedError, match="an environment raised IndexError: list index") as caught:
+        Runner(FrameStack(env, 1), ScriptedActor(), NSTEPS).run()
+    assert isinstance(caught.value.__cause__, IndexError)
+    assert caught.value.__cause__.__traceback__ is not None

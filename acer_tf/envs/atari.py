@@ -76,25 +76,20 @@ class AtariEnv:
             raise InputError(f"game '{game}' does not exist; the nearest are {near}.")
         rom = roms.get_rom_path(game)
         assert rom is not None  # only for an unknown game
-        self._rom = rom
         ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
         self._ale = ale_py.ALEInterface()
         self._ale.setFloat("repeat_action_probability", 0.0)
         self._ale.setInt("max_num_frames_per_episode", max_episode_frames or 0)
-        self.seed(seed)
+        noop_seed, ale_seed = np.random.SeedSequence(seed).generate_state(2)
+        self._random = np.random.default_rng(noop_seed)
+        self._ale.setInt("random_seed", int(ale_seed >> 1))
+        self._ale.loadROM(rom)  # seeds take effect here only
 
         self._actions = self._ale.getMinimalActionSet()
         self.action_meanings = [action.name for action in self._actions]
         if self.action_meanings[_NOOP] != "NOOP":
             raise InputError(f"the first action of game '{game}' is not NOOP, which baselines' wrappers need.")
         self._has_fire = self.action_meanings[_FIRE] == "FIRE"
-
-    def seed(self, seed: int | None) -> None:
-        """Starts both random streams afresh and forgets the game that is being played."""
-        noop_seed, ale_seed = np.random.SeedSequence(seed).generate_state(2)
-        self._random = np.random.default_rng(noop_seed)
-        self._ale.setInt("random_seed", int(ale_seed >> 1))
-        self._ale.loadROM(self._rom)
 
         height, width = self._ale.getScreenDims()
         self._screens = np.zeros((2, height, width, 3), np.uint8)  # of the last two frames of a skip

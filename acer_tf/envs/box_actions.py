@@ -8,7 +8,7 @@ from gymnasium.vector import VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from acer_tf.errors import InputError
+from acer_tf.errors import NotFiniteError
 
 Array = NDArray[Any]
 
@@ -32,11 +32,12 @@ class BoxActions(VectorWrapper[Array, Array, Array, Any, Array]):
         """Steps.
 
         Raises:
-            InputError: an action is not a number.
+            NotFiniteError: an action is not a number.
         """
         if not np.isfinite(actions).all():
             env = int(np.argwhere(~np.isfinite(actions))[0, 0])
-            raise InputError(f"the action for environment {env} is not a finite number: the policy has diverged.")
+            message = f"the action for environment {env} is not a finite number: the policy has diverged."
+            raise NotFiniteError(message, {"actions": actions})
         return self.env.step(to_space(actions, self._space))
 
 

@@ -42,8 +42,8 @@ class FrameStack(VectorWrapper[Array, Any, Array, Any, Array]):
         self._channels = frame.shape[-1]
         self._roll = self._channels if whole_frames else 1
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-        """Returns [N, ..., S * C] with zeros before the first frame, and the infos."""
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        """Returns [N, ..., S * C] with zeros before the first frame, and the infos; `seed` is passed on."""
         obs, infos = self.env.reset(seed=seed, options=options)
         self.stacked[...] = 0
         self.stacked[..., -self._channels :] = obs

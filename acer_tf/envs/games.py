@@ -7,16 +7,25 @@ from acer_tf.envs.shared_rows import Rows
 class Games:
     """Steps its games one after the other; a game whose episode ended is reset in the same step."""
 
-    def __init__(self, game: str, rows: Rows, max_episode_frames: int | None) -> None:
-        """Loads the games, seeded from `rows.seeds`."""
+    def __init__(self, game: str, max_episode_frames: int | None, rows: Rows) -> None:
+        """Says which games; `start` loads them.
+
+        Args:
+            game: name of a ROM.
+            max_episode_frames: raw frames after which a game is cut; None or 0 is no limit.
+            rows: one per game; only these are read and written.
+        """
+        self._game = game
+        self._max_episode_frames = max_episode_frames
         self._rows = rows
         self._frames = list(rows.frames)
-        self._envs = [AtariEnv(game, seed, max_episode_frames) for seed in rows.seeds.tolist()]
+        self._envs: list[AtariEnv] = []
 
-    def seed(self) -> None:
-        """Seeds every game from `rows.seeds`; the next reset starts a new game."""
-        for env, seed in zip(self._envs, self._rows.seeds.tolist(), strict=True):
-            env.seed(seed)
+    def start(self) -> None:
+        """Loads every game, seeded from `rows.seeds`, resets it and writes the frame."""
+        seeds = self._rows.seeds.tolist()
+        self._envs = [AtariEnv(self._game, seed, self._max_episode_frames) for seed in seeds]
+        self.reset()
 
     def reset(self) -> None:
         """Resets every game and writes the frames."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import gymnasium
 from gymnasium.spaces import Box
-from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv, VectorWrapper
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics, TransformReward
 
 from acer_tf.envs.atari import MAX_EPISODE_FRAMES
@@ -17,29 +17,15 @@ from acer_tf.envs.normalize import NormalizeObservations
 from acer_tf.envs.pool import AtariPool
 from acer_tf.errors import InputError
 
-__all__ = ["ATARI_STACK", "SeededOnce", "check_env_id", "check_vec_env", "make_vec_env"]
+__all__ = ["ATARI_STACK", "check_env_id", "check_vec_env", "make_vec_env"]
 
 ATARI_STACK = 4
 """Frames that the agent sees at once."""
 
 
-class SeededOnce(VectorWrapper[Any, Any, Any, Any, Any]):
-    """Gives a remembered seed to the first reset, unless that has one; later resets go on with the random streams."""
-
-    def __init__(self, env: VectorEnv[Any, Any, Any], seed: int | None) -> None:
-        super().__init__(env)
-        self._seed = seed
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Resets; environment i gets seed + i."""
-        first_seed, self._seed = self._seed, None
-        return self.env.reset(seed=first_seed if seed is None else seed, options=options)
-
-
 def make_vec_env(
     env_id: str,
     num_env: int,
-    seed: int | None = None,
     *,
     num_workers: int | None = None,
     max_episode_frames: int | None = MAX_EPISODE_FRAMES,
@@ -53,7 +39,6 @@ def make_vec_env(
     Args:
         env_id: of gymnasium's registry; Atari games as `<Game>NoFrameskip-v4`.
         num_env: number of environments, N.
-        seed: makes the run reproducible; environment i has its own stream.
         num_workers: processes for Atari; 0 steps all games in this one, None uses one per processor, but at most N.
         max_episode_frames: raw frames after which an Atari game is cut, four per agent step; None or 0 is no limit.
         normalize_observations: whether they are normalised by their running mean and variance; not for Atari.
@@ -65,7 +50,6 @@ def make_vec_env(
     check_env_id(env_id)
     for name, value, least in (
         ("num_env", num_env, 1),
-        ("seed", 0 if seed is None else seed, 0),
         ("num_workers", 0 if num_workers is None else num_workers, 0),
         ("max_episode_frames", max_episode_frames or 0, 0),
     ):
@@ -76,9 +60,9 @@ def make_vec_env(
     if is_atari(env_id):
         if normalize_observations or reward_scale != 1:
             raise InputError("Atari games have their own wrappers; leave normalize_observations and reward_scale out.")
-        pool = AtariPool(env_id, num_env, seed, num_workers=num_workers, max_episode_frames=max_episode_frames)
+        pool = AtariPool(env_id, num_env, num_workers=num_workers, max_episode_frames=max_episode_frames)
         return FrameStack(pool, ATARI_STACK)
-    env: VectorEnv[Any, Any, Any] = RecordEpisodeStatistics(SeededOnce(_make_registered(env_id, num_env), seed))
+    env: VectorEnv[Any, Any, Any] = RecordEpisodeStatistics(_make_registered(env_id, num_env))
     if reward_scale != 1:
         env = TransformReward(env, lambda rewards: reward_scale * rewards)
     if normalize_observations:

@@ -1,5 +1,7 @@
 """Normalises observations by their running mean and variance."""
 
+import contextlib
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,9 +31,6 @@ class NormalizeObservations(VectorWrapper[Array, Any, Array, Any, Array]):
     Mean and variance are those of all observations so far, of all environments. Replay holds what the agent saw:
     observations normalised as they were then. gymnasium's own wrapper accepts no environment that resets in the step
     in which an episode ends.
-
-    Attributes:
-        update: whether new observations change the statistics; False freezes them, for evaluation.
     """
 
     def __init__(self, env: VectorEnv[Array, Any, Array]) -> None:
@@ -41,7 +40,7 @@ class NormalizeObservations(VectorWrapper[Array, Any, Array, Any, Array]):
         assert shape is not None
         self.single_observation_space = Box(-CLIP, CLIP, shape, np.float32)
         self.observation_space = batch_space(self.single_observation_space, env.num_envs)
-        self.update = True
+        self._update = True
         self._count = 0
         self._mean = np.zeros(shape)
         self._var = np.ones(shape)
@@ -58,14 +57,24 @@ class NormalizeObservations(VectorWrapper[Array, Any, Array, Any, Array]):
 
     def state_dict(self) -> dict[str, Array]:
         """Returns the statistics: mean and variance, shaped as one observation, and the count of observations, []."""
-        return {"mean": self._mean, "var": self._var, "count": np.asarray(self._count)}
+        return {"obs_mean": self._mean, "obs_var": self._var, "obs_count": np.asarray(self._count)}
 
-    def load_state_dict(self, state: dict[str, Array]) -> None:
+    def load_state_dict(self, state: Mapping[str, Array]) -> None:
         """Takes over what `state_dict` returned."""
-        self._mean, self._var, self._count = np.copy(state["mean"]), np.copy(state["var"]), int(state["count"])
+        self._mean, self._var = np.copy(state["obs_mean"]), np.copy(state["obs_var"])
+        self._count = int(state["obs_count"])
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Makes a context in which the statistics do not change, for instance to evaluate."""
+        self._update = False
+        try:
+            yield
+        finally:
+            self._update = True
 
     def _normalized(self, obs: Array) -> Array:
-        if self.update:
+        if self._update:
             self._take_in(obs.astype(np.float64))
         return np.clip((obs - self._mean) / np.sqrt(self._var + EPS), -CLIP, CLIP).astype(np.float32)
 

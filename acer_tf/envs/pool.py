@@ -1,7 +1,11 @@
 """Many Atari games in a few worker processes, as a gymnasium vector environment."""
 
+import contextlib
+import functools
 import os
+import sys
 import time
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import gymnasium
@@ -13,12 +17,16 @@ from numpy.typing import ArrayLike, NDArray
 from acer_tf.envs.atari import FRAME_SHAPE, MAX_EPISODE_FRAMES, AtariEnv
 from acer_tf.envs.env_ids import atari_game
 from acer_tf.envs.games import Games
+from acer_tf.envs.seeds import next_seed
 from acer_tf.envs.shared_rows import SharedRows
-from acer_tf.envs.workers import Workers
-from acer_tf.errors import InputError
+from acer_tf.envs.workers import Fault, Workers
+from acer_tf.errors import EnvironmentFailedError, InputError
 
 Bools = NDArray[np.bool_]
 StepReturn = tuple[NDArray[np.uint8], NDArray[np.float32], Bools, Bools, dict[str, Any]]
+
+
+_START_TIMEOUT = 60.0  # seconds, for a process to start and load its games
 
 
 class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
@@ -26,33 +34,41 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
 
     What happens does not depend on the number of workers. The observations that `reset` and `step` return are a
     read-only view of shared memory: the next step overwrites them. Copy what must last.
+
+    A worker that dies, raises or gives no answer is replaced, and said on standard error. Its games begin anew, with
+    new seeds; all other games go on.
+
+    Attributes:
+        action_meanings: names of the actions, [A].
+        replacements: workers replaced so far.
     """
 
     metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012  (gymnasium's attribute)
+    _games: Games | None = None
+    _workers: Workers | None = None
 
     def __init__(
         self,
         env_id: str,
         num_env: int,
-        seed: int | None = None,
         *,
         num_workers: int | None = None,
         max_episode_frames: int | None = MAX_EPISODE_FRAMES,
         timeout: float = 60.0,
+        max_restarts: int = 10,
     ) -> None:
-        """Starts the workers and loads the games.
+        """Describes the environments; the first reset starts the workers and loads the games.
 
         Args:
             env_id: such as `BreakoutNoFrameskip-v4`.
             num_env: number of games, N.
-            seed: makes the run reproducible; environment i has its own stream.
             num_workers: processes; 0 steps all games in this one, None uses one per processor, but at most N.
             max_episode_frames: raw frames after which a game is cut (108,000 are half an hour); None or 0 is no limit.
-            timeout: seconds that the slowest worker may take for one step or reset.
+            timeout: seconds after which a worker that gives no answer to a step or reset is replaced.
+            max_restarts: workers that may be replaced in the life of the pool.
 
         Raises:
             InputError: the id is not that of an Atari game.
-            RuntimeError: a worker could not start.
         """
         game = atari_game(env_id)
         self.action_meanings = AtariEnv(game).action_meanings
@@ -62,22 +78,18 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         self.observation_space = batch_space(self.single_observation_space, num_env)
         self.action_space = batch_space(self.single_action_space, num_env)
 
-        shared = SharedRows(num_env)
-        self._rows = shared.rows(range(num_env))
+        self._shared = SharedRows(num_env)
+        self._rows = self._shared.rows(range(num_env))
         self._frames = self._rows.frames.view()
         self._frames.flags.writeable = False
-        self._set_seeds(seed)
+        self._make_games = functools.partial(Games, game, max_episode_frames)
+        self._num_workers = min(num_env, os.cpu_count() or 1 if num_workers is None else num_workers)
         self._timeout = timeout
+        self._start_timeout = max(timeout, _START_TIMEOUT)
+        self._max_restarts = max_restarts
+        self.replacements = 0
         self._start = time.perf_counter()
         self._is_reset = self._is_stepping = False
-        self._games: Games | None = None
-        self._workers: Workers | None = None
-        num_workers = min(num_env, os.cpu_count() or 1 if num_workers is None else num_workers)
-        if num_workers:
-            self._workers = Workers(game, shared, num_env, num_workers, max_episode_frames)
-            self._wait()
-        else:
-            self._games = Games(game, self._rows, max_episode_frames)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -85,17 +97,22 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         """Resets every environment as baselines does: after a lost life or in mid-game the game goes on.
 
         Args:
-            seed: starts new games from this seed; None goes on with the random streams.
+            seed: starts new games, each with a random stream of its own derived from this seed; None goes on with the
+                random streams, and at the first reset takes fresh entropy.
             options: not used.
 
         Returns:
             Observations [N, 84, 84, 1] uint8 and an empty dict.
+
+        Raises:
+            EnvironmentFailedError: as `step`.
         """
         self._require(not self._is_stepping, "step_async was called without step_wait")
-        if seed is not None:
-            self._set_seeds(seed)
-            self._do("seed")
-        self._do("reset")
+        is_start = seed is not None or not self._is_reset
+        if is_start:
+            self._rows.seeds[:] = np.random.SeedSequence(seed).generate_state(self.num_envs, np.uint64)
+        self._send("start" if is_start else "reset")
+        self._wait(self._start_timeout if is_start else self._timeout)
         self._is_reset = True
         return self._frames, {}
 
@@ -109,11 +126,13 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
             Observations [N, 84, 84, 1] uint8 (where an episode ended, the first of the next one), rewards [N] float32,
             terminations [N] bool, truncations [N] bool and infos: when whole games ended, `episode` holds `r` (score,
             float64), `l` (agent steps, int64) and `t` (seconds since the pool was made, float64), each [N], and
-            `_episode` says where, [N] bool.
+            `_episode` says where, [N] bool. When workers were replaced, `worker_replaced` says whose episodes were
+            lost, [N] bool: they are truncated with reward 0, and the observation is the first of a new game.
 
         Raises:
             InputError: an action that does not exist.
-            RuntimeError: a worker raised, died or timed out; the pool is then closed.
+            EnvironmentFailedError: a worker raised, died or gave no answer, and `max_restarts` were replaced already;
+                the pool is then closed.
         """
         self.step_async(actions)
         return self.step_wait()
@@ -130,17 +149,20 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         """Returns what `step` returns, for the step that was started last."""
         self._require(self._is_stepping, "step_async must be called first")
         self._is_stepping = False
-        self._wait()
+        replaced = self._wait(self._timeout)
+        infos = self._truncated(replaced) if replaced else {}
+        infos |= self._games_ended()
         rows = self._rows
-        return self._frames, rows.rewards.copy(), rows.terminations.copy(), rows.truncations.copy(), self._infos()
+        return self._frames, rows.rewards.copy(), rows.terminations.copy(), rows.truncations.copy(), infos
 
     def close_extras(self, **kwargs: Any) -> None:
         """Ends the workers; called by `close`, once."""
         if self._workers:
             self._workers.close()
         self._workers = self._games = None
+        self._is_stepping = False
 
-    def _infos(self) -> dict[str, Any]:
+    def _games_ended(self) -> dict[str, Any]:
         ended = self._rows.game_overs.copy()
         if not ended.any():
             return {}
@@ -162,28 +184,56 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
             raise InputError(f"action {array[i]} of environment {i} does not exist; expected 0 to {count - 1}.")
         return array
 
-    def _set_seeds(self, seed: int | None) -> None:
-        self._rows.seeds[:] = np.random.SeedSequence(seed).generate_state(self.num_envs, np.uint64)
-
-    def _do(self, command: str) -> None:
-        self._send(command)
-        self._wait()
-
-    def _send(self, command: str) -> None:
-        self._require(not self.closed, "it is closed")
-        if self._workers:
-            self._workers.send(command)
-        else:
-            getattr(self._games, command)()
-
-    def _wait(self) -> None:
-        if not self._workers:
-            return
+    @contextlib.contextmanager
+    def _closed_on_error(self) -> Iterator[None]:
+        """An error between a command and its answers leaves nothing that could go on."""
         try:
-            self._workers.wait(self._timeout)
+            yield
         except BaseException:
             self.close()
             raise
+
+    def _send(self, command: str) -> None:
+        self._require(not self.closed, "it is closed")
+        with self._closed_on_error():
+            if self._num_workers:
+                if self._workers is None:
+                    self._workers = Workers(self._make_games, self._shared, self.num_envs, self._num_workers)
+                self._workers.send(command)
+            else:
+                if self._games is None:
+                    self._games = self._make_games(self._rows)
+                getattr(self._games, command)()
+
+    def _wait(self, timeout: float) -> list[int]:
+        """Waits for the workers; returns the environments whose worker was replaced."""
+        replaced: list[int] = []
+        with self._closed_on_error():
+            while self._workers and (faults := self._workers.wait(timeout)):
+                self._replace(self._workers, faults)
+                replaced += [env for fault in faults for env in fault.envs]
+                timeout = self._start_timeout
+        return replaced
+
+    def _replace(self, workers: Workers, faults: Iterable[Fault]) -> None:
+        for fault in faults:
+            if self.replacements == self._max_restarts:
+                why = f"no more than {self._max_restarts} workers are replaced"
+                raise EnvironmentFailedError(f"{fault.what}; {why}.\n{fault.traceback}".rstrip())
+            self.replacements += 1
+            count = f"replaced it ({self.replacements} of at most {self._max_restarts})"
+            print(f"warning: {fault.what}; {count}\n{fault.traceback}".rstrip(), file=sys.stderr, flush=True)
+            for env in fault.envs:
+                self._rows.seeds[env] = next_seed(int(self._rows.seeds[env]))
+            workers.restart(fault)
+
+    def _truncated(self, envs: list[int]) -> dict[str, Any]:
+        """Ends the episodes of these environments: what their worker left behind may be half a step."""
+        rows = self._rows
+        rows.rewards[envs] = 0
+        rows.terminations[envs] = rows.game_overs[envs] = False
+        rows.truncations[envs] = True
+        return {"worker_replaced": np.isin(np.arange(self.num_envs), envs)}
 
     def _require(self, ok: bool, why: str) -> None:
         if not ok:

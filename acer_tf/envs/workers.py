@@ -5,36 +5,53 @@ import itertools
 import multiprocessing
 import signal
 import sys
-import time
 import traceback
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
-from typing import NoReturn
+from typing import Any, NamedTuple
 
 import cv2
 
 from acer_tf.envs.games import Games
-from acer_tf.envs.shared_rows import SharedRows
+from acer_tf.envs.shared_rows import Rows, SharedRows
 
 _DONE = b""
+_WAITS = 10
 
 
-def _serve(pipe: Connection, game: str, shared: SharedRows, envs: range, max_episode_frames: int | None) -> None:
+class Fault(NamedTuple):
+    """What went wrong with a worker.
+
+    Attributes:
+        envs: the environments it stepped.
+        what: the worker and what happened to it, in one clause.
+        traceback: of the exception in the worker, if it raised one, else empty.
+    """
+
+    envs: range
+    what: str
+    traceback: str = ""
+
+
+def _serve(pipe: Connection, make_games: Callable[[Rows], Games], shared: SharedRows, envs: range) -> None:
     """Runs in the worker: obeys until the other end of the pipe is closed, and sends back what goes wrong."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
     cv2.setNumThreads(1)
-    try:
-        games = Games(game, shared.rows(envs), max_episode_frames)
-        pipe.send_bytes(_DONE)
+    games = make_games(shared.rows(envs))
+    with contextlib.suppress(EOFError, OSError):  # the parent is gone
         while True:
-            getattr(games, pipe.recv_bytes().decode())()
-            pipe.send_bytes(_DONE)
-    except (EOFError, BrokenPipeError, ConnectionResetError):
-        return
-    except Exception:
-        pipe.send_bytes(traceback.format_exc().encode())
+            command = pipe.recv_bytes().decode()
+            pipe.send_bytes(_obey(games, command))
+
+
+def _obey(games: Games, command: str) -> bytes:
+    """Returns the traceback if the command raises, whatever it raises: not every exception survives a pipe."""
+    try:
+        getattr(games, command)()
+    except BaseException:
+        return traceback.format_exc().encode(errors="backslashreplace")
+    return _DONE
 
 
 @contextlib.contextmanager
@@ -53,98 +70,110 @@ def _program_hidden() -> Iterator[None]:
 
 
 class _Worker:
-    """One process, its end of the pipe and the environments it steps."""
+    """One process and this end of its pipe.
 
-    def __init__(self, process: BaseProcess, pipe: Connection, envs: range) -> None:
-        self.process = process
-        self.pipe = pipe
+    Attributes:
+        envs: the environments it steps.
+        pipe: becomes ready when the worker has answered or is gone, for only the worker has the other end.
+        is_busy: a command was sent and not answered yet.
+    """
+
+    def __init__(self, context: Any, make_games: Callable[[Rows], Games], shared: SharedRows, envs: range) -> None:
         self.envs = envs
+        self.is_busy = False
+        self.pipe, far_end = context.Pipe()
+        args = far_end, make_games, shared, envs
+        self._process = context.Process(target=_serve, args=args, daemon=True, name=f"envs-{envs.start}")
+        with _program_hidden():
+            self._process.start()
+        far_end.close()
 
-    @property
-    def name(self) -> str:
-        return f"the worker of environments {self.envs.start} to {self.envs.stop - 1}"
+    def send(self, command: str) -> None:
+        """Sends the name of a method of `Games`."""
+        with contextlib.suppress(OSError):  # `answer` reports a worker that is gone
+            self.pipe.send_bytes(command.encode())
+        self.is_busy = True
 
-    def failure(self) -> str | None:
-        """Reads the answer; returns None if all is well, else what happened. The worker must have answered or died."""
+    def answer(self) -> Fault | None:
+        """Reads the answer; returns None if all is well. The pipe must be ready."""
+        self.is_busy = False
         try:
-            if self.pipe.poll():
-                report = self.pipe.recv_bytes().decode()
-                return f"{self.name} failed:\n{report}" if report else None
+            report = self.pipe.recv_bytes().decode()
         except (EOFError, OSError):
-            pass
-        self.process.join(1)
-        return f"{self.name} died with exit code {self.process.exitcode}."
+            self._process.join(1)
+            return self.fault(f"died with exit code {self._process.exitcode}")
+        return self.fault("raised an exception", report) if report else None
+
+    def fault(self, what: str, report: str = "") -> Fault:
+        """Names the worker."""
+        return Fault(self.envs, f"the worker of environments {self.envs[0]} to {self.envs[-1]} {what}", report)
+
+    def close(self) -> None:
+        """Ends the process, whatever it does: it holds nothing that would have to be put in order."""
+        self.pipe.close()
+        self._process.kill()
+        self._process.join()
+        self._process.close()
 
 
 class Workers:
-    """A few processes with several games each. After a failure all of them are ended."""
+    """A few processes with several games each."""
 
-    def __init__(
-        self, game: str, shared: SharedRows, num_env: int, num_workers: int, max_episode_frames: int | None
-    ) -> None:
-        """Starts the processes; `wait` says when they are ready."""
+    def __init__(self, make_games: Callable[[Rows], Games], shared: SharedRows, num_env: int, num_workers: int) -> None:
+        """Starts the processes.
+
+        Args:
+            make_games: called in every worker, with its rows; must be a function of a module, or a partial of one.
+            shared: the rows of all environments.
+            num_env: number of environments, N.
+            num_workers: number of processes, at most N.
+        """
         # fork would copy the locks of TensorFlow's threads
         has_forkserver = "forkserver" in multiprocessing.get_all_start_methods()
-        context = multiprocessing.get_context("forkserver") if has_forkserver else multiprocessing.get_context("spawn")
-        self._workers: list[_Worker] = []
+        self._context = multiprocessing.get_context("forkserver" if has_forkserver else "spawn")
+        self._make_games = make_games
+        self._shared = shared
+        self._workers: dict[range, _Worker] = {}
         bounds = [num_env * i // num_workers for i in range(num_workers + 1)]
         try:
             for start, stop in itertools.pairwise(bounds):
-                envs = range(start, stop)
-                pipe, far_end = context.Pipe()
-                process = context.Process(
-                    target=_serve,
-                    args=(far_end, game, shared, envs, max_episode_frames),
-                    daemon=True,
-                    name=f"envs-{start}",
-                )
-                with _program_hidden():
-                    process.start()
-                far_end.close()
-                self._workers.append(_Worker(process, pipe, envs))
+                self._start(range(start, stop))
         except BaseException:
             self.close()
             raise
 
     def send(self, command: str) -> None:
         """Sends the name of a method of `Games` to all workers."""
-        for worker in self._workers:
-            with contextlib.suppress(OSError):  # `wait` reports a worker that is gone
-                worker.pipe.send_bytes(command.encode())
+        for worker in self._workers.values():
+            worker.send(command)
 
-    def wait(self, timeout: float) -> None:
-        """Waits until all workers have obeyed.
+    def wait(self, timeout: float) -> list[Fault]:
+        """Waits until all workers have obeyed; returns what went wrong with those that raised, died or are silent.
 
-        Raises:
-            RuntimeError: a worker raised (with its traceback), died or took longer than `timeout` seconds.
+        Args:
+            timeout: seconds without an answer from any worker after which those that have yet to answer count as
+                silent. Time in which this process itself was stopped is left out.
         """
-        deadline = time.monotonic() + timeout
-        pending = self._workers
-        while pending:
-            handles = [handle for worker in pending for handle in (worker.pipe, worker.process.sentinel)]
-            ready = wait(handles, max(0.0, deadline - time.monotonic()))
-            if not ready:
-                self._fail(f"{pending[0].name} gave no answer for {timeout:g} s.")
-            answered = [worker for worker in pending if worker.pipe in ready or worker.process.sentinel in ready]
-            for worker in answered:
-                failure = worker.failure()
-                if failure:
-                    self._fail(failure)
-            pending = [worker for worker in pending if worker not in answered]
+        busy = {worker.pipe: worker for worker in self._workers.values() if worker.is_busy}
+        faults = []
+        silences = 0
+        while busy and silences < _WAITS:
+            ready = wait(list(busy), timeout / _WAITS)
+            silences = 0 if ready else silences + 1
+            answers = [busy.pop(pipe).answer() for pipe in ready]
+            faults += [fault for fault in answers if fault]
+        return faults + [worker.fault(f"gave no answer for {timeout:g} s") for worker in busy.values()]
 
-    def _fail(self, message: str) -> NoReturn:
-        self.close()
-        raise RuntimeError(message)
+    def restart(self, fault: Fault) -> None:
+        """Puts a new process in the place of the one that failed and tells it to start its games."""
+        self._workers.pop(fault.envs).close()
+        self._start(fault.envs)
+        self._workers[fault.envs].send("start")
 
     def close(self) -> None:
-        """Ends all processes, by force if need be. May be called more than once."""
-        for worker in self._workers:
-            worker.pipe.close()
-            worker.process.terminate()
-        for worker in self._workers:
-            worker.process.join(2)
-            if worker.process.is_alive():
-                worker.process.kill()
-                worker.process.join()
-            worker.process.close()
-        self._workers = []
+        """Ends all processes. May be called more than once."""
+        while self._workers:
+            self._workers.popitem()[1].close()
+
+    def _start(self, envs: range) -> None:
+        self._workers[envs] = _Worker(self._context, self._make_games, self._shared, envs)

@@ -70,6 +70,10 @@ def compare_runner(recorded: Recorded) -> list[Quantity]:
     return [
         *(_equal(recorded, f"run/{name}", [getattr(s, name) for s in segments]) for name in RUN),
         Quantity("states", exact([segment.states for segment in segments], starts), 0.0),
+        _equal(recorded, "env/reset_at", env.reset_at),
+        _equal(recorded, "model/obs", actor.obs),
+        _equal(recorded, "model/M", actor.masks),
+        Quantity("model/S", exact(actor.states, shown), 0.0),
         Quantity("decode_of_enc_obs_equals_obs", exact(decodes, expected_decodes), 0.0),
     ]
 

@@ -99,7 +99,7 @@ def compare_trajectory(recorded: Recorded) -> list[Quantity]:
 
     runner = RecordedRunner(recorded)
     buffer = Buffer(model.config.nsteps, model.config.buffer_size)
-    acer = Acer(runner, model, buffer, rng, Logger())  # type: ignore[arg-type]
+    acer = Acer(recorded.setting("nenvs"), runner, model, buffer, rng, Logger())  # type: ignore[arg-type]
     updates: list[Update] = []
 
     def note(segment: Segment, lr: float, report: dict[str, float]) -> None:
@@ -110,7 +110,7 @@ def compare_trajectory(recorded: Recorded) -> list[Quantity]:
         quantities.extend(_snapshot(recorded, model, f"param_{call + 1}"))
 
     model.on_update = note
-    acer.learn(recorded.setting("nenvs"), should_stop=lambda: runner.is_done or model.calls_left == 0)
+    acer.learn(lambda: runner.is_done or model.calls_left == 0)
     return quantities + _loop(recorded, updates) + _statistics(recorded, updates) + _final(recorded, model)
 
 

@@ -1,16 +1,19 @@
-"""Arrays by name in one npz file: no pickle, a checksum per array, replaced in one step."""
+"""Arrays by name in one npz file: plain data, a checksum per array, replaced in one step."""
 
 import os
 import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from acer_tf.errors import InputError
+
+LARGEST_COMPRESSED = 2**30
+"""Bytes that all compressed arrays of a file may have together."""
 
 
 def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -32,13 +35,42 @@ def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
     """Reads all arrays of a file.
 
+    Before any memory is taken, every array must be of numbers and have exactly the bytes that its shape says, and what
+    is compressed must not be larger than `LARGEST_COMPRESSED`: a small file cannot become a large array.
+
     Raises:
         InputError: there is no such file, or it is not a whole npz file of plain arrays.
     """
     if not Path(path).is_file():
-        raise InputError(f"{path} is not a file; expected an npz file of saved weights.")
+        raise InputError(f"{path} is not a file; expected an npz file of saved arrays.")
     try:
+        with zipfile.ZipFile(path) as archive:
+            _check(archive)
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
-    except (ValueError, OSError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
+    except (ValueError, OSError, EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"{path} is not a readable npz file of arrays ({error}).") from error
+
+
+def _check(archive: zipfile.ZipFile) -> None:
+    unpacked = sum(member.file_size for member in archive.infolist() if member.file_size != member.compress_size)
+    if unpacked > LARGEST_COMPRESSED:
+        raise ValueError(f"it would unpack to {unpacked / 2**30:.1f} GiB")
+    for member in archive.infolist():
+        _check_member(archive, member)
+
+
+def _check_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
+    with archive.open(member) as file:
+        shape, dtype, header = _header(file)  # type: ignore[arg-type]
+    if dtype.hasobject or dtype.names:
+        raise ValueError(f"{member.filename} holds {dtype}, not numbers")
+    if header + int(np.prod(shape, dtype=object)) * dtype.itemsize != member.file_size:
+        raise ValueError(f"{member.filename} does not hold the array of shape {shape} that it announces")
+
+
+def _header(file: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any], int]:
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    return shape, dtype, file.tell()

@@ -2,7 +2,8 @@
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -28,6 +29,22 @@ class CsvFile:
             text = self._head + text
         self._file.write(text.encode())
         self._file.flush()
+
+    def state_dict(self) -> dict[str, int]:
+        """Returns the bytes written so far, under the file's name; they are on the disk then."""
+        if self._file is None:
+            return {self._path.name: 0}
+        os.fsync(self._file.fileno())
+        return {self._path.name: self._file.tell()}
+
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
+        """Goes on where `state_dict` was called, and drops what was written after that."""
+        if state.get(self._path.name):
+            self._file = self._path.open("r+b")
+            self._file.truncate(min(state[self._path.name], self._path.stat().st_size))
+            self._file.seek(0, os.SEEK_END)
+        else:
+            self._path.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Closes the file; may be called again."""

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from acer_tf.persistence.csv_file import CsvFile
@@ -20,6 +20,14 @@ class MonitorSink(Sink):
     def episodes(self, episodes: Sequence[Episode]) -> None:
         """See `Sink`."""
         self._file.append([round(float(e.r), 6), int(e.l), round(float(e.t), 6)] for e in episodes)
+
+    def state_dict(self) -> dict[str, int]:
+        """See `Sink`."""
+        return self._file.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
+        """See `Sink`."""
+        self._file.load_state_dict(state)
 
     def close(self) -> None:
         """Closes the file; may be called again."""
@@ -44,6 +52,14 @@ class EpisodesSink(Sink):
         """See `Sink`."""
         self._file.append([steps, round(float(e.r), 6), int(e.l), int(e.env)] for e in self._ended)
         self._ended.clear()
+
+    def state_dict(self) -> dict[str, int]:
+        """See `Sink`."""
+        return self._file.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
+        """See `Sink`."""
+        self._file.load_state_dict(state)
 
     def close(self) -> None:
         """Closes the file; may be called again."""

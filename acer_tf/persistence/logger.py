@@ -17,6 +17,13 @@ class Sink:
     def progress(self, steps: int) -> None:
         """Takes the agent steps so far, over all environments, once per iteration."""
 
+    def state_dict(self) -> dict[str, int]:
+        """Returns how far the sink's file has been written, under the file's name."""
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
+        """Takes what `state_dict` of all sinks returned, and goes on from there."""
+
     def close(self) -> None:
         """Releases files and screen; may be called again."""
 
@@ -41,6 +48,15 @@ class Logger(Sink):
         """See `Sink`."""
         for sink in self._sinks:
             sink.progress(steps)
+
+    def state_dict(self) -> dict[str, int]:
+        """See `Sink`."""
+        return {name: offset for sink in self._sinks for name, offset in sink.state_dict().items()}
+
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
+        """See `Sink`."""
+        for sink in self._sinks:
+            sink.load_state_dict(state)
 
     def close(self) -> None:
         """Closes every sink."""

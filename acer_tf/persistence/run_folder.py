@@ -7,6 +7,7 @@ import itertools
 import os
 import platform
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,56 +17,90 @@ import yaml
 
 from acer_tf import __version__
 from acer_tf.errors import InputError
+from acer_tf.persistence.lock import LOCK_FILES, locked
 
 SETTINGS = "config.yml"
 STATISTICS = "progress.csv"
+CHECKPOINTS = "checkpoints"
 PACKAGES = ("tensorflow", "keras", "numpy", "gymnasium", "ale-py")
 
 
 def default_run_folder(env_id: str) -> Path:
     """Returns runs/<env>-<date>-<time>, numbered if it exists."""
     now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-    folder = Path("runs") / f"{env_id.replace('/', '-')}-{now}"
-    return _free(folder) if folder.exists() else folder
+    return _free(Path("runs") / f"{env_id.replace('/', '-')}-{now}")
 
 
 @contextlib.contextmanager
-def run_folder(folder: Path, settings: Mapping[str, Any]) -> Iterator[Path]:
-    """Creates the folder and its config.yml: the settings (plain values), the command line, versions and cores.
+def run_folder(folder: Path, settings: Mapping[str, Any], restart_behavior: str) -> Iterator[None]:
+    """Takes a folder for this process, and begins a run in it unless it holds one that can be resumed.
 
-    A run that is refused with an InputError before it has written anything else leaves no folder behind.
+    A new run gets config.yml: the settings (plain values), the command line, versions and cores. A run that is refused
+    with an InputError before it has written anything else leaves no folder behind.
+
+    Args:
+        folder: need not exist.
+        settings: plain values.
+        restart_behavior: what to do with a folder that holds a run: `resume` goes on with it; `restart` keeps it under
+            another name and begins anew; `overwrite` deletes it.
 
     Raises:
-        InputError: the folder holds a run, or cannot be written.
+        InputError: the folder holds a run that cannot be resumed, another process has it, or it cannot be written.
     """
-    if (folder / SETTINGS).exists() or (folder / STATISTICS).exists():
-        raise InputError(f"{folder} holds a run already; a free folder is {_free(folder)}.")
-    text = yaml.safe_dump({**settings, **_origin()}, sort_keys=False)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        # Mode x: of two runs that start at the same moment only one gets the folder.
-        with (folder / SETTINGS).open("x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise InputError(f"{folder} cannot be written ({error.strerror}); choose another folder.") from error
-    try:
-        yield folder
-    except InputError:
-        if [file.name for file in folder.iterdir()] == [SETTINGS]:
-            (folder / SETTINGS).unlink()
-            folder.rmdir()
-        raise
+    with contextlib.ExitStack() as stack:
+        is_new = not folder.exists()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{folder} cannot be written ({error.strerror}); choose another folder.") from error
+        stack.enter_context(locked(folder))
+        if holds_run(folder) and restart_behavior != "resume":
+            _clear(folder, restart_behavior)
+            stack.enter_context(locked(folder))
+        if not holds_run(folder):
+            text = yaml.safe_dump({**settings, "command": shlex.join(sys.orig_argv), **origin()}, sort_keys=False)
+            (folder / SETTINGS).write_text(text, encoding="utf-8")
+        elif not _has_checkpoints(folder):
+            raise InputError(
+                f"{folder} holds a run without checkpoints; choose another folder (such as {_free(folder)}), or "
+                "--restart_behavior restart to keep it under another name."
+            )
+        try:
+            yield
+        except InputError:
+            if is_new and {file.name for file in folder.iterdir()} <= {SETTINGS, *LOCK_FILES}:
+                shutil.rmtree(folder)
+            raise
+
+
+def holds_run(folder: Path) -> bool:
+    """Says whether a run in this folder has done anything yet."""
+    return (folder / STATISTICS).exists() or _has_checkpoints(folder)
+
+
+def _has_checkpoints(folder: Path) -> bool:
+    return any((folder / CHECKPOINTS).glob("step-*"))
+
+
+def _clear(folder: Path, restart_behavior: str) -> None:
+    if restart_behavior == "restart":
+        folder.rename(_free(folder.with_name(f"{folder.name}-old")))
+    else:
+        shutil.rmtree(folder)
+    folder.mkdir()
+
+
+def origin() -> dict[str, Any]:
+    """Returns the software and hardware that the last bits of a result depend on."""
+    packages = {name: importlib.metadata.version(name) for name in PACKAGES}
+    return {
+        "versions": {"acer_tf": __version__, "python": platform.python_version(), **packages},
+        "cores": os.cpu_count(),
+        "processor": platform.machine(),
+        "onednn": os.environ["TF_ENABLE_ONEDNN_OPTS"],
+    }
 
 
 def _free(folder: Path) -> Path:
     numbered = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
-    return next(path for path in numbered if not path.exists())
-
-
-def _origin() -> dict[str, Any]:
-    packages = {name: importlib.metadata.version(name) for name in PACKAGES}
-    return {
-        "command": shlex.join(sys.orig_argv),
-        "versions": {"acer_tf": __version__, "python": platform.python_version(), **packages},
-        "cores": os.cpu_count(),
-    }
+    return next(path for path in itertools.chain([folder], numbered) if not path.exists())

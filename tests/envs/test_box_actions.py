@@ -7,7 +7,7 @@ from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
 from acer_tf.envs.box_actions import BoxActions, to_space
-from acer_tf.errors import InputError
+from acer_tf.errors import NotFiniteError
 
 UNEQUAL = Box(np.array([-2, 0], np.float32), np.array([2, 10], np.float32))
 
@@ -59,6 +59,8 @@ def test_results_are_in_the_space() -> None:
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_actions_that_are_no_numbers(bad: float) -> None:
     env = Recorder(UNEQUAL)
-    with pytest.raises(InputError, match="action for environment 1 is not a finite number: the policy has diverged"):
+    with pytest.raises(
+        NotFiniteError, match="action for environment 1 is not a finite number: the policy has diverged"
+    ):
         BoxActions(env).step(np.array([[0, 0], [0, bad]], np.float32))
     assert env.taken == []

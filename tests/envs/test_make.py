@@ -13,11 +13,11 @@ from acer_tf.errors import InputError
 
 
 def test_atari_has_four_frames_of_the_pool() -> None:
-    env = make_vec_env("PongNoFrameskip-v4", 2, 5, num_workers=0)
-    pool = AtariPool("PongNoFrameskip-v4", 2, 5, num_workers=0)
+    env = make_vec_env("PongNoFrameskip-v4", 2, num_workers=0)
+    pool = AtariPool("PongNoFrameskip-v4", 2, num_workers=0)
     assert isinstance(env.unwrapped, AtariPool)
-    stacked, _ = env.reset()
-    frames, _ = pool.reset()
+    stacked, _ = env.reset(seed=5)
+    frames, _ = pool.reset(seed=5)
     assert stacked.shape == env.observation_space.shape == (2, 84, 84, 4)
     assert stacked.dtype == np.uint8
     np.testing.assert_array_equal(stacked[..., 3:], frames)
@@ -29,14 +29,14 @@ def test_atari_has_four_frames_of_the_pool() -> None:
 
 
 def test_time_limit_reaches_the_games() -> None:
-    env = make_vec_env("PongNoFrameskip-v4", 1, 0, num_workers=0, max_episode_frames=60)
-    env.reset()
+    env = make_vec_env("PongNoFrameskip-v4", 1, num_workers=0, max_episode_frames=60)
+    env.reset(seed=0)
     assert any(env.step([0])[3][0] for _ in range(16))
 
 
 def test_other_environments_have_one_frame_and_gymnasiums_statistics() -> None:
-    env = make_vec_env("CartPole-v1", 3, 0)
-    obs, _ = env.reset()
+    env = make_vec_env("CartPole-v1", 3)
+    obs, _ = env.reset(seed=0)
     assert env.nstack == 1
     assert obs.shape == (3, 4) and obs.dtype == np.float32
     steps = np.zeros(3, int)
@@ -51,21 +51,6 @@ def test_other_environments_have_one_frame_and_gymnasiums_statistics() -> None:
             assert (np.abs(obs[done]) <= 0.05).all()  # already the start of the next episode
             steps[done] = 0
     assert done.shape == (3,)
-
-
-def test_environment_i_gets_seed_plus_i_at_the_first_reset_only() -> None:
-    env = make_vec_env("CartPole-v1", 2, 10)
-    singles = [gymnasium.make("CartPole-v1") for _ in range(2)]
-    np.testing.assert_array_equal(env.reset()[0], [e.reset(seed=10 + i)[0] for i, e in enumerate(singles)])
-    np.testing.assert_array_equal(env.reset()[0], [e.reset()[0] for e in singles])
-    np.testing.assert_array_equal(env.reset(seed=4)[0], [e.reset(seed=4 + i)[0] for i, e in enumerate(singles)])
-
-
-def test_first_reset_prefers_its_own_seed() -> None:
-    env = make_vec_env("CartPole-v1", 1, 10)
-    single = gymnasium.make("CartPole-v1")
-    np.testing.assert_array_equal(env.reset(seed=3)[0][0], single.reset(seed=3)[0])
-    np.testing.assert_array_equal(env.reset()[0][0], single.reset()[0])
 
 
 def test_keeps_the_dtype_of_the_observations() -> None:
@@ -101,7 +86,6 @@ def test_keeps_the_dtype_of_the_observations() -> None:
         ({"num_env": 1.5}, "num_env is 1.5; expected a whole number >= 1"),
         ({"num_env": True}, "num_env is True; expected a whole number >= 1"),
         ({"num_env": "4"}, "num_env is 4; expected a whole number >= 1"),
-        ({"seed": -1}, "seed is -1; expected a whole number >= 0"),
         ({"num_workers": -1}, "num_workers is -1; expected a whole number >= 0"),
         ({"max_episode_frames": -5}, "max_episode_frames is -5; expected a whole number >= 0"),
     ],
@@ -125,10 +109,10 @@ def test_missing_packages_are_told(kind: type[Exception]) -> None:
 
 
 def test_continuous_actions_are_mapped_and_rewards_scaled_but_not_in_the_statistics() -> None:
-    env = make_vec_env("Pendulum-v1", 2, 0, reward_scale=0.1, normalize_observations=True)
-    raw = make_vec_env("Pendulum-v1", 2, 0)
+    env = make_vec_env("Pendulum-v1", 2, reward_scale=0.1, normalize_observations=True)
+    raw = make_vec_env("Pendulum-v1", 2)
     for other in (env, raw):
-        other.reset()
+        other.reset(seed=0)
     total, actions = np.zeros(2), np.full((2, 1), 0.25, np.float32)
     for _ in range(200):
         obs, rewards, _, truncations, infos = env.step(actions)

@@ -1,4 +1,5 @@
 import itertools
+import multiprocessing
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,20 +17,20 @@ PONG = "PongNoFrameskip-v4"
 
 @pytest.fixture(scope="module")
 def pong() -> Iterator[AtariPool]:
-    pool = AtariPool(PONG, 3, 0, num_workers=0)
-    pool.reset()
+    pool = AtariPool(PONG, 3, num_workers=0)
+    pool.reset(seed=0)
     yield pool
     pool.close()
 
 
 def record(num_workers: int) -> dict[str, Any]:
     """Plays Breakout with games so short that all kinds of ends occur, then starts again with another seed."""
-    pool = AtariPool("BreakoutNoFrameskip-v4", 4, 1, num_workers=num_workers, max_episode_frames=240)
+    pool = AtariPool("BreakoutNoFrameskip-v4", 4, num_workers=num_workers, max_episode_frames=240)
     random = np.random.default_rng(0)
     columns: dict[str, list[Any]] = {name: [] for name in ("obs", "rewards", "terminations", "truncations", "r", "l")}
     no_game = {"r": np.full(4, -1.0), "l": np.full(4, -1)}
     try:
-        for seed, steps in ((None, 0), (None, 70), (8, 5)):
+        for seed, steps in ((1, 0), (None, 70), (8, 5)):
             columns["obs"].append(pool.reset(seed=seed)[0].copy())
             for _ in range(steps):
                 obs, *rest, infos = pool.step(random.integers(0, 4, 4))
@@ -50,8 +51,8 @@ def test_results_do_not_depend_on_the_number_of_workers() -> None:
 
 
 def test_every_environment_has_its_own_stream_whatever_their_number() -> None:
-    first = AtariPool(PONG, 2, 1, num_workers=0).reset()[0]
-    second = AtariPool(PONG, 4, 1, num_workers=0).reset()[0]
+    first = AtariPool(PONG, 2, num_workers=0).reset(seed=1)[0]
+    second = AtariPool(PONG, 4, num_workers=0).reset(seed=1)[0]
     np.testing.assert_array_equal(first, second[:2])
     assert len({frame.tobytes() for frame in second}) > 1
 
@@ -61,9 +62,15 @@ def test_reset_with_a_seed_starts_the_same_games_again(pong: AtariPool) -> None:
     second = pong.reset()[0].copy()
     np.testing.assert_array_equal(pong.reset(seed=3)[0], first)
     np.testing.assert_array_equal(pong.reset()[0], second)
-    np.testing.assert_array_equal(AtariPool(PONG, 3, 3, num_workers=0).reset()[0], first)
+    np.testing.assert_array_equal(AtariPool(PONG, 3, num_workers=0).reset(seed=3)[0], first)
     assert (first != second).any()
     assert (pong.reset(seed=4)[0] != first).any()
+
+
+def test_nothing_is_started_before_the_first_reset() -> None:
+    pool = AtariPool(PONG, 2, num_workers=2)
+    assert multiprocessing.active_children() == []
+    pool.close()
 
 
 def test_describes_itself_as_gymnasium_wants(pong: AtariPool) -> None:
@@ -95,8 +102,8 @@ def test_observations_are_a_read_only_view_and_the_rest_is_not_shared(pong: Atar
 
 
 def test_whole_games_are_reported_where_they_ended() -> None:
-    pool = AtariPool("FreewayNoFrameskip-v4", 3, 0, num_workers=0, max_episode_frames=60)
-    pool.reset()
+    pool = AtariPool("FreewayNoFrameskip-v4", 3, num_workers=0, max_episode_frames=60)
+    pool.reset(seed=0)
     lengths, clock = np.zeros(3, np.int64), 0.0
     reported = np.zeros(3, np.int64)
     for _ in range(40):
@@ -117,10 +124,10 @@ def test_whole_games_are_reported_where_they_ended() -> None:
 
 
 def test_games_equal_those_of_baselines_monitor() -> None:
-    pool = AtariPool("BreakoutNoFrameskip-v4", 2, 7, num_workers=0, max_episode_frames=700)
+    pool = AtariPool("BreakoutNoFrameskip-v4", 2, num_workers=0, max_episode_frames=700)
     seeds = np.random.SeedSequence(7).generate_state(2, np.uint64)
     references = [Reference("BreakoutNoFrameskip-v4", int(seed), 700) for seed in seeds]
-    pool.reset()
+    pool.reset(seed=7)
     for reference in references:
         reference.reset()
     games: list[list[tuple[float, int]]] = [[], []]
@@ -167,11 +174,11 @@ def test_unknown_ids_and_other_environments_are_refused() -> None:
 
 @pytest.mark.parametrize("num_workers", [0, 1])
 def test_step_can_be_split(num_workers: int) -> None:
-    whole = AtariPool(PONG, 2, 0, num_workers=num_workers)
-    split = AtariPool(PONG, 2, 0, num_workers=num_workers)
+    whole = AtariPool(PONG, 2, num_workers=num_workers)
+    split = AtariPool(PONG, 2, num_workers=num_workers)
     try:
-        whole.reset()
-        split.reset()
+        whole.reset(seed=0)
+        split.reset(seed=0)
         with pytest.raises(RuntimeError, match="step_async must be called first"):
             split.step_wait()
         for actions in ([2, 3], [4, 5]):
@@ -195,9 +202,12 @@ def test_needs_a_reset_first() -> None:
 def test_close_twice_and_use_after_close(num_workers: int) -> None:
     pool = AtariPool(PONG, 1, num_workers=num_workers)
     obs, _ = pool.reset()
+    pool.step_async([0])
     pool.close()
     pool.close()
     assert obs.std() > 0  # the view outlives the pool
+    with pytest.raises(RuntimeError, match="step_async must be called first"):
+        pool.step_wait()
     for call in (pool.reset, lambda: pool.step([0])):
         with pytest.raises(RuntimeError, match="it is closed"):
             call()

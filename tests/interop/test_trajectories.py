@@ -10,17 +10,13 @@ from acer_tf.interop.replay import compare
 from tests.interop.recordings import Arrays, altered, compared, failures
 
 
-@pytest.mark.parametrize("name", ["trajectory", "trajectory_active"])
+@pytest.mark.parametrize("name", ["trajectory", "trajectory_active", "trajectory_lstm"])
 def test_passes(name: str) -> None:
     case = compared(name)
     assert failures(case) == set()
     assert case.status == "pass"
     names = {quantity.name for quantity in case.quantities}
     assert {"batch/replay_idx", "param/acer_model/pi/w", "param_50/acer_model/pi/w", "ema_N/acer_model/q/b"} <= names
-
-
-def test_recurrent_networks_are_unsupported() -> None:
-    assert compared("trajectory_lstm").status == "unsupported"
 
 
 def _first_calls(arrays: Arrays, config: dict[str, Any]) -> None:

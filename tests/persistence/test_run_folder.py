@@ -7,12 +7,13 @@ import yaml
 
 from acer_tf import __version__
 from acer_tf.errors import InputError
+from acer_tf.persistence.lock import LOCK_FILES
 from acer_tf.persistence.run_folder import default_run_folder, run_folder
 
 
 def test_config_tells_settings_and_origin(tmp_path: Path) -> None:
-    with run_folder(tmp_path / "a" / "b", {"env": "Some-v0", "gamma": 0.99, "seed": None}) as folder:
-        assert folder == tmp_path / "a" / "b"
+    with run_folder(tmp_path / "a" / "b", {"env": "Some-v0", "gamma": 0.99, "seed": None}, "resume"):
+        pass
     config = yaml.safe_load((tmp_path / "a" / "b" / "config.yml").read_text())
     assert {name: config[name] for name in ("env", "gamma", "seed")} == {"env": "Some-v0", "gamma": 0.99, "seed": None}
     assert config["cores"] == os.cpu_count()
@@ -21,28 +22,71 @@ def test_config_tells_settings_and_origin(tmp_path: Path) -> None:
     assert "pytest" in config["command"]
 
 
-@pytest.mark.parametrize("name", ["config.yml", "progress.csv"])
-def test_a_folder_with_a_run_is_refused_and_a_free_one_named(tmp_path: Path, name: str) -> None:
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / name).write_text("precious")
+def begun(folder: Path, name: str) -> Path:
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("precious")
+    return folder
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()} - {*LOCK_FILES}
+
+
+def test_a_run_without_checkpoints_is_refused_and_a_free_folder_named(tmp_path: Path) -> None:
+    folder = begun(tmp_path / "run", "progress.csv")
     (tmp_path / "run-2").mkdir()
-    with pytest.raises(InputError, match=re.escape(f"a free folder is {tmp_path / 'run-3'}.")):
-        with run_folder(tmp_path / "run", {}):
+    with pytest.raises(
+        InputError, match=re.escape(f"without checkpoints; choose another folder (such as {tmp_path / 'run-3'})")
+    ):
+        with run_folder(folder, {}, "resume"):
             pass
-    assert (tmp_path / "run" / name).read_text() == "precious"
+    assert (folder / "progress.csv").read_text() == "precious"
+
+
+def test_a_run_with_checkpoints_is_resumed_with_its_own_settings(tmp_path: Path) -> None:
+    folder = begun(tmp_path / "run", "checkpoints/step-000000000100/manifest.json")
+    (folder / "config.yml").write_text("gamma: 0.5\n")
+    with run_folder(folder, {"gamma": 0.9}, "resume"):
+        pass
+    assert (folder / "config.yml").read_text() == "gamma: 0.5\n"
+
+
+def test_restart_keeps_the_old_run_under_another_name(tmp_path: Path) -> None:
+    folder = begun(tmp_path / "run", "progress.csv")
+    (tmp_path / "run-old").mkdir()
+    with run_folder(folder, {}, "restart"):
+        assert names(folder) == {"config.yml"}
+    assert (tmp_path / "run-old-2" / "progress.csv").read_text() == "precious"
+
+
+def test_overwrite_deletes_the_old_run(tmp_path: Path) -> None:
+    folder = begun(tmp_path / "run", "progress.csv")
+    with run_folder(folder, {}, "overwrite"):
+        assert names(folder) == {"config.yml"}
+    assert names(tmp_path) == {"run"}
+
+
+@pytest.mark.parametrize("behavior", ["resume", "restart", "overwrite"])
+def test_a_folder_that_another_process_holds_is_refused(tmp_path: Path, behavior: str) -> None:
+    with run_folder(tmp_path / "run", {}, "resume"):
+        with pytest.raises(InputError, match=f"run is locked by process {os.getpid()}"):
+            with run_folder(tmp_path / "run", {}, behavior):
+                pass
+    with run_folder(tmp_path / "run", {}, behavior):
+        pass
 
 
 def test_a_folder_with_other_files_is_used(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello")
-    with run_folder(tmp_path, {}):
+    with run_folder(tmp_path, {}, "resume"):
         pass
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.yml", "notes.txt"]
+    assert names(tmp_path) == {"config.yml", "notes.txt"}
 
 
 def test_a_file_in_the_way_is_an_input_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"):
-        with run_folder(tmp_path / "file" / "run", {}):
+        with run_folder(tmp_path / "file" / "run", {}, "resume"):
             pass
 
 
@@ -50,23 +94,23 @@ def test_a_file_in_the_way_is_an_input_error(tmp_path: Path) -> None:
 def test_a_write_protected_folder_is_an_input_error(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(InputError, match="Permission denied"):
-        with run_folder(tmp_path / "run", {}):
+        with run_folder(tmp_path / "run", {}, "resume"):
             pass
 
 
 def test_a_refused_run_leaves_no_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no"):
-        with run_folder(tmp_path / "run", {}):
+        with run_folder(tmp_path / "run", {}, "resume"):
             raise InputError("no")
     assert not (tmp_path / "run").exists()
 
 
 def test_an_input_error_late_in_a_run_keeps_its_files(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no"):
-        with run_folder(tmp_path / "run", {}) as folder:
-            (folder / "monitor.csv").write_text("r,l,t\n")
+        with run_folder(tmp_path / "run", {}, "resume"):
+            (tmp_path / "run" / "monitor.csv").write_text("r,l,t\n")
             raise InputError("no")
-    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["config.yml", "monitor.csv"]
+    assert names(tmp_path / "run") == {"config.yml", "monitor.csv"}
 
 
 def test_default_folder_is_named_after_environment_and_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,54 @@
+"""Files that survive a crash of the process or of the machine."""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+BLOCK = 2**20
+
+
+class Fingerprint(NamedTuple):
+    """What a file must be.
+
+    Attributes:
+        bytes: its size.
+        sha256: of its contents, in hexadecimal digits.
+    """
+
+    bytes: int
+    sha256: str
+
+
+def write_durably(path: Path, data: bytes) -> None:
+    """Writes a new file and waits until it is on the disk."""
+    with path.open("xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def publish(temporary: Path, final: Path) -> None:
+    """Renames a file or folder, all of whose contents are on the disk, and waits until the name is there too."""
+    if temporary.is_dir():
+        sync_folder(temporary)
+    os.replace(temporary, final)
+    sync_folder(final.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Waits until the names in a folder are on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def fingerprint(path: Path) -> Fingerprint:
+    """Reads the whole file."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            digest.update(block)
+    return Fingerprint(path.stat().st_size, digest.hexdigest())

@@ -1,0 +1,41 @@
+"""Ends a process in which nothing moves any more."""
+
+import contextlib
+import faulthandler
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+STALLED = 75
+"""Exit status: a temporary failure, try again."""
+
+
+@contextlib.contextmanager
+def watchdog(seconds: float) -> Iterator[Callable[[], None]]:
+    """Yields a function that must be called at least once in so many seconds.
+
+    Otherwise the stacks of all threads go to standard error and the process exits with status 75, without waiting for
+    the main thread, which may be stuck where no Python exception reaches it.
+    """
+    last = [time.monotonic()]
+    is_over = threading.Event()
+
+    def watch() -> None:
+        while not is_over.wait(min(1.0, seconds / 4)):
+            if time.monotonic() - last[0] > seconds:
+                print(f"nothing has moved for {seconds:g} s; stacks of all threads:", file=sys.stderr, flush=True)
+                faulthandler.dump_traceback(all_threads=True)
+                os._exit(STALLED)
+
+    def moved() -> None:
+        last[0] = time.monotonic()
+
+    thread = threading.Thread(target=watch, name="watchdog", daemon=True)
+    thread.start()
+    try:
+        yield moved
+    finally:
+        is_over.set()
+        thread.join()
