@@ -3,8 +3,12 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from gymnasium.spaces import Box
+from numpy.random import RandomState
 from numpy.typing import NDArray
 
+from acer_tf.config import Config, Continuous
+from acer_tf.gaussian import GaussianPolicy
 from acer_tf.model import Gradients, Model
 from tests import reference_continuous as reference
 from tests.agents import arrays, assert_same
@@ -32,6 +36,11 @@ def model_of(hyper: Hyper, dimensions: int, value_network: Any) -> Model:
     return make_model(dimensions, 1, value_network, settings, **values, max_grad_norm=None)
 
 
+def gradients_of(model: Model, segment: Any) -> Gradients:
+    """What `Model.gradients` traces, step by step: the same numbers, sooner for one call."""
+    return model._two_stage_gradients(segment)
+
+
 def batch_of(segment: Any, gradients: Gradients) -> Batch:
     evaluation = gradients.evaluation
     fields = segment.obs, segment.actions, segment.rewards, segment.mus, segment.dones, evaluation.u, evaluation.sampled
@@ -53,7 +62,7 @@ def assert_close(ours: Any, theirs: Any, name: str) -> None:
 def test_every_quantity_equals_the_float64_reference(dimensions: int, value_network: Any, hyper: Hyper) -> None:
     model = model_of(hyper, dimensions, value_network)
     segment = make_segment(dimensions, learn_sigma=hyper.learn_sigma)
-    gradients = model.gradients(segment)
+    gradients = gradients_of(model, segment)
     params, averages = in_float64(model, model.params), in_float64(model, model.averages)
     expected = reference.update(params, averages, batch_of(segment, gradients), hyper)
 
@@ -79,7 +88,7 @@ def test_every_quantity_equals_the_float64_reference(dimensions: int, value_netw
 @pytest.mark.parametrize(("dimensions", "learn_sigma"), [(1, False), (3, False), (3, True)])
 def test_everything_acts_in_these_cases(dimensions: int, learn_sigma: bool) -> None:
     segment = make_segment(dimensions, learn_sigma=learn_sigma)
-    gradients = model_of(Hyper(learn_sigma=learn_sigma), dimensions, None).gradients(segment)
+    gradients = gradients_of(model_of(Hyper(learn_sigma=learn_sigma), dimensions, None), segment)
     losses, projection = gradients.losses, gradients.trust_region.projection
     assert segment.dones[:, :-1].any() and not segment.dones.all()
     assert (losses.rho_i.numpy() > 1.5).any() and (losses.rho_i.numpy() < 0.5).any()
@@ -109,12 +118,20 @@ def test_the_first_policy_has_the_asked_sigma_and_a_mean_near_zero() -> None:
 
 def test_samples_are_of_the_current_policy_and_new_in_every_update() -> None:
     model = make_model(2)
-    first, second = (model.gradients(make_segment()).evaluation for _ in range(2))
+    draws = [model.gradients(make_segment()).evaluation for _ in range(20)]
+    first, second, *_ = draws
     assert (first.u.numpy() != second.u.numpy()).all() and (first.sampled.numpy() != second.sampled.numpy()).all()
     assert first.u.shape == (NENVS, NSTEPS, 5, 2)
-    draws = [model.gradients(make_segment()).evaluation.u for _ in range(40)]
-    z = (np.concatenate(draws, axis=2) - first.f.numpy()[:, :, None]) / 0.3
+    z = (np.concatenate([draw.u for draw in draws], axis=2) - first.f.numpy()[:, :, None]) / 0.3
     assert abs(z.mean()) < 3 / np.sqrt(z.size) and abs(z.std() - 1) < 3 / np.sqrt(2 * z.size)
+
+
+def test_traced_and_step_by_step_are_the_same() -> None:
+    segment = make_segment()
+    traced, eager = make_model().gradients(segment), gradients_of(make_model(), segment)
+    np.testing.assert_array_equal(traced.evaluation.u, eager.evaluation.u)
+    for ours, theirs in zip(traced.raw, eager.raw, strict=True):
+        assert_close(ours, theirs, "raw")
 
 
 def test_updates_follow_from_the_seed() -> None:
@@ -130,8 +147,8 @@ def test_updates_follow_from_the_seed() -> None:
 def test_on_policy_ratios_are_one() -> None:
     model = make_model(3)
     segment = make_segment(3)
-    f = model.gradients(segment).evaluation.f.numpy()
-    losses = model.gradients(segment._replace(mus=f)).losses
+    f = gradients_of(model, segment).evaluation.f.numpy()
+    losses = gradients_of(model, segment._replace(mus=f)).losses
     np.testing.assert_array_equal(losses.rho_i, np.ones((NENVS, NSTEPS)))
     np.testing.assert_array_equal(losses.gain.bc, np.zeros((NENVS, NSTEPS)))
 
@@ -143,3 +160,26 @@ def test_report_changes_nothing() -> None:
     assert list(report)[:3] == ["loss", "loss_q", "entropy"] and "avg_norm_adj" in report
     for name, array in arrays(model).items():
         np.testing.assert_array_equal(array, before[name])
+
+
+@pytest.mark.parametrize("value_network", ["shared", "copy"])
+def test_recurrent_policies_carry_a_state_and_burn_in(value_network: str) -> None:
+    space = Box(-np.inf, np.inf, (NFEATURES,), np.float32)
+    policy = GaussianPolicy(
+        "lstm", space, Box(-1, 1, (2,)), RandomState(0), Continuous(), value_network=value_network, nlstm=4
+    )
+    model = Model(policy, Config(nsteps=NSTEPS, replay_state="stored", burn_in=2, max_grad_norm=None), 0)
+    state = np.random.default_rng(0).normal(size=model.initial_state(NENVS).shape).astype(np.float32)
+    assert state.shape == (NENVS, 8 if value_network == "shared" else 16)
+    segment = make_segment()._replace(states=state)
+    acted, carried = [], state
+    for t in range(NSTEPS):
+        _, mu, carried = model.act(segment.obs[:, t], carried, segment.masks[:, t])
+        acted.append(mu)
+    evaluation = gradients_of(model, segment).evaluation
+    assert evaluation.q.q_i.shape == (NENVS, NSTEPS - 2)
+    np.testing.assert_allclose(evaluation.f, np.stack(acted, axis=1)[:, 2:], atol=1e-6)
+    before = arrays(model)
+    model.train(segment, lr=0.01)
+    moved = {name for name, array in arrays(model).items() if (array != before[name]).any()}
+    assert {name for name in moved if name.startswith("param/")} == {f"param/{name}" for name in policy.params}

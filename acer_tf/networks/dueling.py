@@ -8,7 +8,6 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from acer_tf.networks.initializers import Orthogonal
 from acer_tf.networks.layers import SQRT2, fc
 from acer_tf.networks.parameters import named_parameters
 from acer_tf.networks.registry import Network
@@ -95,11 +94,8 @@ class DuelingNetwork:
         self._v(features)
 
         self._of_features = fc("a_features", ADVANTAGE_UNITS, rng, scale=SQRT2)
-        kernel = Orthogonal(SQRT2, rng)
-        self._of_actions = keras.layers.Dense(
-            ADVANTAGE_UNITS, use_bias=False, kernel_initializer=kernel, name="a_actions"
-        )
-        self._advantage = fc("a_head", 1, rng)
+        self._of_actions = fc("a_actions", ADVANTAGE_UNITS, rng, scale=SQRT2, use_bias=False)
+        self._advantage = fc("a_head", 1, rng, use_bias=False)  # one would cancel out in the dueling term
         self._advantage(self._of_features(features) + self._of_actions(keras.Input((dimensions,))))
 
         heads = [*self._policy, self._v, self._of_features, self._of_actions, self._advantage]
