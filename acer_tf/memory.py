@@ -1,8 +1,12 @@
 """How much memory replay will take, said before training begins."""
 
+import math
+from typing import Any
+
+import gymnasium
 import numpy as np
 import psutil
-from gymnasium.spaces import Discrete
+from gymnasium.spaces import Box, Discrete
 
 from acer_tf.columns import compress
 from acer_tf.config import Config
@@ -23,12 +27,18 @@ def replay_bytes(env: FrameStack, config: Config, frame_ratio: float = 1.0) -> i
     """
     if config.replay_ratio == 0:
         return 0
-    assert isinstance(env.single_action_space, Discrete)
     stack = env.stacked  # [N, ..., S * C]
     frames = (config.nsteps + env.nstack) * (int(stack[0].nbytes) // env.nstack)
-    step = 8 + 4 + 4 * int(env.single_action_space.n) + 1  # action, reward, mu, done
+    step = _action_bytes(env.single_action_space) + 4 + 1  # action and mu, reward, done
     segment = round(frames * frame_ratio) + config.nsteps * step + (config.nsteps + 1)  # masks
     return len(stack) * (config.buffer_size // config.nsteps) * segment
+
+
+def _action_bytes(space: gymnasium.Space[Any]) -> int:
+    if isinstance(space, Box):
+        return 3 * 4 * math.prod(space.shape)  # mu is of twice the size where sigma is learned
+    assert isinstance(space, Discrete)
+    return 8 + 4 * int(space.n)
 
 
 def compressed_row(env: FrameStack, config: Config) -> tuple[int, ...] | None:

@@ -41,7 +41,6 @@ def quick(network: Any = "mlp", env: Any = None, **kwargs: Any) -> Model:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: vec_env("Pendulum-v1"), "the action space is continuous"),
         (lambda: vec_env("CartPole-v1", AutoresetMode.NEXT_STEP), "autoreset mode is NEXT_STEP; pass autoreset_mode"),
         (lambda: gymnasium.make("CartPole-v1"), "the environment is a single one; wrap it"),
         (lambda: "CartPole-v1", "the environment is a str; expected a gymnasium.vector.VectorEnv"),
