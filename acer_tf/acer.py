@@ -13,13 +13,14 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
-from acer_tf.buffer import Buffer, check_memory
+from acer_tf.buffer import Buffer
 from acer_tf.config import CONTINUOUS, Config, Continuous
 from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.make import check_vec_env, stacked
 from acer_tf.errors import InputError
 from acer_tf.gaussian import GaussianPolicy
 from acer_tf.maths.schedules import learning_rate
+from acer_tf.memory import check_memory, compressed_row
 from acer_tf.model import Model
 from acer_tf.networks.registry import Network
 from acer_tf.persistence.logger import Logger
@@ -105,7 +106,7 @@ class Acer:
         self.buffer = buffer
         self._rng = rng
         self._logger = logger
-        self._start = time.time()
+        self._start = time.monotonic()
         self.stats = EpisodeStats(nenvs)
         self.nbatch = nenvs * model.config.nsteps
         self.steps = 0
@@ -132,7 +133,7 @@ class Acer:
         _, keys, position, has_gauss, cached_gaussian = self._rng.get_state(legacy=True)
         stream = {"keys": keys, "position": position, "has_gauss": has_gauss, "cached_gaussian": cached_gaussian}
         return {
-            "loop": {"steps": self.steps, "seconds": time.time() - self._start},
+            "loop": {"steps": self.steps, "seconds": time.monotonic() - self._start},
             "random": stream,
             "model": self.model.state_dict(),
             "runner": self._runner.state_dict(),
@@ -155,7 +156,7 @@ class Acer:
             ("MT19937", stream["keys"], stream["position"], stream["has_gauss"], stream["cached_gaussian"])
         )
         self.steps = state["loop"]["steps"]
-        self._start = time.time() - state["loop"]["seconds"]
+        self._start = time.monotonic() - state["loop"]["seconds"]
 
     def _iterate(self) -> None:
         config = self.model.config
@@ -178,7 +179,7 @@ class Acer:
         self._logger.write(
             {
                 "total_timesteps": self.steps,
-                "fps": int(self.steps / (time.time() - self._start)),
+                "fps": int(self.steps / (time.monotonic() - self._start)),
                 "mean_episode_length": self.stats.mean_length(),
                 "mean_episode_reward": self.stats.mean_reward(),
                 **report,
@@ -219,6 +220,7 @@ def learn(
     trust_region: bool = Config.trust_region,
     alpha: float = Config.alpha,
     delta: float = Config.delta,
+    compress_replay: bool = Config.compress_replay,
     replay_state: str = Config.replay_state,
     burn_in: int = Config.burn_in,
     correction: bool = Config.correction,
@@ -256,6 +258,7 @@ def learn(
         trust_region: whether it is on.
         alpha: decay of the average policy.
         delta: bound of the trust region.
+        compress_replay: whether images are kept compressed, without loss.
         replay_state: where a recurrent policy's state starts in training, "zero" or "stored".
         burn_in: first steps of a segment that only warm that state up.
         correction: whether the policy gradient has its bias correction.
@@ -276,6 +279,10 @@ def learn(
     arguments = locals()
     config = Config(**{name: arguments[name] for name in Config.__dataclass_fields__})
     logger = Logger([TableSink()]) if logger is None else logger
+    check_vec_env(env)
+    env = stacked(env)
+    seed = _checked_seed(seed)
+    print(f"replay will take {check_memory(env, config) / 2**30:.2f} GiB", flush=True)
     acer = make_acer(network, env, seed, config, logger, load_path, continuous, **network_kwargs)
     acer.learn(should_stop)
     return acer.model
@@ -283,8 +290,8 @@ def learn(
 
 def make_acer(
     network: str | Network,
-    env: gym.vector.VectorEnv,
-    seed: int | None,
+    env: FrameStack,
+    seed: int,
     config: Config,
     logger: Logger,
     load_path: str | Path | None = None,
@@ -296,11 +303,6 @@ def make_acer(
     Raises:
         InputError: as `learn`.
     """
-    seed = _checked_seed(seed)
-    check_vec_env(env)
-    env = stacked(env)
-    print(f"replay will take {check_memory(env, config) / 2**30:.2f} GiB", flush=True)
-
     rng = np.random.RandomState(seed)  # baselines' one numpy stream: weights, then replay counts and slots
     keras.utils.set_random_seed(seed)
     policy = _policy(network, env, rng, continuous, network_kwargs)
@@ -308,7 +310,8 @@ def make_acer(
     if load_path is not None:
         model.load(load_path)
     runner = Runner(env, model, config.nsteps, seed)
-    return Acer(env.num_envs, runner, model, Buffer(config.nsteps, config.buffer_size), rng, logger)
+    buffer = Buffer(config.nsteps, config.buffer_size, compressed_row(env, config))
+    return Acer(env.num_envs, runner, model, buffer, rng, logger)
 
 
 def _policy(

@@ -15,13 +15,13 @@ from typing import Annotated, Any, Literal, TypeVar
 import numpy as np
 import tyro
 
-from acer_tf.buffer import check_memory
 from acer_tf.config import CONTINUOUS, Config, Continuous
 from acer_tf.envs.env_ids import check_env_id
 from acer_tf.envs.make import make_vec_env
 from acer_tf.envs.normalize import normalizer_of
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError, nearest
 from acer_tf.maths.schedules import SCHEDULES
+from acer_tf.memory import check_memory
 from acer_tf.networks.names import NETWORKS
 from acer_tf.persistence.arrays import save_arrays
 from acer_tf.persistence.checkpoints import Checkpoints
@@ -215,10 +215,11 @@ def train(
             **env_kwargs,
         )
         stack.callback(env.close)
-        check_memory(env, flags.hyperparameters)
+        replay_bytes = check_memory(env, config)
         stack.enter_context(run_folder(folder, settings, flags.restart_behavior))
         logger = stack.enter_context(contextlib.closing(_logger(folder, flags)))
         print(f"training on {flags.num_env} x {flags.env}; run folder: {folder}", flush=True)
+        print(f"replay will take {replay_bytes / 2**30:.2f} GiB", flush=True)
 
         # Otherwise TensorFlow's C++ part greets with hints about this machine.
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -257,9 +258,12 @@ def train(
             raise
         checkpointer.save()
         weights = folder / "model.npz"
-        acer.model.save(weights)
-        if (normalizer := normalizer_of(env)) is not None:
-            save_arrays(folder / "observations.npz", normalizer.state_dict())
+        try:
+            acer.model.save(weights)
+            if (normalizer := normalizer_of(env)) is not None:
+                save_arrays(folder / "observations.npz", normalizer.state_dict())
+        except OSError as error:
+            raise InputError(f"{weights} cannot be written ({error.strerror}); make room and resume.") from error
     print(f"{'stopped' if stop() else 'done'} at step {acer.steps:,}; weights: {weights}")
     if stop():
         print(f"to go on: {_resume_command(folder)}")
@@ -283,7 +287,11 @@ def _checked(flags: TrainFlags, network: str) -> Config:
 
 
 def _resume_command(folder: Path) -> str:
-    words = sys.orig_argv if "--logdir" in " ".join(sys.orig_argv) else [*sys.orig_argv, "--logdir", str(folder)]
+    words, given = list(sys.orig_argv), " ".join(sys.orig_argv).replace("-", "_")
+    if "__logdir" not in given:
+        words += ["--logdir", str(folder)]
+    if "__restart_behavior" in given:  # the last one counts; `overwrite` would delete the run
+        words += ["--restart_behavior", "resume"]
     return shlex.join(words)
 
 

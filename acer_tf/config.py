@@ -54,6 +54,8 @@ class Config:
     """Decay of the average policy."""
     delta: float = 1
     """How far the projected gradient may point away from the average policy."""
+    compress_replay: bool = True
+    """Whether replay keeps images compressed, without loss."""
     replay_state: str = "zero"
     """Where a recurrent policy's state starts when it trains on a segment: zero (as in baselines) or stored."""
     burn_in: int = 0
@@ -78,7 +80,7 @@ class Config:
             self._require(name, "a number between 0 and 1", _is_fraction)
         self._require("max_grad_norm", "a number > 0, or None", lambda x: x is None or (_is_number(x) and x > 0))
         self._require("q_lambda", "a number between 0 and 1, or None", lambda x: x is None or _is_fraction(x))
-        for name in ("trust_region", "correction", "on_policy_updates"):
+        for name in ("trust_region", "correction", "on_policy_updates", "compress_replay"):
             self._require(name, "True or False", _is_bool)
         self._require("lrschedule", "a name or a function", lambda x: isinstance(x, str) or callable(x))
         self._require("burn_in", "a whole number >= 0", lambda x: _is_whole(x) and x >= 0)

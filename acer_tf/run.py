@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import difflib
+import json
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -38,7 +39,8 @@ class Run(TrainFlags):
     env: str = "CartPole-v1"
     """Environment id, with discrete or continuous actions."""
     network: str = "mlp"
-    """Network: mlp, or for images cnn, cnn_small, impala_cnn, conv_only."""
+    """Network: mlp, lstm, lnlstm, or for images cnn, cnn_small, impala_cnn, conv_only, cnn_lstm, cnn_lnlstm,
+    impala_cnn_lstm."""
     value_network: str = "shared"
     """Whether the critic shares the policy's network (shared) or has a copy of its own (copy)."""
     normalize_observations: bool = False
@@ -80,9 +82,11 @@ def _check_name(word: str, name: str) -> None:
 
 def _literal(text: str) -> Any:
     try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+        value = ast.literal_eval(text)
+        json.dumps(value)  # settings are kept with each checkpoint
+    except (ValueError, SyntaxError, TypeError):
         return text
+    return value
 
 
 @guarded

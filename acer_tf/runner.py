@@ -53,7 +53,7 @@ class Runner:
         self._normalizer = normalizer_of(env)
         self._dones = np.zeros(env.num_envs, np.bool_)
         self._state = model.initial_state(env.num_envs)
-        self._start = time.time()
+        self._start = time.monotonic()
         self._restart_seed: int | None = None
         self._actions: list[NDArray[Any]] = []
         self.episodes: list[Episode] = []
@@ -72,13 +72,13 @@ class Runner:
         Without a recorded restart there is no way back to it; the environments must be restarted after loading.
         """
         actions = {} if not self._actions else {"actions": np.concatenate(self._actions, axis=1)}  # [N, steps]
-        seconds = time.time() - self._start
+        seconds = time.monotonic() - self._start
         statistics = {} if self._normalizer is None else self._normalizer.state_dict()
         return {"seconds": seconds, "restart_seed": self._restart_seed, "state": self._state, **actions, **statistics}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restarts the environments as then, and takes the same actions again."""
-        self._start = time.time() - state["seconds"]
+        self._start = time.monotonic() - state["seconds"]
         if self._normalizer is None:
             self._come_back(state)
             return
@@ -154,7 +154,7 @@ class Runner:
             return
         for i in np.flatnonzero(infos["_episode"]):
             raw_return, length = infos["episode"]["r"][i], infos["episode"]["l"][i]
-            self.episodes.append(Episode(int(i), float(raw_return), int(length), time.time() - self._start))
+            self.episodes.append(Episode(int(i), float(raw_return), int(length), time.monotonic() - self._start))
 
 
 @contextlib.contextmanager

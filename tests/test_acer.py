@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import RandomState
 
-from acer_tf.acer import Acer, EpisodeStats
+from acer_tf.acer import Acer, EpisodeStats, make_acer
 from acer_tf.buffer import Buffer
 from acer_tf.config import Config
 from acer_tf.envs.make import make_vec_env
@@ -169,6 +169,69 @@ def test_should_stop_is_asked_after_each_iteration() -> None:
     answers = iter([False, False, True])
     model, sink, _, _ = loop(should_stop=lambda: next(answers), replay_ratio=0)
     assert len(model.calls) == len(sink.steps) == 3
+
+
+def cartpole(seed: int, network: str = "mlp", **config: Any) -> Acer:
+    settings = {"nsteps": NSTEPS, "total_timesteps": 1000, "replay_start": 30, "buffer_size": 50, "log_interval": 3}
+    kwargs = SMALL if network == "mlp" else {"nlstm": 4}
+    config = Config(**(settings | config))
+    return make_acer(network, make_vec_env("CartPole-v1", NENVS), seed, config, Logger(), **kwargs)
+
+
+def train(acer: Acer, iterations: int) -> None:
+    last = acer.steps + iterations * acer.nbatch
+    acer.learn(lambda: acer.steps >= last)
+
+
+def assert_same_runs(first: Acer, second: Acer) -> None:
+    """All but seconds, to the bit."""
+    ours, theirs = first.state_dict(), second.state_dict()
+    assert ours.keys() == theirs.keys()
+    for part, leaves in ours.items():
+        assert leaves.keys() == theirs[part].keys(), part
+        for name in leaves.keys() - {"seconds"}:
+            np.testing.assert_array_equal(leaves[name], theirs[part][name], err_msg=f"{part} {name}")
+
+
+@pytest.mark.parametrize("network", ["mlp", "lstm"])
+def test_a_loaded_state_trains_on_to_the_bit(network: str) -> None:
+    acer, again = cartpole(0, network), cartpole(1, network)
+    acer.restart_environments(5, is_recorded=True)
+    train(acer, 20)
+    again.load_state_dict(acer.state_dict())
+    again.buffer.load_rows(
+        acer.buffer.oldest, acer.buffer.num_put, acer.buffer.rows(acer.buffer.oldest, acer.buffer.num_put)
+    )
+    assert_same_runs(acer, again)
+    assert acer.stats.has_ended
+    for each in (acer, again):
+        train(each, 10)
+    assert acer.steps == again.steps == 300
+    assert_same_runs(acer, again)
+
+
+def test_a_state_tells_everything_that_can_change_and_a_restart_abandons_episodes() -> None:
+    acer = cartpole(0)
+    before = acer.state_dict()
+    acer.restart_environments(5, is_recorded=True)
+    train(acer, 20)
+    after = acer.state_dict()
+    same = {
+        f"{part} {name}"
+        for part, leaves in before.items()
+        for name, leaf in leaves.items()
+        if np.array_equal(leaf, after[part][name])
+    }
+    assert same <= {"runner state", "random has_gauss", "random cached_gaussian", "random keys"} | {
+        f"model {name}" for name in before["model"] if name.startswith("mom/")
+    }
+
+    ended = acer.stats.mean_length()
+    acer.restart_environments(6, is_recorded=False)
+    stats = acer.state_dict()["stats"]
+    assert acer.stats.mean_length() == ended > 0
+    assert not stats["returns"].any()
+    assert not stats["lengths"].any()
 
 
 def test_entirely_off_policy_training_uses_replay_only() -> None:

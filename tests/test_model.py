@@ -242,3 +242,29 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     flipped[whole.index(b"\x93NUMPY") + 200] ^= 1
     path.write_bytes(flipped)
     refuse(model, path, "not a readable npz file")
+
+
+def test_a_state_comes_back_with_the_random_stream() -> None:
+    model, other = make_model(), make_model(seed=9)
+    obs, mask = np.zeros((50, NFEATURES), np.float32), np.zeros(50, np.bool_)
+    start = model.initial_state(50)
+    for seed in range(3):
+        model.train(make_segment(seed), lr=0.1)
+        model.act(obs, start, mask)
+    state = model.state_dict()
+    other.load_state_dict(state)
+    for seed in range(3):
+        np.testing.assert_array_equal(model.act(obs, start, mask).actions, other.act(obs, start, mask).actions)
+        model.train(make_segment(seed), lr=0.1)
+        other.train(make_segment(seed), lr=0.1)
+    assert_same(model, other)
+    assert any((array != model.state_dict()[name]).any() for name, array in state.items()), "it was a copy"
+
+
+def test_the_state_of_another_network_changes_nothing() -> None:
+    model, other = make_model(), make_model(network_kwargs={"num_hidden": 9})
+    before = model.state_dict()
+    with pytest.raises(InputError, match="the checkpoint is of another network"):
+        model.load_state_dict(other.state_dict())
+    for name, array in model.state_dict().items():
+        np.testing.assert_array_equal(array, before[name], err_msg=name)

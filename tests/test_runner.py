@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from acer_tf.buffer import stack_obs
 from acer_tf.envs.frame_stack import FrameStack
+from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.runner import Runner
 from acer_tf.segment import Action, Segment
@@ -189,3 +190,76 @@ def test_what_an_environment_raises_is_told_and_chained() -> None:
         Runner(FrameStack(env, 1), ScriptedActor(), NSTEPS).run()
     assert isinstance(caught.value.__cause__, IndexError)
     assert caught.value.__cause__.__traceback__ is not None
+
+
+class Random(ScriptedActor):
+    """Acts by chance, and carries a state."""
+
+    def __init__(self, seed: int, nact: int = 2) -> None:
+        super().__init__()
+        self.random, self.nact = np.random.default_rng(seed), nact
+
+    def act(self, obs: Array, state: Array, mask: NDArray[np.bool_]) -> Action:
+        actions = self.random.integers(0, self.nact, NENVS)
+        return Action(actions, np.full((NENVS, self.nact), 0.5, np.float32), state * ~mask[:, None] + obs.mean())
+
+
+def real(env_id: str = "CartPole-v1", seed: int = 0, **kwargs: Any) -> Runner:
+    env = make_vec_env(env_id, NENVS, **kwargs)
+    return Runner(env, Random(seed, env.single_action_space.n), 20, seed)
+
+
+def assert_same_segments(first: Segment, second: Segment) -> None:
+    for name, array in first._asdict().items():
+        np.testing.assert_array_equal(array, getattr(second, name), err_msg=name, strict=True)
+
+
+GAME = ("SeaquestNoFrameskip-v4", {"num_workers": 0, "max_episode_frames": 160})
+
+
+@pytest.mark.parametrize(("env_id", "kwargs"), [("CartPole-v1", {}), GAME])
+@pytest.mark.parametrize("runs", [0, 3])
+def test_a_recorded_runner_comes_back_to_where_it_was(env_id: str, kwargs: dict[str, Any], runs: int) -> None:
+    runner = real(env_id, **kwargs)
+    runner.run()
+    runner.restart(17, is_recorded=True)
+    ends = sum(runner.run().dones.sum() for _ in range(runs))
+    assert ends > 0 or not runs
+    state = runner.state_dict()
+    again = real(env_id, seed=99, **kwargs)
+    again.run()
+    again.load_state_dict(state)
+    runner._model.random, again._model.random = (np.random.default_rng(5) for _ in range(2))
+    assert again.state_dict().keys() == state.keys()
+    for _ in range(4):
+        assert_same_segments(runner.run(), again.run())
+        assert [episode[:3] for episode in again.episodes] == [episode[:3] for episode in runner.episodes]
+
+
+def test_a_restart_begins_new_episodes_that_follow_from_its_seed() -> None:
+    runner, other = real(), real(seed=1)
+    runner.run()
+    segments = []
+    for each, seed in ((runner, 17), (other, 17), (other, 18)):
+        each.restart(seed, is_recorded=False)
+        each._model.random = np.random.default_rng(0)
+        segments.append(each.run())
+    assert_same_segments(*segments[:2])
+    assert (segments[1].obs[:, 0] != segments[2].obs[:, 0]).any(axis=1).all()
+    assert segments[0].masks[:, 0].all(), "the agent is told that the episode before is over"
+    assert (segments[0].states == 0).all()
+
+
+def test_without_a_recorded_restart_only_the_clock_and_the_state_come_back() -> None:
+    runner = real()
+    runner.restart(3, is_recorded=False)
+    runner.run()
+    state = runner.state_dict()
+    assert state["restart_seed"] is None
+    assert "actions" not in state
+    again = real(seed=1)
+    resets = again._env.stacked.copy()
+    again.load_state_dict(state | {"seconds": 1000.0})
+    np.testing.assert_array_equal(again._env.stacked, resets)
+    assert 1000 <= again.state_dict()["seconds"] < 1060
+    np.testing.assert_array_equal(again.state_dict()["state"], runner.state_dict()["state"])

@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import os
-import sys
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -21,6 +20,7 @@ from acer_tf.envs.seeds import next_seed
 from acer_tf.envs.shared_rows import SharedRows
 from acer_tf.envs.workers import Fault, Workers
 from acer_tf.errors import EnvironmentFailedError, InputError
+from acer_tf.screen import say
 
 Bools = NDArray[np.bool_]
 StepReturn = tuple[NDArray[np.uint8], NDArray[np.float32], Bools, Bools, dict[str, Any]]
@@ -222,7 +222,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
                 raise EnvironmentFailedError(f"{fault.what}; {why}.\n{fault.traceback}".rstrip())
             self.replacements += 1
             count = f"replaced it ({self.replacements} of at most {self._max_restarts})"
-            print(f"warning: {fault.what}; {count}\n{fault.traceback}".rstrip(), file=sys.stderr, flush=True)
+            say(f"warning: {fault.what}; {count}\n{fault.traceback}".rstrip(), is_error=True)
             for env in fault.envs:
                 self._rows.seeds[env] = next_seed(int(self._rows.seeds[env]))
             workers.restart(fault)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from acer_tf.errors import InputError
 from acer_tf.persistence.arrays import load_arrays, save_arrays
 from acer_tf.persistence.durable import Fingerprint, fingerprint, publish, write_durably
-from acer_tf.persistence.replay_files import ReplayFile, check_replay_file
+from acer_tf.persistence.replay_files import ReplayFile, check_name, check_replay_file
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -94,6 +94,10 @@ def read_manifest(path: Path) -> Checkpoint:
         replay = [ReplayFile(*entry) for entry in fields.pop("replay")]
         files = {name: Fingerprint(*entry) for name, entry in fields.pop("files").items()}
         checkpoint = Checkpoint(path=path, replay=replay, files=files, **fields)
+        for entry in replay:
+            check_name(entry)
+        if not isinstance(checkpoint.settings, dict) or not isinstance(checkpoint.origin, dict):
+            raise ValueError("settings and origin are names and values")
         if text != _manifest(checkpoint) or step_folder(path.parent, checkpoint.step) != path:
             raise ValueError("not what was written")
     except OSError as error:
@@ -120,11 +124,19 @@ def verify(checkpoint: Checkpoint) -> None:
 
 
 def read_state(checkpoint: Checkpoint) -> dict[str, dict[str, Any]]:
-    """Reads the state of every part of a verified checkpoint."""
-    state: dict[str, dict[str, Any]] = json.loads((checkpoint.path / VALUES).read_bytes())
-    for name, array in load_arrays(checkpoint.path / ARRAYS).items():
-        part, _, leaf = name.partition("/")
-        state[part][leaf] = array
+    """Reads the state of every part of a verified checkpoint.
+
+    Raises:
+        InputError: the files are those of the manifest, but they hold something else than a state.
+    """
+    arrays = load_arrays(checkpoint.path / ARRAYS)
+    try:
+        state: dict[str, dict[str, Any]] = json.loads((checkpoint.path / VALUES).read_bytes())
+        for name, array in arrays.items():
+            part, _, leaf = name.partition("/")
+            state[part][leaf] = array
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise InputError(f"{checkpoint.path / VALUES} holds no state of a run.") from error
     return state
 
 

@@ -17,6 +17,7 @@ from acer_tf.persistence.checkpoint import (
     verify,
     write_checkpoint,
 )
+from acer_tf.persistence.durable import sync_folder
 from acer_tf.persistence.replay_files import ReplayFile, Rows, read_rows, remove_unused, write_new_rows
 
 
@@ -57,6 +58,9 @@ class Checkpoints:
         path = step_folder(self.folder, step)
         if path.exists():
             return
+        if not self.folder.exists():
+            self.folder.mkdir(parents=True)
+            sync_folder(self.folder.parent)
         self._replay = write_new_rows(self.folder, memory, self._replay)
         write_checkpoint(Checkpoint(path, step, score, dict(settings), dict(origin), self._replay, {}), state)
         self._prune()
@@ -91,21 +95,21 @@ class Checkpoints:
             shutil.rmtree(path)
 
     def _prune(self) -> None:
-        checkpoints = {path: _manifest_or_none(path) for path in manifests(self.folder)}
+        found = {path: _manifest_or_none(path) for path in manifests(self.folder)}
+        checkpoints = {path: c for path, c in found.items() if c is not None}  # damaged ones are not ours to delete
         kept = set(list(checkpoints)[: self._keep]) | self._best(checkpoints) | self._milestones(checkpoints)
-        kept |= {path for path, checkpoint in checkpoints.items() if checkpoint is None}  # evidence, not ours to delete
         for path in checkpoints.keys() - kept:
             trash = path.with_name(f".trash-{path.name}")
             path.rename(trash)
             shutil.rmtree(trash)
-        remove_unused(self.folder, (file for path in kept for file in getattr(checkpoints[path], "replay", ())))
+        remove_unused(self.folder, (file for path in kept for file in checkpoints[path].replay))
 
     @staticmethod
-    def _best(checkpoints: Mapping[Path, Checkpoint | None]) -> set[Path]:
-        scores = {path: c.score for path, c in checkpoints.items() if c is not None and c.score is not None}
+    def _best(checkpoints: Mapping[Path, Checkpoint]) -> set[Path]:
+        scores = {path: c.score for path, c in checkpoints.items() if c.score is not None}
         return {max(scores, key=scores.__getitem__)} if scores else set()
 
-    def _milestones(self, checkpoints: Mapping[Path, Checkpoint | None]) -> set[Path]:
+    def _milestones(self, checkpoints: Mapping[Path, Checkpoint]) -> set[Path]:
         if self._keep_every is None:
             return set()
         first_of_each: dict[int, Path] = {}

@@ -23,13 +23,14 @@ def locked(folder: Path) -> Iterator[None]:
     lock = filelock.FileLock(folder / LOCK_FILES[0], timeout=0)
     try:
         lock.acquire()
+        holder.write_text(str(os.getpid()), encoding="utf-8")
     except filelock.Timeout as error:
         pid = holder.read_text(encoding="utf-8") if holder.exists() else "?"
         raise InputError(f"{folder} is locked by process {pid}, which trains in it; choose another folder.") from error
     except OSError as error:
+        lock.release()
         raise InputError(f"{folder} cannot be written ({error.strerror}); choose another folder.") from error
     try:
-        holder.write_text(str(os.getpid()), encoding="utf-8")
         yield
     finally:
         lock.release()

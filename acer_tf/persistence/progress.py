@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from acer_tf.persistence.logger import Sink
+from acer_tf.screen import say
 from acer_tf.segment import Episode
 
 LINE_INTERVAL = 30.0
@@ -59,7 +60,7 @@ class LineSink(ProgressSink):
 
     def _show(self, steps: int, text: str) -> None:
         if time.monotonic() >= self._next_line:
-            print(text, file=sys.stderr, flush=True)
+            say(text, is_error=True)
             self._next_line = time.monotonic() + LINE_INTERVAL
 
 

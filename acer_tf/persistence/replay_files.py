@@ -46,9 +46,9 @@ class Rows(Protocol):
         """Number of the oldest row that is still there."""
 
     def rows(self, start: int, stop: int) -> dict[str, NDArray[Any]]:
-        """Returns rows `start` to `stop` - 1; the first axis of each array counts them."""
+        """Returns rows `start` to `stop` - 1 as arrays."""
 
-    def load_rows(self, start: int, rows: dict[str, NDArray[Any]]) -> None:
+    def load_rows(self, start: int, stop: int, rows: dict[str, NDArray[Any]]) -> None:
         """Puts rows back in their place."""
 
 
@@ -92,15 +92,23 @@ def _write(folder: Path, rows: dict[str, NDArray[Any]], start: int, stop: int) -
     return ReplayFile(name, start, stop, size, digest)
 
 
+def check_name(file: ReplayFile) -> None:
+    """Checks that a file's name is the one that its rows and its sha256 give: it leads nowhere else.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if file.name != f"{file.start:012d}-{file.stop:012d}-{file.sha256[:16]}.npz" or not NAME.fullmatch(file.name):
+        raise ValueError(f"{file.name!r} is no name of a replay file")
+
+
 def check_replay_file(folder: Path, file: ReplayFile) -> None:
-    """Checks a file's name, size and sha256.
+    """Checks a file's size and sha256.
 
     Raises:
         InputError: it is missing or differs.
     """
     path = folder / FOLDER / file.name
-    if not NAME.fullmatch(file.name):
-        raise InputError(f"'{file.name}' is no name of a replay file.")
     if not path.is_file() or fingerprint(path) != Fingerprint(file.bytes, file.sha256):
         raise InputError(f"{path} is missing or damaged.")
 
@@ -108,7 +116,7 @@ def check_replay_file(folder: Path, file: ReplayFile) -> None:
 def read_rows(folder: Path, files: Iterable[ReplayFile], memory: Rows) -> None:
     """Puts the rows of all files back into the memory."""
     for file in files:
-        memory.load_rows(file.start, load_arrays(folder / FOLDER / file.name))
+        memory.load_rows(file.start, file.stop, load_arrays(folder / FOLDER / file.name))
 
 
 def remove_unused(folder: Path, used: Iterable[ReplayFile]) -> None:
@@ -117,5 +125,3 @@ def remove_unused(folder: Path, used: Iterable[ReplayFile]) -> None:
     for path in (folder / FOLDER).glob("*"):
         if path.name not in names:
             path.unlink()
-    for path in (folder / FOLDER).glob(".*"):
-        path.unlink()

@@ -59,7 +59,10 @@ def run_folder(folder: Path, settings: Mapping[str, Any], restart_behavior: str)
             stack.enter_context(locked(folder))
         if not holds_run(folder):
             text = yaml.safe_dump({**settings, "command": shlex.join(sys.orig_argv), **origin()}, sort_keys=False)
-            (folder / SETTINGS).write_text(text, encoding="utf-8")
+            try:
+                (folder / SETTINGS).write_text(text, encoding="utf-8")
+            except OSError as error:
+                raise InputError(f"{folder} cannot be written ({error.strerror}); choose another folder.") from error
         elif not _has_checkpoints(folder):
             raise InputError(
                 f"{folder} holds a run without checkpoints; choose another folder (such as {_free(folder)}), or "

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from numbers import Integral
 
 from acer_tf.persistence.logger import Sink
+from acer_tf.screen import say
 
 
 class TableSink(Sink):
@@ -11,7 +12,7 @@ class TableSink(Sink):
 
     def write(self, values: Mapping[str, float]) -> None:
         """See `Sink`."""
-        print(table(values), flush=True)
+        say(table(values))
 
 
 def table(values: Mapping[str, float]) -> str:

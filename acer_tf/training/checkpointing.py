@@ -11,6 +11,7 @@ from acer_tf.acer import Acer
 from acer_tf.errors import InputError
 from acer_tf.persistence.checkpoint import Checkpoint
 from acer_tf.persistence.checkpoints import Checkpoints
+from acer_tf.screen import say
 from acer_tf.training.settings import describe, differences
 
 SECONDS = 600.0
@@ -84,12 +85,10 @@ class Checkpointer:
     def after_iteration(self) -> None:
         """Saves if it is time to."""
         now = time.monotonic()
-        if self._retry_at is not None:
-            if now >= self._retry_at:
-                self.save()
-        elif self._is_due(now):
-            if self._is_exact:
-                self._restart_environments()
+        is_due = self._is_due(now)
+        if is_due and self._is_exact:
+            self._restart_environments()  # also while saving fails: what is learned does not depend on the disk
+        if is_due if self._retry_at is None else now >= self._retry_at:
             self.save()
 
     def save(self) -> bool:
@@ -99,7 +98,7 @@ class Checkpointer:
         try:
             self._checkpoints.save(acer.steps, acer.state_dict(), acer.buffer, score, self._settings, self._origin)
         except OSError as error:
-            print(f"checkpoint at step {acer.steps:,} failed ({error}); training goes on.", file=sys.stderr, flush=True)
+            say(f"checkpoint at step {acer.steps:,} failed ({error}); training goes on.", is_error=True)
             self._retry_at = time.monotonic() + RETRY_SECONDS
             return False
         self._retry_at, self._saved_at = None, time.monotonic()

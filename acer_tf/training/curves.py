@@ -92,6 +92,7 @@ def write_csv(path: Path, curves: list[Curve]) -> None:
         path.unlink()
     file = CsvFile(path, CURVE_COLUMNS)
     file.append([c.label, *row] for c in curves for row in zip(*map(np.ndarray.tolist, c[1:]), strict=True))
+    file.flush()
     file.close()
 
 

@@ -5,7 +5,6 @@ import faulthandler
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 STALLED = 75
@@ -19,18 +18,20 @@ def watchdog(seconds: float) -> Iterator[Callable[[], None]]:
     Otherwise the stacks of all threads go to standard error and the process exits with status 75, without waiting for
     the main thread, which may be stuck where no Python exception reaches it.
     """
-    last = [time.monotonic()]
+    tick = min(1.0, seconds / 4)
+    waited = [0.0]  # counted in ticks: a process that was stopped, or a machine that slept, has not waited
     is_over = threading.Event()
 
     def watch() -> None:
-        while not is_over.wait(min(1.0, seconds / 4)):
-            if time.monotonic() - last[0] > seconds:
+        while not is_over.wait(tick):
+            waited[0] += tick
+            if waited[0] > seconds:
                 print(f"nothing has moved for {seconds:g} s; stacks of all threads:", file=sys.stderr, flush=True)
                 faulthandler.dump_traceback(all_threads=True)
                 os._exit(STALLED)
 
     def moved() -> None:
-        last[0] = time.monotonic()
+        waited[0] = 0.0
 
     thread = threading.Thread(target=watch, name="watchdog", daemon=True)
     thread.start()

@@ -1,6 +1,9 @@
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from acer_tf.persistence.episode_files import EpisodesSink
 from acer_tf.persistence.logger import Logger, Sink
+from acer_tf.persistence.statistics import StatisticsSink
 from acer_tf.segment import Episode
 
 
@@ -22,10 +25,14 @@ class Recorder(Sink):
         self._calls.append((self._name, "close"))
 
 
-def use(logger: Sink) -> None:
+def log(logger: Sink) -> None:
     logger.episodes([Episode(0, 1.0, 2, 3.0)])
     logger.progress(20)
     logger.write({"loss": 0.5})
+
+
+def use(logger: Sink) -> None:
+    log(logger)
     logger.close()
 
 
@@ -43,3 +50,21 @@ def test_logger_hands_everything_to_every_sink_in_order() -> None:
 def test_logger_without_sinks_and_a_plain_sink_do_nothing() -> None:
     use(Logger())
     use(Logger([Sink()]))
+
+
+def test_sinks_keep_their_offsets_under_their_names(tmp_path: Path) -> None:
+    def sinks() -> Logger:
+        return Logger([StatisticsSink(tmp_path / "a.csv"), Sink(), EpisodesSink(tmp_path / "b.csv")])
+
+    logger = sinks()
+    log(logger)
+    state = Logger([logger]).state_dict()
+    assert state == {"a.csv": len("loss\n0.5\n"), "b.csv": (tmp_path / "b.csv").stat().st_size}
+    again = sinks()
+    again.load_state_dict(state)
+    assert again.state_dict() == state
+    log(again)
+    logger.close()
+    again.close()
+    assert (tmp_path / "a.csv").read_text() == "loss\n0.5\n0.5\n"
+    assert (tmp_path / "b.csv").read_text().count("20,1.0,2,0\n") == 2

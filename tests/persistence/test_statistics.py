@@ -28,3 +28,31 @@ def test_other_names_are_refused(tmp_path: Path, row: dict[str, float]) -> None:
 def test_a_run_without_statistics_leaves_no_file(tmp_path: Path) -> None:
     StatisticsSink(tmp_path / "progress.csv").close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_resumed_file_goes_on_where_the_checkpoint_was(tmp_path: Path) -> None:
+    path = tmp_path / "progress.csv"
+    sink = StatisticsSink(path)
+    sink.write({"steps": 1, "loss": 2.0})
+    state = sink.state_dict()
+    sink.write({"steps": 2, "loss": 3.0})
+    sink.close()
+    again = StatisticsSink(path)
+    again.load_state_dict(state)
+    assert again.state_dict() == state, "also before the first row"
+    again.write({"steps": 4, "loss": 5.0})
+    again.close()
+    assert path.read_text() == "steps,loss\n1,2.0\n4,5.0\n"
+
+
+def test_resuming_before_the_first_row_begins_anew(tmp_path: Path) -> None:
+    path = tmp_path / "progress.csv"
+    state = StatisticsSink(path).state_dict()
+    sink = StatisticsSink(path)
+    sink.write({"steps": 1})
+    sink.close()
+    again = StatisticsSink(path)
+    again.load_state_dict(state)
+    again.write({"steps": 1})
+    again.close()
+    assert path.read_text() == "steps\n1\n"
