@@ -13,12 +13,14 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
-from acer_tf.buffer import Buffer, check_memory
-from acer_tf.config import Config
+from acer_tf.buffer import Buffer
+from acer_tf.config import CONTINUOUS, Config, Continuous
 from acer_tf.envs.frame_stack import FrameStack
-from acer_tf.envs.make import check_vec_env
+from acer_tf.envs.make import check_vec_env, stacked
 from acer_tf.errors import InputError
+from acer_tf.gaussian import GaussianPolicy
 from acer_tf.maths.schedules import learning_rate
+from acer_tf.memory import check_memory, compressed_row
 from acer_tf.model import Model
 from acer_tf.networks.registry import Network
 from acer_tf.persistence.logger import Logger
@@ -26,6 +28,7 @@ from acer_tf.persistence.table import TableSink
 from acer_tf.policy import CategoricalPolicy
 from acer_tf.runner import Runner
 from acer_tf.segment import Segment
+from acer_tf.sequence import SequencePolicy
 
 
 class EpisodeStats:
@@ -167,10 +170,12 @@ class Acer:
             self._replay()
 
     def _train_on_policy(self, segment: Segment) -> None:
+        updates, lr = self.model.config.on_policy_updates, self._learning_rate()
         if self.steps // self.nbatch % self.model.config.log_interval:
-            self.model.train(segment, self._learning_rate())
+            if updates:
+                self.model.train(segment, lr)
             return
-        report = self.model.train_and_report(segment, self._learning_rate())
+        report = self.model.train_and_report(segment, lr) if updates else self.model.report(segment)
         self._logger.write(
             {
                 "total_timesteps": self.steps,
@@ -215,8 +220,13 @@ def learn(
     trust_region: bool = Config.trust_region,
     alpha: float = Config.alpha,
     delta: float = Config.delta,
+    compress_replay: bool = Config.compress_replay,
     replay_state: str = Config.replay_state,
     burn_in: int = Config.burn_in,
+    correction: bool = Config.correction,
+    q_lambda: float | None = Config.q_lambda,
+    on_policy_updates: bool = Config.on_policy_updates,
+    continuous: Continuous = CONTINUOUS,
     load_path: str | Path | None = None,
     logger: Logger | None = None,
     should_stop: Callable[[], bool] = lambda: False,
@@ -227,10 +237,10 @@ def learn(
     Args:
         network: name of a registered network, a function from observations [B, *shape] to features, in Keras,
             or a `Recurrent`.
-        env: a gymnasium vector environment with Box observations and Discrete actions, that resets itself in the step
-            that ends an episode (`autoreset_mode=AutoresetMode.SAME_STEP`).
+        env: a gymnasium vector environment with Box observations and Discrete or finite Box actions, that resets itself
+            in the step that ends an episode (`autoreset_mode=AutoresetMode.SAME_STEP`).
         seed: of environments, weights, replay and sampling, at most 2³² − 1; None draws one.
-        nsteps: see `Config`, as for all arguments up to `burn_in`.
+        nsteps: see `Config`, as for all arguments up to `on_policy_updates`.
         total_timesteps: agent steps over all environments.
         q_coef: weight of the critic's loss.
         ent_coef: weight of the entropy bonus.
@@ -248,8 +258,13 @@ def learn(
         trust_region: whether it is on.
         alpha: decay of the average policy.
         delta: bound of the trust region.
+        compress_replay: whether images are kept compressed, without loss.
         replay_state: where a recurrent policy's state starts in training, "zero" or "stored".
         burn_in: first steps of a segment that only warm that state up.
+        correction: whether the policy gradient has its bias correction.
+        q_lambda: trace of Q(lambda) in place of Retrace.
+        on_policy_updates: whether new segments are trained on at once.
+        continuous: settings that only Box actions have.
         load_path: weights to start from, as `Model.save` wrote them.
         logger: takes statistics and episodes; None prints baselines' table.
         should_stop: asked after each iteration; True ends training early.
@@ -264,18 +279,23 @@ def learn(
     arguments = locals()
     config = Config(**{name: arguments[name] for name in Config.__dataclass_fields__})
     logger = Logger([TableSink()]) if logger is None else logger
-    acer = make_acer(network, env, seed, config, logger, load_path, **network_kwargs)
+    check_vec_env(env)
+    env = stacked(env)
+    seed = _checked_seed(seed)
+    print(f"replay will take {check_memory(env, config) / 2**30:.2f} GiB", flush=True)
+    acer = make_acer(network, env, seed, config, logger, load_path, continuous, **network_kwargs)
     acer.learn(should_stop)
     return acer.model
 
 
 def make_acer(
     network: str | Network,
-    env: gym.vector.VectorEnv,
-    seed: int | None,
+    env: FrameStack,
+    seed: int,
     config: Config,
     logger: Logger,
     load_path: str | Path | None = None,
+    continuous: Continuous = CONTINUOUS,
     **network_kwargs: Any,
 ) -> Acer:
     """Builds what `learn` trains, from its arguments, and resets the environments.
@@ -283,22 +303,30 @@ def make_acer(
     Raises:
         InputError: as `learn`.
     """
-    seed = _checked_seed(seed)
-    check_vec_env(env)
-    env = env if isinstance(env, FrameStack) else FrameStack(env, nstack=1)
-    print(f"replay will take {check_memory(env, config) / 2**30:.2f} GiB", flush=True)
-
     rng = np.random.RandomState(seed)  # baselines' one numpy stream: weights, then replay counts and slots
     keras.utils.set_random_seed(seed)
-    observation_space, action_space = env.single_observation_space, env.single_action_space
-    assert isinstance(observation_space, Box)
-    assert isinstance(action_space, Discrete)
-    policy = CategoricalPolicy(network, observation_space, action_space, rng, **network_kwargs)
+    policy = _policy(network, env, rng, continuous, network_kwargs)
     model = Model(policy, config, seed)
     if load_path is not None:
         model.load(load_path)
     runner = Runner(env, model, config.nsteps, seed)
-    return Acer(env.num_envs, runner, model, Buffer(config.nsteps, config.buffer_size), rng, logger)
+    buffer = Buffer(config.nsteps, config.buffer_size, compressed_row(env, config))
+    return Acer(env.num_envs, runner, model, buffer, rng, logger)
+
+
+def _policy(
+    network: str | Network,
+    env: FrameStack,
+    rng: np.random.RandomState,
+    continuous: Continuous,
+    network_kwargs: dict[str, Any],
+) -> SequencePolicy:
+    observation_space, action_space = env.single_observation_space, env.single_action_space
+    assert isinstance(observation_space, Box)
+    if isinstance(action_space, Box):
+        return GaussianPolicy(network, observation_space, action_space, rng, continuous, **network_kwargs)
+    assert isinstance(action_space, Discrete)
+    return CategoricalPolicy(network, observation_space, action_space, rng, **network_kwargs)
 
 
 def _checked_seed(seed: int | None) -> int:

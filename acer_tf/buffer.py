@@ -3,14 +3,13 @@
 from typing import Any
 
 import numpy as np
-import psutil
-from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
-from acer_tf.config import Config
-from acer_tf.envs.frame_stack import FrameStack
+from acer_tf.columns import Column, CompressedColumn, PlainColumn
 from acer_tf.errors import InputError
 from acer_tf.segment import Segment
+
+STORED = ("enc_obs", "actions", "rewards", "mus", "dones", "masks", "states")
 
 
 class Buffer:
@@ -20,16 +19,20 @@ class Buffer:
         num_put: segments ever put; checkpoints number them so.
     """
 
-    def __init__(self, nsteps: int, size: int) -> None:
+    def __init__(self, nsteps: int, size: int, compressed_row: tuple[int, ...] | None = None) -> None:
         """Makes an empty buffer; memory is taken when the first segment comes.
 
         Args:
             nsteps: agent steps of a segment.
             size: agent steps kept per environment; rounded down to whole segments.
+            compressed_row: shape of `enc_obs` in every segment, [N, T + S, ...] uint8, to keep it compressed, without
+                loss; None keeps it as it is.
         """
         self._nsteps = nsteps
         self._slots = size // nsteps
-        self._arrays: dict[str, NDArray[Any]] = {}
+        self._columns: dict[str, Column] = {}
+        if compressed_row is not None:
+            self._columns["enc_obs"] = CompressedColumn(self._slots, compressed_row)
         self.num_put = 0
 
     @property
@@ -53,23 +56,29 @@ class Buffer:
 
     def put(self, segment: Segment) -> None:
         """Stores a segment, in the place of the oldest one when the buffer is full."""
-        stored = {"enc_obs": segment.enc_obs, "actions": segment.actions, "rewards": segment.rewards}
-        stored |= {"mus": segment.mus, "dones": segment.dones, "masks": segment.masks}
-        stored["states"] = segment.states
-        for name, array in stored.items():
-            self._slots_of(name, array)[self.next_idx] = array
+        for name in STORED:
+            row = getattr(segment, name)
+            self._column(name, row).put(self.next_idx, row)
         self.num_put += 1
 
     def rows(self, start: int, stop: int) -> dict[str, NDArray[Any]]:
-        """Returns segments `start` to `stop` - 1, in the order in which they were put, the first axis counting them."""
+        """Returns segments `start` to `stop` - 1 as arrays that can be written to a file."""
         slots = np.arange(start, stop) % self._slots
-        return {name: array[slots] for name, array in self._arrays.items()}
+        columns = self._columns.items()
+        return {f"{name}/{key}": array for name, column in columns for key, array in column.dump(slots).items()}
 
-    def load_rows(self, start: int, rows: dict[str, NDArray[Any]]) -> None:
-        """Puts back what `rows` returned, as segments `start` and following; those put before are still there."""
-        for name, array in rows.items():
-            self._slots_of(name, array[0])[np.arange(start, start + len(array)) % self._slots] = array
-            self.num_put = start + len(array)
+    def load_rows(self, start: int, stop: int, rows: dict[str, NDArray[Any]]) -> None:
+        """Puts back what `rows` returned; the segments before are there.
+
+        Raises:
+            InputError: the rows do not fit.
+        """
+        slots = np.arange(start, stop) % self._slots
+        for name in STORED:
+            arrays = {key.partition("/")[2]: array for key, array in rows.items() if key.startswith(f"{name}/")}
+            first = arrays["rows"][0] if "rows" in arrays else None
+            self._column(name, first).load(slots, arrays)
+        self.num_put = stop
 
     def get(self, rng: np.random.RandomState) -> Segment:
         """Draws one segment per environment, each from its own history, uniformly and with replacement.
@@ -77,15 +86,16 @@ class Buffer:
         Args:
             rng: consumed by one draw of N whole numbers.
         """
-        nenvs = self._arrays["actions"].shape[1]
-        slots = rng.randint(0, self.num_in_buffer, nenvs)
-        drawn = {name: array[slots, np.arange(nenvs)] for name, array in self._arrays.items()}
+        slots = rng.randint(0, self.num_in_buffer, self._nenvs)
+        drawn = {name: column.get(slots) for name, column in self._columns.items()}
         return Segment(obs=stack_obs(drawn["enc_obs"], drawn["dones"]), **drawn)
 
-    def _slots_of(self, name: str, array: NDArray[Any]) -> NDArray[Any]:
-        if name not in self._arrays:
-            self._arrays[name] = np.empty((self._slots, *array.shape), array.dtype)
-        return self._arrays[name]
+    def _column(self, name: str, row: NDArray[Any] | None) -> Column:
+        if name not in self._columns:
+            if row is None:
+                raise InputError(f"saved replay has no rows of {name}.")
+            self._columns[name], self._nenvs = PlainColumn(self._slots, row), len(row)
+        return self._columns[name]
 
 
 def stack_obs(enc_obs: NDArray[Any], dones: NDArray[np.bool_]) -> NDArray[Any]:
@@ -109,29 +119,3 @@ def stack_obs(enc_obs: NDArray[Any], dones: NDArray[np.bool_]) -> NDArray[Any]:
             if step + age <= nsteps:
                 obs[env, step + age, ..., : (nstack - age) * channels] = 0
     return obs
-
-
-def replay_bytes(env: FrameStack, config: Config) -> int:
-    """Computes what a full buffer will take, but for recurrent policies' states (few); 0 without replay."""
-    if config.replay_ratio == 0:
-        return 0
-    assert isinstance(env.single_action_space, Discrete)
-    stack = env.stacked  # [N, ..., S * C]
-    frame = int(stack[0].nbytes) // env.nstack
-    step = 8 + 4 + 4 * int(env.single_action_space.n) + 1  # action, reward, mu, done
-    segment = (config.nsteps + env.nstack) * frame + config.nsteps * step + (config.nsteps + 1)  # masks
-    return len(stack) * (config.buffer_size // config.nsteps) * segment
-
-
-def check_memory(env: FrameStack, config: Config) -> int:
-    """Checks that replay will fit; returns the bytes it will take.
-
-    Raises:
-        InputError: it will not.
-    """
-    needed, available = replay_bytes(env, config), psutil.virtual_memory().available
-    if needed > available:
-        raise InputError(
-            f"replay would take {needed / 2**30:.1f} GiB, but {available / 2**30:.1f} GiB are free; lower buffer_size."
-        )
-    return needed

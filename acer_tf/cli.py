@@ -9,17 +9,19 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 import tyro
 
-from acer_tf.buffer import check_memory
-from acer_tf.config import Config
+from acer_tf.config import CONTINUOUS, Config, Continuous
 from acer_tf.envs.env_ids import check_env_id
 from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.normalize import normalizer_of
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError, nearest
 from acer_tf.maths.schedules import SCHEDULES
+from acer_tf.memory import check_memory
 from acer_tf.networks.names import NETWORKS
 from acer_tf.persistence.arrays import save_arrays
 from acer_tf.persistence.checkpoints import Checkpoints
@@ -175,15 +177,29 @@ def guarded(main: Callable[[Sequence[str]], int]) -> Callable[[Sequence[str]], i
     return wrapper
 
 
-def train(flags: TrainFlags, network: str, network_kwargs: Mapping[str, Any]) -> int:
+def train(
+    flags: TrainFlags,
+    network: str,
+    network_kwargs: Mapping[str, Any],
+    env_kwargs: Mapping[str, Any] = MappingProxyType({}),
+    continuous: Continuous = CONTINUOUS,
+) -> int:
     """Trains, with logs, checkpoints and final weights in the run folder; returns the exit status.
+
+    Args:
+        flags: those of every training command.
+        network: name of the network.
+        network_kwargs: its arguments.
+        env_kwargs: further arguments of `make_vec_env`.
+        continuous: settings that only continuous actions have.
 
     Raises:
         InputError: an argument cannot work; found before TensorFlow is imported where that is possible.
     """
     folder = flags.logdir or default_run_folder(flags.env)
     config = _checked(flags, network)
-    settings = {**_plain(flags), "network": network, **network_kwargs, **dataclasses.asdict(config)}
+    settings = {**_plain(flags), **env_kwargs, "network": network, **network_kwargs}
+    settings |= dataclasses.asdict(config) | dataclasses.asdict(continuous)
     checkpoints = Checkpoints(folder / CHECKPOINTS, flags.keep_checkpoints, flags.keep_every)
     if flags.restart_behavior == "resume":
         settings |= resumed_settings(checkpoints, settings, flags.force)
@@ -196,12 +212,14 @@ def train(flags: TrainFlags, network: str, network_kwargs: Mapping[str, Any]) ->
             flags.num_env,
             num_workers=flags.num_workers,
             max_episode_frames=flags.max_episode_frames,
+            **env_kwargs,
         )
         stack.callback(env.close)
-        check_memory(env, flags.hyperparameters)
+        replay_bytes = check_memory(env, config)
         stack.enter_context(run_folder(folder, settings, flags.restart_behavior))
         logger = stack.enter_context(contextlib.closing(_logger(folder, flags)))
         print(f"training on {flags.num_env} x {flags.env}; run folder: {folder}", flush=True)
+        print(f"replay will take {replay_bytes / 2**30:.2f} GiB", flush=True)
 
         # Otherwise TensorFlow's C++ part greets with hints about this machine.
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -210,7 +228,7 @@ def train(flags: TrainFlags, network: str, network_kwargs: Mapping[str, Any]) ->
 
         if taken := network_kwargs.keys() & inspect.signature(learn).parameters.keys():
             raise InputError(f"--{min(taken)} is no flag of this command; --help shows all.")
-        acer = make_acer(network, env, settings["seed"], config, logger, flags.load_path, **network_kwargs)
+        acer = make_acer(network, env, settings["seed"], config, logger, flags.load_path, continuous, **network_kwargs)
         checkpointer = Checkpointer(
             acer,
             checkpoints,
@@ -242,6 +260,8 @@ def train(flags: TrainFlags, network: str, network_kwargs: Mapping[str, Any]) ->
         weights = folder / "model.npz"
         try:
             acer.model.save(weights)
+            if (normalizer := normalizer_of(env)) is not None:
+                save_arrays(folder / "observations.npz", normalizer.state_dict())
         except OSError as error:
             raise InputError(f"{weights} cannot be written ({error.strerror}); make room and resume.") from error
     print(f"{'stopped' if stop() else 'done'} at step {acer.steps:,}; weights: {weights}")

@@ -54,10 +54,18 @@ class Config:
     """Decay of the average policy."""
     delta: float = 1
     """How far the projected gradient may point away from the average policy."""
+    compress_replay: bool = True
+    """Whether replay keeps images compressed, without loss."""
     replay_state: str = "zero"
     """Where a recurrent policy's state starts when it trains on a segment: zero (as in baselines) or stored."""
     burn_in: int = 0
     """First steps of a segment that only warm a recurrent policy's state up and carry no loss."""
+    correction: bool = True
+    """Whether the policy gradient has its bias correction; without, it is truncated importance sampling."""
+    q_lambda: float | None = None
+    """Trace of Q(lambda), which takes Retrace's place; None is Retrace."""
+    on_policy_updates: bool = True
+    """Whether new segments are trained on at once; without, training is entirely from replay."""
 
     def __post_init__(self) -> None:
         """Raises: InputError: a value that cannot work."""
@@ -69,9 +77,11 @@ class Config:
         for name in ("rprop_epsilon", "c"):
             self._require(name, "a number > 0", lambda x: _is_number(x) and x > 0)
         for name in ("gamma", "alpha", "rprop_alpha"):
-            self._require(name, "a number between 0 and 1", lambda x: _is_number(x) and 0 <= x <= 1)
+            self._require(name, "a number between 0 and 1", _is_fraction)
         self._require("max_grad_norm", "a number > 0, or None", lambda x: x is None or (_is_number(x) and x > 0))
-        self._require("trust_region", "True or False", lambda x: isinstance(x, bool | np.bool_))
+        self._require("q_lambda", "a number between 0 and 1, or None", lambda x: x is None or _is_fraction(x))
+        for name in ("trust_region", "correction", "on_policy_updates", "compress_replay"):
+            self._require(name, "True or False", _is_bool)
         self._require("lrschedule", "a name or a function", lambda x: isinstance(x, str) or callable(x))
         self._require("burn_in", "a whole number >= 0", lambda x: _is_whole(x) and x >= 0)
         self._check_schedule()
@@ -79,9 +89,7 @@ class Config:
         self._check_states()
 
     def _require(self, name: str, expected: str, ok: Callable[[Any], bool]) -> None:
-        value = getattr(self, name)
-        if not ok(value):
-            raise InputError(f"{name} is {value!r}; expected {expected}.")
+        _require(name, getattr(self, name), expected, ok)
 
     def _check_schedule(self) -> None:
         if isinstance(self.lrschedule, str) and self.lrschedule not in SCHEDULES:
@@ -90,6 +98,8 @@ class Config:
 
     def _check_replay(self) -> None:
         if self.replay_ratio == 0:
+            if not self.on_policy_updates:
+                raise InputError("on_policy_updates is False and replay_ratio is 0, so nothing would be trained on.")
             return
         if self.buffer_size < self.nsteps:
             raise InputError(
@@ -111,9 +121,48 @@ class Config:
             )
 
 
+@dataclasses.dataclass(frozen=True)
+class Continuous:
+    """What only continuous actions have, with the paper's values (section 6)."""
+
+    sigma: float = 0.3
+    """The policy's standard deviation, in units of half the range of the action space."""
+    learn_sigma: bool = False
+    """Whether sigma is learned, the same for all observations; it starts from `sigma`."""
+    num_samples: int = 5
+    """Actions that the dueling network samples to estimate the mean advantage."""
+    dueling: bool = True
+    """Whether Q is built from V and sampled advantages (stochastic dueling network); without, it is a plain network."""
+    use_q_opc: bool = True
+    """Whether the policy gradient uses the uncorrected return Q^opc; without, Retrace's."""
+
+    def __post_init__(self) -> None:
+        """Raises: InputError: a value that cannot work."""
+        _require("sigma", self.sigma, "a finite number > 0", lambda x: _is_number(x) and 0 < x < math.inf)
+        _require("num_samples", self.num_samples, "a whole number >= 1", lambda x: _is_whole(x) and x >= 1)
+        for name in ("learn_sigma", "dueling", "use_q_opc"):
+            _require(name, getattr(self, name), "True or False", _is_bool)
+
+
+def _require(name: str, value: Any, expected: str, ok: Callable[[Any], bool]) -> None:
+    if not ok(value):
+        raise InputError(f"{name} is {value!r}; expected {expected}.")
+
+
+def _is_bool(value: object) -> bool:
+    return isinstance(value, bool | np.bool_)
+
+
+def _is_fraction(value: Any) -> bool:
+    return _is_number(value) and 0 <= value <= 1
+
+
 def _is_whole(value: object) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+CONTINUOUS = Continuous()

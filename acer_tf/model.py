@@ -16,8 +16,8 @@ from acer_tf.maths.diagnostics import mean_row_norm
 from acer_tf.maths.rmsprop import RMSProp
 from acer_tf.maths.trust_region import Projection, project
 from acer_tf.persistence.arrays import load_arrays, save_arrays
-from acer_tf.policy import CategoricalPolicy, Evaluation, Losses
 from acer_tf.segment import Action, Segment
+from acer_tf.sequence import SequencePolicy
 from acer_tf.traced import Traced
 
 NOT_FINITE = "the gradient is not finite"
@@ -41,8 +41,8 @@ class Gradients(NamedTuple):
     """Everything about one update up to the optimiser.
 
     Attributes:
-        evaluation: what the networks said.
-        losses: the losses.
+        evaluation: what the networks said, as the policy's `evaluate` gives it.
+        losses: the losses, as the policy's `losses` gives them.
         g: [N, T, A] float32, ascent direction with respect to f before the trust region, times N * T.
         trust_region: its quantities; None where it is switched off.
         grad_f: [N, T, A] float32, what is sent back through f.
@@ -53,8 +53,8 @@ class Gradients(NamedTuple):
         critic: the part that came through q, likewise.
     """
 
-    evaluation: Evaluation
-    losses: Losses
+    evaluation: Any
+    losses: Any
     g: tf.Tensor
     trust_region: TrustRegion | None
     grad_f: tf.Tensor
@@ -76,13 +76,13 @@ class Model:
         optimizer: holds RMSProp's slots, in the same order.
     """
 
-    def __init__(self, policy: CategoricalPolicy, config: Config, seed: int) -> None:
+    def __init__(self, policy: SequencePolicy, config: Config, seed: int) -> None:
         """Makes the average, equal to the parameters, and the optimiser's slots.
 
         Args:
             policy: a freshly built policy.
             config: hyper-parameters.
-            seed: of the stream that actions are sampled from.
+            seed: of the stream that actions are sampled from, in acting and in training.
 
         Raises:
             InputError: a setting asks for states that the policy does not have.
@@ -137,6 +137,10 @@ class Model:
             report = self._train_and_report(*_inputs(segment), np.asarray(lr, np.float32))
         return {name: float(value) for name, value in report.items()}
 
+    def report(self, segment: Segment) -> dict[str, float]:
+        """Returns the same statistics of an update that is not made."""
+        return {name: float(value) for name, value in _report(self.gradients(segment)).items()}
+
     def gradients(self, segment: Segment) -> Gradients:
         """Computes the gradients of one update, both parts of them, and all that leads to them; updates nothing."""
         gradients: Gradients = self._gradients(*_inputs(segment))
@@ -190,7 +194,10 @@ class Model:
         }
 
     def _sample(self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        return self.policy.act(obs, state, mask, self._random.uniform_full_int([2], tf.int32))
+        return self.policy.act(obs, state, mask, self._draw_seed())
+
+    def _draw_seed(self) -> tf.Tensor:
+        return self._random.uniform_full_int([2], tf.int32)
 
     def _update(self, *inputs: tf.Tensor) -> None:
         *tensors, lr = inputs
@@ -213,7 +220,7 @@ class Model:
         through q.
         """
         with tf.GradientTape(persistent=parts) as tape:
-            evaluation = self.policy.evaluate(segment, self.config)
+            evaluation = self.policy.evaluate(segment, self.config, self._draw_seed)
         f, q = evaluation.f, evaluation.q
         trained = self.policy.trained_part(segment, self.config)
 
@@ -222,7 +229,7 @@ class Model:
             losses = self.policy.losses(evaluation, trained, self.config)
         grad_f, grad_q = output_tape.gradient(losses.loss, (f, q))
 
-        steps = float(np.prod(trained.actions.shape))  # the original's g is of the sum over steps, its losses are means
+        steps = float(np.prod(trained.rewards.shape))  # the original's g is of the sum over steps, its losses are means
         g = -steps * grad_f
         trust_region = None
         if self.config.trust_region:

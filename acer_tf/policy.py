@@ -14,7 +14,7 @@ from acer_tf.maths.retrace import retrace
 from acer_tf.networks.actor_critic import ActorCritic
 from acer_tf.networks.registry import Network
 from acer_tf.segment import Segment
-from acer_tf.sequence import SequencePolicy
+from acer_tf.sequence import DrawSeed, SequencePolicy
 
 
 class Evaluation(NamedTuple):
@@ -98,8 +98,8 @@ class CategoricalPolicy(SequencePolicy):
         actions = tfp.distributions.Categorical(logits=logits, dtype=tf.int64).sample(seed=seed)
         return actions, tf.nn.softmax(logits), state
 
-    def evaluate(self, segment: Segment, config: Config) -> Evaluation:
-        """Evaluates policy and critic on the steps of a segment after the burn-in, K."""
+    def evaluate(self, segment: Segment, config: Config, draw_seed: DrawSeed | None = None) -> Evaluation:
+        """Evaluates policy and critic on the steps of a segment after the burn-in, K; samples nothing."""
         steps, last = self._unroll(segment, config)
         last_v = tf.reduce_sum(tf.nn.softmax(last.logits) * last.q, axis=-1)
         return Evaluation(tf.nn.softmax(steps.logits), steps.q, tf.stop_gradient(last_v[:, 0]))
@@ -131,11 +131,12 @@ class CategoricalPolicy(SequencePolicy):
         rho_i = discrete.select(rho, actions)
         v_with_bootstrap = tf.concat([v, evaluation.bootstrap_v[:, tf.newaxis]], axis=1)
         continues = 1.0 - tf.cast(segment.dones, tf.float32)
-        q_ret = retrace(segment.rewards, continues, q_i, v_with_bootstrap, rho_i, config.gamma)
+        trace = rho_i if config.q_lambda is None else tf.fill(rho_i.shape, config.q_lambda)
+        q_ret = retrace(segment.rewards, continues, q_i, v_with_bootstrap, trace, config.gamma)
 
         gain = discrete.gain(f, q, v, q_ret, rho, actions, config.c)
         loss_f = -tf.reduce_mean(gain.f)
-        loss_bc = -tf.reduce_mean(gain.bc)
+        loss_bc = -tf.reduce_mean(gain.bc) if config.correction else tf.zeros([])
         loss_q = tf.reduce_mean(0.5 * tf.square(q_ret - q_i))
         entropy = tf.reduce_mean(discrete.entropy(f))
         return Losses(

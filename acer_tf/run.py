@@ -1,4 +1,4 @@
-"""Trains on any environment with discrete actions: `python -m acer_tf.run --env CartPole-v1 --num_layers=1`."""
+"""Trains on any gymnasium environment: `python -m acer_tf.run --env CartPole-v1 --num_layers=1`."""
 
 import ast
 import dataclasses
@@ -9,8 +9,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from acer_tf.cli import TrainFlags, guarded, parse_known, train
-from acer_tf.config import Config
+from acer_tf.config import Config, Continuous
 from acer_tf.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class ContinuousFlags(Continuous):
+    """Continuous actions."""
+
+    def __post_init__(self) -> None:
+        """Leaves the checks to `settings`: an error raised while flags are read would get tyro's form, not ours."""
+
+    def settings(self) -> Continuous:
+        """Returns the checked settings.
+
+        Raises:
+            InputError: a value that cannot work.
+        """
+        return Continuous(**dataclasses.asdict(self))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,11 +37,17 @@ class Run(TrainFlags):
     """
 
     env: str = "CartPole-v1"
-    """Environment id, with discrete actions."""
+    """Environment id, with discrete or continuous actions."""
     network: str = "mlp"
-    """Network: mlp, or for images cnn, cnn_small, impala_cnn, conv_only."""
+    """Network: mlp, lstm, lnlstm, or for images cnn, cnn_small, impala_cnn, conv_only, cnn_lstm, cnn_lnlstm,
+    impala_cnn_lstm."""
     value_network: str = "shared"
     """Whether the critic shares the policy's network (shared) or has a copy of its own (copy)."""
+    normalize_observations: bool = False
+    """Whether observations are normalised by their running mean and variance."""
+    reward_scale: float = 1.0
+    """Factor on the rewards that the agent sees; recorded returns are without it."""
+    continuous: ContinuousFlags = ContinuousFlags()
 
 
 def network_arguments(words: Sequence[str]) -> dict[str, Any]:
@@ -50,7 +72,7 @@ def network_arguments(words: Sequence[str]) -> dict[str, Any]:
 
 
 def _check_name(word: str, name: str) -> None:
-    own = ["num_timesteps", *(field.name for cls in (Run, Config) for field in dataclasses.fields(cls))]
+    own = ["num_timesteps", *(field.name for cls in (Run, Config, Continuous) for field in dataclasses.fields(cls))]
     if not word.startswith("--") or not name.isidentifier():
         raise InputError(f"'{word}' belongs to no flag; expected --name=value.")
     if close := difflib.get_close_matches(name, own, n=1, cutoff=0.8):
@@ -71,7 +93,9 @@ def _literal(text: str) -> Any:
 def main(argv: Sequence[str]) -> int:
     """Runs the command; returns its exit status."""
     flags, rest = parse_known("acer_tf.run", Run, argv)
-    return train(flags, flags.network, {"value_network": flags.value_network, **network_arguments(rest)})
+    network_kwargs = {"value_network": flags.value_network, **network_arguments(rest)}
+    env_kwargs = {"normalize_observations": flags.normalize_observations, "reward_scale": flags.reward_scale}
+    return train(flags, flags.network, network_kwargs, env_kwargs, flags.continuous.settings())
 
 
 if __name__ == "__main__":

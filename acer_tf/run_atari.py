@@ -3,10 +3,16 @@
 import dataclasses
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from acer_tf.cli import Hyperparameters, TrainFlags, guarded, parse, train
 
 ATARI = Hyperparameters(total_timesteps=int(10e6), lrschedule="constant")
+
+RECURRENT_POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "lstm": ("cnn_lstm", {"nlstm": 256}),
+    "lnlstm": ("cnn_lnlstm", {"nlstm": 256}),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,7 +26,7 @@ class RunAtari(TrainFlags):
     seed: int | None = 0
     """Seed of environments, weights and sampling; None draws one."""
     policy: str = "cnn"
-    """Network: cnn, cnn_small, impala_cnn, conv_only or mlp."""
+    """Policy of Stable Baselines: cnn, lstm (cnn_lstm with 256 units) or lnlstm (cnn_lnlstm); or any network's name."""
     hyperparameters: Hyperparameters = ATARI
 
 
@@ -28,7 +34,8 @@ class RunAtari(TrainFlags):
 def main(argv: Sequence[str]) -> int:
     """Runs the command; returns its exit status."""
     flags = parse("acer_tf.run_atari", RunAtari, argv)
-    return train(flags, flags.policy, {})
+    network, network_kwargs = RECURRENT_POLICIES.get(flags.policy, (flags.policy, {}))
+    return train(flags, network, network_kwargs)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acer_tf.envs.frame_stack import FrameStack
+from acer_tf.envs.normalize import normalizer_of
 from acer_tf.envs.seeds import environment_seeds
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError
 from acer_tf.segment import Action, Episode, Segment
@@ -49,11 +50,12 @@ class Runner:
         with _failures_told():
             env.reset(seed=environment_seeds(env, seed))
             self._obs, _ = env.reset()
+        self._normalizer = normalizer_of(env)
         self._dones = np.zeros(env.num_envs, np.bool_)
         self._state = model.initial_state(env.num_envs)
         self._start = time.monotonic()
         self._restart_seed: int | None = None
-        self._actions: list[NDArray[np.int64]] = []
+        self._actions: list[NDArray[Any]] = []
         self.episodes: list[Episode] = []
 
     def restart(self, seed: int, is_recorded: bool) -> None:
@@ -65,24 +67,32 @@ class Runner:
         self._restart_seed, self._actions = seed if is_recorded else None, []
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the policy's state, and what leads to that of the environments: the last restart and all actions.
+        """Returns the policy's state and what leads to the environments': the last restart and all actions since then.
 
         Without a recorded restart there is no way back to it; the environments must be restarted after loading.
         """
         actions = {} if not self._actions else {"actions": np.concatenate(self._actions, axis=1)}  # [N, steps]
         seconds = time.monotonic() - self._start
-        return {"seconds": seconds, "restart_seed": self._restart_seed, "state": self._state, **actions}
+        statistics = {} if self._normalizer is None else self._normalizer.state_dict()
+        return {"seconds": seconds, "restart_seed": self._restart_seed, "state": self._state, **actions, **statistics}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restarts the environments as then, and takes the same actions again."""
-        self._start, self._state = time.monotonic() - state["seconds"], state["state"]
-        if state["restart_seed"] is None:
+        self._start = time.monotonic() - state["seconds"]
+        if self._normalizer is None:
+            self._come_back(state)
             return
-        self.restart(state["restart_seed"], is_recorded=True)
+        self._normalizer.load_state_dict(state)
+        with self._normalizer.frozen():  # the statistics hold these observations already
+            self._come_back(state)
+
+    def _come_back(self, state: Mapping[str, Any]) -> None:
+        if state["restart_seed"] is not None:
+            self.restart(state["restart_seed"], is_recorded=True)
         if "actions" in state:
             self._actions.append(state["actions"])
             with _failures_told():
-                for actions in state["actions"].T:
+                for actions in np.moveaxis(state["actions"], 1, 0):
                     self._obs, _, terminations, truncations, _ = self._env.step(actions)
             self._dones = terminations | truncations
         self._state = state["state"]
@@ -110,19 +120,19 @@ class Runner:
 
         enc_obs = np.empty((nenvs, nstack + nsteps, *shape[:-1], self._channels), dtype)
         obs = np.empty((nenvs, nsteps + 1, *shape), dtype)
-        actions = np.empty((nenvs, nsteps), np.int64)
         rewards = np.empty((nenvs, nsteps), np.float32)
         masks = np.empty((nenvs, nsteps + 1), np.bool_)
-        mus, states = [], self._state
+        actions, mus, states = [], [], self._state
         for i in range(nstack):
             enc_obs[:, i] = self._obs[..., i * self._channels : (i + 1) * self._channels]
         for t in range(nsteps):
             _require_numbers(self._obs, "an observation")
             obs[:, t], masks[:, t] = self._obs, self._dones
-            actions[:, t], mu, self._state = self._model.act(self._obs, self._state, self._dones)
+            action, mu, self._state = self._model.act(self._obs, self._state, self._dones)
+            actions.append(action)
             mus.append(mu)
             with _failures_told():
-                self._obs, rewards[:, t], terminations, truncations, infos = self._env.step(actions[:, t])
+                self._obs, rewards[:, t], terminations, truncations, infos = self._env.step(action)
             self._dones = terminations | truncations  # a time limit counts as an end, as in baselines
             enc_obs[:, nstack + t] = self._obs[..., -self._channels :]
             self._note_episodes(infos)
@@ -132,9 +142,10 @@ class Runner:
         _require_numbers(self._obs, "an observation")
         obs[:, nsteps], masks[:, nsteps] = self._obs, self._dones
         _require_numbers(rewards, "a reward")
+        stacked = np.stack(actions, axis=1)
         if self._restart_seed is not None:
-            self._actions.append(actions)
-        return Segment(enc_obs, obs, actions, rewards, np.stack(mus, axis=1), masks[:, 1:], masks, states)
+            self._actions.append(stacked)
+        return Segment(enc_obs, obs, stacked, rewards, np.stack(mus, axis=1), masks[:, 1:], masks, states)
 
     def _note_episodes(self, infos: dict[str, Any]) -> None:
         # gymnasium's statistics wrapper puts them at the top; a single environment's own wrapper under final_info.

@@ -16,9 +16,10 @@ class Segment(NamedTuple):
     Attributes:
         enc_obs: [N, T + S, *frame], the frames unstacked, each once: what the buffer stores.
         obs: [N, T + 1, *observation], as the network sees them, with the bootstrap step.
-        actions: [N, T] int64.
+        actions: [N, T] int64; continuous ones [N, T, D] float32, in units of half the range, not clipped.
         rewards: [N, T] float32.
-        mus: [N, T, A] float32, the behaviour policy's probabilities.
+        mus: [N, T, A] float32, the behaviour policy's probabilities; for continuous actions its means [N, T, D], or its
+            means and log sigmas [N, T, 2D].
         dones: [N, T] bool, the episode ended at this step.
         masks: [N, T + 1] bool, the episode ended before this step; `masks[:, 1:] == dones`.
         states: [N, P] float32, the policy's state before the first step, where its mask has not been applied yet; empty
@@ -27,7 +28,7 @@ class Segment(NamedTuple):
 
     enc_obs: NDArray[Any]
     obs: NDArray[Any]
-    actions: NDArray[np.int64]
+    actions: NDArray[Any]
     rewards: NDArray[np.float32]
     mus: NDArray[np.float32]
     dones: NDArray[np.bool_]
@@ -39,12 +40,12 @@ class Action(NamedTuple):
     """What acting gives, for `N` environments.
 
     Attributes:
-        actions: [N] int64.
-        mus: [N, A] float32, the probabilities they were drawn from.
+        actions: [N] int64; continuous ones [N, D] float32.
+        mus: [N, A] float32, the probabilities they were drawn from; for continuous actions as in `Segment`.
         state: [N, P] float32, the policy's state after the step.
     """
 
-    actions: NDArray[np.int64]
+    actions: NDArray[Any]
     mus: NDArray[np.float32]
     state: NDArray[np.float32]
 

@@ -1,6 +1,7 @@
 """What every policy does with a segment: where its state starts, the steps that only warm it up, the bootstrap step."""
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import keras
@@ -11,6 +12,9 @@ from numpy.typing import NDArray
 from acer_tf.config import Config
 from acer_tf.errors import InputError
 from acer_tf.segment import Segment
+
+DrawSeed = Callable[[], tf.Tensor]
+"""Gives a seed, [2] int32, to a policy that samples while it evaluates."""
 
 
 class StatefulNetwork(Protocol):
@@ -33,8 +37,8 @@ class StatefulNetwork(Protocol):
         ...
 
 
-class SequencePolicy:
-    """The part that is common to all policies.
+class SequencePolicy(ABC):
+    """What the model asks of a policy, and the part that is common to all policies.
 
     Attributes:
         network: maps observations, masks and a state to outputs and the next state.
@@ -95,3 +99,25 @@ class SequencePolicy:
     def _with_weights(self, weights: Sequence[tf.Variable]) -> keras.StatelessScope:
         """Makes a scope in which the network has other weights, in the order of `params`."""
         return keras.StatelessScope(state_mapping=zip(self.params.values(), weights, strict=True))
+
+    @abstractmethod
+    def act(
+        self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor, seed: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Samples actions; returns them, the statistics they were drawn from, and the state after the step."""
+
+    @abstractmethod
+    def evaluate(self, segment: Segment, config: Config, draw_seed: DrawSeed) -> Any:
+        """Returns at least the statistics f, what the critic's loss is a function of, q, and bootstrap_v."""
+
+    @abstractmethod
+    def average_statistics(self, segment: Segment, averages: list[tf.Variable], config: Config) -> tf.Tensor:
+        """Computes the average policy's statistics, shaped as f."""
+
+    @abstractmethod
+    def losses(self, evaluation: Any, segment: Segment, config: Config) -> Any:
+        """Computes the losses as functions of f and q; returns at least the fields that `Losses` begins with."""
+
+    @abstractmethod
+    def kl_gradient(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
+        """Computes k, the gradient of KL(average ‖ current) with respect to f, shaped as f."""

@@ -15,7 +15,7 @@ class Traced:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         """Takes the function; it gets tensors and is traced when first called."""
-        self._function = tf.function(function)
+        self._function = tf.function(function, autograph=False)
         self._traces: dict[tuple[tuple[int, ...], ...], Callable[..., Any]] = {}
 
     def __call__(self, *arrays: NDArray[Any]) -> Any:

@@ -22,6 +22,7 @@ from acer_tf.buffer import Buffer
 from acer_tf.cli import guarded, parse
 from acer_tf.config import Config
 from acer_tf.envs.make import make_vec_env
+from acer_tf.memory import compressed_row
 from acer_tf.model import Model
 from acer_tf.persistence.logger import Logger
 from acer_tf.policy import CategoricalPolicy
@@ -112,7 +113,7 @@ def measure(flags: Throughput) -> dict[str, Any]:
         spaces = env.single_observation_space, env.single_action_space
         model = Model(CategoricalPolicy(flags.network, *spaces, rng), config, seed=0)
         runner = Runner(env, model, config.nsteps, seed=0)
-        buffer = Buffer(config.nsteps, config.buffer_size)
+        buffer = Buffer(config.nsteps, config.buffer_size, compressed_row(env, config))
         buffer.put(runner.run())
         flops = update_flops(model.policy.network, flags.num_env, flags.nsteps)
         numbers = train_step(model, buffer, rng, flops)

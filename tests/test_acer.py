@@ -65,6 +65,9 @@ class RecordingModel(Model):
         self.calls.append(("report", segment, lr))
         return {"loss": len(self.calls)}
 
+    def report(self, segment: Segment) -> dict[str, float]:
+        return {"loss": -1.0}
+
 
 class RecordingSink(Sink):
     """Writes down everything."""
@@ -196,7 +199,9 @@ def test_a_loaded_state_trains_on_to_the_bit(network: str) -> None:
     acer.restart_environments(5, is_recorded=True)
     train(acer, 20)
     again.load_state_dict(acer.state_dict())
-    again.buffer.load_rows(acer.buffer.oldest, acer.buffer.rows(acer.buffer.oldest, acer.buffer.num_put))
+    again.buffer.load_rows(
+        acer.buffer.oldest, acer.buffer.num_put, acer.buffer.rows(acer.buffer.oldest, acer.buffer.num_put)
+    )
     assert_same_runs(acer, again)
     assert acer.stats.has_ended
     for each in (acer, again):
@@ -227,3 +232,11 @@ def test_a_state_tells_everything_that_can_change_and_a_restart_abandons_episode
     assert acer.stats.mean_length() == ended > 0
     assert not stats["returns"].any()
     assert not stats["lengths"].any()
+
+
+def test_entirely_off_policy_training_uses_replay_only() -> None:
+    usual, _, _, _ = loop(log_interval=5)
+    model, sink, _, _ = loop(log_interval=5, on_policy_updates=False)
+    assert [row["loss"] for row in sink.rows] == [-1.0] * 4
+    assert 0 < len(model.calls) == len(usual.calls) - 20
+    assert {mode for mode, _, _ in model.calls} == {"train"}

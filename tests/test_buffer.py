@@ -1,7 +1,6 @@
 from typing import Any
 
 import numpy as np
-import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,13 +8,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
-from acer_tf.buffer import Buffer, check_memory, replay_bytes, stack_obs
-from acer_tf.config import Config
-from acer_tf.envs.frame_stack import FrameStack
+from acer_tf.buffer import Buffer, stack_obs
 from acer_tf.errors import InputError
 from acer_tf.segment import Segment
 from tests.agents import NENVS, NSTEPS, make_segment
-from tests.scripted import ScriptedEnv
 
 Array = NDArray[Any]
 STORED = ("enc_obs", "actions", "rewards", "mus", "dones", "masks", "states")
@@ -61,7 +57,8 @@ def test_equals_a_list_of_segments(data: st.DataObject) -> None:
     nenvs, nsteps, nstack = data.draw(st.tuples(st.integers(1, 4), st.integers(1, 6), st.integers(1, 5)))
     frame = tuple(data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=3)))
     slots, puts, seed = data.draw(st.tuples(st.integers(1, 4), st.integers(1, 10), st.integers(0, 2**32 - 1)))
-    buffer = Buffer(nsteps, slots * nsteps + data.draw(st.integers(0, nsteps - 1)))
+    row = (nenvs, nsteps + nstack, *frame) if data.draw(st.booleans()) else None
+    buffer = Buffer(nsteps, slots * nsteps + data.draw(st.integers(0, nsteps - 1)), compressed_row=row)
     ring: list[Segment | None] = [None] * slots
     for i, segment in enumerate(segments(puts, nenvs, nsteps, nstack, frame, seed)):
         buffer.put(segment)
@@ -93,8 +90,9 @@ def test_an_environment_gets_only_its_own_history_and_all_of_it() -> None:
     assert seen == {100 * env + i for env in range(nenvs) for i in range(slots)}
 
 
-def test_what_is_drawn_is_a_copy() -> None:
-    buffer = Buffer(3, 3)
+@pytest.mark.parametrize("compressed_row", [None, (2, 5, 4)])
+def test_what_is_drawn_is_a_copy(compressed_row: tuple[int, ...] | None) -> None:
+    buffer = Buffer(3, 3, compressed_row)
     (segment,) = segments(1, 2, 3, 2, (4,), seed=0)
     buffer.put(segment)
     first = buffer.get(RandomState(0))
@@ -122,26 +120,30 @@ def test_frames_from_before_an_end_are_zero() -> None:
     np.testing.assert_array_equal(stack_obs(enc_obs, dones)[0], expected)
 
 
-@pytest.mark.parametrize(("frame", "dtype"), [((7, 3, 1), np.uint8), ((5,), np.float32), ((2, 3), np.float64)])
-@pytest.mark.parametrize("nstack", [1, 4])
-def test_replay_bytes_are_the_bytes_of_a_full_buffer(frame: tuple[int, ...], dtype: type, nstack: int) -> None:
-    env = FrameStack(ScriptedEnv(np.ones((1, 3, *frame), dtype), nact=5), nstack)
-    buffer = Buffer(4, 22)
-    (segment,) = segments(1, 3, 4, nstack, frame, seed=0)
-    for _ in range(5):
-        buffer.put(segment._replace(enc_obs=segment.enc_obs.astype(dtype)))
-    taken = sum(array.nbytes for name, array in buffer._arrays.items() if name != "states")
-    config = Config(nsteps=4, buffer_size=22, replay_start=0)
-    assert replay_bytes(env, config) == check_memory(env, config) == taken
-    assert replay_bytes(env, Config(nsteps=4, buffer_size=22, replay_ratio=0)) == 0
+@pytest.mark.parametrize("compressed_row", [None, (2, 7, 3)])
+@pytest.mark.parametrize("puts", [2, 4, 7])
+def test_rows_put_into_another_buffer_make_it_equal(puts: int, compressed_row: tuple[int, ...] | None) -> None:
+    first, second = Buffer(5, 20, compressed_row), Buffer(5, 20, compressed_row)
+    for segment in segments(puts, 2, 5, 2, (3,), seed=0):
+        first.put(segment)
+    middle = (first.oldest + puts) // 2
+    for start, stop in ((first.oldest, middle), (middle, puts)):
+        second.load_rows(start, stop, first.rows(start, stop))
+    assert (second.num_put, second.next_idx, second.num_in_buffer) == (puts, puts % 4, min(puts, 4))
+    for seed in range(5):
+        for ours, theirs in zip(first.get(RandomState(seed)), second.get(RandomState(seed)), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
 
 
-def test_memory_that_is_not_there_is_an_input_error() -> None:
-    env = FrameStack(ScriptedEnv(np.ones((1, 2, 100)), nact=3), 1)
-    steps = psutil.virtual_memory().total // 100
-    with pytest.raises(InputError, match=r"replay would take [\d.]+ GiB, but [\d.]+ GiB are free; lower buffer_size"):
-        check_memory(env, Config(buffer_size=steps))
-    assert check_memory(env, Config(buffer_size=steps, replay_ratio=0)) == 0
+def test_rows_of_a_buffer_of_another_kind_are_refused() -> None:
+    plain, compressed = Buffer(5, 20), Buffer(5, 20, (2, 7, 3))
+    (segment,) = segments(1, 2, 5, 2, (3,), seed=0)
+    plain.put(segment)
+    compressed.put(segment)
+    with pytest.raises(InputError, match="give the same compress_replay"):
+        Buffer(5, 20, (2, 7, 3)).load_rows(0, 1, plain.rows(0, 1))
+    with pytest.raises(InputError, match="no rows of enc_obs"):
+        Buffer(5, 20).load_rows(0, 1, compressed.rows(0, 1))
 
 
 class BufferMachine(RuleBasedStateMachine):
@@ -178,7 +180,7 @@ class BufferMachine(RuleBasedStateMachine):
         start = before.oldest
         while start < before.num_put:
             stop = data.draw(st.integers(start + 1, before.num_put))
-            self.buffer.load_rows(start, before.rows(start, stop))
+            self.buffer.load_rows(start, stop, before.rows(start, stop))
             start = stop
 
     @invariant()
@@ -189,7 +191,7 @@ class BufferMachine(RuleBasedStateMachine):
         rows = self.buffer.rows(self.buffer.oldest, count)
         for name in STORED if count else ():
             expected = np.stack([getattr(segment, name) for segment in self.history[self.buffer.oldest :]])
-            np.testing.assert_array_equal(rows[name], expected, err_msg=name, strict=True)
+            np.testing.assert_array_equal(rows[f"{name}/rows"], expected, err_msg=name, strict=True)
 
 
 BufferMachine.TestCase.settings = settings(deadline=None, max_examples=25, stateful_step_count=15)

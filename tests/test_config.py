@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from acer_tf.config import Config
+from acer_tf.config import Config, Continuous
 from acer_tf.errors import InputError
 from acer_tf.maths.schedules import SCHEDULES
 
@@ -33,6 +33,10 @@ def test_defaults_are_those_of_baselines() -> None:
         "trust_region": True,
         "alpha": 0.99,
         "delta": 1,
+        "correction": True,
+        "q_lambda": None,
+        "on_policy_updates": True,
+        "compress_replay": True,
         "replay_state": "zero",
         "burn_in": 0,
     }
@@ -138,3 +142,38 @@ def test_the_burn_in_is_shorter_than_a_segment() -> None:
 def test_what_is_accepted(values: dict[str, Any]) -> None:
     config = Config(**values)
     assert {name: getattr(config, name) for name in values} == values
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1, math.nan, "1", True])
+def test_q_lambda(value: Any) -> None:
+    with pytest.raises(InputError, match=f"q_lambda is {value!r}; expected a number between 0 and 1, or None"):
+        Config(q_lambda=value)
+
+
+@pytest.mark.parametrize("name", ["correction", "on_policy_updates"])
+def test_switches(name: str) -> None:
+    with pytest.raises(InputError, match=f"{name} is 1; expected True or False"):
+        Config(**{name: 1})
+
+
+def test_something_must_be_trained_on() -> None:
+    with pytest.raises(InputError, match="nothing would be trained on"):
+        Config(on_policy_updates=False, replay_ratio=0)
+
+
+def test_defaults_for_continuous_actions_are_the_papers() -> None:
+    expected = {"sigma": 0.3, "learn_sigma": False, "num_samples": 5, "dueling": True, "use_q_opc": True}
+    assert vars(Continuous()) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        *(("sigma", value, "a finite number > 0") for value in (0, -0.3, math.nan, math.inf, "1", True)),
+        *(("num_samples", value, "a whole number >= 1") for value in (0, -1, 2.0, "5", True)),
+        *((name, 1, "True or False") for name in ("learn_sigma", "dueling", "use_q_opc")),
+    ],
+)
+def test_settings_of_continuous_actions(name: str, value: Any, expected: str) -> None:
+    with pytest.raises(InputError, match=f"^{name} is {value!r}; expected {expected}\\.$"):
+        Continuous(**{name: value})

@@ -8,6 +8,7 @@ import gymnasium
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.random import RandomState
 
@@ -16,6 +17,7 @@ from acer_tf.acer import learn
 from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import InputError
 from acer_tf.model import Model
+from acer_tf.networks.registry import Recurrent
 from acer_tf.persistence.logger import Logger, Sink
 from acer_tf.policy import CategoricalPolicy
 from tests.agents import assert_same
@@ -39,7 +41,6 @@ def quick(network: Any = "mlp", env: Any = None, **kwargs: Any) -> Model:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: vec_env("Pendulum-v1"), "the action space is continuous"),
         (lambda: vec_env("CartPole-v1", AutoresetMode.NEXT_STEP), "autoreset mode is NEXT_STEP; pass autoreset_mode"),
         (lambda: gymnasium.make("CartPole-v1"), "the environment is a single one; wrap it"),
         (lambda: "CartPole-v1", "the environment is a str; expected a gymnasium.vector.VectorEnv"),
@@ -65,6 +66,8 @@ def test_environments_that_cannot_work(make: Callable[[], Any], message: str) ->
         ({"network": "cnn"}, "cannot be built for observations of shape"),
         ({"load_path": "absent.npz"}, "absent.npz is not a file"),
         ({"buffer_size": 10**12}, "lower buffer_size"),
+        ({"burn_in": 20}, "burn_in 20 leaves no step of a segment of nsteps 20"),
+        ({"replay_state": "stored"}, "replay_state is 'stored', but the network has no state"),
     ],
 )
 def test_arguments_that_cannot_work(kwargs: dict[str, Any], message: str) -> None:
@@ -89,6 +92,42 @@ def test_network_and_schedule_may_be_functions() -> None:
     ]
     assert sorted(set(shown)) == [i / 10 for i in range(10)]
     assert_same(model, quick(network, lrschedule="constant", max_grad_norm=None, value_network=network))
+
+
+class LastSteps(keras.layers.Layer):
+    """A memory of a user's own: the features of this step and the one before."""
+
+    state_size = 4
+
+    def call(self, features: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        before = tf.concat([state[:, tf.newaxis], features[:, :-1]], axis=1)
+        kept = before * (1.0 - tf.cast(masks, tf.float32)[..., tf.newaxis])
+        return tf.concat([features, kept], axis=-1), features[:, -1]
+
+
+def test_a_network_may_have_a_memory_of_the_users_own() -> None:
+    network = Recurrent(torso=lambda inputs: inputs, memory=LastSteps)
+    model = quick(network, total_timesteps=120, replay_state="stored", burn_in=3)
+    assert model.policy.params["pi_head/kernel"].shape == (8, 2)
+    mask = np.zeros(1, np.bool_)
+    first = model.act(np.ones((1, 4), np.float32), model.initial_state(1), mask)
+    np.testing.assert_array_equal(first.state, np.ones((1, 4)))
+
+
+@pytest.mark.parametrize(
+    ("network", "settings"),
+    [
+        ("lstm", {"replay_state": "zero"}),
+        ("lnlstm", {"replay_state": "stored"}),
+        ("lstm", {"burn_in": 5, "value_network": "copy"}),
+    ],
+)
+def test_recurrent_networks_train(network: str, settings: dict[str, Any]) -> None:
+    model = quick(network, nlstm=4, nsteps=6, total_timesteps=60, **settings)
+    assert all(np.isfinite(param.numpy()).all() for param in model.params)
+    for nenvs in (1, 3):  # trained on two
+        state, mask = model.initial_state(nenvs), np.zeros(nenvs, np.bool_)
+        assert (model.act(np.ones((nenvs, 4), np.float32), state, mask).state != 0).any()
 
 
 def test_the_seed_decides_the_weights() -> None:

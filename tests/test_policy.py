@@ -124,3 +124,22 @@ def test_the_critic_learns_only_from_the_action_taken() -> None:
     taken = np.eye(NACT)[segment.actions]
     expected = 0.5 * (losses.q_i - losses.q_ret).numpy()[..., None] * taken / (NENVS * NSTEPS)
     np.testing.assert_allclose(tape.gradient(losses.loss, evaluation.q), expected, rtol=1e-5, atol=1e-7)
+
+
+def test_truncation_without_correction() -> None:
+    policy, segment = make_policy(), make_segment(3)
+    evaluation = policy.evaluate(segment, Config())
+    full, without = (policy.losses(evaluation, segment, Config(c=1.5, correction=on)) for on in (True, False))
+    assert full.loss_bc != 0 and without.loss_bc == 0
+    np.testing.assert_allclose(without.loss, full.loss - full.loss_bc, rtol=1e-5)
+
+
+def test_q_lambda_takes_the_place_of_the_ratios() -> None:
+    policy, segment = make_policy(), make_segment(3)
+    evaluation = policy.evaluate(segment, Config())
+    losses = policy.losses(evaluation, segment, Config(gamma=0.9, q_lambda=0.7))
+    v = np.concatenate([losses.v, evaluation.bootstrap_v[:, None]], axis=1)
+    trace = np.full_like(losses.rho_i, 0.7)
+    expected = reference.retrace(segment.rewards, 1.0 - segment.dones, losses.q_i.numpy(), v, trace, 0.9)
+    np.testing.assert_allclose(losses.q_ret, expected, rtol=1e-4, atol=1e-5)
+    assert (np.abs(losses.q_ret - policy.losses(evaluation, segment, Config(gamma=0.9)).q_ret) > 1e-3).any()

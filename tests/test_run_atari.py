@@ -40,6 +40,24 @@ def test_replay_larger_than_memory_is_refused_before_games_start(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(
+    ("policy", "network", "nlstm"),
+    [("cnn", "cnn", None), ("lstm", "cnn_lstm", 256), ("lnlstm", "cnn_lnlstm", 256), ("cnn_lstm", "cnn_lstm", None)],
+)
+def test_policies_are_those_of_stable_baselines_or_networks(
+    policy: str, network: str, nlstm: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = []
+
+    def train(flags: RunAtari, network: str, network_kwargs: dict[str, int]) -> int:
+        shown.append((network, network_kwargs.get("nlstm")))
+        return 0
+
+    monkeypatch.setattr("acer_tf.run_atari.train", train)
+    assert main(["--policy", policy]) == 0
+    assert shown == [(network, nlstm)]
+
+
 def test_trains_on_a_game(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "run"
     argv = ["--env", "PongNoFrameskip-v4", "--policy", "cnn_small", "--num_env", "2", "--num_timesteps", "120"]

@@ -11,7 +11,9 @@ from acer_tf.errors import InputError
 
 
 def check_vec_env(env: object) -> None:
-    """Accepts a gymnasium vector environment with SAME_STEP autoreset, discrete actions and one array as observation.
+    """Accepts a gymnasium vector environment with SAME_STEP autoreset that ACER can train on.
+
+    Its actions are Discrete or a finite Box, its observations one array.
 
     Raises:
         InputError: anything else; the message says what was expected.
@@ -35,11 +37,21 @@ def check_vec_env(env: object) -> None:
 
 def _check_actions(space: gymnasium.Space[Any]) -> None:
     if isinstance(space, Box):
-        raise InputError("the action space is continuous (Box), which is not supported yet; expected Discrete.")
+        _check_box_actions(space)
+        return
     if not isinstance(space, Discrete):
-        raise InputError(f"the action space is a {type(space).__name__}; expected Discrete.")
+        raise InputError(f"the action space is a {type(space).__name__}; expected Discrete or Box.")
     if space.start != 0:
         raise InputError(f"the actions start at {space.start}; expected Discrete with start 0.")
+
+
+def _check_box_actions(space: Box) -> None:
+    if not np.issubdtype(space.dtype, np.floating):
+        raise InputError(f"the actions are a Box of type {space.dtype}; expected floating point numbers.")
+    if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
+        raise InputError("the action space is an unbounded Box; expected finite bounds (gymnasium's RescaleAction).")
+    if not (space.low < space.high).all():
+        raise InputError("the action space is a Box with an empty range; expected low < high in each dimension.")
 
 
 def _check_observations(space: gymnasium.Space[Any]) -> None:

@@ -8,6 +8,7 @@ import ale_py  # noqa: F401  (registers the Atari ids)
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
+from acer_tf.envs import masked  # noqa: F401  (registers MaskedCartPole-v1)
 from acer_tf.errors import InputError
 
 _NO_FRAMESKIP = re.compile(r"(.+)NoFrameskip-v4")

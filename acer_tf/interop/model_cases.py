@@ -13,6 +13,7 @@ from acer_tf.maths.discrete import select
 from acer_tf.maths.schedules import learning_rate
 from acer_tf.model import Gradients, Model
 from acer_tf.networks.actor_critic import Outputs
+from acer_tf.policy import CategoricalPolicy
 from acer_tf.segment import Segment
 
 
@@ -68,6 +69,7 @@ def _outputs(model: Model, segment: Segment, gradients: Gradients) -> dict[str, 
     obs, masks = (np.concatenate([array, array[:, -1:]], axis=1) for array in (segment.obs, segment.masks))
     longer = segment._replace(obs=obs, masks=masks)
     f_avg_full = model.policy.average_statistics(longer, model.averages, model.config).numpy()
+    assert isinstance(model.policy, CategoricalPolicy)
     full = model.policy.evaluate(longer, model.config)
     logits, _, state = _network(model, segment.obs, segment.masks, segment.states)
     evaluation, losses = gradients.evaluation, gradients.losses

@@ -60,7 +60,7 @@ def gain(
     tf.debugging.assert_shapes([(f, "NTA"), (q, "NTA"), (rho, "NTA"), (v, "NT"), (q_ret, "NT"), (actions, "NT")])
     adv = q_ret - v
     logf = tf.math.log(select(f, actions) + EPS)
-    truncated = tf.stop_gradient(adv * tf.minimum(c, select(rho, actions)))
+    truncated = tf.stop_gradient(adv * tf.minimum(select(rho, actions), c))
 
     adv_bc = q - v[..., tf.newaxis]
     logf_bc = tf.math.log(f + EPS)

@@ -53,10 +53,16 @@ def conv(
 
 
 def fc(
-    name: str, units: int, rng: np.random.RandomState, scale: float = 1.0, activation: str | None = None
+    name: str,
+    units: int,
+    rng: np.random.RandomState,
+    scale: float = 1.0,
+    activation: str | None = None,
+    use_bias: bool = True,
 ) -> keras.layers.Layer:
     """Makes a dense layer with orthogonal weights and zero biases."""
-    return keras.layers.Dense(units, activation=activation, kernel_initializer=Orthogonal(scale, rng), name=name)
+    kernel = Orthogonal(scale, rng)
+    return keras.layers.Dense(units, activation, use_bias=use_bias, kernel_initializer=kernel, name=name)
 
 
 class LayerNorm(keras.layers.Layer):

@@ -1,5 +1,7 @@
 """Baselines' recurrent networks (`common/models.py`, `a2c/utils.py`): a torso, then an LSTM stepped through time."""
 
+from collections.abc import Callable
+
 import keras
 import numpy as np
 import tensorflow as tf
@@ -10,6 +12,8 @@ from acer_tf.networks.registry import NetworkFn, Recurrent, register
 from acer_tf.networks.torsos import impala_cnn, nature_cnn
 
 LAYER_NORM_EPSILON = 1e-5
+
+StepFunction = Callable[[tf.Tensor], tf.Tensor]
 
 
 class LSTM(keras.layers.Layer):
@@ -44,29 +48,25 @@ class LSTM(keras.layers.Layer):
         nenvs, nsteps, nfeatures = features.shape
         rows = tf.matmul(tf.reshape(features, [nenvs * nsteps, nfeatures]), self.wx)
         inputs = tf.reshape(self._from_features(rows), [nenvs, nsteps, 4 * self.units])
-        keeps = 1.0 - tf.cast(masks, tf.float32)
+        keeps = 1.0 - tf.cast(masks, tf.float32)[..., tf.newaxis]
         c, h = tf.split(state, 2, axis=1)
+        from_h, from_c = self._step_functions()
         outputs = []
-        for t in range(nsteps):
-            keep = keeps[:, t, tf.newaxis]
-            c, h = self._step(inputs[:, t], c * keep, h * keep)
+        for x, keep in zip(tf.unstack(inputs, axis=1), tf.unstack(keeps, axis=1), strict=True):
+            gates, u = tf.split(x + from_h(h * keep), [3 * self.units, self.units], axis=1)
+            i, f, o = tf.split(tf.sigmoid(gates), 3, axis=1)
+            c = f * (c * keep) + i * tf.tanh(u)
+            h = o * tf.tanh(from_c(c))
             outputs.append(h)
         return tf.stack(outputs, axis=1), tf.concat([c, h], axis=1)
-
-    def _step(self, inputs: tf.Tensor, c: tf.Tensor, h: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        gates = inputs + self._from_state(tf.matmul(h, self.wh))
-        i, f, o = tf.split(tf.sigmoid(gates[:, : 3 * self.units]), 3, axis=1)
-        c = f * c + i * tf.tanh(gates[:, 3 * self.units :])
-        return c, o * tf.tanh(self._from_cell(c))
 
     def _from_features(self, rows: tf.Tensor) -> tf.Tensor:
         return rows + self.b
 
-    def _from_state(self, rows: tf.Tensor) -> tf.Tensor:
-        return rows
-
-    def _from_cell(self, c: tf.Tensor) -> tf.Tensor:
-        return c
+    def _step_functions(self) -> tuple[StepFunction, StepFunction]:
+        """Returns what h adds to the gates, and what of c goes into h; weights are read once for all steps."""
+        wh = tf.convert_to_tensor(self.wh)
+        return lambda h: tf.matmul(h, wh), lambda c: c
 
     def _matrix(self, name: str, rows: int) -> keras.Variable:
         return self.add_weight(name=name, shape=(rows, 4 * self.units), initializer=self._orthogonal)
@@ -94,16 +94,15 @@ class LayerNormLSTM(LSTM):
     def _from_features(self, rows: tf.Tensor) -> tf.Tensor:
         return _normalized(rows, self.gx, self.bx) + self.b
 
-    def _from_state(self, rows: tf.Tensor) -> tf.Tensor:
-        return _normalized(rows, self.gh, self.bh)
-
-    def _from_cell(self, c: tf.Tensor) -> tf.Tensor:
-        return _normalized(c, self.gc, self.bc)
+    def _step_functions(self) -> tuple[StepFunction, StepFunction]:
+        wh, gh, bh, gc, bc = map(tf.convert_to_tensor, (self.wh, self.gh, self.bh, self.gc, self.bc))
+        return lambda h: _normalized(tf.matmul(h, wh), gh, bh), lambda c: _normalized(c, gc, bc)
 
 
-def _normalized(x: tf.Tensor, scale: keras.Variable, shift: keras.Variable) -> tf.Tensor:
-    mean, variance = tf.nn.moments(x, axes=[-1], keepdims=True)
-    return (x - mean) * tf.math.rsqrt(variance + LAYER_NORM_EPSILON) * scale + shift
+def _normalized(x: tf.Tensor, scale: tf.Tensor, shift: tf.Tensor) -> tf.Tensor:
+    x -= tf.reduce_mean(x, axis=-1, keepdims=True)
+    variance = tf.reduce_mean(tf.square(x), axis=-1, keepdims=True)
+    return x * tf.math.rsqrt(variance + LAYER_NORM_EPSILON) * scale + shift
 
 
 def _flat(inputs: keras.KerasTensor) -> keras.KerasTensor:

@@ -46,9 +46,9 @@ class Rows(Protocol):
         """Number of the oldest row that is still there."""
 
     def rows(self, start: int, stop: int) -> dict[str, NDArray[Any]]:
-        """Returns rows `start` to `stop` - 1; the first axis of each array counts them."""
+        """Returns rows `start` to `stop` - 1 as arrays."""
 
-    def load_rows(self, start: int, rows: dict[str, NDArray[Any]]) -> None:
+    def load_rows(self, start: int, stop: int, rows: dict[str, NDArray[Any]]) -> None:
         """Puts rows back in their place."""
 
 
@@ -116,7 +116,7 @@ def check_replay_file(folder: Path, file: ReplayFile) -> None:
 def read_rows(folder: Path, files: Iterable[ReplayFile], memory: Rows) -> None:
     """Puts the rows of all files back into the memory."""
     for file in files:
-        memory.load_rows(file.start, load_arrays(folder / FOLDER / file.name))
+        memory.load_rows(file.start, file.stop, load_arrays(folder / FOLDER / file.name))
 
 
 def remove_unused(folder: Path, used: Iterable[ReplayFile]) -> None:

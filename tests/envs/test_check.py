@@ -27,11 +27,19 @@ def test_accepts(dtype: Any) -> None:
     check_vec_env(FrameStack(env, 2))
 
 
+@pytest.mark.parametrize("space", [Box(-2, 2, (1,)), Box(0, 1, ()), Box(-1, 3, (2, 3), np.float64)])
+def test_accepts_finite_boxes(space: Box) -> None:
+    check_vec_env(vec_env(action=space))
+
+
 @pytest.mark.parametrize(
     ("env", "message"),
     [
-        (vec_env(action=Box(-1, 1, (2,))), r"continuous \(Box\), which is not supported yet; expected Discrete"),
-        (vec_env(action=MultiDiscrete([2, 2])), "action space is a MultiDiscrete; expected Discrete"),
+        (vec_env(action=Box(-np.inf, 1, (2,))), "action space is an unbounded Box; expected finite bounds"),
+        (vec_env(action=Box(np.array([0, 1]), np.array([1, 1]), dtype=np.float32)), "empty range; expected low < high"),
+        (vec_env(action=Box(0, 5, (2,), np.int64)), "actions are a Box of type int64; expected floating point numbers"),
+        (vec_env(action=MultiDiscrete([2, 2])), "action space is a MultiDiscrete; expected Discrete or Box"),
+        (vec_env(action=Dict(a=ACTION, b=Box(0, 1))), "action space is a Dict; expected Discrete or Box"),
         (vec_env(action=Discrete(3, start=1)), "actions start at 1; expected Discrete with start 0"),
         (vec_env(Dict(a=OBSERVATION)), "observation space is a Dict; expected one Box"),
         (vec_env(Discrete(5)), "observation space is a Discrete; expected one Box"),

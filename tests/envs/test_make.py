@@ -3,8 +3,11 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.box_actions import BoxActions
+from acer_tf.envs.frame_stack import FrameStack
+from acer_tf.envs.make import make_vec_env, stacked
 from acer_tf.envs.pool import AtariPool
 from acer_tf.errors import InputError
 
@@ -71,7 +74,9 @@ def test_keeps_the_dtype_of_the_observations() -> None:
     ("arguments", "message"),
     [
         ({"env_id": "Breakot"}, "the nearest are BreakoutNoFrameskip-v4"),
-        ({"env_id": "Pendulum-v1"}, "continuous .* not supported yet"),
+        ({"env_id": "Pendulum-v1", "reward_scale": 0.0}, "reward_scale is 0.0; expected a finite number > 0"),
+        ({"env_id": "Pendulum-v1", "reward_scale": float("nan")}, "reward_scale is nan"),
+        ({"env_id": "PongNoFrameskip-v4", "normalize_observations": True}, "Atari games have their own wrappers"),
         ({"env_id": "FrozenLake-v1"}, "observation space is a Discrete; expected one Box"),
         ({"env_id": "Blackjack-v1"}, "observation space is a Tuple; expected one Box"),
         ({"env_id": "ALE/Breakout-v5"}, "use BreakoutNoFrameskip-v4"),
@@ -101,3 +106,29 @@ def test_missing_packages_are_told(kind: type[Exception]) -> None:
             make_vec_env("NeedsMore-v0", 1)
     finally:
         del gymnasium.registry["NeedsMore-v0"]
+
+
+def test_continuous_actions_are_mapped_and_rewards_scaled_but_not_in_the_statistics() -> None:
+    env = make_vec_env("Pendulum-v1", 2, reward_scale=0.1, normalize_observations=True)
+    raw = make_vec_env("Pendulum-v1", 2)
+    for other in (env, raw):
+        other.reset(seed=0)
+    total, actions = np.zeros(2), np.full((2, 1), 0.25, np.float32)
+    for _ in range(200):
+        obs, rewards, _, truncations, infos = env.step(actions)
+        raw_obs, raw_rewards, *_ = raw.step(actions)
+        np.testing.assert_allclose(rewards, 0.1 * raw_rewards, rtol=1e-6)
+        total += raw_rewards
+    assert truncations.all()
+    np.testing.assert_allclose(infos["episode"]["r"], total, rtol=1e-5)
+    assert np.abs(obs).max() < 10 and (obs != raw_obs).all()
+
+
+def test_stacked_frames_without_mapped_actions_are_refused() -> None:
+    make = [lambda: gymnasium.make("Pendulum-v1")]
+    plain = SyncVectorEnv(make, autoreset_mode=AutoresetMode.SAME_STEP)
+    with pytest.raises(InputError, match="put BoxActions between the two"):
+        stacked(FrameStack(plain, 1))
+    env = FrameStack(BoxActions(plain), 1)
+    assert stacked(env) is env
+    assert isinstance(stacked(plain).env, BoxActions)

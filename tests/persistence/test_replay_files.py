@@ -71,7 +71,8 @@ def test_the_same_rows_give_the_same_file(tmp_path: Path) -> None:
     first = write_new_rows(tmp_path, make_buffer(3), [])
     assert write_new_rows(tmp_path, make_buffer(3), []) == first
     assert len(list(files(tmp_path))) == 1
-    changed = make_buffer(3)
-    changed._arrays["rewards"][0, 0, 0] = np.pi
+    changed, rows = make_buffer(), make_buffer(3).rows(0, 3)
+    rows["rewards/rows"][0, 0, 0] = np.pi
+    changed.load_rows(0, 3, rows)
     (other,) = write_new_rows(tmp_path, changed, [])
     assert other.name != first[0].name

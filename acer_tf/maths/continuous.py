@@ -1,0 +1,115 @@
+"""ACER's quantities for continuous actions: a Gaussian policy of diagonal covariance, a stochastic dueling network.
+
+https://arxiv.org/abs/1611.01224, section 5 and algorithm 3. Densities are those of unclipped actions. The returns are
+those of `acer_tf.maths.retrace`: with the trace ρ^(1/D) it gives q_ret, with the trace 1 q_opc.
+"""
+
+import math
+from typing import NamedTuple
+
+import tensorflow as tf
+
+
+class Gain(NamedTuple):
+    """What the policy gradient maximises, and what it is made of.
+
+    Attributes:
+        f: [N, T], the truncated importance-weighted term.
+        bc: [N, T], the bias correction, from one sampled action.
+        adv: [N, T], advantage of the action taken.
+        adv_bc: [N, T], advantage of the sampled action.
+    """
+
+    f: tf.Tensor
+    bc: tf.Tensor
+    adv: tf.Tensor
+    adv_bc: tf.Tensor
+
+
+def log_density(x: tf.Tensor, mean: tf.Tensor, log_sigma: tf.Tensor) -> tf.Tensor:
+    """Computes log N(x; mean, diag σ²): [..., D] gives [...]; the arguments may broadcast."""
+    z = (x - mean) * tf.exp(-log_sigma)
+    return -tf.reduce_sum(0.5 * tf.square(z) + log_sigma + 0.5 * math.log(2 * math.pi), axis=-1)
+
+
+def importance_ratio(log_f: tf.Tensor, log_mu: tf.Tensor) -> tf.Tensor:
+    """Computes ρ = f / μ from the logarithms of the densities, a constant; infinite where μ is too small for a float.
+
+    Whatever it is used for truncates it, so neither infinity nor zero does harm.
+    """
+    return tf.stop_gradient(tf.exp(log_f - log_mu))
+
+
+def trace(rho: tf.Tensor, dimensions: int) -> tf.Tensor:
+    """Computes Retrace's ratio ρ^(1/D), untruncated (section 5.1): traces that do not vanish with many dimensions."""
+    return tf.pow(rho, 1.0 / dimensions)
+
+
+def dueling_q(v: tf.Tensor, advantages: tf.Tensor, sampled_advantages: tf.Tensor) -> tf.Tensor:
+    """Computes Q̃(x, a) = V(x) + A(x, a) − 1/n Σᵢ A(x, uᵢ),  uᵢ ~ f (equation 13).
+
+    Over u, the expectation of Q̃(x, u) with u ~ f is V(x).
+
+    Args:
+        v: [...] float32.
+        advantages: [..., K] float32, of the K actions that are asked for.
+        sampled_advantages: [..., n] float32, of the actions uᵢ.
+
+    Returns:
+        [..., K] float32.
+    """
+    return v[..., tf.newaxis] + advantages - tf.reduce_mean(sampled_advantages, axis=-1, keepdims=True)
+
+
+def v_target(rho_i: tf.Tensor, q_ret: tf.Tensor, q_i: tf.Tensor, v: tf.Tensor) -> tf.Tensor:
+    """Computes V's target, min(1, ρᵢ) (q_ret − Q̃ᵢ) + V (equation 14), a constant: [N, T] each."""
+    return tf.stop_gradient(tf.minimum(1.0, rho_i) * (q_ret - q_i) + v)
+
+
+def gain(
+    log_f: tf.Tensor,
+    log_f_sampled: tf.Tensor,
+    q_sampled: tf.Tensor,
+    v: tf.Tensor,
+    q_opc: tf.Tensor,
+    rho_i: tf.Tensor,
+    rho_sampled: tf.Tensor,
+    c: float,
+) -> Gain:
+    """Computes the objective whose gradient is ĝ_acer for continuous actions (section 5.2).
+
+        min(c, ρᵢ) (q_opc − v) log f(aᵢ)  +  max(0, 1 − c/ρ') (Q̃(a') − v) log f(a'),   a' ~ f
+
+    Every factor beside a logarithm is a constant, the sampled action a' included.
+
+    Args:
+        log_f: [N, T] float32, log-density of the action taken; it and the next take a gradient, nothing else does.
+        log_f_sampled: [N, T] float32, log-density of a'.
+        q_sampled: [N, T] float32, Q̃ of a'.
+        v: [N, T] float32.
+        q_opc: [N, T] float32, return of the action taken.
+        rho_i: [N, T] float32, importance ratio of the action taken.
+        rho_sampled: [N, T] float32, that of a'.
+        c: truncation of the importance ratio.
+    """
+    adv, adv_bc = q_opc - v, q_sampled - v
+    truncated = tf.stop_gradient(tf.minimum(rho_i, c) * adv)
+    correction = tf.stop_gradient(tf.nn.relu(1.0 - c / rho_sampled) * adv_bc)
+    return Gain(f=truncated * log_f, bc=correction * log_f_sampled, adv=adv, adv_bc=adv_bc)
+
+
+def entropy(log_sigma: tf.Tensor) -> tf.Tensor:
+    """Computes the Gaussian's entropy, Σ (log σ + ½ log 2πe): [..., D] gives [...]."""
+    return tf.reduce_sum(log_sigma + 0.5 * math.log(2 * math.pi * math.e), axis=-1)
+
+
+def kl_gradient_mean(mean_avg: tf.Tensor, mean: tf.Tensor, log_sigma: tf.Tensor) -> tf.Tensor:
+    """Computes ∂/∂mean KL(average ‖ current) = (mean − mean_avg) / σ²: [N, T, D]."""
+    return (mean - mean_avg) * tf.exp(-2.0 * log_sigma)
+
+
+def kl_gradient_log_sigma(
+    mean_avg: tf.Tensor, log_sigma_avg: tf.Tensor, mean: tf.Tensor, log_sigma: tf.Tensor
+) -> tf.Tensor:
+    """Computes ∂/∂log σ KL(average ‖ current) = 1 − (σ_avg² + (mean − mean_avg)²) / σ²: [N, T, D]."""
+    return 1.0 - (tf.exp(2.0 * log_sigma_avg) + tf.square(mean - mean_avg)) * tf.exp(-2.0 * log_sigma)

@@ -1,0 +1,92 @@
+"""How much memory replay will take, said before training begins."""
+
+import math
+from typing import Any
+
+import gymnasium
+import numpy as np
+import psutil
+from gymnasium.spaces import Box, Discrete
+
+from acer_tf.columns import compress
+from acer_tf.config import Config
+from acer_tf.envs.frame_stack import FrameStack
+from acer_tf.errors import InputError
+
+SEGMENTS = 5
+"""Segments of random play that the ratio of compression is measured on."""
+
+
+def replay_bytes(env: FrameStack, config: Config, frame_ratio: float = 1.0) -> int:
+    """Computes what a full buffer will take, but for recurrent policies' states (few); 0 without replay.
+
+    Args:
+        env: the environments.
+        config: hyper-parameters.
+        frame_ratio: what a frame takes, as a share of its size.
+    """
+    if config.replay_ratio == 0:
+        return 0
+    stack = env.stacked  # [N, ..., S * C]
+    frames = (config.nsteps + env.nstack) * (int(stack[0].nbytes) // env.nstack)
+    step = _action_bytes(env.single_action_space) + 4 + 1  # action and mu, reward, done
+    segment = round(frames * frame_ratio) + config.nsteps * step + (config.nsteps + 1)  # masks
+    return len(stack) * (config.buffer_size // config.nsteps) * segment
+
+
+def _action_bytes(space: gymnasium.Space[Any]) -> int:
+    if isinstance(space, Box):
+        return 3 * 4 * math.prod(space.shape)  # mu is of twice the size where sigma is learned
+    assert isinstance(space, Discrete)
+    return 8 + 4 * int(space.n)
+
+
+def compressed_row(env: FrameStack, config: Config) -> tuple[int, ...] | None:
+    """Returns the shape [N, T + S, ...] of a segment's frames if replay keeps them compressed: images, if wanted."""
+    nenvs, *shape, channels = env.stacked.shape
+    if not config.compress_replay or env.stacked.dtype != np.uint8 or not shape:
+        return None
+    return nenvs, config.nsteps + env.nstack, *shape, channels // env.nstack
+
+
+def measured_ratio(env: FrameStack, config: Config) -> float:
+    """Plays at random and compresses the frames; returns compressed over plain size, 1 where they are not compressed.
+
+    The environments have to be reset afterwards.
+    """
+    if compressed_row(env, config) is None:
+        return 1.0
+    channels = env.stacked.shape[-1] // env.nstack
+    env.action_space.seed(0)
+    env.reset(seed=0)
+    plain = packed = 0
+    for _ in range(SEGMENTS):
+        steps = [
+            env.step(env.action_space.sample())[0][..., -channels:].copy() for _ in range(config.nsteps + env.nstack)
+        ]
+        for frames in np.stack(steps, axis=1):
+            plain += frames.nbytes
+            packed += len(compress(frames))
+    return packed / plain
+
+
+def check_memory(env: FrameStack, config: Config) -> int:
+    """Checks that replay will fit; returns the bytes it will take, 0 without replay.
+
+    Raises:
+        InputError: it will not.
+    """
+    smallest = 1.0 if compressed_row(env, config) is None else 0.0
+    _require(replay_bytes(env, config, smallest))  # before any environment is started
+    ratio = measured_ratio(env, config) if config.replay_ratio else 1.0
+    needed = replay_bytes(env, config, ratio)
+    _require(needed)
+    return needed
+
+
+def _require(needed: int) -> None:
+    available = psutil.virtual_memory().available
+    if needed > available:
+        raise InputError(
+            f"replay would take {needed / 2**30:.1f} GiB, but {available / 2**30:.1f} GiB are free; lower buffer_size."
+        )

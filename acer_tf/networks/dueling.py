@@ -1,0 +1,125 @@
+"""Gaussian policy and stochastic dueling network: a trunk and three heads (https://arxiv.org/abs/1611.01224, 5.1)."""
+
+import math
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import keras
+import numpy as np
+import tensorflow as tf
+
+from acer_tf.networks.layers import SQRT2, fc
+from acer_tf.networks.parameters import named_parameters
+from acer_tf.networks.registry import Network
+from acer_tf.networks.trunk import Trunk
+
+ADVANTAGE_UNITS = 64
+
+
+class DuelingOutputs(NamedTuple):
+    """What the network makes of N x T observations.
+
+    Attributes:
+        f: [N, T, D] float32, the policy's statistics: means, between -1 and 1; with a learned sigma [N, T, 2D]: means,
+            then log sigmas.
+        v: [N, T] float32, state values.
+        features: [N, T, F] float32, what advantages are computed from.
+        state: [N, S] float32, after the last step.
+    """
+
+    f: tf.Tensor
+    v: tf.Tensor
+    features: tf.Tensor
+    state: tf.Tensor
+
+
+class LogSigma(keras.layers.Layer):
+    """Appends log sigma, the same for all observations, to the mean: [B, D] gives [B, 2D]."""
+
+    def __init__(self, sigma: float, name: str) -> None:
+        """Makes the layer; `sigma` is the standard deviation at the start."""
+        super().__init__(name=name)
+        self._sigma = sigma
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Creates log sigma, [D] float32."""
+        start = keras.initializers.Constant(math.log(self._sigma))
+        self.log_sigma = self.add_weight(name="log_sigma", shape=input_shape[-1:], initializer=start)
+
+    def call(self, mean: tf.Tensor) -> tf.Tensor:
+        """Appends it."""
+        return keras.ops.concatenate([mean, keras.ops.broadcast_to(self.log_sigma, keras.ops.shape(mean))], axis=-1)
+
+
+class DuelingNetwork:
+    """Maps observations to a Gaussian policy's statistics and V, and observations' features and actions to advantages.
+
+    The advantage has one hidden layer on features and action joined. Its product is split, so that the features of an
+    observation are multiplied once, not once for each of its actions.
+
+    Attributes:
+        trunk: what comes before the heads.
+        params: trainable variables by name: policy's network, critic's network, heads of policy, V and advantage.
+        state_size: numbers in the state of one environment, S.
+    """
+
+    def __init__(
+        self,
+        network: str | Network,
+        observation_space: gym.spaces.Box,
+        dimensions: int,
+        rng: np.random.RandomState,
+        learned_sigma: float | None = None,
+        **network_kwargs: Any,
+    ) -> None:
+        """Builds the network; its initial weights are drawn from `rng` in the order of `params`, means start near 0.
+
+        Args:
+            network: see `Trunk`, as for the errors.
+            observation_space: space of one observation.
+            dimensions: D, of an action.
+            rng: the run's generator.
+            learned_sigma: where sigma is learned, what it starts from; else the statistics are the means alone.
+            **network_kwargs: `value_network` and arguments of the named network.
+        """
+        self.trunk = Trunk(network, observation_space, rng, **network_kwargs)
+        latents, features = (keras.Input((self.trunk.branches[i].nfeatures,)) for i in (0, -1))
+        # A mean outside of the range would act as its end does, with nothing to lead it back.
+        self._policy = [fc("pi_head", dimensions, rng, scale=0.01, activation="tanh")]
+        means = self._policy[0](latents)
+        if learned_sigma is not None:
+            self._policy.append(LogSigma(learned_sigma, name="pi_sigma"))
+            self._policy[1](means)
+        self._v = fc("v_head", 1, rng)
+        self._v(features)
+
+        self._of_features = fc("a_features", ADVANTAGE_UNITS, rng, scale=SQRT2)
+        self._of_actions = fc("a_actions", ADVANTAGE_UNITS, rng, scale=SQRT2, use_bias=False)
+        self._advantage = fc("a_head", 1, rng, use_bias=False)  # one would cancel out in the dueling term
+        self._advantage(self._of_features(features) + self._of_actions(keras.Input((dimensions,))))
+
+        heads = [*self._policy, self._v, self._of_features, self._of_actions, self._advantage]
+        self.params = named_parameters(self.trunk, heads)
+        self.state_size = self.trunk.state_size
+
+    def __call__(self, obs: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> DuelingOutputs:
+        """Passes T steps of N environments through the network; arguments as of `Trunk`."""
+        policy, features, state = self.trunk(obs, masks, state)
+        shape = obs.shape[:2]
+        f = _rows(policy)
+        for layer in self._policy:
+            f = layer(f)
+        v = self._v(_rows(features))
+        return DuelingOutputs(tf.reshape(f, [*shape, -1]), tf.reshape(v, shape), features, state)
+
+    def advantages(self, features: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
+        """Computes A(x, a) of K actions for each observation: features [N, T, F] and [N, T, K, D] give [N, T, K]."""
+        *shape, k, _ = actions.shape
+        of_features = tf.reshape(self._of_features(_rows(features)), [*shape, 1, -1])
+        of_actions = tf.reshape(self._of_actions(_rows(actions)), [*shape, k, -1])
+        return tf.reshape(self._advantage(_rows(tf.tanh(of_features + of_actions))), [*shape, k])
+
+
+def _rows(x: tf.Tensor) -> tf.Tensor:
+    """[..., F] gives [B, F]."""
+    return tf.reshape(x, [-1, x.shape[-1]])
