@@ -15,6 +15,7 @@ REQUIREMENTS = [
 
 PLOTS = ["matplotlib"]
 BENCHMARKS = ["scipy"]
+MUJOCO = ["gymnasium[mujoco]"]
 TEST = [
     *PLOTS,
     *BENCHMARKS,
@@ -38,5 +39,5 @@ setup(
     packages=find_packages(include=["acer_tf", "acer_tf.*"]),
     package_data={"acer_tf": ["py.typed"]},
     install_requires=REQUIREMENTS,
-    extras_require={"plots": PLOTS, "benchmarks": BENCHMARKS, "test": TEST},
+    extras_require={"plots": PLOTS, "benchmarks": BENCHMARKS, "mujoco": MUJOCO, "test": TEST},
 )

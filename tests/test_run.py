@@ -51,6 +51,10 @@ def test_bad_words_are_input_errors(words: list[str], message: str) -> None:
         (["--num_hiden", "3"], "num_hiden"),
         (["--value_network", "coppy"], "coppy"),
         (["--logger", "3"], "--logger is no flag"),
+        (["--env", "Pendulum-v1", "--sigma", "0"], "sigma is 0.0; expected a finite number > 0"),
+        (["--env", "Pendulum-v1", "--num_samples", "0"], "num_samples is 0; expected a whole number >= 1"),
+        (["--reward_scale", "-1"], "reward_scale is -1.0; expected a finite number > 0"),
+        (["--sigam=1"], "--sigam is no flag; the nearest is --sigma"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(
@@ -116,3 +120,16 @@ def test_training_starts_from_saved_weights(trained: tuple[Path, str], tmp_path:
         assert names
         for name in names:
             np.testing.assert_array_equal(first[name], second[name], err_msg=name)
+
+
+def test_continuous_actions(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    argv = ["--env=Pendulum-v1", "--num_timesteps=600", "--num_env=2", "--seed=1", "--num_layers=1", "--num_hidden=4"]
+    settings = ["--learn_sigma", "--sigma=0.5", "--normalize_observations", "--reward_scale=0.1", "--replay_start=100"]
+    assert main([*argv, *settings, "--logdir", str(folder)]) == 0
+    config = yaml.safe_load((folder / "config.yml").read_text())
+    expected = {"sigma": 0.5, "learn_sigma": True, "num_samples": 5, "normalize_observations": True}
+    assert {name: config[name] for name in expected} == expected
+    with np.load(folder / "model.npz") as weights, np.load(folder / "observations.npz") as statistics:
+        assert weights["param/pi_sigma/log_sigma"].shape == (1,)
+        assert statistics["obs_count"] >= 602 and statistics["obs_mean"].shape == (3,)
