@@ -25,6 +25,7 @@ TEST = [
     "pytest",
     "pytest-randomly",
     "pytest-timeout",
+    "pytest-xdist",
     "ruff",
     "types-PyYAML",
     "types-psutil",

@@ -193,7 +193,7 @@ def assert_same_runs(first: Acer, second: Acer) -> None:
             np.testing.assert_array_equal(leaves[name], theirs[part][name], err_msg=f"{part} {name}")
 
 
-@pytest.mark.parametrize("network", ["mlp", "lstm"])
+@pytest.mark.parametrize("network", ["mlp", pytest.param("lstm", marks=pytest.mark.slow)])
 def test_a_loaded_state_trains_on_to_the_bit(network: str) -> None:
     acer, again = cartpole(0, network), cartpole(1, network)
     acer.restart_environments(5, is_recorded=True)

@@ -85,6 +85,9 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 def test_training_writes_the_run_folder(trained: tuple[Path, str]) -> None:
     folder, out = trained
     assert {path.name for path in folder.iterdir()} == {
+        ".lock",
+        ".pid",
+        "checkpoints",
         "config.yml",
         "episodes.csv",
         "model.npz",
@@ -101,12 +104,14 @@ def test_training_writes_the_run_folder(trained: tuple[Path, str]) -> None:
     assert (np.diff(steps) >= 0).all()
 
 
-def test_a_second_run_does_not_touch_the_first(trained: tuple[Path, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_with_other_settings_does_not_touch_the_first(
+    trained: tuple[Path, str], capsys: pytest.CaptureFixture[str]
+) -> None:
     folder, _ = trained
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert main(["--logdir", str(folder)]) == 2
-    assert f"a free folder is {folder}-2" in capsys.readouterr().err
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert main(["--seed=1", "--logdir", str(folder)]) == 2
+    assert "num_env 2 (now 1)" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
 def test_training_starts_from_saved_weights(trained: tuple[Path, str], tmp_path: Path) -> None:

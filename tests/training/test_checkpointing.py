@@ -102,7 +102,11 @@ def test_without_exactness_a_resumed_run_begins_new_episodes_and_goes_on(tmp_pat
     acer = make(tmp_path)
     saver = checkpointer(acer, tmp_path, is_exact=False)
     saver.begin()
-    acer.learn(lambda: saver.after_iteration() or acer.steps == 300)
+    for _ in range(30):
+        segment = acer._runner.run()
+        acer.stats.feed(segment.rewards, segment.dones)
+        acer.buffer.put(segment)
+        iterate(acer, saver, 1)
     assert steps(tmp_path / "checkpoints") == [0, 150, 300]
     saved = acer.state_dict()
     assert saved["runner"]["restart_seed"] is None
