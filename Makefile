@@ -1,4 +1,4 @@
-.PHONY: check lint types test format
+.PHONY: check lint types test format audit
 
 check: lint types test
 
@@ -16,3 +16,7 @@ test:
 format:
 	python -m ruff check --fix .
 	python -m ruff format .
+
+# Needs a network, and pip install -e ".[audit]".
+audit:
+	python -m pip_audit --skip-editable

@@ -1,4 +1,5 @@
 import dataclasses
+import shlex
 import signal
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acer_tf.cli import Hyperparameters, TrainFlags, guarded, parse, parse_known
+from acer_tf.cli import Hyperparameters, TrainFlags, _resume_command, guarded, parse, parse_known
 from acer_tf.config import Config
 from acer_tf.errors import InputError
 
@@ -137,3 +138,23 @@ def test_interrupt_ends_whole_logs_and_saves_weights(tmp_path: Path) -> None:
         assert lines[-1] == ""
         assert {line.count(",") for line in lines[:-1] if not line.startswith("#")} == {header.count(",")}
     assert (tmp_path / "run" / "model.npz").stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    ("given", "added"),
+    [
+        ([], ["--logdir", "runs/a b"]),
+        (["--logdir", "x"], []),
+        (["--logdir=x", "--restart_behavior", "overwrite"], ["--restart_behavior", "resume"]),
+        (["--restart-behavior=restart"], ["--logdir", "runs/a b", "--restart_behavior", "resume"]),
+    ],
+)
+def test_the_printed_command_resumes_and_never_overwrites(
+    given: list[str], added: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["python", "-m", "acer_tf.run", *given]
+    monkeypatch.setattr(sys, "orig_argv", words)
+    resumed = shlex.split(_resume_command(Path("runs/a b")))
+    assert resumed == [*words, *added]
+    assert read(*resumed[3:]).restart_behavior == "resume"
+    assert sys.orig_argv == words

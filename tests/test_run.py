@@ -7,7 +7,14 @@ import pytest
 import yaml
 
 from acer_tf.errors import InputError
+from acer_tf.persistence.lock import LOCK_FILES
 from acer_tf.run import main, network_arguments
+from tests.saved import hashes
+
+ARGV = [
+    "--num_timesteps=4e3", "--num_env=2", "--seed=1", "--num_layers=1", "--num_hidden=8", "--log_interval=50",
+    "--replay_start=100", "--value_network=copy",
+]  # fmt: skip
 
 
 def test_network_arguments_are_literals_or_text() -> None:
@@ -19,6 +26,11 @@ def test_network_arguments_are_literals_or_text() -> None:
         "activation": "relu",
         "x": 0.001,
     }
+
+
+@pytest.mark.parametrize("text", ["{1, 2}", "b'x'", "3j", "{(1, 2): 3}"])
+def test_what_settings_cannot_hold_is_text(text: str) -> None:
+    assert network_arguments([f"--x={text}"]) == {"x": text}
 
 
 @pytest.mark.parametrize(
@@ -76,17 +88,14 @@ def test_bad_input_is_one_line_and_status_2(
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     folder = tmp_path_factory.mktemp("trained") / "run"
-    argv = ["--num_timesteps=4e3", "--num_env=2", "--seed=1", "--num_layers=1", "--num_hidden=8", "--log_interval=50"]
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        assert main([*argv, "--replay_start=100", "--value_network=copy", "--logdir", str(folder)]) == 0
+        assert main([*ARGV, "--logdir", str(folder)]) == 0
     return folder, out.getvalue()
 
 
 def test_training_writes_the_run_folder(trained: tuple[Path, str]) -> None:
     folder, out = trained
-    assert {path.name for path in folder.iterdir()} == {
-        ".lock",
-        ".pid",
+    assert {path.name for path in folder.iterdir()} - {*LOCK_FILES} == {
         "checkpoints",
         "config.yml",
         "episodes.csv",
@@ -104,14 +113,26 @@ def test_training_writes_the_run_folder(trained: tuple[Path, str]) -> None:
     assert (np.diff(steps) >= 0).all()
 
 
-def test_a_run_with_other_settings_does_not_touch_the_first(
+def test_another_run_does_not_touch_the_first(trained: tuple[Path, str], capsys: pytest.CaptureFixture[str]) -> None:
+    folder, _ = trained
+    before = hashes(folder)
+    assert main(["--logdir", str(folder)]) == 2
+    error = capsys.readouterr().err
+    for difference in ("num_env 2 (now 1)", "num_hidden 8 (now None)", "value_network copy (now shared)"):
+        assert difference in error
+    assert hashes(folder) == before
+
+
+def test_the_same_command_resumes_a_run_and_finds_it_done(
     trained: tuple[Path, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder, _ = trained
-    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    assert main(["--seed=1", "--logdir", str(folder)]) == 2
-    assert "num_env 2 (now 1)" in capsys.readouterr().err
-    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    before = hashes(folder)
+    assert main([*ARGV, "--logdir", str(folder)]) == 0
+    assert hashes(folder) == before
+    out = capsys.readouterr().out
+    assert f"resumed at step 4,000 from {folder / 'checkpoints' / 'step-000000004000'}" in out
+    assert f"done at step 4,000; weights: {folder / 'model.npz'}" in out
 
 
 def test_training_starts_from_saved_weights(trained: tuple[Path, str], tmp_path: Path) -> None:

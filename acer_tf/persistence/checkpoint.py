@@ -1,5 +1,6 @@
 """One checkpoint: a folder of plain data files and a manifest, published whole or not at all."""
 
+import errno
 import hashlib
 import json
 import re
@@ -20,6 +21,8 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 ARRAYS = "arrays.npz"
 VALUES = "state.json"
+LARGEST_TEXT = 2**26
+"""Bytes of a manifest, or of the plain values of a state."""
 STEP = re.compile(r"step-(\d{12})")
 
 State = Mapping[str, Mapping[str, Any]]
@@ -86,7 +89,7 @@ def read_manifest(path: Path) -> Checkpoint:
     """
     file = path / MANIFEST
     try:
-        text = file.read_bytes()
+        text = _read_text(file)
         fields = json.loads(text)
         if fields["format"] != FORMAT:
             raise InputError(f"{file} has format {fields['format']}; expected {FORMAT}.")
@@ -131,7 +134,7 @@ def read_state(checkpoint: Checkpoint) -> dict[str, dict[str, Any]]:
     """
     arrays = load_arrays(checkpoint.path / ARRAYS)
     try:
-        state: dict[str, dict[str, Any]] = json.loads((checkpoint.path / VALUES).read_bytes())
+        state: dict[str, dict[str, Any]] = json.loads(_read_text(checkpoint.path / VALUES))
         for name, array in arrays.items():
             part, _, leaf = name.partition("/")
             state[part][leaf] = array
@@ -155,6 +158,14 @@ def _split(state: State) -> tuple[dict[str, NDArray[Any]], dict[str, dict[str, A
             else:
                 values[part][name] = leaf
     return arrays, values
+
+
+def _read_text(path: Path) -> bytes:
+    if not path.is_file():  # a device or a pipe would never end
+        raise FileNotFoundError(errno.ENOENT, "no such file")
+    if path.stat().st_size > LARGEST_TEXT:
+        raise ValueError(f"it has more than {LARGEST_TEXT / 2**20:.0f} MiB")
+    return path.read_bytes()
 
 
 def _canonical(value: Any) -> bytes:
