@@ -1,0 +1,80 @@
+"""What a checkpoint of a full default replay memory costs: `python -m benchmarks.checkpoints`."""
+
+import contextlib
+import dataclasses
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from acer_tf.acer import Acer, make_acer
+from acer_tf.cli import guarded, parse
+from acer_tf.config import Config
+from acer_tf.envs.make import make_vec_env
+from acer_tf.persistence.checkpoint import manifests, read_manifest, verify
+from acer_tf.persistence.checkpoints import Checkpoints
+from acer_tf.persistence.logger import Logger
+from acer_tf.training.checkpointing import SECONDS
+
+PLAYED = 30
+"""Segments that are really played; the memory is filled with them over and over."""
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckpointCost:
+    """Fills replay and measures saving and verifying."""
+
+    env: str = "BreakoutNoFrameskip-v4"
+    """Environment id."""
+    num_env: int = 16
+    """Environments."""
+    steps_per_s: float = 400
+    """Agent steps per second of a run, which decide how much is new in a checkpoint."""
+    compress_replay: bool = True
+    """Whether replay keeps images compressed."""
+
+
+def fill(acer: Acer, put: int) -> None:
+    """Puts so many segments into the memory."""
+    segments = [acer._runner.run() for _ in range(PLAYED)]
+    for i in range(put):
+        acer.buffer.put(segments[i % PLAYED])
+
+
+def seconds(call: Callable[[], object]) -> float:
+    """Measures one call."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+@guarded
+def main(argv: Sequence[str]) -> int:
+    """Runs the measurement; returns the exit status."""
+    flags = parse("benchmarks.checkpoints", CheckpointCost, argv)
+    config = Config(compress_replay=flags.compress_replay)
+    with contextlib.closing(make_vec_env(flags.env, flags.num_env)) as env, tempfile.TemporaryDirectory() as folder:
+        acer = make_acer("cnn", env, 0, config, Logger())
+        checkpoints = Checkpoints(Path(folder), keep=3, keep_every=None)
+
+        def save() -> None:
+            checkpoints.save(acer.steps, acer.state_dict(), acer.buffer, None, {}, {})
+
+        fill(acer, config.buffer_size // config.nsteps)
+        first = seconds(save)
+        fill(acer, round(SECONDS * flags.steps_per_s / acer.nbatch))
+        acer.steps += 1
+        next_one = seconds(save)
+        size = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
+        newest = read_manifest(manifests(Path(folder))[0])
+        check = seconds(lambda: verify(newest))
+    print(f"first checkpoint, full replay   {first:8.2f} s")
+    print(f"the next, {SECONDS / 60:.0f} minutes later      {next_one:8.2f} s   ({next_one / SECONDS:.2%} of the time)")
+    print(f"verifying it                    {check:8.2f} s")
+    print(f"on the disk                     {size / 2**20:8.0f} MiB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
