@@ -26,6 +26,7 @@ TEST = [
     "pytest",
     "pytest-randomly",
     "pytest-timeout",
+    "pytest-xdist",
     "ruff",
     "types-PyYAML",
     "types-psutil",

@@ -8,6 +8,7 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from acer_tf.config import Config, Continuous
+from acer_tf.errors import NotFiniteError
 from acer_tf.gaussian import GaussianPolicy
 from acer_tf.model import Gradients, Model
 from tests import reference_continuous as reference
@@ -183,3 +184,13 @@ def test_recurrent_policies_carry_a_state_and_burn_in(value_network: str) -> Non
     model.train(segment, lr=0.01)
     moved = {name for name, array in arrays(model).items() if (array != before[name]).any()}
     assert {name for name in moved if name.startswith("param/")} == {f"param/{name}" for name in policy.params}
+
+
+def test_an_update_that_is_not_finite_is_refused_and_named() -> None:
+    model = make_model()
+    before, segment = arrays(model), make_segment()
+    rewards = np.full_like(segment.rewards, np.nan)
+    with pytest.raises(NotFiniteError, match=r"^the reward is not finite"):
+        model.train(segment._replace(rewards=rewards), lr=0.1)
+    for name, array in arrays(model).items():
+        np.testing.assert_array_equal(array, before[name], err_msg=name)

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, NotFiniteError
 from acer_tf.model import Model
+from acer_tf.segment import Segment
 from tests import reference
 from tests.agents import NACT, NENVS, NFEATURES, NSTEPS, arrays, assert_same, linear, make_model, make_segment
 from tests.reference import Hyper, Linear, State
@@ -268,3 +269,34 @@ def test_the_state_of_another_network_changes_nothing() -> None:
         model.load_state_dict(other.state_dict())
     for name, array in model.state_dict().items():
         np.testing.assert_array_equal(array, before[name], err_msg=name)
+
+
+def with_one(segment: Segment, field: str, value: float) -> Segment:
+    array = getattr(segment, field).copy()
+    array[0, 1] = value
+    return segment._replace(**{field: array})
+
+
+@pytest.mark.parametrize("max_grad_norm", [10, None])
+@pytest.mark.parametrize(
+    ("field", "value", "name"),
+    [
+        ("rewards", np.nan, "the reward"),
+        ("rewards", 3e38, "the loss"),
+        ("mus", np.nan, "the behaviour policy mu"),
+        ("obs", np.inf, "the policy f"),
+    ],
+)
+def test_an_update_that_is_not_finite_is_refused_and_named(
+    field: str, value: float, name: str, max_grad_norm: float | None
+) -> None:
+    model = make_model(max_grad_norm=max_grad_norm)
+    before, bad = arrays(model), with_one(make_segment(), field, value)
+    for train in (model.train, model.train_and_report):
+        with pytest.raises(NotFiniteError, match=rf"^{name} is not finite, so the update was not made") as error:
+            train(bad, lr=0.1)
+        np.testing.assert_array_equal(error.value.batch[field], getattr(bad, field))
+        for parameter, array in arrays(model).items():
+            np.testing.assert_array_equal(array, before[parameter], err_msg=parameter)
+    model.train(make_segment(), lr=0.1)
+    assert any((array != before[parameter]).any() for parameter, array in arrays(model).items())

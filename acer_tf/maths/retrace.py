@@ -31,6 +31,6 @@ def retrace(
     rho_bar = tf.pad(tf.minimum(1.0, rho_i)[:, 1:], [[0, 0], [0, 1]])
     q_next = tf.pad(q_i[:, 1:], [[0, 0], [0, 1]])
     constant = rewards + discounts * (v[:, 1:] - rho_bar * q_next)
-    bands = tf.stack([-discounts * rho_bar, tf.ones_like(discounts)], axis=1)
+    bands = tf.stack([-discounts * rho_bar, tf.ones_like(discounts)], axis=1)[:, -rewards.shape[1] :]  # T = 1: one band
     q_ret = tf.linalg.banded_triangular_solve(bands, constant[..., tf.newaxis], lower=False)[..., 0]
     return tf.stop_gradient(q_ret)

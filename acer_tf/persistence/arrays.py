@@ -36,8 +36,8 @@ def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
     """Reads all arrays of a file.
 
-    Before any memory is taken, every array must be of numbers and have exactly the bytes that its shape says, and what
-    is compressed must not be larger than `LARGEST_COMPRESSED`: a small file cannot become a large array.
+    Before any memory is taken, every array must be of numbers or text and have exactly the bytes that its shape says,
+    and what is compressed must not be larger than `LARGEST_COMPRESSED`: a small file cannot become a large array.
 
     Raises:
         InputError: there is no such file, or it is not a whole npz file of plain arrays.
@@ -64,8 +64,8 @@ def _check(archive: zipfile.ZipFile) -> None:
 def _check_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
     with archive.open(member) as file:
         shape, dtype, header = _header(file)  # type: ignore[arg-type]
-    if dtype.kind not in "biufc":
-        raise ValueError(f"{member.filename} holds {dtype}, not numbers")
+    if dtype.kind not in "biufcU":
+        raise ValueError(f"{member.filename} holds {dtype}, neither numbers nor text")
     if header + int(np.prod(shape, dtype=object)) * dtype.itemsize != member.file_size:
         raise ValueError(f"{member.filename} does not hold the array of shape {shape} that it announces")
 

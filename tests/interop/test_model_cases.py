@@ -10,7 +10,7 @@ from acer_tf.interop.replay import compare
 from acer_tf.maths.discrete import EPS
 from acer_tf.maths.rmsprop import RMSProp
 from acer_tf.maths.trust_region import Projection, project
-from acer_tf.model import Model
+from acer_tf.model import Gradients, Model
 from acer_tf.policy import CategoricalPolicy
 from tests.interop.recordings import Arrays, altered, compared, failures
 
@@ -62,9 +62,9 @@ def test_retrace_truncated_at_c_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_average_that_never_moves_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    def step_only(self: Model, gradients: list, lr: tf.Tensor) -> None:
+    def step_only(self: Model, gradients: Gradients, lr: tf.Tensor) -> None:
         self.optimizer.learning_rate.assign(lr)
-        self.optimizer.apply(gradients)
+        self.optimizer.apply(gradients.clipped)
 
     monkeypatch.setattr(Model, "_apply", step_only)
     failed = failures(compared("mlp_discrete"))

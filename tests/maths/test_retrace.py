@@ -90,6 +90,13 @@ def test_one_step_bootstraps_whatever_the_ratio_is() -> None:
     np.testing.assert_allclose(solve(arrays, 0.9), expected)
 
 
+@pytest.mark.parametrize("nsteps", [1, 2, 5])
+def test_a_graph_gives_the_same(nsteps: int) -> None:
+    arrays = {name: array.astype(np.float32) for name, array in inputs(3, nsteps, seed=4).items()}
+    graph = tf.function(lambda tensors: retrace(**tensors, gamma=0.9))
+    np.testing.assert_allclose(graph(arrays), retrace(**arrays, gamma=0.9), rtol=1e-6)
+
+
 def test_ratios_are_truncated_at_one() -> None:
     arrays = inputs(3, 8, seed=3)
     arrays["rho_i"] += 1

@@ -93,7 +93,7 @@ HEADERS = [
     described("(1L,"),
     described("(1,)", "'|O'"),
     described("(1,)", "[('a', '<f4')]"),
-    described("(1,)", "'<U1'"),
+    described("(1,)", "'<U2'"),
     described("(1,)", "'|V4'"),
     described("(1,)", "'nonsense'"),
     "",
