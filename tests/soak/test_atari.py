@@ -24,15 +24,15 @@ LIFE = min(120.0, 60 * MINUTES / 4)
 @pytest.mark.timeout(int(60 * MINUTES * 3 + 1200))
 def test_an_atari_run_survives_many_kills(tmp_path: Path) -> None:
     words = command(
-        tmp_path, "acer_tf.run_atari", env="PongNoFrameskip-v4", num_env=2, num_timesteps=10**8, seed=1,
-        buffer_size=2000, replay_start=400, checkpoint_every=400, num_workers=2, keep_checkpoints=2,
+        tmp_path, "acer_tf.run_atari", env="BreakoutNoFrameskip-v4", num_env=2, num_timesteps=10**8, seed=1,
+        buffer_size=2000, replay_start=400, checkpoint_every=1000, num_workers=2, keep_checkpoints=2,
     )  # fmt: skip
     segments, published, lives, end = set(os.listdir("/dev/shm")), None, 0, time.monotonic() + 60 * MINUTES
     while time.monotonic() < end:
         with training(tmp_path, words) as run:
             if published is not None:
                 assert int(run.wait_for(r"resumed at step ([\d,]+)").replace(",", "")) == published
-            run.wait_for_checkpoint(1200 if published is None else published + 400)
+            run.wait_for_checkpoint(2000 if published is None else published + 1000)
             process = psutil.Process(run.process.pid)
             workers, descriptors = process.children(recursive=True), process.num_fds()
             time.sleep(LIFE)
