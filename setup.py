@@ -16,6 +16,7 @@ REQUIREMENTS = [
 PLOTS = ["matplotlib"]
 BENCHMARKS = ["scipy"]
 MUJOCO = ["gymnasium[mujoco]"]
+AUDIT = ["pip-audit"]
 TEST = [
     *PLOTS,
     *BENCHMARKS,
@@ -40,5 +41,5 @@ setup(
     packages=find_packages(include=["acer_tf", "acer_tf.*"]),
     package_data={"acer_tf": ["py.typed"]},
     install_requires=REQUIREMENTS,
-    extras_require={"plots": PLOTS, "benchmarks": BENCHMARKS, "mujoco": MUJOCO, "test": TEST},
+    extras_require={"plots": PLOTS, "benchmarks": BENCHMARKS, "mujoco": MUJOCO, "test": TEST, "audit": AUDIT},
 )

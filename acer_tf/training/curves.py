@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acer_tf.errors import InputError
-from acer_tf.persistence.csv_file import CsvFile
 
 EPISODES = "episodes.csv"
 COLUMNS = ("steps", "return")
@@ -90,10 +89,11 @@ def write_csv(path: Path, curves: list[Curve]) -> None:
             if old.readline().strip() != ",".join(CURVE_COLUMNS).encode():
                 raise InputError(f"{path} holds something else than curves; choose another name.")
         path.unlink()
-    file = CsvFile(path, CURVE_COLUMNS)
-    file.append([c.label, *row] for c in curves for row in zip(*map(np.ndarray.tolist, c[1:]), strict=True))
-    file.flush()
-    file.close()
+    with path.open("x", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(CURVE_COLUMNS)
+        for c in curves:
+            writer.writerows([c.label, *row] for row in zip(*map(np.ndarray.tolist, c[1:]), strict=True))
 
 
 def draw(path: Path, curves: list[Curve]) -> None:

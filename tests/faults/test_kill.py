@@ -29,14 +29,15 @@ def newest(folder: Path) -> int:
 @pytest.mark.timeout(400)
 def test_a_killed_and_terminated_run_ends_as_the_undisturbed_one(tmp_path: Path) -> None:
     flags = {"num_timesteps": 1200, "checkpoint_every": 200, "replay_ratio": 2}
-    folder, expected = tmp_path / "run", finish(tmp_path / "undisturbed", **flags)
+    folder = tmp_path / "run"
+    with training(tmp_path / "undisturbed", **flags) as undisturbed:
+        with training(folder, **flags) as run:
+            run.wait_for_checkpoint(200)
+            time.sleep(random.uniform(0, 0.2))
+            run.kill()
+        assert undisturbed.end() == 0, undisturbed.said
+    expected = results(undisturbed.folder)
     assert expected["episodes.csv"].count(b"\n") > 10
-    at = random.Random(0)
-
-    with training(folder, **flags) as run:
-        run.wait_for_checkpoint(200)
-        time.sleep(at.uniform(0, 0.2))
-        run.kill()
     published = newest(folder)
     assert 200 <= published < 1200
 

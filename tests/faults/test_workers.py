@@ -36,8 +36,10 @@ def workers() -> list[BaseProcess]:
     return sorted(multiprocessing.active_children(), key=lambda process: process.name)
 
 
-def kill(worker: int) -> None:
-    os.kill(workers()[worker].pid, signal.SIGKILL)
+def kill(*which: int) -> None:
+    all_workers = workers()  # asked for once: it leaves out those that are dead
+    for worker in which:
+        os.kill(all_workers[worker].pid, signal.SIGKILL)
 
 
 @pytest.fixture
@@ -112,8 +114,7 @@ def test_failed_workers_are_replaced_and_the_other_games_go_on(
             assert warning == f"warning: {expected}"
             assert (report[0] if report else "") == ("Traceback (most recent call last):" if last_line else "")
             assert (report[-1] if report else "").endswith(last_line)
-        kill(0)
-        kill(1)
+        kill(0, 1)
         obs, *_, infos = pool.step([1, 1])
         first.start_another()
         second.start_another()

@@ -1,5 +1,6 @@
 import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from acer_tf.persistence.lock import LOCK_FILES
 from acer_tf.persistence.run_folder import default_run_folder, run_folder
 
 
-def test_config_tells_settings_and_origin(tmp_path: Path) -> None:
+def test_config_tells_settings_and_origin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "acer_tf.run", "--env", "a b"])
     with run_folder(tmp_path / "a" / "b", {"env": "Some-v0", "gamma": 0.99, "seed": None}, "resume"):
         pass
     config = yaml.safe_load((tmp_path / "a" / "b" / "config.yml").read_text())
@@ -19,7 +21,7 @@ def test_config_tells_settings_and_origin(tmp_path: Path) -> None:
     assert config["cores"] == os.cpu_count()
     assert config["versions"]["acer_tf"] == __version__
     assert re.fullmatch(r"\d+\.\d+\.\d+.*", config["versions"]["tensorflow"])
-    assert "pytest" in config["command"]
+    assert config["command"] == "python -m acer_tf.run --env 'a b'"
 
 
 def begun(folder: Path, name: str) -> Path:

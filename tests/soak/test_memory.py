@@ -1,0 +1,47 @@
+"""Hours in small: what would run out in the end is measured while it is still little."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from acer_tf.acer import make_acer
+from acer_tf.config import Config
+from acer_tf.envs.make import make_vec_env
+from acer_tf.persistence.checkpoints import Checkpoints
+from acer_tf.persistence.episode_files import EpisodesSink
+from acer_tf.persistence.logger import Logger
+from acer_tf.persistence.statistics import StatisticsSink
+from acer_tf.training.checkpointing import Checkpointer
+
+WARM = 60_000
+STEPS = 260_000
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+def test_memory_and_descriptors_do_not_grow_once_replay_is_full(tmp_path: Path) -> None:
+    """With logs and checkpoints; less than 1 MB in 100,000 steps."""
+    config = Config(nsteps=20, total_timesteps=STEPS, buffer_size=2000, replay_start=500, replay_ratio=1)
+    logger = Logger([StatisticsSink(tmp_path / "progress.csv"), EpisodesSink(tmp_path / "episodes.csv")])
+    acer = make_acer("mlp", make_vec_env("CartPole-v1", 4), 0, config, logger, num_layers=1, num_hidden=16)
+    checkpoints = Checkpoints(tmp_path / "checkpoints", 2, None)
+    saver = Checkpointer(acer, checkpoints, seed=0, every=4000, is_exact=True, settings={}, origin={})
+    process, seen = psutil.Process(), []
+
+    def after_iteration() -> bool:
+        saver.after_iteration()
+        if acer.steps >= WARM and acer.steps % 4000 == 0:
+            seen.append((acer.steps, process.memory_info().rss, len(os.listdir("/proc/self/fd"))))
+        return False
+
+    saver.begin()
+    acer.learn(after_iteration)
+    steps, memory, descriptors = (np.array(column, np.float64) for column in zip(*seen, strict=True))
+    slope = np.polyfit(steps, memory, 1)[0] * 1e5 / 2**20
+    assert slope < 1, f"{slope:.2f} MB in 100,000 steps"
+    assert descriptors.max() == descriptors.min()
+    assert len(list((tmp_path / "checkpoints").glob("step-*"))) <= 3
+    assert len(list((tmp_path / "checkpoints" / "replay").iterdir())) < 10
