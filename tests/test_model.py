@@ -278,25 +278,21 @@ def with_one(segment: Segment, field: str, value: float) -> Segment:
 
 
 @pytest.mark.parametrize("max_grad_norm", [10, None])
-@pytest.mark.parametrize(
-    ("field", "value", "name"),
-    [
+def test_an_update_that_is_not_finite_is_refused_and_named(max_grad_norm: float | None) -> None:
+    model = make_model(max_grad_norm=max_grad_norm)
+    before = arrays(model)
+    for field, value, name in (
         ("rewards", np.nan, "the reward"),
         ("rewards", 3e38, "the loss"),
         ("mus", np.nan, "the behaviour policy mu"),
         ("obs", np.inf, "the policy f"),
-    ],
-)
-def test_an_update_that_is_not_finite_is_refused_and_named(
-    field: str, value: float, name: str, max_grad_norm: float | None
-) -> None:
-    model = make_model(max_grad_norm=max_grad_norm)
-    before, bad = arrays(model), with_one(make_segment(), field, value)
-    for train in (model.train, model.train_and_report):
-        with pytest.raises(NotFiniteError, match=rf"^{name} is not finite, so the update was not made") as error:
-            train(bad, lr=0.1)
-        np.testing.assert_array_equal(error.value.batch[field], getattr(bad, field))
-        for parameter, array in arrays(model).items():
-            np.testing.assert_array_equal(array, before[parameter], err_msg=parameter)
+    ):
+        bad = with_one(make_segment(), field, value)
+        for train in (model.train, model.train_and_report):
+            with pytest.raises(NotFiniteError, match=rf"^{name} is not finite, so the update was not made") as error:
+                train(bad, lr=0.1)
+            np.testing.assert_array_equal(error.value.batch[field], getattr(bad, field))
+            for parameter, array in arrays(model).items():
+                np.testing.assert_array_equal(array, before[parameter], err_msg=parameter)
     model.train(make_segment(), lr=0.1)
     assert any((array != before[parameter]).any() for parameter, array in arrays(model).items())
