@@ -1,0 +1,67 @@
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.envs.classic_control import CartPoleEnv
+
+from acer_tf.run import main
+from tests.saved import found
+
+
+class BrokenCartPole(CartPoleEnv):
+    """Gives what is no number from its 150th step on."""
+
+    def __init__(self, reward: float = 1.0, observation: float | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._bad, self._steps = (reward, observation), 0
+
+    def step(self, action: Any) -> Any:
+        obs, reward, *rest = super().step(action)
+        self._steps += 1
+        if self._steps < 150:
+            return obs, reward, *rest
+        bad_reward, bad_observation = self._bad
+        return obs if bad_observation is None else np.full_like(obs, bad_observation), bad_reward, *rest
+
+
+@pytest.fixture
+def broken() -> Iterator[None]:
+    names = {"BrokenReward-v0": {"reward": np.nan}, "BrokenObservation-v0": {"observation": np.inf}}
+    names["LargeReward-v0"] = {"reward": 3e38}
+    for name, kwargs in names.items():
+        gymnasium.register(name, BrokenCartPole, kwargs=kwargs)
+    yield
+    for name in names:
+        del gymnasium.registry[name]
+
+
+@pytest.mark.parametrize(
+    ("env", "message", "array"),
+    [
+        ("BrokenReward-v0", "gave a reward that is not a finite number", "reward"),
+        ("BrokenObservation-v0", "gave an observation that is not a finite number", "observation"),
+        ("LargeReward-v0", "is not finite, so the update was not made", "rewards"),
+    ],
+)
+def test_what_is_no_number_ends_a_run_before_it_is_learned(
+    broken: None, env: str, message: str, array: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    tiny = ["--num_env=2", "--nsteps=5", "--seed=0", "--num_layers=1", "--num_hidden=4", "--replay_ratio=0"]
+    assert main(["--env", env, "--num_timesteps=1e4", "--logdir", str(folder), *tiny]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("error: after step 290 ")
+    assert message in error
+    (batch,) = folder.glob("not-finite-*.npz")
+    assert str(batch) in error
+    with np.load(batch) as arrays:
+        assert (np.abs(arrays[array]) > 1e38).any() or not np.isfinite(arrays[array]).all()
+    checkpoint, problems = found(folder / "checkpoints")
+    assert checkpoint is not None
+    assert checkpoint.step == 290
+    assert not problems
+    with np.load(checkpoint.path / "arrays.npz") as state:
+        assert all(np.isfinite(state[name]).all() for name in state.files if name.startswith("model/"))
