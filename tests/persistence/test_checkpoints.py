@@ -144,10 +144,13 @@ class Run:
         put(self.buffer, segments)
         self.step += 10
 
-    def save(self, score: int) -> None:
-        if self.step not in self.buffers:
-            save(self.checkpoints, self.step, self.buffer, float(score))
-            self.buffers[self.step] = self.buffer.num_put
+    def save(self, score: int) -> bool:
+        """Returns whether there was anything to save."""
+        if self.step in self.buffers:
+            return False
+        save(self.checkpoints, self.step, self.buffer, float(score))
+        self.buffers[self.step] = self.buffer.num_put
+        return True
 
     def resume(self, _: int = 0) -> None:
         self.buffer, self.checkpoints = make_buffer(), make_checkpoints(self.folder, self.keep)
@@ -177,13 +180,13 @@ def test_no_reference_dangles_and_no_file_is_left_over(
 ) -> None:
     run = Run(tmp_path_factory.mktemp("run"), keep)
     for action, number in [*actions, ("train", 1), ("save", 0)]:
-        getattr(run, action)(number)
+        is_saved = getattr(run, action)(number)
         used = set()
         for step in steps(run.folder):
             checkpoint = read_manifest(step_folder(run.folder, step))
             verify(checkpoint)
             used |= {file.name for file in checkpoint.replay}
-        if action == "save":
+        if is_saved:
             assert {path.name for path in files(run.folder / "replay")} == used
     checkpoint, _ = found(run.folder)
     assert isinstance(checkpoint, Checkpoint)
