@@ -153,17 +153,9 @@ class GaussianPolicy(SequencePolicy):
             q_sampled=tf.stop_gradient(q[:, :, 1]),
         )
 
-    def average_statistics(self, segment: Segment, averages: list[tf.Variable], config: Config) -> tf.Tensor:
-        """Computes the average policy's statistics, shaped as `f`, with a state of its own.
-
-        Args:
-            segment: T steps of N environments.
-            averages: the averaged parameters, in the order of `params`.
-            config: says where the state starts and how long the burn-in is.
-        """
-        with self._with_weights(averages):
-            steps, _ = self._unroll(segment, config)
-        return steps.f
+    def statistics(self, outputs: Any) -> tf.Tensor:
+        """Picks the statistics f out of what the network gives."""
+        return outputs.f
 
     def losses(self, evaluation: GaussianEvaluation, segment: Segment, config: Config) -> GaussianLosses:
         """Computes the losses as functions of `f` and `q`: through nothing else does a gradient flow.

@@ -101,20 +101,12 @@ class CategoricalPolicy(SequencePolicy):
     def evaluate(self, segment: Segment, config: Config, draw_seed: DrawSeed | None = None) -> Evaluation:
         """Evaluates policy and critic on the steps of a segment after the burn-in, K; samples nothing."""
         steps, last = self._unroll(segment, config)
-        last_v = tf.reduce_sum(tf.nn.softmax(last.logits) * last.q, axis=-1)
-        return Evaluation(tf.nn.softmax(steps.logits), steps.q, tf.stop_gradient(last_v[:, 0]))
+        last_v = tf.reduce_sum(self.statistics(last) * last.q, axis=-1)
+        return Evaluation(self.statistics(steps), steps.q, tf.stop_gradient(last_v[:, 0]))
 
-    def average_statistics(self, segment: Segment, averages: list[tf.Variable], config: Config) -> tf.Tensor:
-        """Computes the average policy's statistics f_avg, [N, T - K, A] float32, with a state of its own.
-
-        Args:
-            segment: T steps of N environments.
-            averages: the averaged parameters, in the order of `params`.
-            config: says where the state starts and how long the burn-in is.
-        """
-        with self._with_weights(averages):
-            steps, _ = self._unroll(segment, config)
-        return tf.nn.softmax(steps.logits)
+    def statistics(self, outputs: Any) -> tf.Tensor:
+        """Computes the statistics f, probabilities, from what the network gives."""
+        return tf.nn.softmax(outputs.logits)
 
     def losses(self, evaluation: Evaluation, segment: Segment, config: Config) -> Losses:
         """Computes the losses as functions of `f` and `q`: through nothing else does a gradient flow.

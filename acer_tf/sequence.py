@@ -79,6 +79,18 @@ class SequencePolicy(ABC):
         names = ("obs", "actions", "rewards", "mus", "dones", "masks")
         return segment._replace(**{name: getattr(segment, name)[:, config.burn_in :] for name in names})
 
+    def average_statistics(self, segment: Segment, averages: Sequence[tf.Variable], config: Config) -> tf.Tensor:
+        """Computes the average policy's statistics, shaped as f, with a state of its own.
+
+        Args:
+            segment: T steps of N environments.
+            averages: the averaged parameters, in the order of `params`.
+            config: says where the state starts and how long the burn-in is.
+        """
+        with keras.StatelessScope(state_mapping=zip(self.params.values(), averages, strict=True)):
+            steps, _ = self._unroll(segment, config)
+        return self.statistics(steps)
+
     def _unroll(self, segment: Segment, config: Config) -> tuple[Any, Any]:
         """Passes a segment through the network.
 
@@ -96,10 +108,6 @@ class SequencePolicy(ABC):
         last = self.network(obs[:, -1:], masks[:, -1:], tf.stop_gradient(steps.state))
         return steps, last
 
-    def _with_weights(self, weights: Sequence[tf.Variable]) -> keras.StatelessScope:
-        """Makes a scope in which the network has other weights, in the order of `params`."""
-        return keras.StatelessScope(state_mapping=zip(self.params.values(), weights, strict=True))
-
     @abstractmethod
     def act(
         self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor, seed: tf.Tensor
@@ -111,8 +119,8 @@ class SequencePolicy(ABC):
         """Returns at least the statistics f, what the critic's loss is a function of, q, and bootstrap_v."""
 
     @abstractmethod
-    def average_statistics(self, segment: Segment, averages: list[tf.Variable], config: Config) -> tf.Tensor:
-        """Computes the average policy's statistics, shaped as f."""
+    def statistics(self, outputs: Any) -> tf.Tensor:
+        """Returns the statistics f that the network's outputs stand for."""
 
     @abstractmethod
     def losses(self, evaluation: Any, segment: Segment, config: Config) -> Any:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -125,7 +126,7 @@ def test_steps_of_the_burn_in_only_warm_the_state_up(replay_state: str) -> None:
 
 def warmed_up(model: Model, segment: Segment, weights: list[tf.Variable]) -> NDArray[np.float32]:
     """The state after two steps with these weights."""
-    with model.policy._with_weights(weights):
+    with keras.StatelessScope(state_mapping=zip(model.policy.params.values(), weights, strict=True)):
         state: NDArray[np.float32] = model.policy.network(segment.obs[:, :2], segment.masks[:, :2], segment.states)[-1]
     return np.asarray(state)
 
