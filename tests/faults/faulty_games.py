@@ -1,6 +1,8 @@
 """Real games that fail on demand, in a worker process."""
 
 import multiprocessing
+import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -24,6 +26,7 @@ def _raise() -> NoReturn:
 
 
 FAULTS: dict[str, Callable[[], None]] = {
+    "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
     "raise": _raise,
     "exit": lambda: sys.exit(3),
     "hang": lambda: time.sleep(1000),

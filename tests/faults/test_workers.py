@@ -81,6 +81,7 @@ class Twin:
         self.game.step(1, self.frame)
 
 
+@pytest.mark.timeout(300)  # nine processes are started
 def test_failed_workers_are_replaced_and_the_other_games_go_on(
     fail: Trigger, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -88,6 +89,7 @@ def test_failed_workers_are_replaced_and_the_other_games_go_on(
     first, second = Twin(0), Twin(1)
     faults: dict[str, tuple[Callable[[], None], str]] = {
         "died with exit code -9": (lambda: kill(1), ""),
+        "died with exit code -9 ": (lambda: fail("kill", "step", 1), ""),
         "gave no answer for 1 s": (lambda: os.kill(workers()[1].pid, signal.SIGSTOP), ""),
         "gave no answer for 1 s ": (lambda: fail("hang", "step", 1), ""),
         "raised an exception": (lambda: fail("raise", "step", 1), "TwoArgumentsError: one and a lambda that gives 2"),
