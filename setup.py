@@ -39,7 +39,7 @@ setup(
     license="MIT",
     python_requires=">=3.10",
     packages=find_packages(include=["acer_tf", "acer_tf.*"]),
-    package_data={"acer_tf": ["py.typed"]},
+    package_data={"acer_tf": ["py.typed", "configs/*.yml"]},
     install_requires=REQUIREMENTS,
     extras_require={"plots": PLOTS, "benchmarks": BENCHMARKS, "mujoco": MUJOCO, "test": TEST, "audit": AUDIT},
 )
