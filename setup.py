@@ -16,10 +16,17 @@ REQUIREMENTS = [
 PLOTS = ["matplotlib"]
 BENCHMARKS = ["scipy"]
 MUJOCO = ["gymnasium[mujoco]"]
+BOX2D = ["gymnasium[box2d]"]
+DM_CONTROL = ["dm-control", "mujoco<4", "shimmy"]
+RUN_NOTEBOOKS = ["ipykernel", "nbclient"]
+NOTEBOOKS = [*PLOTS, *RUN_NOTEBOOKS, "jupyter"]
 AUDIT = ["pip-audit"]
 TEST = [
     *PLOTS,
     *BENCHMARKS,
+    *BOX2D,
+    *DM_CONTROL,
+    *RUN_NOTEBOOKS,
     "hypothesis",
     "import-linter",
     "mypy",
@@ -39,7 +46,16 @@ setup(
     license="MIT",
     python_requires=">=3.10",
     packages=find_packages(include=["acer_tf", "acer_tf.*"]),
-    package_data={"acer_tf": ["py.typed"]},
+    package_data={"acer_tf": ["py.typed", "configs/*.yml"]},
     install_requires=REQUIREMENTS,
-    extras_require={"plots": PLOTS, "benchmarks": BENCHMARKS, "mujoco": MUJOCO, "test": TEST, "audit": AUDIT},
+    extras_require={
+        "plots": PLOTS,
+        "benchmarks": BENCHMARKS,
+        "mujoco": MUJOCO,
+        "box2d": BOX2D,
+        "dm-control": DM_CONTROL,
+        "notebooks": NOTEBOOKS,
+        "test": TEST,
+        "audit": AUDIT,
+    },
 )

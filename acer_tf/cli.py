@@ -1,5 +1,6 @@
 """What the commands share: flags from dataclasses, one-line errors, and a training run from start to saved weights."""
 
+import argparse
 import contextlib
 import dataclasses
 import functools
@@ -31,6 +32,7 @@ from acer_tf.persistence.progress import progress_sink
 from acer_tf.persistence.run_folder import CHECKPOINTS, STATISTICS, default_run_folder, origin, run_folder
 from acer_tf.persistence.statistics import StatisticsSink
 from acer_tf.persistence.table import TableSink
+from acer_tf.presets import Preset, load_preset
 from acer_tf.training.settings import resumed_settings
 from acer_tf.training.signals import stop_on_signals
 from acer_tf.training.watchdog import watchdog
@@ -72,6 +74,8 @@ class TrainFlags:
     """Environments that run side by side."""
     seed: int | None = None
     """Seed of environments, weights and sampling; None draws one."""
+    preset: str = "baselines"
+    """Settings by name, where no flag says otherwise: see acer_tf/configs; or a file of your own, ending in .yml."""
     logdir: Path | None = None
     """Folder of the run; None makes runs/<env>-<date>-<time>."""
     load_path: Path | None = None
@@ -125,28 +129,42 @@ def _count_rule(info: tyro.constructors.PrimitiveTypeInfo) -> tyro.constructors.
     )
 
 
-def parse(command: str, flags: type[Flags], argv: Sequence[str]) -> Flags:
+def given_preset(argv: Sequence[str]) -> Preset:
+    """Returns the preset that `--preset` names.
+
+    Raises:
+        InputError: see `load_preset`.
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--preset", nargs="?", default=TrainFlags.preset, const=TrainFlags.preset)
+    return load_preset(parser.parse_known_args(argv)[0].preset)
+
+
+def parse(command: str, flags: type[Flags], argv: Sequence[str], default: Flags | None = None) -> Flags:
     """Reads flags into a dataclass; whole numbers may be written as 1e6, names with underscores or hyphens.
 
     Args:
         command: the module that is run, for the help.
         flags: the dataclass.
         argv: the words after the command.
+        default: where flags are not given; None takes the dataclass's own.
 
     Raises:
         SystemExit: help was asked for (status 0), or a flag is unknown or its value is of the wrong kind (status 2);
             the reason is on standard error.
     """
-    parsed: Flags = tyro.cli(flags, args=list(argv), **_tyro_settings(command))
+    parsed: Flags = tyro.cli(flags, args=list(argv), **_tyro_settings(command, default))
     return parsed
 
 
-def parse_known(command: str, flags: type[Flags], argv: Sequence[str]) -> tuple[Flags, list[str]]:
+def parse_known(
+    command: str, flags: type[Flags], argv: Sequence[str], default: Flags | None = None
+) -> tuple[Flags, list[str]]:
     """Like `parse`, but hands back what it does not know."""
-    return tyro.cli(flags, args=list(argv), return_unknown_args=True, **_tyro_settings(command))
+    return tyro.cli(flags, args=list(argv), return_unknown_args=True, **_tyro_settings(command, default))
 
 
-def _tyro_settings(command: str) -> dict[str, Any]:
+def _tyro_settings(command: str, default: Any) -> dict[str, Any]:
     registry = tyro.constructors.ConstructorRegistry()
     registry.primitive_rule(_count_rule)
     return {
@@ -154,6 +172,7 @@ def _tyro_settings(command: str) -> dict[str, Any]:
         "registry": registry,
         "use_underscores": True,
         "config": (tyro.conf.OmitArgPrefixes,),
+        **({} if default is None else {"default": default}),
     }
 
 

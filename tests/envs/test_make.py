@@ -139,3 +139,12 @@ def test_choices_are_one_hot_and_normalised_after_that() -> None:
     assert obs.dtype == np.uint8
     obs, _ = make_vec_env("Blackjack-v1", 2, normalize_observations=True).reset(seed=0)
     assert (obs.dtype, obs.shape) == (np.float32, (2, 32 + 11 + 2))
+
+
+def test_tasks_of_the_control_suite_are_one_array() -> None:
+    env = make_vec_env("dm_control/cartpole-swingup-v0", 2)
+    obs, _ = env.reset(seed=[3, 4])
+    assert obs.shape == (2, 5)  # position 3, velocity 2
+    same, _ = env.reset(seed=[3, 4])
+    np.testing.assert_array_equal(obs, same)
+    env.close()
