@@ -3,46 +3,13 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Discrete
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import SyncVectorEnv
 from gymnasium.wrappers import TransformReward
-from numpy.typing import NDArray
 
 from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import InputError
 from acer_tf.evaluation import evaluate_policy, summarize
-
-
-class Counter(gymnasium.Env[NDArray[np.float32], int]):
-    """Every episode of environment k has length k + 1 and pays 10 k in its last step; shows the steps so far."""
-
-    observation_space = Box(0, 100, (1,), np.float32)
-    action_space = Discrete(2)
-    metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012
-    render_mode = "rgb_array"
-
-    def __init__(self, k: int) -> None:
-        self.k = k
-        self.renders = 0
-        self.seeds: list[int | None] = []
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        self.seeds.append(seed)
-        self.t = 0
-        return np.zeros(1, np.float32), {}
-
-    def step(self, action: int) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
-        self.t += 1
-        is_last = self.t == self.k + 1
-        return np.full(1, self.t, np.float32), 10.0 * self.k * is_last, is_last, False, {}
-
-    def render(self) -> NDArray[np.uint8]:
-        self.renders += 1
-        return np.zeros((2, 2, 3), np.uint8)
-
-
-def counters(n: int) -> SyncVectorEnv:
-    return SyncVectorEnv([lambda k=k: Counter(k) for k in range(n)], autoreset_mode=AutoresetMode.SAME_STEP)
+from tests.counter import Always, Counter, counters
 
 
 class Recorder:
@@ -104,18 +71,6 @@ def test_recorded_returns_are_before_a_transform_of_rewards() -> None:
         return TransformReward(gymnasium.wrappers.RecordEpisodeStatistics(Counter(3)), lambda reward: reward / 10)
 
     assert evaluate_policy(Recorder(), make(), 2) == (30, 0)
-
-
-class Always:
-    """Takes one action, and counts steps and ends of lives."""
-
-    def __init__(self, action: int = 0) -> None:
-        self.action, self.steps, self.ends = action, 0, 0
-
-    def predict(self, observation: Any, state: Any = None, mask: Any = None, deterministic: bool = False) -> Any:
-        self.ends += int(mask.sum()) if self.steps else 0
-        self.steps += 1
-        return np.full(len(observation), self.action), None
 
 
 def test_atari_games_are_whole_and_begin_anew_at_every_call() -> None:

@@ -10,6 +10,7 @@ from acer_tf.callbacks.conversion import CallbackList, FunctionCallback, as_call
 from acer_tf.callbacks.evaluate import EvalCallback, StopTrainingOnRewardThreshold
 from acer_tf.callbacks.event import EventCallback, EveryNTimesteps
 from acer_tf.callbacks.progress import ProgressBarCallback
+from acer_tf.callbacks.video import VideoCallback
 
 __all__ = [
     "BaseCallback",
@@ -21,5 +22,6 @@ __all__ = [
     "FunctionCallback",
     "ProgressBarCallback",
     "StopTrainingOnRewardThreshold",
+    "VideoCallback",
     "as_callback",
 ]
