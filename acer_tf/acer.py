@@ -291,8 +291,9 @@ def learn(
     Args:
         network: name of a registered network, a function from observations [B, *shape] to features, in Keras,
             or a `Recurrent`.
-        env: a gymnasium vector environment with Box observations and Discrete or finite Box actions, that resets itself
-            in the step that ends an episode (`autoreset_mode=AutoresetMode.SAME_STEP`).
+        env: a gymnasium vector environment with any observations but text, graphs and sequences, and Discrete or finite
+            Box actions, that resets itself in the step that ends an episode
+            (`autoreset_mode=AutoresetMode.SAME_STEP`).
         seed: of environments, weights, replay and sampling, at most 2³² − 1; None draws one.
         nsteps: see `Config`, as for all arguments up to `optimizer`.
         total_timesteps: agent steps over all environments.
