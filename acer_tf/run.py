@@ -10,6 +10,7 @@ from typing import Any
 
 from acer_tf.cli import TrainFlags, guarded, parse_known, train
 from acer_tf.config import Config, Continuous
+from acer_tf.envs.env_ids import typed_env_id
 from acer_tf.errors import InputError
 
 
@@ -37,7 +38,7 @@ class Run(TrainFlags):
     """
 
     env: str = "CartPole-v1"
-    """Environment id, with discrete or continuous actions."""
+    """Environment id, with discrete or continuous actions; module:id if importing a module registers it."""
     network: str = "mlp"
     """Network: mlp, lstm, lnlstm, or for images cnn, cnn_small, impala_cnn, conv_only, cnn_lstm, cnn_lnlstm,
     impala_cnn_lstm."""
@@ -93,6 +94,7 @@ def _literal(text: str) -> Any:
 def main(argv: Sequence[str]) -> int:
     """Runs the command; returns its exit status."""
     flags, rest = parse_known("acer_tf.run", Run, argv)
+    flags = dataclasses.replace(flags, env=typed_env_id(flags.env))
     network_kwargs = {"value_network": flags.value_network, **network_arguments(rest)}
     env_kwargs = {"normalize_observations": flags.normalize_observations, "reward_scale": flags.reward_scale}
     return train(flags, flags.network, network_kwargs, env_kwargs, flags.continuous.settings())

@@ -12,6 +12,7 @@ from acer_tf.envs.atari import MAX_EPISODE_FRAMES
 from acer_tf.envs.box_actions import BoxActions
 from acer_tf.envs.check import check_vec_env
 from acer_tf.envs.env_ids import check_env_id, is_atari
+from acer_tf.envs.flatten import flattened
 from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.normalize import NormalizeObservations
 from acer_tf.envs.pool import AtariPool
@@ -66,18 +67,19 @@ def make_vec_env(
     if reward_scale != 1:
         env = TransformReward(env, lambda rewards: reward_scale * rewards)
     if normalize_observations:
-        env = NormalizeObservations(env)
+        env = NormalizeObservations(flattened(env))
     return stacked(env)
 
 
 def stacked(env: VectorEnv[Any, Any, Any]) -> FrameStack:
-    """Returns the environment as the Runner takes it: continuous actions mapped, each observation a frame.
+    """Returns the environment as the Runner takes it: continuous actions mapped, each observation a frame, an array.
 
     Raises:
-        InputError: frames are stacked already, but continuous actions are not mapped.
+        InputError: observations that cannot be flattened, or frames that are stacked before actions are mapped.
     """
     is_box = isinstance(env.single_action_space, Box)
     if not isinstance(env, FrameStack):
+        env = flattened(env)
         return FrameStack(BoxActions(env) if is_box else env, 1)
     if is_box and not isinstance(env.env, BoxActions):
         raise InputError("frames are stacked on an environment with Box actions; put BoxActions between the two.")

@@ -77,8 +77,6 @@ def test_keeps_the_dtype_of_the_observations() -> None:
         ({"env_id": "Pendulum-v1", "reward_scale": 0.0}, "reward_scale is 0.0; expected a finite number > 0"),
         ({"env_id": "Pendulum-v1", "reward_scale": float("nan")}, "reward_scale is nan"),
         ({"env_id": "PongNoFrameskip-v4", "normalize_observations": True}, "Atari games have their own wrappers"),
-        ({"env_id": "FrozenLake-v1"}, "observation space is a Discrete; expected one Box"),
-        ({"env_id": "Blackjack-v1"}, "observation space is a Tuple; expected one Box"),
         ({"env_id": "ALE/Breakout-v5"}, "use BreakoutNoFrameskip-v4"),
         ({"env_id": "json:Env-v0"}, "would import a module"),
         ({"num_env": 0}, "num_env is 0; expected a whole number >= 1"),
@@ -132,3 +130,12 @@ def test_stacked_frames_without_mapped_actions_are_refused() -> None:
     env = FrameStack(BoxActions(plain), 1)
     assert stacked(env) is env
     assert isinstance(stacked(plain).env, BoxActions)
+
+
+def test_choices_are_one_hot_and_normalised_after_that() -> None:
+    env = make_vec_env("FrozenLake-v1", 3)
+    obs, _ = env.reset(seed=0)
+    np.testing.assert_array_equal(obs, np.eye(16)[[0, 0, 0]])
+    assert obs.dtype == np.uint8
+    obs, _ = make_vec_env("Blackjack-v1", 2, normalize_observations=True).reset(seed=0)
+    assert (obs.dtype, obs.shape) == (np.float32, (2, 32 + 11 + 2))
