@@ -1,5 +1,6 @@
 """ACER: one on-policy update per segment, then a random number of updates from replay (baselines, `acer/acer.py`)."""
 
+import math
 import numbers
 import time
 from collections import deque
@@ -24,6 +25,7 @@ from acer_tf.memory import check_memory, compressed_row
 from acer_tf.model import Model
 from acer_tf.networks.registry import Network
 from acer_tf.persistence.logger import Logger
+from acer_tf.persistence.metrics import METRICS
 from acer_tf.persistence.table import TableSink
 from acer_tf.policy import CategoricalPolicy
 from acer_tf.runner import Runner
@@ -95,6 +97,7 @@ class Acer:
         stats: of the agent's episodes.
         nbatch: agent steps of an iteration, over all environments.
         steps: agent steps before the current iteration.
+        replay_updates: updates from replay so far.
     """
 
     def __init__(
@@ -109,7 +112,8 @@ class Acer:
         self._start = time.monotonic()
         self.stats = EpisodeStats(nenvs)
         self.nbatch = nenvs * model.config.nsteps
-        self.steps = 0
+        self.steps = self.replay_updates = 0
+        self._last_row = (self._start, 0)
 
     def learn(self, after_iteration: Callable[[], bool] = lambda: False) -> None:
         """Trains until `total_timesteps`, rounded up to whole iterations, or until told to stop.
@@ -133,7 +137,11 @@ class Acer:
         _, keys, position, has_gauss, cached_gaussian = self._rng.get_state(legacy=True)
         stream = {"keys": keys, "position": position, "has_gauss": has_gauss, "cached_gaussian": cached_gaussian}
         return {
-            "loop": {"steps": self.steps, "seconds": time.monotonic() - self._start},
+            "loop": {
+                "steps": self.steps,
+                "seconds": time.monotonic() - self._start,
+                "replay_updates": self.replay_updates,
+            },
             "random": stream,
             "model": self.model.state_dict(),
             "runner": self._runner.state_dict(),
@@ -156,6 +164,8 @@ class Acer:
             ("MT19937", stream["keys"], stream["position"], stream["has_gauss"], stream["cached_gaussian"])
         )
         self.steps = state["loop"]["steps"]
+        self.replay_updates = state["loop"]["replay_updates"]
+        self._last_row = (time.monotonic(), self.steps)
         self._start = time.monotonic() - state["loop"]["seconds"]
 
     def _iterate(self) -> None:
@@ -164,34 +174,58 @@ class Acer:
         self.stats.feed(segment.rewards, segment.dones)
         self._logger.episodes(self._runner.episodes)
         self._logger.progress(self.steps + self.nbatch)
-        self._train_on_policy(segment)
+        is_logged = self.steps // self.nbatch % config.log_interval == 0
+        row = self._train_on_policy(segment, is_logged)
+        replayed: dict[str, float] = {}
         if config.replay_ratio > 0:
             self.buffer.put(segment)
-            self._replay()
+            replayed = self._replay(is_logged)
+        if is_logged:
+            self._logger.write(row | self._about_replay(row, replayed))
 
-    def _train_on_policy(self, segment: Segment) -> None:
+    def _train_on_policy(self, segment: Segment, is_logged: bool) -> dict[str, float]:
+        """Returns baselines' row of statistics, and what is new about the same update, if it is logged."""
         updates, lr = self.model.config.on_policy_updates, self._learning_rate()
-        if self.steps // self.nbatch % self.model.config.log_interval:
+        if not is_logged:
             if updates:
                 self.model.train(segment, lr)
-            return
+            return {}
         report = self.model.train_and_report(segment, lr) if updates else self.model.report(segment)
-        self._logger.write(
-            {
-                "total_timesteps": self.steps,
-                "fps": int(self.steps / (time.monotonic() - self._start)),
-                "mean_episode_length": self.stats.mean_length(),
-                "mean_episode_reward": self.stats.mean_reward(),
-                **report,
-            }
-        )
+        (last_time, last_steps), now = self._last_row, time.monotonic()
+        self._last_row = (now, self.steps)
+        return {
+            "total_timesteps": self.steps,
+            "fps": int(self.steps / (now - self._start)),
+            "mean_episode_length": self.stats.mean_length(),
+            "mean_episode_reward": self.stats.mean_reward(),
+            **report,
+            "learning_rate": lr,
+            "recent_fps": int((self.steps - last_steps) / (now - last_time)),
+            "workers_replaced": self._runner.workers_replaced,
+        }
 
-    def _replay(self) -> None:
-        config = self.model.config
+    def _replay(self, is_logged: bool) -> dict[str, float]:
+        """Returns statistics of the first update, if it is logged and there is one."""
+        config, report = self.model.config, dict[str, float]()
         if not self.buffer.has_atleast(config.replay_start):
-            return
-        for _ in range(self._rng.poisson(config.replay_ratio)):
-            self.model.train(self.buffer.get(self._rng), self._learning_rate())
+            return report
+        for update in range(self._rng.poisson(config.replay_ratio)):
+            segment, lr = self.buffer.get(self._rng), self._learning_rate()
+            if is_logged and update == 0:
+                report = self.model.train_and_report(segment, lr)
+            else:
+                self.model.train(segment, lr)
+            self.replay_updates += 1
+        return report
+
+    def _about_replay(self, row: dict[str, float], report: dict[str, float]) -> dict[str, float]:
+        """Returns the same columns for every row: nan where nothing was replayed."""
+        columns = {name: f"replay_{name}" for name in row if f"replay_{name}" in METRICS}
+        return {
+            **{column: report.get(name, math.nan) for name, column in columns.items()},
+            "replay_size": self.buffer.num_in_buffer * self.nbatch,
+            "replay_updates": self.replay_updates,
+        }
 
     def _learning_rate(self) -> float:
         config = self.model.config
