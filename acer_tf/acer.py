@@ -113,7 +113,7 @@ class Acer:
         self.stats = EpisodeStats(nenvs)
         self.nbatch = nenvs * model.config.nsteps
         self.steps = self.replay_updates = 0
-        self._last_row = (self._start, 0)
+        self._last_row = (0.0, 0)  # seconds and steps
 
     def learn(self, after_iteration: Callable[[], bool] = lambda: False) -> None:
         """Trains until `total_timesteps`, rounded up to whole iterations, or until told to stop.
@@ -165,7 +165,7 @@ class Acer:
         )
         self.steps = state["loop"]["steps"]
         self.replay_updates = state["loop"]["replay_updates"]
-        self._last_row = (time.monotonic(), self.steps)
+        self._last_row = (state["loop"]["seconds"], self.steps)
         self._start = time.monotonic() - state["loop"]["seconds"]
 
     def _iterate(self) -> None:
@@ -191,16 +191,16 @@ class Acer:
                 self.model.train(segment, lr)
             return {}
         report = self.model.train_and_report(segment, lr) if updates else self.model.report(segment)
-        (last_time, last_steps), now = self._last_row, time.monotonic()
-        self._last_row = (now, self.steps)
+        (last_seconds, last_steps), seconds = self._last_row, time.monotonic() - self._start
+        self._last_row = (seconds, self.steps)
         return {
             "total_timesteps": self.steps,
-            "fps": int(self.steps / (now - self._start)),
+            "fps": int(self.steps / seconds),
             "mean_episode_length": self.stats.mean_length(),
             "mean_episode_reward": self.stats.mean_reward(),
             **report,
             "learning_rate": lr,
-            "recent_fps": int((self.steps - last_steps) / (now - last_time)),
+            "recent_fps": int((self.steps - last_steps) / (seconds - last_seconds)),
             "workers_replaced": self._runner.workers_replaced,
         }
 
