@@ -226,6 +226,7 @@ def learn(
     correction: bool = Config.correction,
     q_lambda: float | None = Config.q_lambda,
     on_policy_updates: bool = Config.on_policy_updates,
+    bootstrap_truncated: bool = Config.bootstrap_truncated,
     continuous: Continuous = CONTINUOUS,
     load_path: str | Path | None = None,
     logger: Logger | None = None,
@@ -241,7 +242,7 @@ def learn(
             Box actions, that resets itself in the step that ends an episode
             (`autoreset_mode=AutoresetMode.SAME_STEP`).
         seed: of environments, weights, replay and sampling, at most 2³² − 1; None draws one.
-        nsteps: see `Config`, as for all arguments up to `on_policy_updates`.
+        nsteps: see `Config`, as for all arguments up to `bootstrap_truncated`.
         total_timesteps: agent steps over all environments.
         q_coef: weight of the critic's loss.
         ent_coef: weight of the entropy bonus.
@@ -265,6 +266,7 @@ def learn(
         correction: whether the policy gradient has its bias correction.
         q_lambda: trace of Q(lambda) in place of Retrace.
         on_policy_updates: whether new segments are trained on at once.
+        bootstrap_truncated: whether returns go on where a time limit cut an episode short.
         continuous: settings that only Box actions have.
         load_path: weights to start from, as `Model.save` wrote them.
         logger: takes statistics and episodes; None prints baselines' table.
@@ -310,7 +312,7 @@ def make_acer(
     model = Model(policy, config, seed)
     if load_path is not None:
         model.load(load_path)
-    runner = Runner(env, model, config.nsteps, seed)
+    runner = Runner(env, model, config.nsteps, seed, model.values if config.bootstrap_truncated else None)
     buffer = Buffer(config.nsteps, config.buffer_size, compressed_row(env, config))
     return Acer(env.num_envs, runner, model, buffer, rng, logger)
 
