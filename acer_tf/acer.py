@@ -314,6 +314,7 @@ def learn(
     correction: bool = Config.correction,
     q_lambda: float | None = Config.q_lambda,
     on_policy_updates: bool = Config.on_policy_updates,
+    bootstrap_truncated: bool = Config.bootstrap_truncated,
     optimizer: object = Config.optimizer,
     continuous: Continuous = CONTINUOUS,
     load_path: str | Path | None = None,
@@ -354,6 +355,7 @@ def learn(
         correction: whether the policy gradient has its bias correction.
         q_lambda: trace of Q(lambda) in place of Retrace.
         on_policy_updates: whether new segments are trained on at once.
+        bootstrap_truncated: whether returns go on where a time limit cut an episode short.
         optimizer: "rmsprop", "adam" or a Keras optimizer.
         continuous: settings that only Box actions have.
         load_path: weights to start from, as `Model.save` wrote them.
@@ -432,7 +434,7 @@ def make_model(
 def make_loop(env: FrameStack, model: Model, rng: np.random.RandomState, seed: int, logger: Logger) -> Acer:
     """Builds what trains a model in environments, and resets them; `rng` draws how often to replay, and what."""
     config = model.config
-    runner = Runner(env, model, config.nsteps, seed)
+    runner = Runner(env, model, config.nsteps, seed, model.values if config.bootstrap_truncated else None)
     buffer = Buffer(config.nsteps, config.buffer_size, compressed_row(env, config))
     return Acer(env.num_envs, runner, model, buffer, rng, logger)
 
