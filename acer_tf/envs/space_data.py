@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 LARGEST = 2**24
 """Numbers in one observation or action: a small file cannot become large bounds."""
 
+
 def space_to_data(space: gymnasium.Space[Any]) -> dict[str, Any]:
     """Returns plain values; bounds of a Box that are all the same stand there once.
 

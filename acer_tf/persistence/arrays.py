@@ -17,6 +17,10 @@ LARGEST_COMPRESSED = 2**30
 """Bytes that all compressed arrays of a file may have together."""
 
 
+UNREADABLE = (ValueError, TypeError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
+"""What reading a damaged or malicious file raises."""
+
+
 def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Writes the arrays beside `path`, syncs and renames: after a crash there is the old file or the new one, whole."""
     path = Path(path)
@@ -45,12 +49,19 @@ def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
     if not Path(path).is_file():
         raise InputError(f"{path} is not a file; expected an npz file of saved arrays.")
     try:
-        with zipfile.ZipFile(path) as archive:
-            _check(archive)
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (ValueError, TypeError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+        with Path(path).open("rb") as file:
+            return read_arrays(file)
+    except UNREADABLE as error:
         raise InputError(f"{path} is not a readable npz file of arrays ({error}).") from error
+
+
+def read_arrays(file: BinaryIO) -> dict[str, NDArray[Any]]:
+    """Reads all arrays of an open file, with the checks of `load_arrays`; raises one of `UNREADABLE`."""
+    with zipfile.ZipFile(file) as archive:
+        _check(archive)
+    file.seek(0)
+    with np.load(file, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
 
 
 def _check(archive: zipfile.ZipFile) -> None:
