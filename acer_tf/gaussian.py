@@ -205,6 +205,10 @@ class GaussianPolicy(SequencePolicy):
             v_target=v_target,
         )
 
+    def kl(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
+        """Computes KL(average ‖ current), [N, T], from statistics shaped as `f` of `GaussianEvaluation`."""
+        return continuous.kl(*self._split(f_avg), *self._split(f))
+
     def kl_gradient(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
         """Computes k, the gradient of KL(average ‖ current) with respect to the statistics `f`."""
         (mean_avg, log_sigma_avg), (mean, log_sigma) = self._split(f_avg), self._split(f)

@@ -151,6 +151,10 @@ class CategoricalPolicy(SequencePolicy):
             q_ret=q_ret,
         )
 
+    def kl(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
+        """Computes KL(average ‖ current), [N, T], from statistics [N, T, A] each."""
+        return discrete.kl(f_avg, f)
+
     def kl_gradient(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
         """Computes k, the gradient of KL(average ‖ current) with respect to the statistics `f`."""
         return discrete.kl_gradient(f_avg, f)

@@ -73,6 +73,11 @@ class Runner:
         self._actions: list[NDArray[Any]] = []
         self.episodes: list[Episode] = []
 
+    @property
+    def workers_replaced(self) -> int:
+        """Workers of the environments that were replaced since this process began."""
+        return int(getattr(self._env.unwrapped, "replacements", 0))
+
     def restart(self, seed: int, is_recorded: bool) -> None:
         """Begins new episodes from this seed; if recorded, `state_dict` tells how to come back to any later moment."""
         with _failures_told():

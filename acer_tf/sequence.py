@@ -131,5 +131,9 @@ class SequencePolicy(ABC):
         """Computes the losses as functions of f and q; returns at least the fields that `Losses` begins with."""
 
     @abstractmethod
+    def kl(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
+        """Computes KL(average ‖ current), [N, T], from the statistics of both."""
+
+    @abstractmethod
     def kl_gradient(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
         """Computes k, the gradient of KL(average ‖ current) with respect to f, shaped as f."""

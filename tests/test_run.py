@@ -102,6 +102,8 @@ def test_training_writes_the_run_folder(trained: tuple[Path, str]) -> None:
         "model.npz",
         "monitor.csv",
         "progress.csv",
+        "progress.jsonl",
+        "tb",
     }
     assert str(folder / "model.npz") in out
     config = yaml.safe_load((folder / "config.yml").read_text())
