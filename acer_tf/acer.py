@@ -127,7 +127,7 @@ class Acer:
         self._start = self._paused = time.monotonic()
         self.stats = EpisodeStats(nenvs)
         self.nbatch = nenvs * model.config.nsteps
-        self.steps = self.replay_updates = 0
+        self.steps = self.replay_updates = self._first_step = 0
         self._last_row = (0.0, 0)  # seconds and steps
         self._end, self._log_interval = model.config.total_timesteps, model.config.log_interval
         self._hooks: Hooks | None = None
@@ -166,11 +166,11 @@ class Acer:
         finally:
             self._paused = time.monotonic()
 
-    def begin_anew(self) -> None:
-        """Counts steps and time from 0 again; nothing else changes."""
-        self.steps = 0
+    def count_from(self, steps: int) -> None:
+        """Counts steps from there on, and time anew; nothing else changes."""
+        self.steps = self._first_step = steps
         self._start = self._paused = time.monotonic()
-        self._last_row = (0.0, 0)
+        self._last_row = (0.0, steps)
 
     def restart_environments(self, seed: int, is_recorded: bool) -> None:
         """Seeds and resets all environments; the episodes in progress are abandoned. See `Runner.restart`."""
@@ -179,15 +179,13 @@ class Acer:
 
     def state_dict(self) -> dict[str, dict[str, Any]]:
         """Returns the state of every part but the buffer, to be loaded by an `Acer` made with the same arguments."""
-        _, keys, position, has_gauss, cached_gaussian = self._rng.get_state(legacy=True)
-        stream = {"keys": keys, "position": position, "has_gauss": has_gauss, "cached_gaussian": cached_gaussian}
         return {
             "loop": {
                 "steps": self.steps,
                 "seconds": time.monotonic() - self._start,
                 "replay_updates": self.replay_updates,
             },
-            "random": stream,
+            "random": stream_state(self._rng),
             "model": self.model.state_dict(),
             "runner": self._runner.state_dict(),
             "stats": self.stats.state_dict(),
@@ -204,10 +202,7 @@ class Acer:
         self._runner.load_state_dict(state["runner"])
         self.stats.load_state_dict(state["stats"])
         self.logger.load_state_dict(state["logger"])
-        stream = state["random"]
-        self._rng.set_state(
-            ("MT19937", stream["keys"], stream["position"], stream["has_gauss"], stream["cached_gaussian"])
-        )
+        load_stream_state(self._rng, state["random"])
         self.steps = state["loop"]["steps"]
         self.replay_updates = state["loop"]["replay_updates"]
         self._paused = time.monotonic()
@@ -249,7 +244,7 @@ class Acer:
         self._last_row = (seconds, self.steps)
         return {
             "total_timesteps": self.steps,
-            "fps": int(self.steps / seconds),
+            "fps": int((self.steps - self._first_step) / seconds),
             "mean_episode_length": self.stats.mean_length(),
             "mean_episode_reward": self.stats.mean_reward(),
             **report,
@@ -314,8 +309,8 @@ def learn(
     correction: bool = Config.correction,
     q_lambda: float | None = Config.q_lambda,
     on_policy_updates: bool = Config.on_policy_updates,
-    bootstrap_truncated: bool = Config.bootstrap_truncated,
     optimizer: object = Config.optimizer,
+    bootstrap_truncated: bool = Config.bootstrap_truncated,
     continuous: Continuous = CONTINUOUS,
     load_path: str | Path | None = None,
     logger: Logger | None = None,
@@ -331,7 +326,7 @@ def learn(
             Box actions, that resets itself in the step that ends an episode
             (`autoreset_mode=AutoresetMode.SAME_STEP`).
         seed: of environments, weights, replay and sampling, at most 2³² − 1; None draws one.
-        nsteps: see `Config`, as for all arguments up to `optimizer`.
+        nsteps: see `Config`, as for all arguments up to `bootstrap_truncated`.
         total_timesteps: agent steps over all environments.
         q_coef: weight of the critic's loss.
         ent_coef: weight of the entropy bonus.
@@ -355,8 +350,8 @@ def learn(
         correction: whether the policy gradient has its bias correction.
         q_lambda: trace of Q(lambda) in place of Retrace.
         on_policy_updates: whether new segments are trained on at once.
-        bootstrap_truncated: whether returns go on where a time limit cut an episode short.
         optimizer: "rmsprop", "adam" or a Keras optimizer.
+        bootstrap_truncated: whether returns go on where a time limit cut an episode short.
         continuous: settings that only Box actions have.
         load_path: weights to start from, as `Model.save` wrote them.
         logger: takes statistics and episodes; None prints baselines' table.
@@ -437,6 +432,17 @@ def make_loop(env: FrameStack, model: Model, rng: np.random.RandomState, seed: i
     runner = Runner(env, model, config.nsteps, seed, model.values if config.bootstrap_truncated else None)
     buffer = Buffer(config.nsteps, config.buffer_size, compressed_row(env, config))
     return Acer(env.num_envs, runner, model, buffer, rng, logger)
+
+
+def stream_state(rng: np.random.RandomState) -> dict[str, Any]:
+    """Returns where a random stream is: an array `keys`, and numbers."""
+    _, keys, position, has_gauss, cached_gaussian = rng.get_state(legacy=True)
+    return {"keys": keys, "position": position, "has_gauss": has_gauss, "cached_gaussian": cached_gaussian}
+
+
+def load_stream_state(rng: np.random.RandomState, state: Mapping[str, Any]) -> None:
+    """Takes what `stream_state` returned."""
+    rng.set_state(("MT19937", *(state[name] for name in ("keys", "position", "has_gauss", "cached_gaussian"))))
 
 
 def _refuse_continuous(continuous: Continuous) -> None:

@@ -67,12 +67,12 @@ class Config:
     """Trace of Q(lambda), which takes Retrace's place; None is Retrace."""
     on_policy_updates: bool = True
     """Whether new segments are trained on at once; without, training is entirely from replay."""
-    bootstrap_truncated: bool = False
-    """Whether returns go on, with the last state's value, where a time limit cut an episode short; without, as in
-    baselines, a time limit is an end like any other."""
     optimizer: object = "rmsprop"
     """Optimiser: rmsprop (TensorFlow 1's form, as in baselines), adam, or (in Python) a Keras optimizer, whose learning
     rate `lr` and `lrschedule` set."""
+    bootstrap_truncated: bool = False
+    """Whether returns go on, with the last state's value, where a time limit cut an episode short; without, as in
+    baselines, a time limit is an end like any other."""
 
     def __post_init__(self) -> None:
         """Raises: InputError: a value that cannot work."""
@@ -150,6 +150,16 @@ class Continuous:
         _require("num_samples", self.num_samples, "a whole number >= 1", lambda x: _is_whole(x) and x >= 1)
         for name in ("learn_sigma", "dueling", "use_q_opc"):
             _require(name, getattr(self, name), "True or False", _is_bool)
+
+
+def require_count(name: str, value: Any) -> None:
+    """Raises: InputError: the value is no whole number >= 1."""
+    _require(name, value, "a whole number >= 1", lambda x: _is_whole(x) and x >= 1)
+
+
+def require_positive(name: str, value: Any) -> None:
+    """Raises: InputError: the value is no finite number > 0."""
+    _require(name, value, "a finite number > 0", lambda x: _is_number(x) and 0 < x < math.inf)
 
 
 def _require(name: str, value: Any, expected: str, ok: Callable[[Any], bool]) -> None:

@@ -157,6 +157,10 @@ class GaussianPolicy(SequencePolicy):
         """Picks the statistics f out of what the network gives."""
         return outputs.f
 
+    def mode(self, f: tf.Tensor) -> tf.Tensor:
+        """Picks the mean, [N, D] float32."""
+        return self._split(f)[0]
+
     def state_values(self, outputs: Any) -> tf.Tensor:
         """Picks V out of what the network gives."""
         return outputs.v

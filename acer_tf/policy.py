@@ -107,6 +107,10 @@ class CategoricalPolicy(SequencePolicy):
         """Computes the statistics f, probabilities, from what the network gives."""
         return tf.nn.softmax(outputs.logits)
 
+    def mode(self, f: tf.Tensor) -> tf.Tensor:
+        """Picks the most probable action, [N] int64; of several the first."""
+        return tf.argmax(f, axis=-1)
+
     def state_values(self, outputs: Any) -> tf.Tensor:
         """Computes V = Σₐ f q."""
         return tf.reduce_sum(self.statistics(outputs) * outputs.q, axis=-1)

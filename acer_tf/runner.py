@@ -170,10 +170,7 @@ class Runner:
             if "worker_replaced" in infos:
                 self._restart_seed = None  # the same actions would no longer lead here
                 return None
-            cut = truncations & ~terminations
-            if self._values is not None and cut.any():
-                values = self._values(self._last_obs(infos, cut), self._state)  # all N, so that it is traced once
-                final_values[cut, t] = values[cut]
+            final_values[:, t] = self._final_values(infos, truncations & ~terminations)
             if after_step is not None and not after_step(self._step(t + 1, action, mu, rewards[:, t], infos)):
                 self._restart_seed = None  # nor would they now
                 raise TrainingStoppedError(rewards[:, : t + 1], np.column_stack([masks[:, 1 : t + 1], self._dones]))
@@ -184,6 +181,13 @@ class Runner:
         if self._restart_seed is not None:
             self._actions.append(stacked)
         return Segment(enc_obs, obs, stacked, rewards, np.stack(mus, axis=1), masks[:, 1:], masks, states, final_values)
+
+    def _final_values(self, infos: Mapping[str, Any], cut: NDArray[np.bool_]) -> NDArray[np.float32] | float:
+        """Returns V of the last states of the episodes that were cut, 0 of all others."""
+        if self._values is None or not cut.any():
+            return 0.0
+        values = self._values(self._last_obs(infos, cut), self._state)  # all N, so that it is traced once
+        return np.where(cut, values, np.float32(0))
 
     def _last_obs(self, infos: Mapping[str, Any], cut: NDArray[np.bool_]) -> NDArray[Any]:
         """Returns the observations with the last ones of the episodes that were cut."""

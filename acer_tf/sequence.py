@@ -138,6 +138,10 @@ class SequencePolicy(ABC):
         """Returns the statistics f that the network's outputs stand for."""
 
     @abstractmethod
+    def mode(self, f: tf.Tensor) -> tf.Tensor:
+        """Returns the most probable actions, [N] int64 or [N, D] float32, of the statistics [N, ...]."""
+
+    @abstractmethod
     def state_values(self, outputs: Any) -> tf.Tensor:
         """Returns V, [N, T] float32, of the states that the network's outputs are about."""
 
