@@ -1,11 +1,12 @@
 """ACER: one on-policy update per segment, then a random number of updates from replay (baselines, `acer/acer.py`)."""
 
+import dataclasses
 import numbers
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import gymnasium as gym
 import keras
@@ -26,7 +27,7 @@ from acer_tf.networks.registry import Network
 from acer_tf.persistence.logger import Logger
 from acer_tf.persistence.table import TableSink
 from acer_tf.policy import CategoricalPolicy
-from acer_tf.runner import Runner
+from acer_tf.runner import Runner, TrainingStoppedError
 from acer_tf.segment import Segment
 from acer_tf.sequence import SequencePolicy
 
@@ -86,12 +87,26 @@ class EpisodeStats:
         return float(np.mean(self._last_returns)) if self._last_returns else 0.0
 
 
+class Hooks(Protocol):
+    """What is told of the collection of segments while it goes on."""
+
+    def on_rollout_start(self) -> None:
+        """Is called before a segment is collected."""
+
+    def on_step(self, step: dict[str, Any]) -> bool:
+        """Is called after each step of all environments, see `Runner.run`; False ends training."""
+
+    def on_rollout_end(self) -> None:
+        """Is called when the segment is complete, before the updates."""
+
+
 class Acer:
     """Runner, buffer and model at work.
 
     Attributes:
         model: what is trained.
         buffer: what is replayed.
+        logger: takes statistics and episodes.
         stats: of the agent's episodes.
         nbatch: agent steps of an iteration, over all environments.
         steps: agent steps before the current iteration.
@@ -105,23 +120,52 @@ class Acer:
         self.model = model
         self.buffer = buffer
         self._rng = rng
-        self._logger = logger
-        self._start = time.monotonic()
+        self.logger = logger
+        self._start = self._paused = time.monotonic()
         self.stats = EpisodeStats(nenvs)
         self.nbatch = nenvs * model.config.nsteps
         self.steps = 0
+        self._end, self._log_interval = model.config.total_timesteps, model.config.log_interval
+        self._hooks: Hooks | None = None
 
-    def learn(self, after_iteration: Callable[[], bool] = lambda: False) -> None:
-        """Trains until `total_timesteps`, rounded up to whole iterations, or until told to stop.
+    def learn(
+        self,
+        after_iteration: Callable[[], bool] = lambda: False,
+        *,
+        end: int | None = None,
+        log_interval: int | None = None,
+        hooks: Hooks | None = None,
+    ) -> None:
+        """Trains from `steps` on, rounded up to whole iterations, or until told to stop. May be called again.
 
         Args:
             after_iteration: called after each iteration, when `steps` counts it; True ends training.
+            end: value of `steps` to train until; the learning rate depends on `steps / end`. None is the
+                configuration's `total_timesteps`.
+            log_interval: iterations between two rows of statistics; None is the configuration's.
+            hooks: told of every step. A segment in which they end training is dropped.
         """
-        while self.steps < self.model.config.total_timesteps:
-            self._iterate()
-            self.steps += self.nbatch
-            if after_iteration():
-                break
+        config = self.model.config
+        self._end = config.total_timesteps if end is None else end
+        self._log_interval = config.log_interval if log_interval is None else log_interval
+        self._hooks = hooks
+        self._start += time.monotonic() - self._paused
+        try:
+            while self.steps < self._end:
+                self._iterate()
+                self.steps += self.nbatch
+                if after_iteration():
+                    break
+        except TrainingStoppedError as stopped:
+            self.stats.feed(stopped.rewards, stopped.dones)
+            self.logger.episodes(self._runner.episodes)
+        finally:
+            self._paused = time.monotonic()
+
+    def begin_anew(self) -> None:
+        """Counts steps and time from 0 again; nothing else changes."""
+        self.steps = 0
+        self._start = self._paused = time.monotonic()
 
     def restart_environments(self, seed: int, is_recorded: bool) -> None:
         """Seeds and resets all environments; the episodes in progress are abandoned. See `Runner.restart`."""
@@ -138,7 +182,7 @@ class Acer:
             "model": self.model.state_dict(),
             "runner": self._runner.state_dict(),
             "stats": self.stats.state_dict(),
-            "logger": self._logger.state_dict(),
+            "logger": self.logger.state_dict(),
         }
 
     def load_state_dict(self, state: Mapping[str, Mapping[str, Any]]) -> None:
@@ -150,33 +194,42 @@ class Acer:
         self.model.load_state_dict(state["model"])
         self._runner.load_state_dict(state["runner"])
         self.stats.load_state_dict(state["stats"])
-        self._logger.load_state_dict(state["logger"])
+        self.logger.load_state_dict(state["logger"])
         stream = state["random"]
         self._rng.set_state(
             ("MT19937", stream["keys"], stream["position"], stream["has_gauss"], stream["cached_gaussian"])
         )
         self.steps = state["loop"]["steps"]
-        self._start = time.monotonic() - state["loop"]["seconds"]
+        self._paused = time.monotonic()
+        self._start = self._paused - state["loop"]["seconds"]
 
     def _iterate(self) -> None:
         config = self.model.config
-        segment = self._runner.run()
+        segment = self._collect()
         self.stats.feed(segment.rewards, segment.dones)
-        self._logger.episodes(self._runner.episodes)
-        self._logger.progress(self.steps + self.nbatch)
+        self.logger.episodes(self._runner.episodes)
+        self.logger.progress(self.steps + self.nbatch)
         self._train_on_policy(segment)
         if config.replay_ratio > 0:
             self.buffer.put(segment)
             self._replay()
 
+    def _collect(self) -> Segment:
+        if self._hooks is None:
+            return self._runner.run()
+        self._hooks.on_rollout_start()
+        segment = self._runner.run(self._hooks.on_step)
+        self._hooks.on_rollout_end()
+        return segment
+
     def _train_on_policy(self, segment: Segment) -> None:
         updates, lr = self.model.config.on_policy_updates, self._learning_rate()
-        if self.steps // self.nbatch % self.model.config.log_interval:
+        if self.steps // self.nbatch % self._log_interval:
             if updates:
                 self.model.train(segment, lr)
             return
         report = self.model.train_and_report(segment, lr) if updates else self.model.report(segment)
-        self._logger.write(
+        self.logger.write(
             {
                 "total_timesteps": self.steps,
                 "fps": int(self.steps / (time.monotonic() - self._start)),
@@ -195,7 +248,7 @@ class Acer:
 
     def _learning_rate(self) -> float:
         config = self.model.config
-        return learning_rate(config.lr, config.lrschedule, self.steps / config.total_timesteps)
+        return learning_rate(config.lr, config.lrschedule, self.steps / self._end)
 
 
 def learn(
@@ -226,6 +279,7 @@ def learn(
     correction: bool = Config.correction,
     q_lambda: float | None = Config.q_lambda,
     on_policy_updates: bool = Config.on_policy_updates,
+    optimizer: object = Config.optimizer,
     continuous: Continuous = CONTINUOUS,
     load_path: str | Path | None = None,
     logger: Logger | None = None,
@@ -241,7 +295,7 @@ def learn(
             Box actions, that resets itself in the step that ends an episode
             (`autoreset_mode=AutoresetMode.SAME_STEP`).
         seed: of environments, weights, replay and sampling, at most 2³² − 1; None draws one.
-        nsteps: see `Config`, as for all arguments up to `on_policy_updates`.
+        nsteps: see `Config`, as for all arguments up to `optimizer`.
         total_timesteps: agent steps over all environments.
         q_coef: weight of the critic's loss.
         ent_coef: weight of the entropy bonus.
@@ -265,6 +319,7 @@ def learn(
         correction: whether the policy gradient has its bias correction.
         q_lambda: trace of Q(lambda) in place of Retrace.
         on_policy_updates: whether new segments are trained on at once.
+        optimizer: "rmsprop", "adam" or a Keras optimizer.
         continuous: settings that only Box actions have.
         load_path: weights to start from, as `Model.save` wrote them.
         logger: takes statistics and episodes; None prints baselines' table.
@@ -282,7 +337,7 @@ def learn(
     logger = Logger([TableSink()]) if logger is None else logger
     check_vec_env(env)
     env = stacked(env)
-    seed = _checked_seed(seed)
+    seed = checked_seed(seed)
     print(f"replay will take {check_memory(env, config) / 2**30:.2f} GiB", flush=True)
     acer = make_acer(network, env, seed, config, logger, load_path, continuous, **network_kwargs)
     acer.learn(should_stop)
@@ -305,32 +360,60 @@ def make_acer(
         InputError: as `learn`.
     """
     rng = np.random.RandomState(seed)  # baselines' one numpy stream: weights, then replay counts and slots
-    keras.utils.set_random_seed(seed)
-    policy = _policy(network, env, rng, continuous, network_kwargs)
-    model = Model(policy, config, seed)
+    spaces = env.single_observation_space, env.single_action_space
+    model = make_model(network, *spaces, rng, seed, config, continuous, **network_kwargs)
     if load_path is not None:
         model.load(load_path)
+    return make_loop(env, model, rng, seed, logger)
+
+
+def make_model(
+    network: str | Network,
+    observation_space: gym.Space[Any],
+    action_space: gym.Space[Any],
+    rng: np.random.RandomState,
+    seed: int,
+    config: Config,
+    continuous: Continuous = CONTINUOUS,
+    **network_kwargs: Any,
+) -> Model:
+    """Builds a model for spaces as the Runner's environments have them; arguments and errors as of `learn`.
+
+    Args:
+        rng: the initial weights are drawn from it.
+    """
+    keras.utils.set_random_seed(seed)
+    policy: SequencePolicy
+    assert isinstance(observation_space, Box)
+    if isinstance(action_space, Box):
+        policy = GaussianPolicy(network, observation_space, action_space, rng, continuous, **network_kwargs)
+    else:
+        assert isinstance(action_space, Discrete)
+        _refuse_continuous(continuous)
+        policy = CategoricalPolicy(network, observation_space, action_space, rng, **network_kwargs)
+    return Model(policy, config, seed)
+
+
+def make_loop(env: FrameStack, model: Model, rng: np.random.RandomState, seed: int, logger: Logger) -> Acer:
+    """Builds what trains a model in environments, and resets them; `rng` draws how often to replay, and what."""
+    config = model.config
     runner = Runner(env, model, config.nsteps, seed)
     buffer = Buffer(config.nsteps, config.buffer_size, compressed_row(env, config))
     return Acer(env.num_envs, runner, model, buffer, rng, logger)
 
 
-def _policy(
-    network: str | Network,
-    env: FrameStack,
-    rng: np.random.RandomState,
-    continuous: Continuous,
-    network_kwargs: dict[str, Any],
-) -> SequencePolicy:
-    observation_space, action_space = env.single_observation_space, env.single_action_space
-    assert isinstance(observation_space, Box)
-    if isinstance(action_space, Box):
-        return GaussianPolicy(network, observation_space, action_space, rng, continuous, **network_kwargs)
-    assert isinstance(action_space, Discrete)
-    return CategoricalPolicy(network, observation_space, action_space, rng, **network_kwargs)
+def _refuse_continuous(continuous: Continuous) -> None:
+    for field in dataclasses.fields(Continuous):
+        if (value := getattr(continuous, field.name)) != field.default:
+            raise InputError(f"{field.name} is {value!r}, but the actions are Discrete; it belongs to Box actions.")
 
 
-def _checked_seed(seed: int | None) -> int:
+def checked_seed(seed: int | None) -> int:
+    """Returns the seed, or one drawn in place of None.
+
+    Raises:
+        InputError: it is no whole number, or too large.
+    """
     if seed is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
     if not isinstance(seed, numbers.Integral) or isinstance(seed, bool) or not 0 <= seed < 2**32:

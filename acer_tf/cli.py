@@ -51,6 +51,8 @@ class Hyperparameters(Config):
     total_timesteps: Annotated[int, tyro.conf.arg(name="num_timesteps")] = int(1e6)
     """Agent steps of the whole run, over all environments."""
     lrschedule: Annotated[str, tyro.conf.arg(help=f"Course of the learning rate: {', '.join(SCHEDULES)}.")] = "linear"
+    optimizer: Literal["rmsprop", "adam"] = "rmsprop"
+    """Optimiser: RMSProp in TensorFlow 1's form, as in baselines, or Adam."""
 
     def __post_init__(self) -> None:
         """Leaves the checks to `config`: an error raised while flags are read would get tyro's form, not ours."""

@@ -12,6 +12,7 @@ from acer_tf.errors import InputError, nearest
 from acer_tf.maths.schedules import SCHEDULES
 
 REPLAY_STATES = ("zero", "stored")
+OPTIMIZERS = ("rmsprop", "adam")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +67,9 @@ class Config:
     """Trace of Q(lambda), which takes Retrace's place; None is Retrace."""
     on_policy_updates: bool = True
     """Whether new segments are trained on at once; without, training is entirely from replay."""
+    optimizer: object = "rmsprop"
+    """Optimiser: rmsprop (TensorFlow 1's form, as in baselines), adam, or (in Python) a Keras optimizer, whose learning
+    rate `lr` and `lrschedule` set."""
 
     def __post_init__(self) -> None:
         """Raises: InputError: a value that cannot work."""
@@ -83,6 +87,7 @@ class Config:
         for name in ("trust_region", "correction", "on_policy_updates", "compress_replay"):
             self._require(name, "True or False", _is_bool)
         self._require("lrschedule", "a name or a function", lambda x: isinstance(x, str) or callable(x))
+        self._require("optimizer", "rmsprop, adam or a Keras optimizer", _is_optimizer)
         self._require("burn_in", "a whole number >= 0", lambda x: _is_whole(x) and x >= 0)
         self._check_schedule()
         self._check_replay()
@@ -147,6 +152,10 @@ class Continuous:
 def _require(name: str, value: Any, expected: str, ok: Callable[[Any], bool]) -> None:
     if not ok(value):
         raise InputError(f"{name} is {value!r}; expected {expected}.")
+
+
+def _is_optimizer(value: object) -> bool:
+    return value in OPTIMIZERS if isinstance(value, str) else callable(getattr(value, "apply", None))
 
 
 def _is_bool(value: object) -> bool:

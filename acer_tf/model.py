@@ -13,8 +13,8 @@ from acer_tf.allocator import keep_freed_memory
 from acer_tf.config import Config
 from acer_tf.errors import InputError, NotFiniteError
 from acer_tf.maths.diagnostics import mean_row_norm
-from acer_tf.maths.rmsprop import RMSProp
 from acer_tf.maths.trust_region import Projection, project
+from acer_tf.optimizers import make_optimizer, named_slots
 from acer_tf.persistence.arrays import load_arrays, save_arrays
 from acer_tf.segment import Action, Segment
 from acer_tf.sequence import SequencePolicy
@@ -73,7 +73,7 @@ class Model:
         config: hyper-parameters.
         params: trainable variables, in baselines' order.
         averages: the average policy: their exponential moving averages, in the same order.
-        optimizer: holds RMSProp's slots, in the same order.
+        optimizer: as the configuration says; its slots are in the same order.
     """
 
     def __init__(self, policy: SequencePolicy, config: Config, seed: int) -> None:
@@ -95,7 +95,7 @@ class Model:
         self._ema = tf.train.ExponentialMovingAverage(config.alpha)
         self._ema.apply(self.params)
         self.averages: list[tf.Variable] = [self._ema.average(param) for param in self.params]
-        self.optimizer = RMSProp(config.lr, rho=config.rprop_alpha, epsilon=config.rprop_epsilon)
+        self.optimizer = make_optimizer(config)
         self.optimizer.build(list(policy.params.values()))
         self._random = tf.random.Generator.from_seed(seed, alg="philox")
         self._act = Traced(self._sample)
@@ -106,6 +106,10 @@ class Model:
     def initial_state(self, nenvs: int) -> NDArray[np.float32]:
         """Returns the policy's state before the first step, [N, S] float32; S is 0 for a feed-forward network."""
         return self.policy.initial_state(nenvs)
+
+    def reseed(self, seed: int) -> None:
+        """Begins the stream that actions are sampled from anew."""
+        self._random.reset_from_seed(seed)
 
     def act(self, obs: NDArray[Any], state: NDArray[np.float32], mask: NDArray[np.bool_]) -> Action:
         """Samples an action for each environment.
@@ -160,7 +164,7 @@ class Model:
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Returns everything that training changes, and the state of the stream that actions are sampled from."""
-        return {name: variable.numpy() for name, variable in self._training_state().items()}
+        return {name: np.asarray(variable.numpy()) for name, variable in self._training_state().items()}
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Takes what `state_dict` returned.
@@ -185,13 +189,10 @@ class Model:
         return self._variables() | {"random": self._random.state}
 
     def _variables(self) -> dict[str, tf.Variable]:
-        slots = self.optimizer
-        groups = {"param": self.params, "average": self.averages, "ms": slots.mean_squares, "mom": slots.momenta}
-        return {
-            f"{group}/{name}": variable
-            for group, variables in groups.items()
-            for name, variable in zip(self.policy.params, variables, strict=True)
-        }
+        names = list(self.policy.params)
+        params = {f"param/{name}": variable for name, variable in zip(names, self.params, strict=True)}
+        averages = {f"average/{name}": variable for name, variable in zip(names, self.averages, strict=True)}
+        return params | averages | named_slots(self.optimizer, names)
 
     def _sample(self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         return self.policy.act(obs, state, mask, self._draw_seed())

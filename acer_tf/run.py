@@ -10,6 +10,7 @@ from typing import Any
 
 from acer_tf.cli import TrainFlags, given_preset, guarded, parse_known, train
 from acer_tf.config import Config, Continuous
+from acer_tf.envs.env_ids import typed_env_id
 from acer_tf.errors import InputError
 from acer_tf.presets import with_preset
 
@@ -38,7 +39,7 @@ class Run(TrainFlags):
     """
 
     env: str = "CartPole-v1"
-    """Environment id, with discrete or continuous actions."""
+    """Environment id, with discrete or continuous actions; module:id if importing a module registers it."""
     network: str = "mlp"
     """Network: mlp, lstm, lnlstm, or for images cnn, cnn_small, impala_cnn, conv_only, cnn_lstm, cnn_lnlstm,
     impala_cnn_lstm."""
@@ -96,6 +97,7 @@ def main(argv: Sequence[str]) -> int:
     preset = given_preset(argv)
     defaults = with_preset(Run(), preset)
     flags, rest = parse_known("acer_tf.run", Run, argv, defaults)
+    flags = dataclasses.replace(flags, env=typed_env_id(flags.env))
     network_kwargs = {"value_network": flags.value_network, **network_arguments(rest)}
     if flags.network == defaults.network:
         network_kwargs = {**preset.network_kwargs, **network_kwargs}

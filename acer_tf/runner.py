@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,6 +25,21 @@ class Actor(Protocol):
     def act(self, obs: NDArray[Any], state: NDArray[np.float32], mask: NDArray[np.bool_]) -> Action:
         """Acts once in every environment."""
         ...
+
+
+class TrainingStoppedError(Exception):
+    """`Runner.run` was told to stop in the middle of a segment.
+
+    Attributes:
+        rewards: [N, t] float32, those of the steps that are dropped.
+        dones: [N, t] bool, likewise.
+    """
+
+    def __init__(self, rewards: NDArray[np.float32], dones: NDArray[np.bool_]) -> None:
+        """Takes them."""
+        super().__init__("training was stopped in the middle of a segment")
+        self.rewards = rewards
+        self.dones = dones
 
 
 class Runner:
@@ -97,23 +112,28 @@ class Runner:
             self._dones = terminations | truncations
         self._state = state["state"]
 
-    def run(self) -> Segment:
+    def run(self, after_step: Callable[[dict[str, Any]], bool] | None = None) -> Segment:
         """Collects T steps from each of the N environments.
 
         When a worker of the environments was replaced, the steps collected so far are dropped: its environments lost
         their episodes. The others go on with theirs, and T steps of each are collected from there.
 
+        Args:
+            after_step: called after each step with the number t of steps of this segment so far and what the step
+                gave, by names; False stops.
+
         Raises:
             NotFiniteError: an environment gave an observation or a reward that is not a number.
             EnvironmentFailedError: the environments raised, or too many of their workers failed.
+            TrainingStoppedError: `after_step` returned False.
         """
         self.episodes = []
         while True:
-            segment = self._collect()
+            segment = self._collect(after_step)
             if segment is not None:
                 return segment
 
-    def _collect(self) -> Segment | None:
+    def _collect(self, after_step: Callable[[dict[str, Any]], bool] | None) -> Segment | None:
         """Collects a segment, or returns None as soon as a worker was replaced."""
         nenvs, nsteps, nstack = self._env.num_envs, self._nsteps, self._env.nstack
         shape, dtype = self._env.stacked.shape[1:], self._env.stacked.dtype
@@ -139,6 +159,9 @@ class Runner:
             if "worker_replaced" in infos:
                 self._restart_seed = None  # the same actions would no longer lead here
                 return None
+            if after_step is not None and not after_step(self._step(t + 1, action, mu, rewards[:, t], infos)):
+                self._restart_seed = None  # nor would they now
+                raise TrainingStoppedError(rewards[:, : t + 1], np.column_stack([masks[:, 1 : t + 1], self._dones]))
         _require_numbers(self._obs, "an observation")
         obs[:, nsteps], masks[:, nsteps] = self._obs, self._dones
         _require_numbers(rewards, "a reward")
@@ -146,6 +169,18 @@ class Runner:
         if self._restart_seed is not None:
             self._actions.append(stacked)
         return Segment(enc_obs, obs, stacked, rewards, np.stack(mus, axis=1), masks[:, 1:], masks, states)
+
+    def _step(self, t: int, actions: Any, mus: Any, rewards: Any, infos: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "t": t,
+            "actions": actions,
+            "mus": mus,
+            "states": self._state,
+            "obs": self._obs,
+            "rewards": rewards,
+            "dones": self._dones,
+            "infos": infos,
+        }
 
     def _note_episodes(self, infos: dict[str, Any]) -> None:
         # gymnasium's statistics wrapper puts them at the top; a single environment's own wrapper under final_info.

@@ -3,6 +3,7 @@
 import contextlib
 import difflib
 import heapq
+import importlib
 import re
 
 import ale_py  # noqa: F401  (registers the Atari ids)
@@ -33,6 +34,24 @@ def atari_game(env_id: str) -> str:
     if not is_atari(env_id):
         raise InputError(f"environment '{env_id}' is no Atari game; expected an id such as BreakoutNoFrameskip-v4.")
     return _game(gymnasium.registry[env_id])
+
+
+def typed_env_id(text: str) -> str:
+    """Imports what a user has typed as `module:id`, gymnasium's form for ids that a module registers; returns the id.
+
+    For a user's own words only: an id that comes from a file imports nothing (see `check_env_id`).
+
+    Raises:
+        InputError: the module cannot be imported.
+    """
+    module, colon, env_id = text.rpartition(":")
+    if not colon:
+        return text
+    try:
+        importlib.import_module(module)
+    except ImportError as error:
+        raise InputError(f"environment '{text}': module '{module}' cannot be imported ({error}).") from error
+    return env_id
 
 
 def check_env_id(env_id: str) -> None:
