@@ -20,6 +20,7 @@ BOX2D = ["gymnasium[box2d]"]
 DM_CONTROL = ["dm-control", "mujoco<4", "shimmy"]
 RUN_NOTEBOOKS = ["ipykernel", "nbclient"]
 NOTEBOOKS = [*PLOTS, *RUN_NOTEBOOKS, "jupyter"]
+VIDEO = ["imageio", "imageio-ffmpeg"]
 AUDIT = ["pip-audit"]
 TEST = [
     *PLOTS,
@@ -27,6 +28,7 @@ TEST = [
     *BOX2D,
     *DM_CONTROL,
     *RUN_NOTEBOOKS,
+    *VIDEO,
     "hypothesis",
     "import-linter",
     "mypy",
@@ -55,6 +57,7 @@ setup(
         "box2d": BOX2D,
         "dm-control": DM_CONTROL,
         "notebooks": NOTEBOOKS,
+        "video": VIDEO,
         "test": TEST,
         "audit": AUDIT,
     },

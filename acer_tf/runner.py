@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.normalize import normalizer_of
+from acer_tf.envs.reports import reported_episodes
 from acer_tf.envs.seeds import environment_seeds
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError
 from acer_tf.segment import Action, Episode, Segment
@@ -183,13 +184,8 @@ class Runner:
         }
 
     def _note_episodes(self, infos: dict[str, Any]) -> None:
-        # gymnasium's statistics wrapper puts them at the top; a single environment's own wrapper under final_info.
-        infos = infos if "episode" in infos else infos.get("final_info", {})
-        if "episode" not in infos:
-            return
-        for i in np.flatnonzero(infos["_episode"]):
-            raw_return, length = infos["episode"]["r"][i], infos["episode"]["l"][i]
-            self.episodes.append(Episode(int(i), float(raw_return), int(length), time.monotonic() - self._start))
+        for env, raw_return, length in reported_episodes(infos):
+            self.episodes.append(Episode(env, raw_return, length, time.monotonic() - self._start))
 
 
 @contextlib.contextmanager

@@ -49,13 +49,7 @@ def make_vec_env(
         InputError: an id that is not accepted, an environment that ACER cannot train on, or a number that cannot work.
     """
     check_env_id(env_id)
-    for name, value, least in (
-        ("num_env", num_env, 1),
-        ("num_workers", 0 if num_workers is None else num_workers, 0),
-        ("max_episode_frames", max_episode_frames or 0, 0),
-    ):
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise InputError(f"{name} is {value}; expected a whole number >= {least}.")
+    _check_counts(num_env=num_env, num_workers=num_workers or 0, max_episode_frames=max_episode_frames or 0)
     if not 0 < reward_scale < math.inf:
         raise InputError(f"reward_scale is {reward_scale}; expected a finite number > 0.")
     if is_atari(env_id):
@@ -69,6 +63,32 @@ def make_vec_env(
     if normalize_observations:
         env = NormalizeObservations(flattened(env))
     return stacked(env)
+
+
+def make_evaluation_env(
+    env_id: str,
+    num_env: int,
+    *,
+    max_episode_frames: int | None = MAX_EPISODE_FRAMES,
+    render_mode: str | None = None,
+) -> VectorEnv[Any, Any, Any]:
+    """Makes environments to evaluate in: as `make_vec_env`, but with gymnasium's own observations, actions and rewards.
+
+    Args:
+        env_id: as for `make_vec_env`, like the next two.
+        num_env: number of environments, N.
+        max_episode_frames: raw frames after which an Atari game is cut.
+        render_mode: gymnasium's: `rgb_array` so that `render` returns pictures, `human` for a window each.
+
+    Raises:
+        InputError: as `make_vec_env`, or the environment has no such render mode.
+    """
+    check_env_id(env_id)
+    _check_counts(num_env=num_env, max_episode_frames=max_episode_frames or 0)
+    if is_atari(env_id):
+        pool = AtariPool(env_id, num_env, max_episode_frames=max_episode_frames, render_mode=render_mode)
+        return FrameStack(pool, ATARI_STACK)
+    return RecordEpisodeStatistics(_make_registered(env_id, num_env, render_mode))
 
 
 def stacked(env: VectorEnv[Any, Any, Any]) -> FrameStack:
@@ -86,11 +106,28 @@ def stacked(env: VectorEnv[Any, Any, Any]) -> FrameStack:
     return env
 
 
-def _make_registered(env_id: str, num_env: int) -> SyncVectorEnv:
+def _check_counts(**counts: int) -> None:
+    for name, value in counts.items():
+        least = 1 if name == "num_env" else 0
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise InputError(f"{name} is {value}; expected a whole number >= {least}.")
+
+
+def _make_registered(env_id: str, num_env: int, render_mode: str | None = None) -> SyncVectorEnv:
+    kwargs: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}
     try:
-        env = SyncVectorEnv([lambda: gymnasium.make(env_id)] * num_env, autoreset_mode=AutoresetMode.SAME_STEP)
+        env = SyncVectorEnv(
+            [lambda: gymnasium.make(env_id, **kwargs)] * num_env, autoreset_mode=AutoresetMode.SAME_STEP
+        )
     except (gymnasium.error.Error, ImportError, RuntimeError) as error:
         raise InputError(f"environment '{env_id}' cannot be made: {error}") from error
+    except TypeError as error:
+        if render_mode is None:
+            raise
+        raise InputError(f"environment '{env_id}' cannot be rendered: {error}") from error
+    if env.render_mode != render_mode:
+        env.close()
+        raise InputError(f"environment '{env_id}' cannot be rendered as {render_mode}.")
     try:
         check_vec_env(env)
     except InputError:
