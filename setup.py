@@ -13,7 +13,8 @@ REQUIREMENTS = [
     line for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines() if not line.startswith("#")
 ]
 
-PLOTS = ["matplotlib"]
+# rliable is not kept: with newer versions of the other two it does not even import.
+PLOTS = ["matplotlib", "rliable==1.2.0", "arch<8", "pandas<3"]
 BENCHMARKS = ["scipy"]
 MUJOCO = ["gymnasium[mujoco]"]
 BOX2D = ["gymnasium[box2d]"]

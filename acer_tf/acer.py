@@ -1,6 +1,7 @@
 """ACER: one on-policy update per segment, then a random number of updates from replay (baselines, `acer/acer.py`)."""
 
 import dataclasses
+import math
 import numbers
 import time
 from collections import deque
@@ -25,6 +26,7 @@ from acer_tf.memory import check_memory, compressed_row
 from acer_tf.model import Model
 from acer_tf.networks.registry import Network
 from acer_tf.persistence.logger import Logger
+from acer_tf.persistence.metrics import METRICS
 from acer_tf.persistence.table import TableSink
 from acer_tf.policy import CategoricalPolicy
 from acer_tf.runner import Runner, TrainingStoppedError
@@ -110,6 +112,7 @@ class Acer:
         stats: of the agent's episodes.
         nbatch: agent steps of an iteration, over all environments.
         steps: agent steps before the current iteration.
+        replay_updates: updates from replay so far.
     """
 
     def __init__(
@@ -124,7 +127,8 @@ class Acer:
         self._start = self._paused = time.monotonic()
         self.stats = EpisodeStats(nenvs)
         self.nbatch = nenvs * model.config.nsteps
-        self.steps = 0
+        self.steps = self.replay_updates = self._first_step = 0
+        self._last_row = (self._start, 0)
         self._end, self._log_interval = model.config.total_timesteps, model.config.log_interval
         self._hooks: Hooks | None = None
 
@@ -149,7 +153,7 @@ class Acer:
         self._end = config.total_timesteps if end is None else end
         self._log_interval = config.log_interval if log_interval is None else log_interval
         self._hooks = hooks
-        self._start += time.monotonic() - self._paused
+        self._leave_out(time.monotonic() - self._paused)
         try:
             while self.steps < self._end:
                 self._iterate()
@@ -162,10 +166,16 @@ class Acer:
         finally:
             self._paused = time.monotonic()
 
-    def begin_anew(self) -> None:
-        """Counts steps and time from 0 again; nothing else changes."""
-        self.steps = 0
+    def count_from(self, steps: int) -> None:
+        """Counts steps from there on, and time anew; nothing else changes."""
+        self.steps = self._first_step = steps
         self._start = self._paused = time.monotonic()
+        self._last_row = (self._start, steps)
+
+    def _leave_out(self, seconds: float) -> None:
+        """Takes a pause between two `learn` out of all speeds."""
+        self._start += seconds
+        self._last_row = (self._last_row[0] + seconds, self._last_row[1])
 
     def restart_environments(self, seed: int, is_recorded: bool) -> None:
         """Seeds and resets all environments; the episodes in progress are abandoned. See `Runner.restart`."""
@@ -174,11 +184,13 @@ class Acer:
 
     def state_dict(self) -> dict[str, dict[str, Any]]:
         """Returns the state of every part but the buffer, to be loaded by an `Acer` made with the same arguments."""
-        _, keys, position, has_gauss, cached_gaussian = self._rng.get_state(legacy=True)
-        stream = {"keys": keys, "position": position, "has_gauss": has_gauss, "cached_gaussian": cached_gaussian}
         return {
-            "loop": {"steps": self.steps, "seconds": time.monotonic() - self._start},
-            "random": stream,
+            "loop": {
+                "steps": self.steps,
+                "seconds": time.monotonic() - self._start,
+                "replay_updates": self.replay_updates,
+            },
+            "random": stream_state(self._rng),
             "model": self.model.state_dict(),
             "runner": self._runner.state_dict(),
             "stats": self.stats.state_dict(),
@@ -195,12 +207,11 @@ class Acer:
         self._runner.load_state_dict(state["runner"])
         self.stats.load_state_dict(state["stats"])
         self.logger.load_state_dict(state["logger"])
-        stream = state["random"]
-        self._rng.set_state(
-            ("MT19937", stream["keys"], stream["position"], stream["has_gauss"], stream["cached_gaussian"])
-        )
+        load_stream_state(self._rng, state["random"])
         self.steps = state["loop"]["steps"]
+        self.replay_updates = state["loop"]["replay_updates"]
         self._paused = time.monotonic()
+        self._last_row = (self._paused, self.steps)
         self._start = self._paused - state["loop"]["seconds"]
 
     def _iterate(self) -> None:
@@ -209,10 +220,14 @@ class Acer:
         self.stats.feed(segment.rewards, segment.dones)
         self.logger.episodes(self._runner.episodes)
         self.logger.progress(self.steps + self.nbatch)
-        self._train_on_policy(segment)
+        is_logged = self.steps // self.nbatch % self._log_interval == 0
+        row = self._train_on_policy(segment, is_logged)
+        replayed: dict[str, float] = {}
         if config.replay_ratio > 0:
             self.buffer.put(segment)
-            self._replay()
+            replayed = self._replay(is_logged)
+        if is_logged:
+            self.logger.write(row | self._about_replay(row, replayed))
 
     def _collect(self) -> Segment:
         if self._hooks is None:
@@ -222,29 +237,49 @@ class Acer:
         self._hooks.on_rollout_end()
         return segment
 
-    def _train_on_policy(self, segment: Segment) -> None:
+    def _train_on_policy(self, segment: Segment, is_logged: bool) -> dict[str, float]:
+        """Returns baselines' row of statistics, and what is new about the same update, if it is logged."""
         updates, lr = self.model.config.on_policy_updates, self._learning_rate()
-        if self.steps // self.nbatch % self._log_interval:
+        if not is_logged:
             if updates:
                 self.model.train(segment, lr)
-            return
+            return {}
         report = self.model.train_and_report(segment, lr) if updates else self.model.report(segment)
-        self.logger.write(
-            {
-                "total_timesteps": self.steps,
-                "fps": int(self.steps / (time.monotonic() - self._start)),
-                "mean_episode_length": self.stats.mean_length(),
-                "mean_episode_reward": self.stats.mean_reward(),
-                **report,
-            }
-        )
+        (last_time, last_steps), now = self._last_row, time.monotonic()
+        self._last_row = (now, self.steps)
+        return {
+            "total_timesteps": self.steps,
+            "fps": int((self.steps - self._first_step) / (now - self._start)),
+            "mean_episode_length": self.stats.mean_length(),
+            "mean_episode_reward": self.stats.mean_reward(),
+            **report,
+            "learning_rate": lr,
+            "recent_fps": int((self.steps - last_steps) / (now - last_time)),
+            "workers_replaced": self._runner.workers_replaced,
+        }
 
-    def _replay(self) -> None:
-        config = self.model.config
+    def _replay(self, is_logged: bool) -> dict[str, float]:
+        """Returns statistics of the first update, if it is logged and there is one."""
+        config, report = self.model.config, dict[str, float]()
         if not self.buffer.has_atleast(config.replay_start):
-            return
-        for _ in range(self._rng.poisson(config.replay_ratio)):
-            self.model.train(self.buffer.get(self._rng), self._learning_rate())
+            return report
+        for update in range(self._rng.poisson(config.replay_ratio)):
+            segment, lr = self.buffer.get(self._rng), self._learning_rate()
+            if is_logged and update == 0:
+                report = self.model.train_and_report(segment, lr)
+            else:
+                self.model.train(segment, lr)
+            self.replay_updates += 1
+        return report
+
+    def _about_replay(self, row: dict[str, float], report: dict[str, float]) -> dict[str, float]:
+        """Returns the same columns for every row: nan where nothing was replayed."""
+        columns = {name: f"replay_{name}" for name in row if f"replay_{name}" in METRICS}
+        return {
+            **{column: report.get(name, math.nan) for name, column in columns.items()},
+            "replay_size": self.buffer.num_in_buffer * self.nbatch,
+            "replay_updates": self.replay_updates,
+        }
 
     def _learning_rate(self) -> float:
         config = self.model.config
@@ -400,6 +435,17 @@ def make_loop(env: FrameStack, model: Model, rng: np.random.RandomState, seed: i
     runner = Runner(env, model, config.nsteps, seed)
     buffer = Buffer(config.nsteps, config.buffer_size, compressed_row(env, config))
     return Acer(env.num_envs, runner, model, buffer, rng, logger)
+
+
+def stream_state(rng: np.random.RandomState) -> dict[str, Any]:
+    """Returns where a random stream is: an array `keys`, and numbers."""
+    _, keys, position, has_gauss, cached_gaussian = rng.get_state(legacy=True)
+    return {"keys": keys, "position": position, "has_gauss": has_gauss, "cached_gaussian": cached_gaussian}
+
+
+def load_stream_state(rng: np.random.RandomState, state: Mapping[str, Any]) -> None:
+    """Takes what `stream_state` returned."""
+    rng.set_state(("MT19937", *(state[name] for name in ("keys", "position", "has_gauss", "cached_gaussian"))))
 
 
 def _refuse_continuous(continuous: Continuous) -> None:

@@ -17,9 +17,10 @@ import numpy as np
 import tyro
 
 from acer_tf.config import CONTINUOUS, Config, Continuous
-from acer_tf.envs.env_ids import check_env_id
+from acer_tf.envs.atari import FRAMES_PER_STEP
+from acer_tf.envs.env_ids import check_env_id, is_atari
 from acer_tf.envs.make import make_vec_env
-from acer_tf.envs.normalize import normalizer_of
+from acer_tf.envs.normalize import normalization_state
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError, nearest
 from acer_tf.maths.schedules import SCHEDULES
 from acer_tf.memory import check_memory
@@ -27,11 +28,13 @@ from acer_tf.networks.names import NETWORKS
 from acer_tf.persistence.arrays import save_arrays
 from acer_tf.persistence.checkpoints import Checkpoints
 from acer_tf.persistence.episode_files import EpisodesSink, MonitorSink
+from acer_tf.persistence.json_lines import JsonLinesSink
 from acer_tf.persistence.logger import Logger
 from acer_tf.persistence.progress import progress_sink
 from acer_tf.persistence.run_folder import CHECKPOINTS, STATISTICS, default_run_folder, origin, run_folder
 from acer_tf.persistence.statistics import StatisticsSink
 from acer_tf.persistence.table import TableSink
+from acer_tf.persistence.tensorboard import TensorBoardSink
 from acer_tf.presets import Preset, load_preset
 from acer_tf.training.settings import resumed_settings
 from acer_tf.training.signals import stop_on_signals
@@ -233,18 +236,20 @@ def train(
             flags.num_env,
             num_workers=flags.num_workers,
             max_episode_frames=flags.max_episode_frames,
+            gamma=config.gamma,
             **env_kwargs,
         )
         stack.callback(env.close)
         replay_bytes = check_memory(env, config)
         stack.enter_context(run_folder(folder, settings, flags.restart_behavior))
         logger = stack.enter_context(contextlib.closing(_logger(folder, flags)))
-        print(f"training on {flags.num_env} x {flags.env}; run folder: {folder}", flush=True)
-        print(f"replay will take {replay_bytes / 2**30:.2f} GiB", flush=True)
+        backend, replay = type(env.unwrapped).__name__, f"replay will take {replay_bytes / 2**30:.2f} GiB"
+        print(f"training on {flags.num_env} x {flags.env} ({backend}); run folder: {folder}; {replay}", flush=True)
 
         # Otherwise TensorFlow's C++ part greets with hints about this machine.
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
         from acer_tf.acer import learn, make_acer
+        from acer_tf.device import device
         from acer_tf.training.checkpointing import Checkpointer
 
         if taken := network_kwargs.keys() & inspect.signature(learn).parameters.keys():
@@ -260,6 +265,7 @@ def train(
             origin=origin(),
         )
         checkpointer.begin()
+        print(f"device: {device()}", flush=True)
         moved = stack.enter_context(watchdog(flags.stall_seconds))
 
         def after_iteration() -> bool:
@@ -281,8 +287,8 @@ def train(
         weights = folder / "model.npz"
         try:
             acer.model.save(weights)
-            if (normalizer := normalizer_of(env)) is not None:
-                save_arrays(folder / "observations.npz", normalizer.state_dict())
+            if statistics := normalization_state(env):
+                save_arrays(folder / "normalization.npz", statistics)
         except OSError as error:
             raise InputError(f"{weights} cannot be written ({error.strerror}); make room and resume.") from error
     print(f"{'stopped' if stop() else 'done'} at step {acer.steps:,}; weights: {weights}")
@@ -324,12 +330,16 @@ def _plain(flags: TrainFlags) -> dict[str, Any]:
 
 
 def _logger(folder: Path, flags: TrainFlags) -> Logger:
+    settings = flags.hyperparameters
+    replay_steps = settings.buffer_size // settings.nsteps * settings.nsteps * flags.num_env
     return Logger(
         [
             StatisticsSink(folder / STATISTICS),
+            JsonLinesSink(folder / "progress.jsonl"),
+            TensorBoardSink(folder / "tb", FRAMES_PER_STEP if is_atari(flags.env) else None),
             MonitorSink(folder / "monitor.csv", flags.env),
             EpisodesSink(folder / "episodes.csv"),
             TableSink(),
-            progress_sink(flags.hyperparameters.total_timesteps),
+            progress_sink(settings.total_timesteps, replay_steps if settings.replay_ratio else 0),
         ]
     )

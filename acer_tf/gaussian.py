@@ -157,6 +157,10 @@ class GaussianPolicy(SequencePolicy):
         """Picks the statistics f out of what the network gives."""
         return outputs.f
 
+    def mode(self, f: tf.Tensor) -> tf.Tensor:
+        """Picks the mean, [N, D] float32."""
+        return self._split(f)[0]
+
     def losses(self, evaluation: GaussianEvaluation, segment: Segment, config: Config) -> GaussianLosses:
         """Computes the losses as functions of `f` and `q`: through nothing else does a gradient flow.
 
@@ -200,6 +204,10 @@ class GaussianPolicy(SequencePolicy):
             q_opc=q_opc,
             v_target=v_target,
         )
+
+    def kl(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
+        """Computes KL(average ‖ current), [N, T], from statistics shaped as `f` of `GaussianEvaluation`."""
+        return continuous.kl(*self._split(f_avg), *self._split(f))
 
     def kl_gradient(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
         """Computes k, the gradient of KL(average ‖ current) with respect to the statistics `f`."""

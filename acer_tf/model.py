@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from acer_tf.allocator import keep_freed_memory
 from acer_tf.config import Config
 from acer_tf.errors import InputError, NotFiniteError
-from acer_tf.maths.diagnostics import mean_row_norm
+from acer_tf.maths.diagnostics import mean_row_norm, share
 from acer_tf.maths.trust_region import Projection, project
 from acer_tf.optimizers import make_optimizer, named_slots
 from acer_tf.persistence.arrays import load_arrays, save_arrays
@@ -136,14 +136,14 @@ class Model:
             self._train(*_inputs(segment), np.asarray(lr, np.float32))
 
     def train_and_report(self, segment: Segment, lr: float) -> dict[str, float]:
-        """Does what `train` does, to the bit, and returns baselines' statistics of the update under its names."""
+        """Does what `train` does, to the bit, and returns its statistics: baselines', under its names, then ours."""
         with self._not_finite_told(segment):
             report = self._train_and_report(*_inputs(segment), np.asarray(lr, np.float32))
         return {name: float(value) for name, value in report.items()}
 
     def report(self, segment: Segment) -> dict[str, float]:
         """Returns the same statistics of an update that is not made."""
-        return {name: float(value) for name, value in _report(self.gradients(segment)).items()}
+        return {name: float(value) for name, value in self._report(self.gradients(segment)).items()}
 
     def gradients(self, segment: Segment) -> Gradients:
         """Computes the gradients of one update, both parts of them, and all that leads to them; updates nothing."""
@@ -208,7 +208,7 @@ class Model:
         *tensors, lr = inputs
         gradients = self._two_stage_gradients(_segment(*tensors), parts=True)
         self._apply(gradients, lr)
-        return _report(gradients)
+        return self._report(gradients)
 
     def _both_gradients(self, *inputs: tf.Tensor) -> Gradients:
         return self._two_stage_gradients(_segment(*inputs), parts=True)
@@ -246,6 +246,19 @@ class Model:
         policy = tape.gradient(f, self.params, grad_f) if parts else []
         critic = tape.gradient(q, self.params, grad_q) if parts else []
         return Gradients(evaluation, losses, g, trust_region, grad_f, raw, clipped, norm, policy, critic)
+
+    def _report(self, gradients: Gradients) -> dict[str, tf.Tensor]:
+        losses, trust_region = gradients.losses, gradients.trust_region
+        report = _baselines_report(gradients) | {
+            "mean_rho": tf.reduce_mean(losses.rho_i),
+            "truncated_share": share(losses.rho_i > self.config.c),
+        }
+        if trust_region is not None:
+            report |= {
+                "trust_region_share": share(trust_region.projection.adj > 0),
+                "average_kl": tf.reduce_mean(self.policy.kl(trust_region.f_avg, gradients.evaluation.f)),
+            }
+        return report
 
     def _apply(self, gradients: Gradients, lr: tf.Tensor) -> None:
         """Takes the optimiser's step, then moves the average: the order that baselines means but does not enforce."""
@@ -295,7 +308,7 @@ def _segment(*inputs: tf.Tensor) -> Segment:
     return Segment(None, obs, actions, rewards, mus, masks[:, 1:], masks, states)  # type: ignore[arg-type]
 
 
-def _report(gradients: Gradients) -> dict[str, tf.Tensor]:
+def _baselines_report(gradients: Gradients) -> dict[str, tf.Tensor]:
     """Names statistics as baselines does; those from `norm_grads_q` on only with trust region."""
     losses, trust_region = gradients.losses, gradients.trust_region
     report = {

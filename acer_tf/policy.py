@@ -108,6 +108,10 @@ class CategoricalPolicy(SequencePolicy):
         """Computes the statistics f, probabilities, from what the network gives."""
         return tf.nn.softmax(outputs.logits)
 
+    def mode(self, f: tf.Tensor) -> tf.Tensor:
+        """Picks the most probable action, [N] int64; of several the first."""
+        return tf.argmax(f, axis=-1)
+
     def losses(self, evaluation: Evaluation, segment: Segment, config: Config) -> Losses:
         """Computes the losses as functions of `f` and `q`: through nothing else does a gradient flow.
 
@@ -146,6 +150,10 @@ class CategoricalPolicy(SequencePolicy):
             q_i=q_i,
             q_ret=q_ret,
         )
+
+    def kl(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
+        """Computes KL(average ‖ current), [N, T], from statistics [N, T, A] each."""
+        return discrete.kl(f_avg, f)
 
     def kl_gradient(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
         """Computes k, the gradient of KL(average ‖ current) with respect to the statistics `f`."""

@@ -55,7 +55,7 @@ def checked(settings: Settings) -> Settings:
     if kwargs is not None and not isinstance(kwargs, Mapping):
         raise InputError(f"policy_kwargs is {kwargs!r}; expected arguments of the policy by name, or None.")
     settings["policy_kwargs"] = {name: _named_activation(value) for name, value in (kwargs or {}).items()}
-    for name in ("normalize_observations", "normalize_returns"):
+    for name in ("normalize_observations", "normalize_rewards"):
         if not isinstance(settings[name], bool):
             raise InputError(f"{name} is {settings[name]!r}; expected True or False.")
     if settings["verbose"] not in (0, 1, 2):

@@ -1,6 +1,7 @@
 """Spaces as plain (JSON) values, and back."""
 
 import math
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
@@ -56,7 +57,7 @@ def space_from_data(data: Mapping[str, Any]) -> gymnasium.Space[Any]:
         case "MultiBinary":
             return MultiBinary(data["shape"] if len(data["shape"]) != 1 else data["shape"][0])
         case "Dict":
-            return Dict({name: space_from_data(part) for name, part in data["parts"]})
+            return Dict(OrderedDict((name, space_from_data(part)) for name, part in data["parts"]))  # Dict sorts a dict
         case "Tuple":
             return Tuple([space_from_data(part) for part in data["parts"]])
     raise KeyError(data["type"])

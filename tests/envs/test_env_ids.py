@@ -83,6 +83,28 @@ def test_module_prefix_is_refused_and_imports_nothing() -> None:
     assert "this" not in sys.modules
 
 
+def test_a_typed_module_is_imported_and_registers_its_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cart_module.py").write_text(
+        "import gymnasium\ngymnasium.register('TypedCart-v0', 'gymnasium.envs.classic_control:CartPoleEnv')\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert typed_env_id("cart_module:TypedCart-v0") == "TypedCart-v0"
+    try:
+        check_env_id("TypedCart-v0")
+    finally:
+        gymnasium.registry.pop("TypedCart-v0")
+        sys.modules.pop("cart_module")
+
+
+def test_a_typed_id_without_a_module_stays_as_it_is() -> None:
+    assert typed_env_id("ALE/Surround-v5") == "ALE/Surround-v5"
+
+
+def test_a_module_that_does_not_exist_is_named() -> None:
+    with pytest.raises(InputError, match="module 'no_such_module' cannot be imported"):
+        typed_env_id("no_such_module:Env-v0")
+
+
 def test_the_control_suite_is_registered_on_demand() -> None:
     code = "import sys, gymnasium, acer_tf.envs.env_ids as ids; at_first = 'shimmy' in sys.modules; "
     code += "ids.check_env_id('dm_control/cartpole-swingup-v0'); print(at_first, 'tensorflow' in sys.modules)"
@@ -114,25 +136,3 @@ def test_without_the_control_suite_its_extra_is_named(monkeypatch: pytest.Monkey
         InputError, match=r"'dm_control/cartpole-swingup-v0' needs .* pip install -e '\.\[dm-control\]'\."
     ):
         check_env_id("dm_control/cartpole-swingup-v0")
-
-
-def test_a_typed_module_is_imported_and_registers_its_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "cart_module.py").write_text(
-        "import gymnasium\ngymnasium.register('TypedCart-v0', 'gymnasium.envs.classic_control:CartPoleEnv')\n"
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    assert typed_env_id("cart_module:TypedCart-v0") == "TypedCart-v0"
-    try:
-        check_env_id("TypedCart-v0")
-    finally:
-        gymnasium.registry.pop("TypedCart-v0")
-        sys.modules.pop("cart_module")
-
-
-def test_a_typed_id_without_a_module_stays_as_it_is() -> None:
-    assert typed_env_id("ALE/Surround-v5") == "ALE/Surround-v5"
-
-
-def test_a_module_that_does_not_exist_is_named() -> None:
-    with pytest.raises(InputError, match="module 'no_such_module' cannot be imported"):
-        typed_env_id("no_such_module:Env-v0")
