@@ -315,6 +315,7 @@ def learn(
     q_lambda: float | None = Config.q_lambda,
     on_policy_updates: bool = Config.on_policy_updates,
     optimizer: object = Config.optimizer,
+    bootstrap_truncated: bool = Config.bootstrap_truncated,
     continuous: Continuous = CONTINUOUS,
     load_path: str | Path | None = None,
     logger: Logger | None = None,
@@ -330,7 +331,7 @@ def learn(
             Box actions, that resets itself in the step that ends an episode
             (`autoreset_mode=AutoresetMode.SAME_STEP`).
         seed: of environments, weights, replay and sampling, at most 2³² − 1; None draws one.
-        nsteps: see `Config`, as for all arguments up to `optimizer`.
+        nsteps: see `Config`, as for all arguments up to `bootstrap_truncated`.
         total_timesteps: agent steps over all environments.
         q_coef: weight of the critic's loss.
         ent_coef: weight of the entropy bonus.
@@ -355,6 +356,7 @@ def learn(
         q_lambda: trace of Q(lambda) in place of Retrace.
         on_policy_updates: whether new segments are trained on at once.
         optimizer: "rmsprop", "adam" or a Keras optimizer.
+        bootstrap_truncated: whether returns go on where a time limit cut an episode short.
         continuous: settings that only Box actions have.
         load_path: weights to start from, as `Model.save` wrote them.
         logger: takes statistics and episodes; None prints baselines' table.
@@ -432,7 +434,7 @@ def make_model(
 def make_loop(env: FrameStack, model: Model, rng: np.random.RandomState, seed: int, logger: Logger) -> Acer:
     """Builds what trains a model in environments, and resets them; `rng` draws how often to replay, and what."""
     config = model.config
-    runner = Runner(env, model, config.nsteps, seed)
+    runner = Runner(env, model, config.nsteps, seed, model.values if config.bootstrap_truncated else None)
     buffer = Buffer(config.nsteps, config.buffer_size, compressed_row(env, config))
     return Acer(env.num_envs, runner, model, buffer, rng, logger)
 

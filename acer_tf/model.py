@@ -99,6 +99,7 @@ class Model:
         self.optimizer.build(list(policy.params.values()))
         self._random = tf.random.Generator.from_seed(seed, alg="philox")
         self._act = Traced(self._sample)
+        self._values = Traced(policy.values)
         self._train = Traced(self._update)
         self._train_and_report = Traced(self._update_and_report)
         self._gradients = Traced(self._both_gradients)
@@ -125,6 +126,11 @@ class Model:
         self.policy.check_state(state, len(obs))
         actions, mus, new_state = self._act(obs, state, mask)
         return Action(actions.numpy(), mus.numpy(), new_state.numpy())
+
+    def values(self, obs: NDArray[Any], state: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Returns V of observations within an episode, [N] float32; arguments as of `act`. Draws nothing."""
+        values: NDArray[np.float32] = self._values(obs, state).numpy()
+        return values
 
     def train(self, segment: Segment, lr: float) -> None:
         """Updates parameters, slots and average on one segment; computes nothing that only a report needs.
@@ -272,6 +278,7 @@ def _first_not_finite(segment: Segment, gradients: Gradients, names: list[str]) 
     """Names the first quantity of an update that is not finite, in the order in which they are computed."""
     quantities = {
         "the reward": segment.rewards,
+        "the value at a time limit": segment.final_values,
         "the behaviour policy mu": segment.mus,
         "the policy f": gradients.evaluation.f,
         "the critic q": gradients.evaluation.q,
@@ -299,13 +306,14 @@ def _assign(variables: Mapping[str, tf.Variable], arrays: Mapping[str, NDArray[A
 
 def _inputs(segment: Segment) -> tuple[NDArray[Any], ...]:
     """Picks what the train step reads, so that nothing else is copied into a tensor."""
-    return segment.obs, segment.actions, segment.rewards, segment.mus, segment.masks, segment.states
+    names = ("obs", "actions", "rewards", "mus", "masks", "states", "final_values")
+    return tuple(getattr(segment, name) for name in names)
 
 
 def _segment(*inputs: tf.Tensor) -> Segment:
     """Is the other end of `_inputs`: a segment of tensors, without the unstacked frames."""
-    obs, actions, rewards, mus, masks, states = inputs
-    return Segment(None, obs, actions, rewards, mus, masks[:, 1:], masks, states)  # type: ignore[arg-type]
+    obs, actions, rewards, mus, masks, *others = inputs
+    return Segment(None, obs, actions, rewards, mus, masks[:, 1:], masks, *others)  # type: ignore[arg-type]
 
 
 def _baselines_report(gradients: Gradients) -> dict[str, tf.Tensor]:

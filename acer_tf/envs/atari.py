@@ -131,7 +131,7 @@ class AtariEnv:
 
         Args:
             action: index into `action_meanings`; not checked.
-            frame_out: uint8 [84, 84, 1], contiguous; receives the frame, unless the step is terminated or truncated.
+            frame_out: uint8 [84, 84, 1], contiguous; receives the frame, unless the step is terminated.
         """
         score_before = self._score
         if self._play(action):
@@ -140,6 +140,7 @@ class AtariEnv:
             terminated = lost_life or self._ale.game_over(with_truncation=False)
         else:
             terminated = truncated = False
+        if not terminated:
             self._draw(frame_out)
         gain = self._score - score_before
         return Step(float((gain > 0) - (gain < 0)), terminated, truncated)
