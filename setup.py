@@ -22,6 +22,7 @@ TEST = [
     *BENCHMARKS,
     "hypothesis",
     "import-linter",
+    "joblib",
     "mypy",
     "pytest",
     "pytest-randomly",
