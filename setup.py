@@ -16,10 +16,12 @@ REQUIREMENTS = [
 PLOTS = ["matplotlib"]
 BENCHMARKS = ["scipy"]
 MUJOCO = ["gymnasium[mujoco]"]
+VIDEO = ["imageio", "imageio-ffmpeg"]
 AUDIT = ["pip-audit"]
 TEST = [
     *PLOTS,
     *BENCHMARKS,
+    *VIDEO,
     "hypothesis",
     "import-linter",
     "joblib",
@@ -42,5 +44,12 @@ setup(
     packages=find_packages(include=["acer_tf", "acer_tf.*"]),
     package_data={"acer_tf": ["py.typed"]},
     install_requires=REQUIREMENTS,
-    extras_require={"plots": PLOTS, "benchmarks": BENCHMARKS, "mujoco": MUJOCO, "test": TEST, "audit": AUDIT},
+    extras_require={
+        "plots": PLOTS,
+        "benchmarks": BENCHMARKS,
+        "mujoco": MUJOCO,
+        "video": VIDEO,
+        "test": TEST,
+        "audit": AUDIT,
+    },
 )

@@ -162,9 +162,9 @@ class Acer:
         finally:
             self._paused = time.monotonic()
 
-    def begin_anew(self) -> None:
-        """Counts steps and time from 0 again; nothing else changes."""
-        self.steps = 0
+    def count_from(self, steps: int) -> None:
+        """Counts steps from there on, and time anew; nothing else changes."""
+        self.steps = steps
         self._start = self._paused = time.monotonic()
 
     def restart_environments(self, seed: int, is_recorded: bool) -> None:
@@ -174,11 +174,9 @@ class Acer:
 
     def state_dict(self) -> dict[str, dict[str, Any]]:
         """Returns the state of every part but the buffer, to be loaded by an `Acer` made with the same arguments."""
-        _, keys, position, has_gauss, cached_gaussian = self._rng.get_state(legacy=True)
-        stream = {"keys": keys, "position": position, "has_gauss": has_gauss, "cached_gaussian": cached_gaussian}
         return {
             "loop": {"steps": self.steps, "seconds": time.monotonic() - self._start},
-            "random": stream,
+            "random": stream_state(self._rng),
             "model": self.model.state_dict(),
             "runner": self._runner.state_dict(),
             "stats": self.stats.state_dict(),
@@ -195,10 +193,7 @@ class Acer:
         self._runner.load_state_dict(state["runner"])
         self.stats.load_state_dict(state["stats"])
         self.logger.load_state_dict(state["logger"])
-        stream = state["random"]
-        self._rng.set_state(
-            ("MT19937", stream["keys"], stream["position"], stream["has_gauss"], stream["cached_gaussian"])
-        )
+        load_stream_state(self._rng, state["random"])
         self.steps = state["loop"]["steps"]
         self._paused = time.monotonic()
         self._start = self._paused - state["loop"]["seconds"]
@@ -400,6 +395,17 @@ def make_loop(env: FrameStack, model: Model, rng: np.random.RandomState, seed: i
     runner = Runner(env, model, config.nsteps, seed)
     buffer = Buffer(config.nsteps, config.buffer_size, compressed_row(env, config))
     return Acer(env.num_envs, runner, model, buffer, rng, logger)
+
+
+def stream_state(rng: np.random.RandomState) -> dict[str, Any]:
+    """Returns where a random stream is: an array `keys`, and numbers."""
+    _, keys, position, has_gauss, cached_gaussian = rng.get_state(legacy=True)
+    return {"keys": keys, "position": position, "has_gauss": has_gauss, "cached_gaussian": cached_gaussian}
+
+
+def load_stream_state(rng: np.random.RandomState, state: Mapping[str, Any]) -> None:
+    """Takes what `stream_state` returned."""
+    rng.set_state(("MT19937", *(state[name] for name in ("keys", "position", "has_gauss", "cached_gaussian"))))
 
 
 def _refuse_continuous(continuous: Continuous) -> None:

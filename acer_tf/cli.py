@@ -18,7 +18,7 @@ import tyro
 from acer_tf.config import CONTINUOUS, Config, Continuous
 from acer_tf.envs.env_ids import check_env_id
 from acer_tf.envs.make import make_vec_env
-from acer_tf.envs.normalize import normalizer_of
+from acer_tf.envs.normalize import normalization_state
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError, nearest
 from acer_tf.maths.schedules import SCHEDULES
 from acer_tf.memory import check_memory
@@ -214,6 +214,7 @@ def train(
             flags.num_env,
             num_workers=flags.num_workers,
             max_episode_frames=flags.max_episode_frames,
+            gamma=config.gamma,
             **env_kwargs,
         )
         stack.callback(env.close)
@@ -262,8 +263,8 @@ def train(
         weights = folder / "model.npz"
         try:
             acer.model.save(weights)
-            if (normalizer := normalizer_of(env)) is not None:
-                save_arrays(folder / "observations.npz", normalizer.state_dict())
+            if statistics := normalization_state(env):
+                save_arrays(folder / "normalization.npz", statistics)
         except OSError as error:
             raise InputError(f"{weights} cannot be written ({error.strerror}); make room and resume.") from error
     print(f"{'stopped' if stop() else 'done'} at step {acer.steps:,}; weights: {weights}")

@@ -149,6 +149,16 @@ class Continuous:
             _require(name, getattr(self, name), "True or False", _is_bool)
 
 
+def require_count(name: str, value: Any) -> None:
+    """Raises: InputError: the value is no whole number >= 1."""
+    _require(name, value, "a whole number >= 1", lambda x: _is_whole(x) and x >= 1)
+
+
+def require_positive(name: str, value: Any) -> None:
+    """Raises: InputError: the value is no finite number > 0."""
+    _require(name, value, "a finite number > 0", lambda x: _is_number(x) and 0 < x < math.inf)
+
+
 def _require(name: str, value: Any, expected: str, ok: Callable[[Any], bool]) -> None:
     if not ok(value):
         raise InputError(f"{name} is {value!r}; expected {expected}.")

@@ -157,6 +157,10 @@ class GaussianPolicy(SequencePolicy):
         """Picks the statistics f out of what the network gives."""
         return outputs.f
 
+    def mode(self, f: tf.Tensor) -> tf.Tensor:
+        """Picks the mean, [N, D] float32."""
+        return self._split(f)[0]
+
     def losses(self, evaluation: GaussianEvaluation, segment: Segment, config: Config) -> GaussianLosses:
         """Computes the losses as functions of `f` and `q`: through nothing else does a gradient flow.
 

@@ -108,6 +108,10 @@ class CategoricalPolicy(SequencePolicy):
         """Computes the statistics f, probabilities, from what the network gives."""
         return tf.nn.softmax(outputs.logits)
 
+    def mode(self, f: tf.Tensor) -> tf.Tensor:
+        """Picks the most probable action, [N] int64; of several the first."""
+        return tf.argmax(f, axis=-1)
+
     def losses(self, evaluation: Evaluation, segment: Segment, config: Config) -> Losses:
         """Computes the losses as functions of `f` and `q`: through nothing else does a gradient flow.
 

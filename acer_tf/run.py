@@ -46,6 +46,8 @@ class Run(TrainFlags):
     """Whether the critic shares the policy's network (shared) or has a copy of its own (copy)."""
     normalize_observations: bool = False
     """Whether observations are normalised by their running mean and variance."""
+    normalize_rewards: bool = False
+    """Whether the agent's rewards are divided by the running standard deviation of the discounted return."""
     reward_scale: float = 1.0
     """Factor on the rewards that the agent sees; recorded returns are without it."""
     continuous: ContinuousFlags = ContinuousFlags()
@@ -96,7 +98,9 @@ def main(argv: Sequence[str]) -> int:
     flags, rest = parse_known("acer_tf.run", Run, argv)
     flags = dataclasses.replace(flags, env=typed_env_id(flags.env))
     network_kwargs = {"value_network": flags.value_network, **network_arguments(rest)}
-    env_kwargs = {"normalize_observations": flags.normalize_observations, "reward_scale": flags.reward_scale}
+    env_kwargs = {
+        name: getattr(flags, name) for name in ("normalize_observations", "normalize_rewards", "reward_scale")
+    }
     return train(flags, flags.network, network_kwargs, env_kwargs, flags.continuous.settings())
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acer_tf.envs.frame_stack import FrameStack
-from acer_tf.envs.normalize import normalizer_of
+from acer_tf.envs.normalize import frozen, load_normalization_state, normalization_state
+from acer_tf.envs.reports import reported_episodes
 from acer_tf.envs.seeds import environment_seeds
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError
 from acer_tf.segment import Action, Episode, Segment
@@ -65,7 +66,6 @@ class Runner:
         with _failures_told():
             env.reset(seed=environment_seeds(env, seed))
             self._obs, _ = env.reset()
-        self._normalizer = normalizer_of(env)
         self._dones = np.zeros(env.num_envs, np.bool_)
         self._state = model.initial_state(env.num_envs)
         self._start = time.monotonic()
@@ -88,17 +88,15 @@ class Runner:
         """
         actions = {} if not self._actions else {"actions": np.concatenate(self._actions, axis=1)}  # [N, steps]
         seconds = time.monotonic() - self._start
-        statistics = {} if self._normalizer is None else self._normalizer.state_dict()
-        return {"seconds": seconds, "restart_seed": self._restart_seed, "state": self._state, **actions, **statistics}
+        own = {"seconds": seconds, "restart_seed": self._restart_seed, "state": self._state}
+        return own | actions | normalization_state(self._env)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restarts the environments as then, and takes the same actions again."""
         self._start = time.monotonic() - state["seconds"]
-        if self._normalizer is None:
-            self._come_back(state)
-            return
-        self._normalizer.load_state_dict(state)
-        with self._normalizer.frozen():  # the statistics hold these observations already
+        statistics = {name: state[name] for name in normalization_state(self._env) if name in state}
+        load_normalization_state(self._env, statistics)
+        with frozen(self._env):  # the statistics hold these steps already
             self._come_back(state)
 
     def _come_back(self, state: Mapping[str, Any]) -> None:
@@ -183,13 +181,8 @@ class Runner:
         }
 
     def _note_episodes(self, infos: dict[str, Any]) -> None:
-        # gymnasium's statistics wrapper puts them at the top; a single environment's own wrapper under final_info.
-        infos = infos if "episode" in infos else infos.get("final_info", {})
-        if "episode" not in infos:
-            return
-        for i in np.flatnonzero(infos["_episode"]):
-            raw_return, length = infos["episode"]["r"][i], infos["episode"]["l"][i]
-            self.episodes.append(Episode(int(i), float(raw_return), int(length), time.monotonic() - self._start))
+        for env, raw_return, length in reported_episodes(infos):
+            self.episodes.append(Episode(env, raw_return, length, time.monotonic() - self._start))
 
 
 @contextlib.contextmanager

@@ -123,6 +123,10 @@ class SequencePolicy(ABC):
         """Returns the statistics f that the network's outputs stand for."""
 
     @abstractmethod
+    def mode(self, f: tf.Tensor) -> tf.Tensor:
+        """Returns the most probable actions, [N] int64 or [N, D] float32, of the statistics [N, ...]."""
+
+    @abstractmethod
     def losses(self, evaluation: Any, segment: Segment, config: Config) -> Any:
         """Computes the losses as functions of f and q; returns at least the fields that `Losses` begins with."""
 

@@ -59,7 +59,13 @@ class AtariEnv:
         action_meanings: names of the actions, [A].
     """
 
-    def __init__(self, game: str, seed: int | None = None, max_episode_frames: int | None = MAX_EPISODE_FRAMES) -> None:
+    def __init__(
+        self,
+        game: str,
+        seed: int | None = None,
+        max_episode_frames: int | None = MAX_EPISODE_FRAMES,
+        is_shown: bool = False,
+    ) -> None:
         """Loads the game.
 
         Args:
@@ -67,6 +73,7 @@ class AtariEnv:
             seed: of the emulator and of the number of NOOPs; None takes fresh entropy.
             max_episode_frames: raw frames, the NOOPs at the start included, after which a game is cut; None or 0 is no
                 limit.
+            is_shown: opens a window that shows the game at its own speed.
 
         Raises:
             InputError: the ROM does not exist, or its actions are not what baselines' wrappers expect.
@@ -80,6 +87,7 @@ class AtariEnv:
         self._ale = ale_py.ALEInterface()
         self._ale.setFloat("repeat_action_probability", 0.0)
         self._ale.setInt("max_num_frames_per_episode", max_episode_frames or 0)
+        self._ale.setBool("display_screen", is_shown)
         noop_seed, ale_seed = np.random.SeedSequence(seed).generate_state(2)
         self._random = np.random.default_rng(noop_seed)
         self._ale.setInt("random_seed", int(ale_seed >> 1))
@@ -139,6 +147,10 @@ class AtariEnv:
         """Returns the last game that ended since the previous call, hidden steps included, or None."""
         game, self._ended = self._ended, None
         return game
+
+    def screen(self) -> NDArray[np.uint8]:
+        """Returns what the agent's frame is made of: the screen in colour, uint8 [210, 160, 3] in most games."""
+        return self._rgb.copy()
 
     def _play(self, action: int) -> bool:
         """Skips frames and says whether a life was lost or the game is over (EpisodicLife's step)."""

@@ -37,7 +37,7 @@ class Flatten:
         Raises:
             InputError: a space, or a part of it, that cannot be flattened; the message says what was expected.
         """
-        self._leaves = [(path, _leaf(part, path)) for path, part in _parts(space, ())]
+        self._leaves = [(path, _leaf(part, path)) for path, part in parts_of(space)]
         if not sum(leaf.low.size for _, leaf in self._leaves):
             raise InputError("the observation space is empty; expected at least one number.")
         self.space = space if _is_array(space) else self._joined_space()
@@ -145,12 +145,12 @@ def _rows(array: Array, shape: tuple[int, ...]) -> Array:
     return array.reshape(*array.shape[:naxes], -1)
 
 
-def _parts(space: gymnasium.Space[Any], path: Path) -> Iterator[tuple[Path, gymnasium.Space[Any]]]:
+def parts_of(space: gymnasium.Space[Any], path: Path = ()) -> Iterator[tuple[Path, gymnasium.Space[Any]]]:
     """Yields the parts that are no Dict or Tuple themselves, in gymnasium's order, and how to get at each."""
     if isinstance(space, Dict | Tuple):
         items = space.spaces.items() if isinstance(space, Dict) else enumerate(space.spaces)
         for key, part in items:
-            yield from _parts(part, (*path, key))
+            yield from parts_of(part, (*path, key))
     else:
         yield path, space
 

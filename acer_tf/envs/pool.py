@@ -43,7 +43,11 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         replacements: workers replaced so far.
     """
 
-    metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012  (gymnasium's attribute)
+    metadata: dict[str, Any] = {  # noqa: RUF012  (gymnasium's attribute)
+        "autoreset_mode": AutoresetMode.SAME_STEP,
+        "render_modes": ["human", "rgb_array"],
+        "render_fps": 15,  # of 60 frames per second the agent sees every fourth
+    }
     _games: Games | None = None
     _workers: Workers | None = None
 
@@ -56,6 +60,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         max_episode_frames: int | None = MAX_EPISODE_FRAMES,
         timeout: float = 60.0,
         max_restarts: int = 10,
+        render_mode: str | None = None,
     ) -> None:
         """Describes the environments; the first reset starts the workers and loads the games.
 
@@ -66,6 +71,8 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
             max_episode_frames: raw frames after which a game is cut (108,000 are half an hour); None or 0 is no limit.
             timeout: seconds after which a worker that gives no answer to a step or reset is replaced.
             max_restarts: workers that may be replaced in the life of the pool.
+            render_mode: `rgb_array` lets `render` return the screens, `human` opens a window for each game; both step
+                all games in this process.
 
         Raises:
             InputError: the id is not that of an Atari game.
@@ -82,7 +89,10 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         self._rows = self._shared.rows(range(num_env))
         self._frames = self._rows.frames.view()
         self._frames.flags.writeable = False
-        self._make_games = functools.partial(Games, game, max_episode_frames)
+        self._make_games = functools.partial(Games, game, max_episode_frames, is_shown=render_mode == "human")
+        self.render_mode = render_mode
+        if render_mode is not None:
+            num_workers = 0
         self._num_workers = min(num_env, os.cpu_count() or 1 if num_workers is None else num_workers)
         self._timeout = timeout
         self._start_timeout = max(timeout, _START_TIMEOUT)
@@ -154,6 +164,14 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         infos |= self._games_ended()
         rows = self._rows
         return self._frames, rows.rewards.copy(), rows.terminations.copy(), rows.truncations.copy(), infos
+
+    def render(self) -> tuple[NDArray[np.uint8], ...] | None:
+        """Returns the screen of every game in colour, uint8 [210, 160, 3] in most, if the mode is `rgb_array`."""
+        if self.render_mode != "rgb_array":
+            return None
+        self._require(self._games is not None, "reset must be called before render")
+        assert self._games is not None
+        return self._games.screens()
 
     def close_extras(self, **kwargs: Any) -> None:
         """Ends the workers; called by `close`, once."""

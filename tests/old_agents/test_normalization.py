@@ -26,7 +26,7 @@ def test_mean_variance_and_count(tmp_path: Path, shape: tuple[int, ...]) -> None
     found = read_statistics(written(tmp_path / "obs_rms.pkl", statistics(np.array(mean), np.array(var), 5000.0001)))
     np.testing.assert_array_equal(found.mean, mean)
     np.testing.assert_array_equal(found.var, var)
-    assert (found.samples, found.mean.shape) == (5000, shape)
+    assert (found.samples, found.mean.shape) == (5000.0001, shape)
 
 
 def test_statistics_of_returns_may_be_numbers(tmp_path: Path) -> None:

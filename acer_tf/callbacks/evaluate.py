@@ -1,0 +1,167 @@
+"""Evaluates the agent while it is trained, keeps the best one, and ends training when it is good enough."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from acer_tf.callbacks.base import BaseCallback, require_positive
+from acer_tf.callbacks.event import EventCallback
+from acer_tf.errors import InputError
+from acer_tf.evaluation import as_vector_env, play
+from acer_tf.persistence.arrays import load_arrays, save_arrays
+from acer_tf.screen import say
+
+EVALUATIONS = "evaluations.npz"
+BEST_MODEL = "best_model.zip"
+
+
+class EvalCallback(EventCallback):
+    """Evaluates the agent every `eval_freq` calls of `on_step`; each call is as many agent steps as environments.
+
+    `evaluations.npz` holds `timesteps` [K], and `results` and `ep_lengths` [K, n_eval_episodes]: returns (raw, whole
+    games) and lengths. It is replaced in one step after each evaluation. When training goes on from a later step, the
+    rows up to that step stay, in the file and for the best mean return.
+
+    Attributes:
+        best_mean_reward: highest mean return so far; its agent is `best_model.zip` in `best_model_save_path`.
+        last_mean_reward: mean return of the last evaluation.
+    """
+
+    def __init__(
+        self,
+        eval_env: Any,
+        callback_on_new_best: Any = None,
+        n_eval_episodes: int = 5,
+        eval_freq: int = 10000,
+        log_path: str | Path | None = None,
+        best_model_save_path: str | Path | None = None,
+        deterministic: bool = True,
+        render: bool = False,
+        verbose: int = 1,
+    ) -> None:
+        """Says how.
+
+        Args:
+            eval_env: an environment or a vector environment, other than that of training.
+            callback_on_new_best: called when the mean return is higher than ever (see `as_callback`); False ends
+                training.
+            n_eval_episodes: episodes of an evaluation, over all environments.
+            eval_freq: calls of `on_step` between two evaluations.
+            log_path: folder of `evaluations.npz`; None writes none.
+            best_model_save_path: folder of `best_model.zip`; None saves none.
+            deterministic: takes the most probable actions.
+            render: shows the environment.
+            verbose: 1 prints every evaluation.
+
+        Raises:
+            InputError: an argument cannot work.
+        """
+        super().__init__(callback_on_new_best, verbose)
+        require_positive(n_eval_episodes=n_eval_episodes, eval_freq=eval_freq)
+        self.eval_env = as_vector_env(eval_env)
+        self.n_eval_episodes = n_eval_episodes
+        self.eval_freq = eval_freq
+        self.log_path = None if log_path is None else Path(log_path) / EVALUATIONS
+        self.best_model_save_path = None if best_model_save_path is None else Path(best_model_save_path) / BEST_MODEL
+        self.deterministic = deterministic
+        self.render = render
+        self.best_mean_reward = self.last_mean_reward = -np.inf
+        self.evaluations_timesteps: list[int] = []
+        self.evaluations_results: list[list[float]] = []
+        self.evaluations_length: list[list[int]] = []
+
+    def _on_training_start(self) -> None:
+        if not self.evaluations_timesteps and self.log_path is not None and self.log_path.exists():
+            self._read(self.log_path)
+        self._forget_later_rows()
+
+    def _on_step(self) -> bool:
+        if self.n_calls % self.eval_freq:
+            return True
+        render = self.eval_env.render if self.render else None
+        played = play(self.model, self.eval_env, self.n_eval_episodes, self.deterministic, render, self._seed())
+        episodes = [episode for ended in played for episode in ended]
+        self._note([episode.r for episode in episodes], [episode.l for episode in episodes])
+        if self.last_mean_reward <= self.best_mean_reward:
+            return True
+        self.best_mean_reward = self.last_mean_reward
+        if self.verbose:
+            say("the best mean return so far")
+        if self.best_model_save_path is not None:
+            self.best_model_save_path.parent.mkdir(parents=True, exist_ok=True)
+            self.model.save(self.best_model_save_path)
+        return self._on_event()
+
+    def _seed(self) -> int | None:
+        """Returns a seed of this evaluation's own, the same in every training with the same seed."""
+        if self.model.seed is None:
+            return None
+        stream = np.random.SeedSequence(self.model.seed, spawn_key=(len(self.evaluations_timesteps),))
+        return int(stream.generate_state(1)[0])
+
+    def _note(self, returns: list[float], lengths: list[int]) -> None:
+        self.last_mean_reward = float(np.mean(returns))
+        self.evaluations_timesteps.append(self.num_timesteps)
+        self.evaluations_results.append(returns)
+        self.evaluations_length.append(lengths)
+        if self.log_path is not None:
+            save_arrays(
+                self.log_path,
+                {
+                    "timesteps": np.array(self.evaluations_timesteps),
+                    "results": np.array(self.evaluations_results),
+                    "ep_lengths": np.array(self.evaluations_length),
+                },
+            )
+        if self.verbose:
+            mean, std, length = self.last_mean_reward, float(np.std(returns)), float(np.mean(lengths))
+            say(f"evaluation at step {self.num_timesteps:,}: return {mean:.2f} ± {std:.2f}, length {length:.1f}")
+
+    def _read(self, path: Path) -> None:
+        arrays = load_arrays(path)
+        if set(arrays) != {"timesteps", "results", "ep_lengths"}:
+            raise InputError(f"{path} holds no evaluations; choose another log_path.")
+        if arrays["results"].shape != (len(arrays["timesteps"]), self.n_eval_episodes):
+            raise InputError(
+                f"{path} has rows of {arrays['results'].shape[-1]} episodes, but n_eval_episodes is "
+                f"{self.n_eval_episodes}; choose another log_path."
+            )
+        self.evaluations_timesteps = arrays["timesteps"].tolist()
+        self.evaluations_results = arrays["results"].tolist()
+        self.evaluations_length = arrays["ep_lengths"].tolist()
+
+    def _forget_later_rows(self) -> None:
+        rows = sum(timestep <= self.num_timesteps for timestep in self.evaluations_timesteps)
+        if self.verbose and rows < len(self.evaluations_timesteps):
+            say(f"{len(self.evaluations_timesteps) - rows} evaluations after step {self.num_timesteps:,} are dropped")
+        for column in (self.evaluations_timesteps, self.evaluations_results, self.evaluations_length):
+            del column[rows:]
+        has_best = self.best_model_save_path is None or self.best_model_save_path.exists()
+        means = [float(np.mean(returns)) for returns in self.evaluations_results] if has_best else []
+        self.best_mean_reward = max(means, default=-np.inf)
+
+
+class StopTrainingOnRewardThreshold(BaseCallback):
+    """Ends training once the best mean return of an `EvalCallback` has reached a threshold.
+
+    It belongs into that callback: `EvalCallback(eval_env, StopTrainingOnRewardThreshold(200))`.
+    """
+
+    def __init__(self, reward_threshold: float, verbose: int = 0) -> None:
+        super().__init__(verbose)
+        self.reward_threshold = reward_threshold
+
+    def _init_callback(self) -> None:
+        """Raises InputError: it does not belong to an `EvalCallback`."""
+        if not isinstance(self.parent, EvalCallback):
+            raise InputError(
+                "StopTrainingOnRewardThreshold stands alone; give it to EvalCallback as callback_on_new_best."
+            )
+
+    def _on_step(self) -> bool:
+        assert isinstance(self.parent, EvalCallback)
+        reached = self.parent.best_mean_reward >= self.reward_threshold
+        if reached and self.verbose:
+            say(f"the mean return {self.parent.best_mean_reward:.2f} has reached {self.reward_threshold:.2f}")
+        return not reached
