@@ -1,6 +1,6 @@
 """ACER (sample-efficient actor-critic with experience replay) for TensorFlow 2 and Keras 3.
 
-`learn` and `register` are imported on first use, so that `import acer_tf` stays cheap and needs no TensorFlow.
+`ACER`, `learn` and `register` are imported on first use, so that `import acer_tf` stays cheap and needs no TensorFlow.
 """
 
 import importlib
@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from acer_tf.acer import learn
+    from acer_tf.agent import ACER
     from acer_tf.networks.registry import register
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "learn", "register"]
+__all__ = ["ACER", "__version__", "learn", "register"]
 
 # Of its own accord TensorFlow uses its oneDNN kernels only on processors with neural-network instructions. Elsewhere,
 # too, they make the nature network's update 1.3 times as fast. Set before TensorFlow is imported; users may overrule.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
-_HOME = {"learn": "acer_tf.acer", "register": "acer_tf.networks.registry"}
+_HOME = {"ACER": "acer_tf.agent", "learn": "acer_tf.acer", "register": "acer_tf.networks.registry"}
 
 
 def __getattr__(name: str) -> Any:

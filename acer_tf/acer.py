@@ -1,11 +1,13 @@
 """ACER: one on-policy update per segment, then a random number of updates from replay (baselines, `acer/acer.py`)."""
 
+import dataclasses
+import math
 import numbers
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import gymnasium as gym
 import keras
@@ -24,9 +26,10 @@ from acer_tf.memory import check_memory, compressed_row
 from acer_tf.model import Model
 from acer_tf.networks.registry import Network
 from acer_tf.persistence.logger import Logger
+from acer_tf.persistence.metrics import METRICS
 from acer_tf.persistence.table import TableSink
 from acer_tf.policy import CategoricalPolicy
-from acer_tf.runner import Runner
+from acer_tf.runner import Runner, TrainingStoppedError
 from acer_tf.segment import Segment
 from acer_tf.sequence import SequencePolicy
 
@@ -86,15 +89,30 @@ class EpisodeStats:
         return float(np.mean(self._last_returns)) if self._last_returns else 0.0
 
 
+class Hooks(Protocol):
+    """What is told of the collection of segments while it goes on."""
+
+    def on_rollout_start(self) -> None:
+        """Is called before a segment is collected."""
+
+    def on_step(self, step: dict[str, Any]) -> bool:
+        """Is called after each step of all environments, see `Runner.run`; False ends training."""
+
+    def on_rollout_end(self) -> None:
+        """Is called when the segment is complete, before the updates."""
+
+
 class Acer:
     """Runner, buffer and model at work.
 
     Attributes:
         model: what is trained.
         buffer: what is replayed.
+        logger: takes statistics and episodes.
         stats: of the agent's episodes.
         nbatch: agent steps of an iteration, over all environments.
         steps: agent steps before the current iteration.
+        replay_updates: updates from replay so far.
     """
 
     def __init__(
@@ -105,23 +123,59 @@ class Acer:
         self.model = model
         self.buffer = buffer
         self._rng = rng
-        self._logger = logger
-        self._start = time.monotonic()
+        self.logger = logger
+        self._start = self._paused = time.monotonic()
         self.stats = EpisodeStats(nenvs)
         self.nbatch = nenvs * model.config.nsteps
-        self.steps = 0
+        self.steps = self.replay_updates = self._first_step = 0
+        self._last_row = (self._start, 0)
+        self._end, self._log_interval = model.config.total_timesteps, model.config.log_interval
+        self._hooks: Hooks | None = None
 
-    def learn(self, after_iteration: Callable[[], bool] = lambda: False) -> None:
-        """Trains until `total_timesteps`, rounded up to whole iterations, or until told to stop.
+    def learn(
+        self,
+        after_iteration: Callable[[], bool] = lambda: False,
+        *,
+        end: int | None = None,
+        log_interval: int | None = None,
+        hooks: Hooks | None = None,
+    ) -> None:
+        """Trains from `steps` on, rounded up to whole iterations, or until told to stop. May be called again.
 
         Args:
             after_iteration: called after each iteration, when `steps` counts it; True ends training.
+            end: value of `steps` to train until; the learning rate depends on `steps / end`. None is the
+                configuration's `total_timesteps`.
+            log_interval: iterations between two rows of statistics; None is the configuration's.
+            hooks: told of every step. A segment in which they end training is dropped.
         """
-        while self.steps < self.model.config.total_timesteps:
-            self._iterate()
-            self.steps += self.nbatch
-            if after_iteration():
-                break
+        config = self.model.config
+        self._end = config.total_timesteps if end is None else end
+        self._log_interval = config.log_interval if log_interval is None else log_interval
+        self._hooks = hooks
+        self._leave_out(time.monotonic() - self._paused)
+        try:
+            while self.steps < self._end:
+                self._iterate()
+                self.steps += self.nbatch
+                if after_iteration():
+                    break
+        except TrainingStoppedError as stopped:
+            self.stats.feed(stopped.rewards, stopped.dones)
+            self.logger.episodes(self._runner.episodes)
+        finally:
+            self._paused = time.monotonic()
+
+    def count_from(self, steps: int) -> None:
+        """Counts steps from there on, and time anew; nothing else changes."""
+        self.steps = self._first_step = steps
+        self._start = self._paused = time.monotonic()
+        self._last_row = (self._start, steps)
+
+    def _leave_out(self, seconds: float) -> None:
+        """Takes a pause between two `learn` out of all speeds."""
+        self._start += seconds
+        self._last_row = (self._last_row[0] + seconds, self._last_row[1])
 
     def restart_environments(self, seed: int, is_recorded: bool) -> None:
         """Seeds and resets all environments; the episodes in progress are abandoned. See `Runner.restart`."""
@@ -130,15 +184,17 @@ class Acer:
 
     def state_dict(self) -> dict[str, dict[str, Any]]:
         """Returns the state of every part but the buffer, to be loaded by an `Acer` made with the same arguments."""
-        _, keys, position, has_gauss, cached_gaussian = self._rng.get_state(legacy=True)
-        stream = {"keys": keys, "position": position, "has_gauss": has_gauss, "cached_gaussian": cached_gaussian}
         return {
-            "loop": {"steps": self.steps, "seconds": time.monotonic() - self._start},
-            "random": stream,
+            "loop": {
+                "steps": self.steps,
+                "seconds": time.monotonic() - self._start,
+                "replay_updates": self.replay_updates,
+            },
+            "random": stream_state(self._rng),
             "model": self.model.state_dict(),
             "runner": self._runner.state_dict(),
             "stats": self.stats.state_dict(),
-            "logger": self._logger.state_dict(),
+            "logger": self.logger.state_dict(),
         }
 
     def load_state_dict(self, state: Mapping[str, Mapping[str, Any]]) -> None:
@@ -150,52 +206,84 @@ class Acer:
         self.model.load_state_dict(state["model"])
         self._runner.load_state_dict(state["runner"])
         self.stats.load_state_dict(state["stats"])
-        self._logger.load_state_dict(state["logger"])
-        stream = state["random"]
-        self._rng.set_state(
-            ("MT19937", stream["keys"], stream["position"], stream["has_gauss"], stream["cached_gaussian"])
-        )
+        self.logger.load_state_dict(state["logger"])
+        load_stream_state(self._rng, state["random"])
         self.steps = state["loop"]["steps"]
-        self._start = time.monotonic() - state["loop"]["seconds"]
+        self.replay_updates = state["loop"]["replay_updates"]
+        self._paused = time.monotonic()
+        self._last_row = (self._paused, self.steps)
+        self._start = self._paused - state["loop"]["seconds"]
 
     def _iterate(self) -> None:
         config = self.model.config
-        segment = self._runner.run()
+        segment = self._collect()
         self.stats.feed(segment.rewards, segment.dones)
-        self._logger.episodes(self._runner.episodes)
-        self._logger.progress(self.steps + self.nbatch)
-        self._train_on_policy(segment)
+        self.logger.episodes(self._runner.episodes)
+        self.logger.progress(self.steps + self.nbatch)
+        is_logged = self.steps // self.nbatch % self._log_interval == 0
+        row = self._train_on_policy(segment, is_logged)
+        replayed: dict[str, float] = {}
         if config.replay_ratio > 0:
             self.buffer.put(segment)
-            self._replay()
+            replayed = self._replay(is_logged)
+        if is_logged:
+            self.logger.write(row | self._about_replay(row, replayed))
 
-    def _train_on_policy(self, segment: Segment) -> None:
+    def _collect(self) -> Segment:
+        if self._hooks is None:
+            return self._runner.run()
+        self._hooks.on_rollout_start()
+        segment = self._runner.run(self._hooks.on_step)
+        self._hooks.on_rollout_end()
+        return segment
+
+    def _train_on_policy(self, segment: Segment, is_logged: bool) -> dict[str, float]:
+        """Returns baselines' row of statistics, and what is new about the same update, if it is logged."""
         updates, lr = self.model.config.on_policy_updates, self._learning_rate()
-        if self.steps // self.nbatch % self.model.config.log_interval:
+        if not is_logged:
             if updates:
                 self.model.train(segment, lr)
-            return
+            return {}
         report = self.model.train_and_report(segment, lr) if updates else self.model.report(segment)
-        self._logger.write(
-            {
-                "total_timesteps": self.steps,
-                "fps": int(self.steps / (time.monotonic() - self._start)),
-                "mean_episode_length": self.stats.mean_length(),
-                "mean_episode_reward": self.stats.mean_reward(),
-                **report,
-            }
-        )
+        (last_time, last_steps), now = self._last_row, time.monotonic()
+        self._last_row = (now, self.steps)
+        return {
+            "total_timesteps": self.steps,
+            "fps": int((self.steps - self._first_step) / (now - self._start)),
+            "mean_episode_length": self.stats.mean_length(),
+            "mean_episode_reward": self.stats.mean_reward(),
+            **report,
+            "learning_rate": lr,
+            "recent_fps": int((self.steps - last_steps) / (now - last_time)),
+            "workers_replaced": self._runner.workers_replaced,
+        }
 
-    def _replay(self) -> None:
-        config = self.model.config
+    def _replay(self, is_logged: bool) -> dict[str, float]:
+        """Returns statistics of the first update, if it is logged and there is one."""
+        config, report = self.model.config, dict[str, float]()
         if not self.buffer.has_atleast(config.replay_start):
-            return
-        for _ in range(self._rng.poisson(config.replay_ratio)):
-            self.model.train(self.buffer.get(self._rng), self._learning_rate())
+            return report
+        for update in range(self._rng.poisson(config.replay_ratio)):
+            segment, lr = self.buffer.get(self._rng), self._learning_rate()
+            if is_logged and update == 0:
+                report = self.model.train_and_report(segment, lr)
+            else:
+                self.model.train(segment, lr)
+            self.replay_updates += 1
+        return report
+
+    def _about_replay(self, row: dict[str, float], report: dict[str, float]) -> dict[str, float]:
+        """Returns the same columns for every row: nan where nothing was replayed."""
+        columns = {name: f"replay_{name}" for name in row if f"replay_{name}" in METRICS}
+        return {
+            **{column: report.get(name, math.nan) for name, column in columns.items()},
+            "replay_size": self.buffer.num_in_buffer * self.nbatch,
+            "replay_updates": self.replay_updates,
+        }
 
     def _learning_rate(self) -> float:
         config = self.model.config
-        return learning_rate(config.lr, config.lrschedule, self.steps / config.total_timesteps)
+        return learning_rate(config.lr, config.lrschedule, self.steps / self._end)
 
 
 def learn(
@@ -226,6 +314,8 @@ def learn(
     correction: bool = Config.correction,
     q_lambda: float | None = Config.q_lambda,
     on_policy_updates: bool = Config.on_policy_updates,
+    optimizer: object = Config.optimizer,
+    bootstrap_truncated: bool = Config.bootstrap_truncated,
     continuous: Continuous = CONTINUOUS,
     load_path: str | Path | None = None,
     logger: Logger | None = None,
@@ -237,10 +327,11 @@ def learn(
     Args:
         network: name of a registered network, a function from observations [B, *shape] to features, in Keras,
             or a `Recurrent`.
-        env: a gymnasium vector environment with Box observations and Discrete or finite Box actions, that resets itself
-            in the step that ends an episode (`autoreset_mode=AutoresetMode.SAME_STEP`).
+        env: a gymnasium vector environment with any observations but text, graphs and sequences, and Discrete or finite
+            Box actions, that resets itself in the step that ends an episode
+            (`autoreset_mode=AutoresetMode.SAME_STEP`).
         seed: of environments, weights, replay and sampling, at most 2³² − 1; None draws one.
-        nsteps: see `Config`, as for all arguments up to `on_policy_updates`.
+        nsteps: see `Config`, as for all arguments up to `bootstrap_truncated`.
         total_timesteps: agent steps over all environments.
         q_coef: weight of the critic's loss.
         ent_coef: weight of the entropy bonus.
@@ -264,6 +355,8 @@ def learn(
         correction: whether the policy gradient has its bias correction.
         q_lambda: trace of Q(lambda) in place of Retrace.
         on_policy_updates: whether new segments are trained on at once.
+        optimizer: "rmsprop", "adam" or a Keras optimizer.
+        bootstrap_truncated: whether returns go on where a time limit cut an episode short.
         continuous: settings that only Box actions have.
         load_path: weights to start from, as `Model.save` wrote them.
         logger: takes statistics and episodes; None prints baselines' table.
@@ -281,7 +374,7 @@ def learn(
     logger = Logger([TableSink()]) if logger is None else logger
     check_vec_env(env)
     env = stacked(env)
-    seed = _checked_seed(seed)
+    seed = checked_seed(seed)
     print(f"replay will take {check_memory(env, config) / 2**30:.2f} GiB", flush=True)
     acer = make_acer(network, env, seed, config, logger, load_path, continuous, **network_kwargs)
     acer.learn(should_stop)
@@ -304,32 +397,71 @@ def make_acer(
         InputError: as `learn`.
     """
     rng = np.random.RandomState(seed)  # baselines' one numpy stream: weights, then replay counts and slots
-    keras.utils.set_random_seed(seed)
-    policy = _policy(network, env, rng, continuous, network_kwargs)
-    model = Model(policy, config, seed)
+    spaces = env.single_observation_space, env.single_action_space
+    model = make_model(network, *spaces, rng, seed, config, continuous, **network_kwargs)
     if load_path is not None:
         model.load(load_path)
-    runner = Runner(env, model, config.nsteps, seed)
+    return make_loop(env, model, rng, seed, logger)
+
+
+def make_model(
+    network: str | Network,
+    observation_space: gym.Space[Any],
+    action_space: gym.Space[Any],
+    rng: np.random.RandomState,
+    seed: int,
+    config: Config,
+    continuous: Continuous = CONTINUOUS,
+    **network_kwargs: Any,
+) -> Model:
+    """Builds a model for spaces as the Runner's environments have them; arguments and errors as of `learn`.
+
+    Args:
+        rng: the initial weights are drawn from it.
+    """
+    keras.utils.set_random_seed(seed)
+    policy: SequencePolicy
+    assert isinstance(observation_space, Box)
+    if isinstance(action_space, Box):
+        policy = GaussianPolicy(network, observation_space, action_space, rng, continuous, **network_kwargs)
+    else:
+        assert isinstance(action_space, Discrete)
+        _refuse_continuous(continuous)
+        policy = CategoricalPolicy(network, observation_space, action_space, rng, **network_kwargs)
+    return Model(policy, config, seed)
+
+
+def make_loop(env: FrameStack, model: Model, rng: np.random.RandomState, seed: int, logger: Logger) -> Acer:
+    """Builds what trains a model in environments, and resets them; `rng` draws how often to replay, and what."""
+    config = model.config
+    runner = Runner(env, model, config.nsteps, seed, model.values if config.bootstrap_truncated else None)
     buffer = Buffer(config.nsteps, config.buffer_size, compressed_row(env, config))
     return Acer(env.num_envs, runner, model, buffer, rng, logger)
 
 
-def _policy(
-    network: str | Network,
-    env: FrameStack,
-    rng: np.random.RandomState,
-    continuous: Continuous,
-    network_kwargs: dict[str, Any],
-) -> SequencePolicy:
-    observation_space, action_space = env.single_observation_space, env.single_action_space
-    assert isinstance(observation_space, Box)
-    if isinstance(action_space, Box):
-        return GaussianPolicy(network, observation_space, action_space, rng, continuous, **network_kwargs)
-    assert isinstance(action_space, Discrete)
-    return CategoricalPolicy(network, observation_space, action_space, rng, **network_kwargs)
+def stream_state(rng: np.random.RandomState) -> dict[str, Any]:
+    """Returns where a random stream is: an array `keys`, and numbers."""
+    _, keys, position, has_gauss, cached_gaussian = rng.get_state(legacy=True)
+    return {"keys": keys, "position": position, "has_gauss": has_gauss, "cached_gaussian": cached_gaussian}
 
 
-def _checked_seed(seed: int | None) -> int:
+def load_stream_state(rng: np.random.RandomState, state: Mapping[str, Any]) -> None:
+    """Takes what `stream_state` returned."""
+    rng.set_state(("MT19937", *(state[name] for name in ("keys", "position", "has_gauss", "cached_gaussian"))))
+
+
+def _refuse_continuous(continuous: Continuous) -> None:
+    for field in dataclasses.fields(Continuous):
+        if (value := getattr(continuous, field.name)) != field.default:
+            raise InputError(f"{field.name} is {value!r}, but the actions are Discrete; it belongs to Box actions.")
+
+
+def checked_seed(seed: int | None) -> int:
+    """Returns the seed, or one drawn in place of None.
+
+    Raises:
+        InputError: it is no whole number, or too large.
+    """
     if seed is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
     if not isinstance(seed, numbers.Integral) or isinstance(seed, bool) or not 0 <= seed < 2**32:

@@ -12,6 +12,7 @@ from acer_tf.errors import InputError, nearest
 from acer_tf.maths.schedules import SCHEDULES
 
 REPLAY_STATES = ("zero", "stored")
+OPTIMIZERS = ("rmsprop", "adam")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +67,12 @@ class Config:
     """Trace of Q(lambda), which takes Retrace's place; None is Retrace."""
     on_policy_updates: bool = True
     """Whether new segments are trained on at once; without, training is entirely from replay."""
+    optimizer: object = "rmsprop"
+    """Optimiser: rmsprop (TensorFlow 1's form, as in baselines), adam, or (in Python) a Keras optimizer, whose learning
+    rate `lr` and `lrschedule` set."""
+    bootstrap_truncated: bool = False
+    """Whether returns go on, with the last state's value, where a time limit cut an episode short; without, as in
+    baselines, a time limit is an end like any other."""
 
     def __post_init__(self) -> None:
         """Raises: InputError: a value that cannot work."""
@@ -80,9 +87,10 @@ class Config:
             self._require(name, "a number between 0 and 1", _is_fraction)
         self._require("max_grad_norm", "a number > 0, or None", lambda x: x is None or (_is_number(x) and x > 0))
         self._require("q_lambda", "a number between 0 and 1, or None", lambda x: x is None or _is_fraction(x))
-        for name in ("trust_region", "correction", "on_policy_updates", "compress_replay"):
+        for name in ("trust_region", "correction", "on_policy_updates", "compress_replay", "bootstrap_truncated"):
             self._require(name, "True or False", _is_bool)
         self._require("lrschedule", "a name or a function", lambda x: isinstance(x, str) or callable(x))
+        self._require("optimizer", "rmsprop, adam or a Keras optimizer", _is_optimizer)
         self._require("burn_in", "a whole number >= 0", lambda x: _is_whole(x) and x >= 0)
         self._check_schedule()
         self._check_replay()
@@ -144,9 +152,23 @@ class Continuous:
             _require(name, getattr(self, name), "True or False", _is_bool)
 
 
+def require_count(name: str, value: Any) -> None:
+    """Raises: InputError: the value is no whole number >= 1."""
+    _require(name, value, "a whole number >= 1", lambda x: _is_whole(x) and x >= 1)
+
+
+def require_positive(name: str, value: Any) -> None:
+    """Raises: InputError: the value is no finite number > 0."""
+    _require(name, value, "a finite number > 0", lambda x: _is_number(x) and 0 < x < math.inf)
+
+
 def _require(name: str, value: Any, expected: str, ok: Callable[[Any], bool]) -> None:
     if not ok(value):
         raise InputError(f"{name} is {value!r}; expected {expected}.")
+
+
+def _is_optimizer(value: object) -> bool:
+    return value in OPTIMIZERS if isinstance(value, str) else callable(getattr(value, "apply", None))
 
 
 def _is_bool(value: object) -> bool:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from acer_tf.allocator import keep_freed_memory
 from acer_tf.config import Config
 from acer_tf.errors import InputError, NotFiniteError
-from acer_tf.maths.diagnostics import mean_row_norm
-from acer_tf.maths.rmsprop import RMSProp
+from acer_tf.maths.diagnostics import mean_row_norm, share
 from acer_tf.maths.trust_region import Projection, project
+from acer_tf.optimizers import make_optimizer, named_slots
 from acer_tf.persistence.arrays import load_arrays, save_arrays
 from acer_tf.segment import Action, Segment
 from acer_tf.sequence import SequencePolicy
@@ -73,7 +73,7 @@ class Model:
         config: hyper-parameters.
         params: trainable variables, in baselines' order.
         averages: the average policy: their exponential moving averages, in the same order.
-        optimizer: holds RMSProp's slots, in the same order.
+        optimizer: as the configuration says; its slots are in the same order.
     """
 
     def __init__(self, policy: SequencePolicy, config: Config, seed: int) -> None:
@@ -95,10 +95,11 @@ class Model:
         self._ema = tf.train.ExponentialMovingAverage(config.alpha)
         self._ema.apply(self.params)
         self.averages: list[tf.Variable] = [self._ema.average(param) for param in self.params]
-        self.optimizer = RMSProp(config.lr, rho=config.rprop_alpha, epsilon=config.rprop_epsilon)
+        self.optimizer = make_optimizer(config)
         self.optimizer.build(list(policy.params.values()))
         self._random = tf.random.Generator.from_seed(seed, alg="philox")
         self._act = Traced(self._sample)
+        self._values = Traced(policy.values)
         self._train = Traced(self._update)
         self._train_and_report = Traced(self._update_and_report)
         self._gradients = Traced(self._both_gradients)
@@ -106,6 +107,10 @@ class Model:
     def initial_state(self, nenvs: int) -> NDArray[np.float32]:
         """Returns the policy's state before the first step, [N, S] float32; S is 0 for a feed-forward network."""
         return self.policy.initial_state(nenvs)
+
+    def reseed(self, seed: int) -> None:
+        """Begins the stream that actions are sampled from anew."""
+        self._random.reset_from_seed(seed)
 
     def act(self, obs: NDArray[Any], state: NDArray[np.float32], mask: NDArray[np.bool_]) -> Action:
         """Samples an action for each environment.
@@ -122,6 +127,11 @@ class Model:
         actions, mus, new_state = self._act(obs, state, mask)
         return Action(actions.numpy(), mus.numpy(), new_state.numpy())
 
+    def values(self, obs: NDArray[Any], state: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Returns V of observations within an episode, [N] float32; arguments as of `act`. Draws nothing."""
+        values: NDArray[np.float32] = self._values(obs, state).numpy()
+        return values
+
     def train(self, segment: Segment, lr: float) -> None:
         """Updates parameters, slots and average on one segment; computes nothing that only a report needs.
 
@@ -132,14 +142,14 @@ class Model:
             self._train(*_inputs(segment), np.asarray(lr, np.float32))
 
     def train_and_report(self, segment: Segment, lr: float) -> dict[str, float]:
-        """Does what `train` does, to the bit, and returns baselines' statistics of the update under its names."""
+        """Does what `train` does, to the bit, and returns its statistics: baselines', under its names, then ours."""
         with self._not_finite_told(segment):
             report = self._train_and_report(*_inputs(segment), np.asarray(lr, np.float32))
         return {name: float(value) for name, value in report.items()}
 
     def report(self, segment: Segment) -> dict[str, float]:
         """Returns the same statistics of an update that is not made."""
-        return {name: float(value) for name, value in _report(self.gradients(segment)).items()}
+        return {name: float(value) for name, value in self._report(self.gradients(segment)).items()}
 
     def gradients(self, segment: Segment) -> Gradients:
         """Computes the gradients of one update, both parts of them, and all that leads to them; updates nothing."""
@@ -185,13 +195,10 @@ class Model:
         return self._variables() | {"random": self._random.state}
 
     def _variables(self) -> dict[str, tf.Variable]:
-        slots = self.optimizer
-        groups = {"param": self.params, "average": self.averages, "ms": slots.mean_squares, "mom": slots.momenta}
-        return {
-            f"{group}/{name}": variable
-            for group, variables in groups.items()
-            for name, variable in zip(self.policy.params, variables, strict=True)
-        }
+        names = list(self.policy.params)
+        params = {f"param/{name}": variable for name, variable in zip(names, self.params, strict=True)}
+        averages = {f"average/{name}": variable for name, variable in zip(names, self.averages, strict=True)}
+        return params | averages | named_slots(self.optimizer, names)
 
     def _sample(self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         return self.policy.act(obs, state, mask, self._draw_seed())
@@ -207,7 +214,7 @@ class Model:
         *tensors, lr = inputs
         gradients = self._two_stage_gradients(_segment(*tensors), parts=True)
         self._apply(gradients, lr)
-        return _report(gradients)
+        return self._report(gradients)
 
     def _both_gradients(self, *inputs: tf.Tensor) -> Gradients:
         return self._two_stage_gradients(_segment(*inputs), parts=True)
@@ -246,6 +253,19 @@ class Model:
         critic = tape.gradient(q, self.params, grad_q) if parts else []
         return Gradients(evaluation, losses, g, trust_region, grad_f, raw, clipped, norm, policy, critic)
 
+    def _report(self, gradients: Gradients) -> dict[str, tf.Tensor]:
+        losses, trust_region = gradients.losses, gradients.trust_region
+        report = _baselines_report(gradients) | {
+            "mean_rho": tf.reduce_mean(losses.rho_i),
+            "truncated_share": share(losses.rho_i > self.config.c),
+        }
+        if trust_region is not None:
+            report |= {
+                "trust_region_share": share(trust_region.projection.adj > 0),
+                "average_kl": tf.reduce_mean(self.policy.kl(trust_region.f_avg, gradients.evaluation.f)),
+            }
+        return report
+
     def _apply(self, gradients: Gradients, lr: tf.Tensor) -> None:
         """Takes the optimiser's step, then moves the average: the order that baselines means but does not enforce."""
         with tf.control_dependencies([tf.debugging.check_numerics(gradients.norm, NOT_FINITE)]):
@@ -258,6 +278,7 @@ def _first_not_finite(segment: Segment, gradients: Gradients, names: list[str]) 
     """Names the first quantity of an update that is not finite, in the order in which they are computed."""
     quantities = {
         "the reward": segment.rewards,
+        "the value at a time limit": segment.final_values,
         "the behaviour policy mu": segment.mus,
         "the policy f": gradients.evaluation.f,
         "the critic q": gradients.evaluation.q,
@@ -285,16 +306,17 @@ def _assign(variables: Mapping[str, tf.Variable], arrays: Mapping[str, NDArray[A
 
 def _inputs(segment: Segment) -> tuple[NDArray[Any], ...]:
     """Picks what the train step reads, so that nothing else is copied into a tensor."""
-    return segment.obs, segment.actions, segment.rewards, segment.mus, segment.masks, segment.states
+    names = ("obs", "actions", "rewards", "mus", "masks", "states", "final_values")
+    return tuple(getattr(segment, name) for name in names)
 
 
 def _segment(*inputs: tf.Tensor) -> Segment:
     """Is the other end of `_inputs`: a segment of tensors, without the unstacked frames."""
-    obs, actions, rewards, mus, masks, states = inputs
-    return Segment(None, obs, actions, rewards, mus, masks[:, 1:], masks, states)  # type: ignore[arg-type]
+    obs, actions, rewards, mus, masks, *others = inputs
+    return Segment(None, obs, actions, rewards, mus, masks[:, 1:], masks, *others)  # type: ignore[arg-type]
 
 
-def _report(gradients: Gradients) -> dict[str, tf.Tensor]:
+def _baselines_report(gradients: Gradients) -> dict[str, tf.Tensor]:
     """Names statistics as baselines does; those from `norm_grads_q` on only with trust region."""
     losses, trust_region = gradients.losses, gradients.trust_region
     report = {

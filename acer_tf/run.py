@@ -8,9 +8,11 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from acer_tf.cli import TrainFlags, guarded, parse_known, train
+from acer_tf.cli import TrainFlags, given_preset, guarded, parse_known, train
 from acer_tf.config import Config, Continuous
+from acer_tf.envs.env_ids import typed_env_id
 from acer_tf.errors import InputError
+from acer_tf.presets import with_preset
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Run(TrainFlags):
     """
 
     env: str = "CartPole-v1"
-    """Environment id, with discrete or continuous actions."""
+    """Environment id, with discrete or continuous actions; module:id if importing a module registers it."""
     network: str = "mlp"
     """Network: mlp, lstm, lnlstm, or for images cnn, cnn_small, impala_cnn, conv_only, cnn_lstm, cnn_lnlstm,
     impala_cnn_lstm."""
@@ -45,6 +47,8 @@ class Run(TrainFlags):
     """Whether the critic shares the policy's network (shared) or has a copy of its own (copy)."""
     normalize_observations: bool = False
     """Whether observations are normalised by their running mean and variance."""
+    normalize_rewards: bool = False
+    """Whether the agent's rewards are divided by the running standard deviation of the discounted return."""
     reward_scale: float = 1.0
     """Factor on the rewards that the agent sees; recorded returns are without it."""
     continuous: ContinuousFlags = ContinuousFlags()
@@ -92,9 +96,16 @@ def _literal(text: str) -> Any:
 @guarded
 def main(argv: Sequence[str]) -> int:
     """Runs the command; returns its exit status."""
-    flags, rest = parse_known("acer_tf.run", Run, argv)
+    preset = given_preset(argv)
+    defaults = with_preset(Run(), preset)
+    flags, rest = parse_known("acer_tf.run", Run, argv, defaults)
+    flags = dataclasses.replace(flags, env=typed_env_id(flags.env))
     network_kwargs = {"value_network": flags.value_network, **network_arguments(rest)}
-    env_kwargs = {"normalize_observations": flags.normalize_observations, "reward_scale": flags.reward_scale}
+    if flags.network == defaults.network:
+        network_kwargs = {**preset.network_kwargs, **network_kwargs}
+    env_kwargs = {
+        name: getattr(flags, name) for name in ("normalize_observations", "normalize_rewards", "reward_scale")
+    }
     return train(flags, flags.network, network_kwargs, env_kwargs, flags.continuous.settings())
 
 

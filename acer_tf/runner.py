@@ -2,18 +2,21 @@
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from acer_tf.envs.frame_stack import FrameStack
-from acer_tf.envs.normalize import normalizer_of
+from acer_tf.envs.normalize import frozen, load_normalization_state, normalization_state
 from acer_tf.envs.reports import reported_episodes
 from acer_tf.envs.seeds import environment_seeds
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError
 from acer_tf.segment import Action, Episode, Segment
+
+Values = Callable[[NDArray[Any], NDArray[np.float32]], NDArray[np.float32]]
+"""Gives V, [N], of observations [N, *observation] within an episode, and the policy's state [N, P] before them."""
 
 
 class Actor(Protocol):
@@ -28,6 +31,21 @@ class Actor(Protocol):
         ...
 
 
+class TrainingStoppedError(Exception):
+    """`Runner.run` was told to stop in the middle of a segment.
+
+    Attributes:
+        rewards: [N, t] float32, those of the steps that are dropped.
+        dones: [N, t] bool, likewise.
+    """
+
+    def __init__(self, rewards: NDArray[np.float32], dones: NDArray[np.bool_]) -> None:
+        """Takes them."""
+        super().__init__("training was stopped in the middle of a segment")
+        self.rewards = rewards
+        self.dones = dones
+
+
 class Runner:
     """Steps the environments with the model's actions, `nsteps` at a time.
 
@@ -35,7 +53,9 @@ class Runner:
         episodes: whole episodes that ended during the last `run`, where the environments report them.
     """
 
-    def __init__(self, env: FrameStack, model: Actor, nsteps: int, seed: int | None = None) -> None:
+    def __init__(
+        self, env: FrameStack, model: Actor, nsteps: int, seed: int | None = None, values: Values | None = None
+    ) -> None:
         """Resets the environments twice, as baselines does: their random streams start from the second reset.
 
         Args:
@@ -43,21 +63,27 @@ class Runner:
             model: acts.
             nsteps: agent steps of a segment, T.
             seed: of the environments; environment i gets a stream of its own.
+            values: values the states in which a time limit cuts episodes short; None leaves `final_values` 0.
         """
         self._env = env
         self._model = model
         self._nsteps = nsteps
+        self._values = values
         self._channels = env.stacked.shape[-1] // env.nstack
         with _failures_told():
             env.reset(seed=environment_seeds(env, seed))
             self._obs, _ = env.reset()
-        self._normalizer = normalizer_of(env)
         self._dones = np.zeros(env.num_envs, np.bool_)
         self._state = model.initial_state(env.num_envs)
         self._start = time.monotonic()
         self._restart_seed: int | None = None
         self._actions: list[NDArray[Any]] = []
         self.episodes: list[Episode] = []
+
+    @property
+    def workers_replaced(self) -> int:
+        """Workers of the environments that were replaced since this process began."""
+        return int(getattr(self._env.unwrapped, "replacements", 0))
 
     def restart(self, seed: int, is_recorded: bool) -> None:
         """Begins new episodes from this seed; if recorded, `state_dict` tells how to come back to any later moment."""
@@ -74,17 +100,15 @@ class Runner:
         """
         actions = {} if not self._actions else {"actions": np.concatenate(self._actions, axis=1)}  # [N, steps]
         seconds = time.monotonic() - self._start
-        statistics = {} if self._normalizer is None else self._normalizer.state_dict()
-        return {"seconds": seconds, "restart_seed": self._restart_seed, "state": self._state, **actions, **statistics}
+        own = {"seconds": seconds, "restart_seed": self._restart_seed, "state": self._state}
+        return own | actions | normalization_state(self._env)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restarts the environments as then, and takes the same actions again."""
         self._start = time.monotonic() - state["seconds"]
-        if self._normalizer is None:
-            self._come_back(state)
-            return
-        self._normalizer.load_state_dict(state)
-        with self._normalizer.frozen():  # the statistics hold these observations already
+        statistics = {name: state[name] for name in normalization_state(self._env) if name in state}
+        load_normalization_state(self._env, statistics)
+        with frozen(self._env):  # the statistics hold these steps already
             self._come_back(state)
 
     def _come_back(self, state: Mapping[str, Any]) -> None:
@@ -98,30 +122,36 @@ class Runner:
             self._dones = terminations | truncations
         self._state = state["state"]
 
-    def run(self) -> Segment:
+    def run(self, after_step: Callable[[dict[str, Any]], bool] | None = None) -> Segment:
         """Collects T steps from each of the N environments.
 
         When a worker of the environments was replaced, the steps collected so far are dropped: its environments lost
         their episodes. The others go on with theirs, and T steps of each are collected from there.
 
+        Args:
+            after_step: called after each step with the number t of steps of this segment so far and what the step
+                gave, by names; False stops.
+
         Raises:
             NotFiniteError: an environment gave an observation or a reward that is not a number.
+            InputError: truncated states are to be valued, but the environment does not give them.
             EnvironmentFailedError: the environments raised, or too many of their workers failed.
+            TrainingStoppedError: `after_step` returned False.
         """
         self.episodes = []
         while True:
-            segment = self._collect()
+            segment = self._collect(after_step)
             if segment is not None:
                 return segment
 
-    def _collect(self) -> Segment | None:
+    def _collect(self, after_step: Callable[[dict[str, Any]], bool] | None) -> Segment | None:
         """Collects a segment, or returns None as soon as a worker was replaced."""
         nenvs, nsteps, nstack = self._env.num_envs, self._nsteps, self._env.nstack
         shape, dtype = self._env.stacked.shape[1:], self._env.stacked.dtype
 
         enc_obs = np.empty((nenvs, nstack + nsteps, *shape[:-1], self._channels), dtype)
         obs = np.empty((nenvs, nsteps + 1, *shape), dtype)
-        rewards = np.empty((nenvs, nsteps), np.float32)
+        rewards, final_values = np.empty((nenvs, nsteps), np.float32), np.zeros((nenvs, nsteps), np.float32)
         masks = np.empty((nenvs, nsteps + 1), np.bool_)
         actions, mus, states = [], [], self._state
         for i in range(nstack):
@@ -140,13 +170,49 @@ class Runner:
             if "worker_replaced" in infos:
                 self._restart_seed = None  # the same actions would no longer lead here
                 return None
+            final_values[:, t] = self._final_values(infos, truncations & ~terminations)
+            if after_step is not None and not after_step(self._step(t + 1, action, mu, rewards[:, t], infos)):
+                self._restart_seed = None  # nor would they now
+                raise TrainingStoppedError(rewards[:, : t + 1], np.column_stack([masks[:, 1 : t + 1], self._dones]))
         _require_numbers(self._obs, "an observation")
         obs[:, nsteps], masks[:, nsteps] = self._obs, self._dones
         _require_numbers(rewards, "a reward")
         stacked = np.stack(actions, axis=1)
         if self._restart_seed is not None:
             self._actions.append(stacked)
-        return Segment(enc_obs, obs, stacked, rewards, np.stack(mus, axis=1), masks[:, 1:], masks, states)
+        return Segment(enc_obs, obs, stacked, rewards, np.stack(mus, axis=1), masks[:, 1:], masks, states, final_values)
+
+    def _final_values(self, infos: Mapping[str, Any], cut: NDArray[np.bool_]) -> NDArray[np.float32] | float:
+        """Returns V of the last states of the episodes that were cut, 0 of all others."""
+        if self._values is None or not cut.any():
+            return 0.0
+        values = self._values(self._last_obs(infos, cut), self._state)  # all N, so that it is traced once
+        return np.where(cut, values, np.float32(0))
+
+    def _last_obs(self, infos: Mapping[str, Any], cut: NDArray[np.bool_]) -> NDArray[Any]:
+        """Returns the observations with the last ones of the episodes that were cut."""
+        final, obs = infos.get("final_obs", [None] * len(cut)), self._obs.copy()
+        for env in np.flatnonzero(cut):
+            if final[env] is None:
+                raise InputError(
+                    "bootstrap_truncated needs the last observation of an episode that a time limit cut short, but the "
+                    "environment does not give it (final_obs in the infos); leave bootstrap_truncated out."
+                )
+            obs[env] = final[env]
+        _require_numbers(obs, "an observation")
+        return obs
+
+    def _step(self, t: int, actions: Any, mus: Any, rewards: Any, infos: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "t": t,
+            "actions": actions,
+            "mus": mus,
+            "states": self._state,
+            "obs": self._obs,
+            "rewards": rewards,
+            "dones": self._dones,
+            "infos": infos,
+        }
 
     def _note_episodes(self, infos: dict[str, Any]) -> None:
         for env, raw_return, length in reported_episodes(infos):

@@ -39,6 +39,8 @@ def test_defaults_are_those_of_baselines() -> None:
         "compress_replay": True,
         "replay_state": "zero",
         "burn_in": 0,
+        "optimizer": "rmsprop",
+        "bootstrap_truncated": False,
     }
     assert vars(Config()) == expected
 

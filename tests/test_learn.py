@@ -105,6 +105,11 @@ class LastSteps(keras.layers.Layer):
         return tf.concat([features, kept], axis=-1), features[:, -1]
 
 
+def test_observations_of_several_parts_and_of_choices() -> None:
+    assert quick(env=vec_env("FrozenLake-v1")).params[0].shape == (16, 4)
+    assert quick(env=vec_env("Blackjack-v1")).params[0].shape == (32 + 11 + 2, 4)
+
+
 def test_a_network_may_have_a_memory_of_the_users_own() -> None:
     network = Recurrent(torso=lambda inputs: inputs, memory=LastSteps)
     model = quick(network, total_timesteps=120, replay_state="stored", burn_in=3)

@@ -83,11 +83,11 @@ def test_it_learns_to_approach() -> None:
 
 
 def test_a_loaded_run_goes_on_to_the_bit() -> None:
-    """Environments, their normalised observations, actions and samples of the critic, all as they would have been."""
+    """Environments, what is normalised of them, actions and samples of the critic, all as they would have been."""
     config = Config(nsteps=5, total_timesteps=400, replay_start=10, buffer_size=50)
 
     def fresh() -> Acer:
-        env = make_vec_env("Pendulum-v1", 2, normalize_observations=True, reward_scale=0.1)
+        env = make_vec_env("Pendulum-v1", 2, normalize_observations=True, normalize_rewards=True)
         return make_acer("mlp", env, 3, config, Logger(), **SMALL)
 
     first, second = fresh(), fresh()

@@ -102,6 +102,8 @@ def test_training_writes_the_run_folder(trained: tuple[Path, str]) -> None:
         "model.npz",
         "monitor.csv",
         "progress.csv",
+        "progress.jsonl",
+        "tb",
     }
     assert str(folder / "model.npz") in out
     config = yaml.safe_load((folder / "config.yml").read_text())
@@ -152,10 +154,14 @@ def test_continuous_actions(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     argv = ["--env=Pendulum-v1", "--num_timesteps=600", "--num_env=2", "--seed=1", "--num_layers=1", "--num_hidden=4"]
     settings = ["--learn_sigma", "--sigma=0.5", "--normalize_observations", "--reward_scale=0.1", "--replay_start=100"]
+    settings += ["--normalize_rewards", "--gamma=0.9"]
     assert main([*argv, *settings, "--logdir", str(folder)]) == 0
     config = yaml.safe_load((folder / "config.yml").read_text())
     expected = {"sigma": 0.5, "learn_sigma": True, "num_samples": 5, "normalize_observations": True}
     assert {name: config[name] for name in expected} == expected
-    with np.load(folder / "model.npz") as weights, np.load(folder / "observations.npz") as statistics:
+    with np.load(folder / "model.npz") as weights, np.load(folder / "normalization.npz") as statistics:
         assert weights["param/pi_sigma/log_sigma"].shape == (1,)
         assert statistics["obs_count"] >= 602 and statistics["obs_mean"].shape == (3,)
+        assert (
+            statistics["return_count"] >= 600 and 0.3 < np.sqrt(statistics["return_var"]) < 4
+        )  # of 0.1 times -16 to 0

@@ -11,8 +11,12 @@ class Agent(Predictor, Protocol):
     """What callbacks need of the agent that is trained."""
 
     num_timesteps: int
-    seed: int | None
     logger: Any
+
+    @property
+    def seed(self) -> int | None:
+        """Seed of its random streams."""
+        ...
 
     def get_env(self) -> Any:
         """Returns the environments that it is trained on."""

@@ -7,13 +7,14 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, VectorEnv
 
+from acer_tf.envs.flatten import Flatten
 from acer_tf.errors import InputError
 
 
 def check_vec_env(env: object) -> None:
     """Accepts a gymnasium vector environment with SAME_STEP autoreset that ACER can train on.
 
-    Its actions are Discrete or a finite Box, its observations one array.
+    Its actions are Discrete or a finite Box, its observations what `Flatten` takes.
 
     Raises:
         InputError: anything else; the message says what was expected.
@@ -32,7 +33,7 @@ def check_vec_env(env: object) -> None:
             "pass autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP when you make it."
         )
     _check_actions(env.single_action_space)
-    _check_observations(env.single_observation_space)
+    Flatten(env.single_observation_space)
 
 
 def _check_actions(space: gymnasium.Space[Any]) -> None:
@@ -52,14 +53,3 @@ def _check_box_actions(space: Box) -> None:
         raise InputError("the action space is an unbounded Box; expected finite bounds (gymnasium's RescaleAction).")
     if not (space.low < space.high).all():
         raise InputError("the action space is a Box with an empty range; expected low < high in each dimension.")
-
-
-def _check_observations(space: gymnasium.Space[Any]) -> None:
-    if not isinstance(space, Box):
-        raise InputError(
-            f"the observation space is a {type(space).__name__}; expected one Box (flatten it with a wrapper)."
-        )
-    if not space.shape:
-        raise InputError("the observation space is a Box of shape (); expected at least one axis.")
-    if not (np.issubdtype(space.dtype, np.integer) or np.issubdtype(space.dtype, np.floating)):
-        raise InputError(f"the observations are of type {space.dtype}; expected integers or floating point numbers.")

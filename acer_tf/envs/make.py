@@ -8,12 +8,14 @@ from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics, TransformReward
 
+from acer_tf.config import Config
 from acer_tf.envs.atari import MAX_EPISODE_FRAMES
 from acer_tf.envs.box_actions import BoxActions
 from acer_tf.envs.check import check_vec_env
 from acer_tf.envs.env_ids import check_env_id, is_atari
+from acer_tf.envs.flatten import flattened
 from acer_tf.envs.frame_stack import FrameStack
-from acer_tf.envs.normalize import NormalizeObservations
+from acer_tf.envs.normalize import NormalizeObservations, NormalizeRewards
 from acer_tf.envs.pool import AtariPool
 from acer_tf.errors import InputError
 
@@ -30,6 +32,8 @@ def make_vec_env(
     num_workers: int | None = None,
     max_episode_frames: int | None = MAX_EPISODE_FRAMES,
     normalize_observations: bool = False,
+    normalize_rewards: bool = False,
+    gamma: float = Config.gamma,
     reward_scale: float = 1.0,
 ) -> FrameStack:
     """Makes `num_env` environments: Atari as baselines wraps it, with four frames; any other without a stack.
@@ -37,11 +41,14 @@ def make_vec_env(
     Continuous actions are taken in units of half their range, and clipped (`BoxActions`).
 
     Args:
-        env_id: of gymnasium's registry; Atari games as `<Game>NoFrameskip-v4`.
+        env_id: see `check_env_id`; Atari games as `<Game>NoFrameskip-v4`.
         num_env: number of environments, N.
         num_workers: processes for Atari; 0 steps all games in this one, None uses one per processor, but at most N.
         max_episode_frames: raw frames after which an Atari game is cut, four per agent step; None or 0 is no limit.
         normalize_observations: whether they are normalised by their running mean and variance; not for Atari.
+        normalize_rewards: whether the agent's are divided by the running standard deviation of the discounted return;
+            recorded returns are not; not for Atari.
+        gamma: discount factor of that return.
         reward_scale: the agent's rewards are multiplied by it, recorded returns are not; not for Atari.
 
     Raises:
@@ -52,15 +59,20 @@ def make_vec_env(
     if not 0 < reward_scale < math.inf:
         raise InputError(f"reward_scale is {reward_scale}; expected a finite number > 0.")
     if is_atari(env_id):
-        if normalize_observations or reward_scale != 1:
-            raise InputError("Atari games have their own wrappers; leave normalize_observations and reward_scale out.")
+        if normalize_observations or normalize_rewards or reward_scale != 1:
+            raise InputError(
+                "Atari games have their own wrappers; leave normalize_observations, normalize_rewards and reward_scale "
+                "out."
+            )
         pool = AtariPool(env_id, num_env, num_workers=num_workers, max_episode_frames=max_episode_frames)
         return FrameStack(pool, ATARI_STACK)
     env: VectorEnv[Any, Any, Any] = RecordEpisodeStatistics(_make_registered(env_id, num_env))
     if reward_scale != 1:
         env = TransformReward(env, lambda rewards: reward_scale * rewards)
     if normalize_observations:
-        env = NormalizeObservations(env)
+        env = NormalizeObservations(flattened(env))
+    if normalize_rewards:
+        env = NormalizeRewards(env, gamma)
     return stacked(env)
 
 
@@ -91,13 +103,14 @@ def make_evaluation_env(
 
 
 def stacked(env: VectorEnv[Any, Any, Any]) -> FrameStack:
-    """Returns the environment as the Runner takes it: continuous actions mapped, each observation a frame.
+    """Returns the environment as the Runner takes it: continuous actions mapped, each observation a frame, an array.
 
     Raises:
-        InputError: frames are stacked already, but continuous actions are not mapped.
+        InputError: observations that cannot be flattened, or frames that are stacked before actions are mapped.
     """
     is_box = isinstance(env.single_action_space, Box)
     if not isinstance(env, FrameStack):
+        env = flattened(env)
         return FrameStack(BoxActions(env) if is_box else env, 1)
     if is_box and not isinstance(env.env, BoxActions):
         raise InputError("frames are stacked on an environment with Box actions; put BoxActions between the two.")
@@ -117,7 +130,7 @@ def _make_registered(env_id: str, num_env: int, render_mode: str | None = None) 
         env = SyncVectorEnv(
             [lambda: gymnasium.make(env_id, **kwargs)] * num_env, autoreset_mode=AutoresetMode.SAME_STEP
         )
-    except (gymnasium.error.Error, ImportError) as error:
+    except (gymnasium.error.Error, ImportError, RuntimeError) as error:
         raise InputError(f"environment '{env_id}' cannot be made: {error}") from error
     except TypeError as error:
         if render_mode is None:

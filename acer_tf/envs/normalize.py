@@ -1,4 +1,4 @@
-"""Normalises observations by their running mean and variance."""
+"""Normalises observations and rewards by running statistics, which are saved with the agent and can be frozen."""
 
 import contextlib
 from collections.abc import Iterator, Mapping
@@ -10,78 +10,157 @@ from gymnasium.vector import VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from acer_tf.envs.final_obs import map_final_obs
+from acer_tf.envs.moments import Moments
+from acer_tf.errors import InputError
+
 Array = NDArray[Any]
 
 CLIP = 10.0
 EPS = 1e-8
 
 
-def normalizer_of(env: VectorEnv[Any, Any, Any]) -> "NormalizeObservations | None":
-    """Returns the wrapper that normalises an environment's observations, None where there is none."""
-    while isinstance(env, VectorWrapper):
-        if isinstance(env, NormalizeObservations):
-            return env
-        env = env.env
-    return None
+class Normalizer(VectorWrapper[Array, Any, Array, Any, Array]):
+    """What both wrappers have in common.
+
+    Attributes:
+        name: of the statistics in `normalization_state`.
+        moments: the statistics.
+        is_frozen: whether they stay as they are.
+    """
+
+    name: str
+
+    def __init__(self, env: VectorEnv[Array, Any, Array], shape: tuple[int, ...]) -> None:
+        """Wraps a vector environment; the statistics are of arrays of this shape."""
+        super().__init__(env)
+        self.moments = Moments(shape)
+        self.is_frozen = False
+
+    def _take_in(self, entries: Array) -> None:
+        if not self.is_frozen:
+            self.moments.take_in(entries)
+
+    def _scale(self) -> Array:
+        scale: Array = np.sqrt(self.moments.var + EPS)
+        return scale
 
 
-class NormalizeObservations(VectorWrapper[Array, Any, Array, Any, Array]):
+class NormalizeObservations(Normalizer):
     """Gives (observation − mean) / √(variance + EPS), clipped to ±10, as float32.
 
     Mean and variance are those of all observations so far, of all environments. Replay holds what the agent saw:
-    observations normalised as they were then. gymnasium's own wrapper accepts no environment that resets in the step
-    in which an episode ends.
+    observations normalised as they were then. The last observations of episodes (`final_obs`) are normalised likewise,
+    but not counted. gymnasium's own wrapper accepts no environment that resets in the step in which an episode ends.
     """
+
+    name = "obs"
 
     def __init__(self, env: VectorEnv[Array, Any, Array]) -> None:
         """Wraps a vector environment with Box observations."""
-        super().__init__(env)
         shape = env.single_observation_space.shape
         assert shape is not None
+        super().__init__(env, shape)
         self.single_observation_space = Box(-CLIP, CLIP, shape, np.float32)
         self.observation_space = batch_space(self.single_observation_space, env.num_envs)
-        self._update = True
-        self._count = 0
-        self._mean = np.zeros(shape)
-        self._var = np.ones(shape)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         """Resets."""
         obs, infos = self.env.reset(seed=seed, options=options)
-        return self._normalized(obs), infos
+        self._take_in(obs.astype(np.float64))
+        return self.normalized(obs), infos
 
     def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """Steps."""
         obs, rewards, terminations, truncations, infos = self.env.step(actions)
-        return self._normalized(obs), rewards, terminations, truncations, infos
+        self._take_in(obs.astype(np.float64))
+        infos = map_final_obs(infos, lambda _, final: self.normalized(final))
+        return self.normalized(obs), rewards, terminations, truncations, infos
 
-    def state_dict(self) -> dict[str, Array]:
-        """Returns the statistics: mean and variance, shaped as one observation, and the count of observations, []."""
-        return {"obs_mean": self._mean, "obs_var": self._var, "obs_count": np.asarray(self._count)}
+    def normalized(self, obs: Array) -> Array:
+        """Normalises observations [..., *observation] by the statistics as they are."""
+        return np.clip((obs - self.moments.mean) / self._scale(), -CLIP, CLIP).astype(np.float32)
 
-    def load_state_dict(self, state: Mapping[str, Array]) -> None:
-        """Takes over what `state_dict` returned."""
-        self._mean, self._var = np.copy(state["obs_mean"]), np.copy(state["obs_var"])
-        self._count = int(state["obs_count"])
 
-    @contextlib.contextmanager
-    def frozen(self) -> Iterator[None]:
-        """Makes a context in which the statistics do not change, for instance to evaluate."""
-        self._update = False
-        try:
-            yield
-        finally:
-            self._update = True
+class NormalizeRewards(Normalizer):
+    """Divides rewards by the running standard deviation of the discounted return, √(variance + EPS); clips to ±10.
 
-    def _normalized(self, obs: Array) -> Array:
-        if self._update:
-            self._take_in(obs.astype(np.float64))
-        return np.clip((obs - self._mean) / np.sqrt(self._var + EPS), -CLIP, CLIP).astype(np.float32)
+    The return of an environment is that of its episode so far: R ← gamma · R + reward, 0 where an episode begins. It is
+    what Stable Baselines' VecNormalize computes. gymnasium's own wrapper forgets the return before the reward that
+    ends an episode, and does not clip.
+    """
 
-    def _take_in(self, obs: Array) -> None:
-        """Merges the moments of N observations with those of all before (Chan, Golub and LeVeque, 1983)."""
-        before, self._count = self._count, self._count + len(obs)
-        share = len(obs) / self._count
-        away = obs.mean(axis=0) - self._mean
-        self._mean = self._mean + share * away
-        self._var = (1 - share) * self._var + share * obs.var(axis=0) + before / self._count * share * away**2
+    name = "return"
+
+    def __init__(self, env: VectorEnv[Array, Any, Array], gamma: float) -> None:
+        """Wraps a vector environment; `gamma` is the agent's discount factor."""
+        super().__init__(env, ())
+        self._gamma = gamma
+        self._returns = np.zeros(env.num_envs)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        """Resets."""
+        self._returns[:] = 0
+        return self.env.reset(seed=seed, options=options)
+
+    def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        """Steps."""
+        obs, rewards, terminations, truncations, infos = self.env.step(actions)
+        self._returns = self._gamma * self._returns + rewards
+        self._take_in(self._returns)
+        self._returns[terminations | truncations] = 0
+        return obs, np.clip(rewards / self._scale(), -CLIP, CLIP), terminations, truncations, infos
+
+
+def normalization_state(env: VectorEnv[Any, Any, Any]) -> dict[str, Array]:
+    """Returns the statistics of all normalising wrappers of an environment; empty where there is none.
+
+    Returns:
+        `obs_mean` and `obs_var`, shaped as one observation, and `obs_count`, []; `return_mean`, `return_var` and
+        `return_count`, [] each. float64, but for the counts, which may be integers.
+    """
+    return {
+        f"{normalizer.name}_{statistic}": np.array(getattr(normalizer.moments, statistic))
+        for normalizer in _normalizers(env)
+        for statistic in ("mean", "var", "count")
+    }
+
+
+def load_normalization_state(env: VectorEnv[Any, Any, Any], state: Mapping[str, Array]) -> None:
+    """Takes over what `normalization_state` returned.
+
+    Raises:
+        InputError: it is of an environment that is normalised in another way; nothing has been changed then.
+    """
+    expected = {name: array.shape for name, array in normalization_state(env).items()}
+    found = {name: array.shape for name, array in state.items()}
+    if found != expected:
+        name = min(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
+        raise InputError(
+            f"the saved normalisation does not fit the environment: {name} has shape {found.get(name, 'none')} there, "
+            f"{expected.get(name, 'none')} here."
+        )
+    for normalizer in _normalizers(env):
+        mean, var, count = (state[f"{normalizer.name}_{statistic}"] for statistic in ("mean", "var", "count"))
+        moments = normalizer.moments
+        moments.mean, moments.var, moments.count = np.array(mean), np.array(var), count.item()
+
+
+@contextlib.contextmanager
+def frozen(env: VectorEnv[Any, Any, Any]) -> Iterator[None]:
+    """Makes a context in which no statistics of an environment change, for instance to evaluate."""
+    before = [(normalizer, normalizer.is_frozen) for normalizer in _normalizers(env)]
+    for normalizer, _ in before:
+        normalizer.is_frozen = True
+    try:
+        yield
+    finally:
+        for normalizer, was_frozen in before:
+            normalizer.is_frozen = was_frozen
+
+
+def _normalizers(env: VectorEnv[Any, Any, Any]) -> Iterator[Normalizer]:
+    while isinstance(env, VectorWrapper):
+        if isinstance(env, Normalizer):
+            yield env
+        env = env.env

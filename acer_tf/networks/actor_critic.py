@@ -58,11 +58,11 @@ class ActorCritic:
             **network_kwargs: `value_network` and arguments of the named network.
         """
         self.trunk = Trunk(network, observation_space, rng, **network_kwargs)
-        widths = [branch.nfeatures for branch in self.trunk.branches]
+        policy_width, critic_width = self.trunk.widths
         self.heads = []
-        if widths[0] != nact:
-            self.heads.append(_built(fc("pi_head", nact, rng, scale=0.01), widths[0]))
-        self.heads.append(_built(fc("q_head", nact, rng), widths[-1]))
+        if policy_width != nact:
+            self.heads.append(_built(fc("pi_head", nact, rng, scale=0.01), policy_width))
+        self.heads.append(_built(fc("q_head", nact, rng), critic_width))
         self.params = named_parameters(self.trunk, self.heads)
         self.state_size = self.trunk.state_size
 
@@ -81,5 +81,6 @@ def _built(head: keras.layers.Layer, nfeatures: int) -> keras.layers.Layer:
 
 def _on_rows(head: keras.layers.Layer, features: tf.Tensor) -> tf.Tensor:
     """[N, T, F] gives [N, T, A], by one product of matrices."""
-    nenvs, nsteps, nfeatures = features.shape
-    return tf.reshape(head(tf.reshape(features, [nenvs * nsteps, nfeatures])), [nenvs, nsteps, -1])
+    _, nsteps, nfeatures = features.shape
+    rows = head(tf.reshape(features, [-1, nfeatures]))
+    return tf.reshape(rows, [-1, nsteps, rows.shape[-1]])

@@ -83,7 +83,7 @@ class DuelingNetwork:
             **network_kwargs: `value_network` and arguments of the named network.
         """
         self.trunk = Trunk(network, observation_space, rng, **network_kwargs)
-        latents, features = (keras.Input((self.trunk.branches[i].nfeatures,)) for i in (0, -1))
+        latents, features = (keras.Input((width,)) for width in self.trunk.widths)
         # A mean outside of the range would act as its end does, with nothing to lead it back.
         self._policy = [fc("pi_head", dimensions, rng, scale=0.01, activation="tanh")]
         means = self._policy[0](latents)
@@ -105,12 +105,13 @@ class DuelingNetwork:
     def __call__(self, obs: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> DuelingOutputs:
         """Passes T steps of N environments through the network; arguments as of `Trunk`."""
         policy, features, state = self.trunk(obs, masks, state)
-        shape = obs.shape[:2]
+        nsteps = obs.shape[1]
         f = _rows(policy)
         for layer in self._policy:
             f = layer(f)
         v = self._v(_rows(features))
-        return DuelingOutputs(tf.reshape(f, [*shape, -1]), tf.reshape(v, shape), features, state)
+        f, v = tf.reshape(f, [-1, nsteps, f.shape[-1]]), tf.reshape(v, [-1, nsteps])
+        return DuelingOutputs(f, v, features, state)
 
     def advantages(self, features: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
         """Computes A(x, a) of K actions for each observation: features [N, T, F] and [N, T, K, D] give [N, T, K]."""

@@ -45,9 +45,9 @@ class LSTM(keras.layers.Layer):
         Returns:
             h of each step, [N, T, units], and the state after the last.
         """
-        nenvs, nsteps, nfeatures = features.shape
-        rows = tf.matmul(tf.reshape(features, [nenvs * nsteps, nfeatures]), self.wx)
-        inputs = tf.reshape(self._from_features(rows), [nenvs, nsteps, 4 * self.units])
+        _, nsteps, nfeatures = features.shape
+        rows = tf.matmul(tf.reshape(features, [-1, nfeatures]), self.wx)
+        inputs = tf.reshape(self._from_features(rows), [-1, nsteps, 4 * self.units])
         keeps = 1.0 - tf.cast(masks, tf.float32)[..., tf.newaxis]
         c, h = tf.split(state, 2, axis=1)
         from_h, from_c = self._step_functions()

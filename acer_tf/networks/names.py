@@ -3,4 +3,5 @@
 NETWORKS = (
     "mlp", "cnn", "cnn_small", "impala_cnn", "conv_only",
     "lstm", "lnlstm", "cnn_lstm", "cnn_lnlstm", "impala_cnn_lstm",
+    "MlpPolicy", "MlpLstmPolicy", "MlpLnLstmPolicy", "CnnPolicy", "CnnLstmPolicy", "CnnLnLstmPolicy",
 )  # fmt: skip

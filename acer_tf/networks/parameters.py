@@ -11,6 +11,7 @@ from acer_tf.networks.trunk import Trunk
 def named_parameters(trunk: Trunk, heads: Sequence[keras.layers.Layer]) -> dict[str, keras.Variable]:
     """Returns all trainable variables by name, in baselines' order: policy's network, critic's network, heads."""
     scopes = [(f"{branch.name}/", branch.parts) for branch in trunk.branches]  # both may have layers of the same names
+    scopes += [("", trunk.ends.parts)] if trunk.ends is not None else []
     scopes += [("", [head]) for head in heads]
     params: dict[str, keras.Variable] = {}
     for scope, parts in scopes:

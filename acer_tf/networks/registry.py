@@ -27,7 +27,19 @@ class Recurrent(NamedTuple):
     memory: Callable[[], keras.layers.Layer]
 
 
-Network = NetworkFn | Recurrent
+class Split(NamedTuple):
+    """A network that policy and critic share up to a point.
+
+    Attributes:
+        body: what they share.
+        ends: maps what the body gives, [B, F], to features for the policy and features for the critic.
+    """
+
+    body: NetworkFn | Recurrent
+    ends: Callable[[keras.KerasTensor], tuple[keras.KerasTensor, keras.KerasTensor]]
+
+
+Network = NetworkFn | Recurrent | Split
 Builder = Callable[..., Network]
 """Called as `builder(rng, **network_kwargs)`; draws its initial weights from `rng`, or lets Keras draw them."""
 AnyBuilder = TypeVar("AnyBuilder", bound=Builder)
@@ -63,7 +75,7 @@ def network_fn(network: str | Network, rng: np.random.RandomState, network_kwarg
         InputError: no such name, or arguments that the network does not take. The named torso raises it, too, if it
             cannot be built for the observations.
     """
-    if not isinstance(network, str) and (callable(network) or isinstance(network, Recurrent)):
+    if not isinstance(network, str) and (callable(network) or isinstance(network, Recurrent | Split)):
         if network_kwargs:
             raise InputError(f"arguments {sorted(network_kwargs)} belong to no network: the network is a function.")
         return network
@@ -73,9 +85,9 @@ def network_fn(network: str | Network, rng: np.random.RandomState, network_kwarg
     builder = _BUILDERS[network]
     _check_arguments(network, builder, network_kwargs)
     built = builder(rng, **network_kwargs)
-    if isinstance(built, Recurrent):
-        return built._replace(torso=_checked(network, built.torso))
-    return _checked(network, built)
+    if isinstance(built, Split):
+        return built._replace(body=_body_checked(network, built.body))
+    return _body_checked(network, built)
 
 
 def _check_arguments(name: str, builder: Builder, network_kwargs: dict[str, Any]) -> None:
@@ -87,6 +99,12 @@ def _check_arguments(name: str, builder: Builder, network_kwargs: dict[str, Any]
         if argument not in known:
             choices = f"the nearest are {', '.join(nearest(argument, known))}" if known else "it takes none"
             raise InputError(f"network '{name}' does not take the argument {argument}; {choices}.")
+
+
+def _body_checked(name: str, body: NetworkFn | Recurrent) -> NetworkFn | Recurrent:
+    if isinstance(body, Recurrent):
+        return body._replace(torso=_checked(name, body.torso))
+    return _checked(name, body)
 
 
 def _checked(name: str, torso: NetworkFn) -> NetworkFn:

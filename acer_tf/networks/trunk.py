@@ -8,8 +8,8 @@ import numpy as np
 import tensorflow as tf
 
 from acer_tf.errors import InputError
-from acer_tf.networks import lstm, torsos  # noqa: F401  (register the networks that ship)
-from acer_tf.networks.registry import Network, Recurrent, network_fn
+from acer_tf.networks import lstm, stable_baselines, torsos  # noqa: F401  (register the networks that ship)
+from acer_tf.networks.registry import Network, NetworkFn, Recurrent, Split, network_fn
 
 
 class Latents(NamedTuple):
@@ -45,7 +45,7 @@ class Branch:
         nfeatures: width of what it gives, F.
     """
 
-    def __init__(self, name: str, network: Network, observation_space: gym.spaces.Box) -> None:
+    def __init__(self, name: str, network: NetworkFn | Recurrent, observation_space: gym.spaces.Box) -> None:
         """Builds the network; `name` is the scope of its parameters."""
         torso, make_memory = network if isinstance(network, Recurrent) else (network, NoMemory)
         inputs = keras.Input(observation_space.shape, dtype=str(observation_space.dtype))
@@ -60,10 +60,34 @@ class Branch:
 
     def __call__(self, obs: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns features [N, T, F] and the state after the last step; arguments as of `Trunk`."""
-        nenvs, nsteps = obs.shape[:2]
-        features = self._torso(tf.reshape(obs, [nenvs * nsteps, *obs.shape[2:]]))
-        features, state = self._memory(tf.reshape(features, [nenvs, nsteps, -1]), masks, state)
+        nsteps = obs.shape[1]
+        features = self._torso(tf.reshape(obs, [-1, *obs.shape[2:]]))
+        features, state = self._memory(tf.reshape(features, [-1, nsteps, features.shape[-1]]), masks, state)
         return features, state
+
+
+class Ends:
+    """What follows a shared network: layers of the policy's own and of the critic's own.
+
+    Attributes:
+        parts: the layers.
+        widths: of what policy and critic get.
+    """
+
+    name = "ends"
+
+    def __init__(self, split: Split, nfeatures: int) -> None:
+        """Builds the layers, on features of this width."""
+        inputs = keras.Input((nfeatures,))
+        outputs = split.ends(inputs)
+        self._model = keras.Model(inputs, outputs, name=self.name)
+        self.parts = [self._model]
+        self.widths = [int(output.shape[-1]) for output in outputs]
+
+    def __call__(self, features: tf.Tensor) -> list[tf.Tensor]:
+        """Returns features for the policy and for the critic, [N, T, ...] each."""
+        nsteps, width = features.shape[1:]
+        return [tf.reshape(x, [-1, nsteps, x.shape[-1]]) for x in self._model(tf.reshape(features, [-1, width]))]
 
 
 class Trunk:
@@ -71,6 +95,8 @@ class Trunk:
 
     Attributes:
         branches: the policy's network and, where the critic has one of its own, the critic's.
+        ends: what follows a network that is shared only up to a point; else None.
+        widths: of the features for the policy and of those for the critic.
         state_size: numbers in the state of one environment, S; those of the policy's network come first.
     """
 
@@ -96,9 +122,19 @@ class Trunk:
             InputError: a network or arguments that do not exist, or a named network that does not fit the observations.
         """
         own = network_fn(network, rng, network_kwargs)
-        self.branches = [Branch("pi", own, observation_space)]
-        if value_network is not None and value_network != "shared":
-            self.branches.append(Branch("vf", _value_network(value_network, own), observation_space))
+        is_shared = value_network is None or value_network == "shared"
+        self.ends: Ends | None = None
+        if isinstance(own, Split):
+            if not is_shared:
+                raise InputError(f"value_network is {value_network!r}, but the network says itself what is shared.")
+            self.branches = [Branch("shared", own.body, observation_space)]
+            self.ends = Ends(own, self.branches[0].nfeatures)
+            self.widths = self.ends.widths
+        else:
+            self.branches = [Branch("pi", own, observation_space)]
+            if not is_shared:
+                self.branches.append(Branch("vf", _value_network(value_network, own), observation_space))
+            self.widths = [self.branches[0].nfeatures, self.branches[-1].nfeatures]
         self.state_size = sum(branch.state_size for branch in self.branches)
 
     def __call__(self, obs: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> Latents:
@@ -111,10 +147,11 @@ class Trunk:
         """
         states = tf.split(state, [branch.state_size for branch in self.branches], axis=1)
         features, states = zip(*(b(obs, masks, s) for b, s in zip(self.branches, states, strict=True)), strict=True)
-        return Latents(features[0], features[-1], tf.concat(states, axis=1))
+        policy, critic = self.ends(features[0]) if self.ends is not None else (features[0], features[-1])
+        return Latents(policy, critic, tf.concat(states, axis=1))
 
 
-def _value_network(value_network: str | Network, own: Network) -> Network:
+def _value_network(value_network: object, own: NetworkFn | Recurrent) -> NetworkFn | Recurrent:
     if callable(value_network) or isinstance(value_network, Recurrent):
         return value_network
     if value_network == "copy":

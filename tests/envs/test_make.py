@@ -77,8 +77,7 @@ def test_keeps_the_dtype_of_the_observations() -> None:
         ({"env_id": "Pendulum-v1", "reward_scale": 0.0}, "reward_scale is 0.0; expected a finite number > 0"),
         ({"env_id": "Pendulum-v1", "reward_scale": float("nan")}, "reward_scale is nan"),
         ({"env_id": "PongNoFrameskip-v4", "normalize_observations": True}, "Atari games have their own wrappers"),
-        ({"env_id": "FrozenLake-v1"}, "observation space is a Discrete; expected one Box"),
-        ({"env_id": "Blackjack-v1"}, "observation space is a Tuple; expected one Box"),
+        ({"env_id": "PongNoFrameskip-v4", "normalize_rewards": True}, "Atari games have their own wrappers"),
         ({"env_id": "ALE/Breakout-v5"}, "use BreakoutNoFrameskip-v4"),
         ({"env_id": "json:Env-v0"}, "would import a module"),
         ({"num_env": 0}, "num_env is 0; expected a whole number >= 1"),
@@ -132,3 +131,37 @@ def test_stacked_frames_without_mapped_actions_are_refused() -> None:
     env = FrameStack(BoxActions(plain), 1)
     assert stacked(env) is env
     assert isinstance(stacked(plain).env, BoxActions)
+
+
+def test_choices_are_one_hot_and_normalised_after_that() -> None:
+    env = make_vec_env("FrozenLake-v1", 3)
+    obs, _ = env.reset(seed=0)
+    np.testing.assert_array_equal(obs, np.eye(16)[[0, 0, 0]])
+    assert obs.dtype == np.uint8
+    obs, _ = make_vec_env("Blackjack-v1", 2, normalize_observations=True).reset(seed=0)
+    assert (obs.dtype, obs.shape) == (np.float32, (2, 32 + 11 + 2))
+
+
+def test_normalised_rewards_leave_the_statistics_alone() -> None:
+    env, raw = (make_vec_env("CartPole-v1", 2, normalize_rewards=kind, gamma=0.5) for kind in (True, False))
+    for other in (env, raw):
+        other.reset(seed=0)
+    returns, seen = np.zeros(2), []
+    for t in range(40):
+        (_, rewards, _, _, infos), (_, expected, ended, _, raw_infos) = (each.step([t % 2, 1]) for each in (env, raw))
+        returns = 0.5 * returns + expected
+        seen.append(returns.copy())
+        np.testing.assert_allclose(rewards, np.minimum(10, expected / np.sqrt(np.var(seen) + 1e-8)))
+        returns[ended] = 0
+        if "episode" in raw_infos:
+            np.testing.assert_array_equal(infos["episode"]["r"], raw_infos["episode"]["r"])
+    assert len({tuple(row) for row in seen}) > 3
+
+
+def test_tasks_of_the_control_suite_are_one_array() -> None:
+    env = make_vec_env("dm_control/cartpole-swingup-v0", 2)
+    obs, _ = env.reset(seed=[3, 4])
+    assert obs.shape == (2, 5)  # position 3, velocity 2
+    same, _ = env.reset(seed=[3, 4])
+    np.testing.assert_array_equal(obs, same)
+    env.close()

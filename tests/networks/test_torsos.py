@@ -1,12 +1,15 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
+from gymnasium.spaces import Box
 from numpy.random import RandomState
 
 from acer_tf.errors import InputError
 from acer_tf.networks import torsos
 from acer_tf.networks.names import NETWORKS
 from acer_tf.networks.registry import NetworkFn, network_fn
+from acer_tf.networks.trunk import Branch
 
 PIXELS = keras.Input((84, 84, 4), dtype="uint8")
 VECTOR = keras.Input((6,), dtype="float32")
@@ -112,3 +115,18 @@ def test_mlp_refuses_arguments_of_the_wrong_kind(kwargs: dict[str, object], mess
 def test_names_known_without_tensorflow_are_those_registered() -> None:
     for name in NETWORKS:
         network_fn(name, RandomState(0), {})
+
+
+@pytest.mark.parametrize("name", ["mlp", "cnn_small"])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "float64"])
+def test_every_real_dtype_gives_what_float32_gives(name: str, dtype: str) -> None:
+    space = Box(0, 1, (36, 36, 1), dtype)
+    obs = np.random.default_rng(0).integers(0, 2, (1, 3, *space.shape))
+    ours, expected = (
+        Branch("pi", network_fn(name, RandomState(0), {}), Box(0, 1, space.shape, kind))(
+            tf.constant(obs.astype(kind)), tf.zeros([1, 3], tf.bool), tf.zeros([1, 0])
+        )[0]
+        for kind in (dtype, "float32")
+    )
+    np.testing.assert_array_equal(ours, expected)
+    assert np.std(expected) > 0

@@ -1,0 +1,322 @@
+"""The class `ACER`, with the names of Stable Baselines 2."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+from gymnasium.vector import VectorEnv
+
+from acer_tf.acer import Acer, make_loop
+from acer_tf.agent import archive
+from acer_tf.agent.environments import is_normalized, training_env, users_env
+from acer_tf.agent.hooks import CallbackHooks
+from acer_tf.agent.logs import make_logger, tensorboard_folder
+from acer_tf.agent.policy_holder import PolicyHolder
+from acer_tf.agent.translation import Translation, check_same_spaces
+from acer_tf.callbacks.conversion import as_callback
+from acer_tf.config import CONTINUOUS, Config, require_count
+from acer_tf.envs.frame_stack import FrameStack
+from acer_tf.envs.normalize import load_normalization_state, normalization_state
+from acer_tf.errors import InputError
+from acer_tf.memory import check_memory
+from acer_tf.networks.registry import Network
+from acer_tf.persistence.agent_file import Arrays, File
+from acer_tf.persistence.logger import Logger
+
+
+class ACER(PolicyHolder):
+    """Actor-critic with experience replay, as in Stable Baselines 2, whose names and defaults these are.
+
+    Every argument can be read as an attribute. What is new stands after `n_cpu_tf_sess`.
+
+    Attributes:
+        model: policy, average policy and optimiser.
+        env: the environments with their own observations, actions and rewards; None without one.
+        n_envs: their number.
+        observation_space: of one environment.
+        action_space: likewise.
+        num_timesteps: agent steps so far, over all environments.
+        logger: takes the statistics of `learn`.
+        seed: that the random streams began with.
+    """
+
+    def __init__(
+        self,
+        policy: str | Network,
+        env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | str,
+        gamma: float = Config.gamma,
+        n_steps: int = Config.nsteps,
+        num_procs: int | None = None,
+        q_coef: float = Config.q_coef,
+        ent_coef: float = Config.ent_coef,
+        max_grad_norm: float | None = Config.max_grad_norm,
+        learning_rate: float = Config.lr,
+        lr_schedule: str | Callable[[float], float] = Config.lrschedule,
+        rprop_alpha: float = Config.rprop_alpha,
+        rprop_epsilon: float = Config.rprop_epsilon,
+        buffer_size: int = 5000,
+        replay_ratio: float = Config.replay_ratio,
+        replay_start: int = 1000,
+        correction_term: float = Config.c,
+        trust_region: bool = Config.trust_region,
+        alpha: float = Config.alpha,
+        delta: float = Config.delta,
+        verbose: int = 0,
+        tensorboard_log: str | Path | None = None,
+        _init_setup_model: bool = True,
+        policy_kwargs: Mapping[str, Any] | None = None,
+        full_tensorboard_log: bool = False,
+        seed: int | None = None,
+        n_cpu_tf_sess: int | None = None,
+        *,
+        optimizer: object = Config.optimizer,
+        normalize_observations: bool = False,
+        normalize_rewards: bool = False,
+        compress_replay: bool = Config.compress_replay,
+        replay_state: str = Config.replay_state,
+        burn_in: int = Config.burn_in,
+        correction: bool = Config.correction,
+        q_lambda: float | None = Config.q_lambda,
+        on_policy_updates: bool = Config.on_policy_updates,
+        sigma: float = CONTINUOUS.sigma,
+        learn_sigma: bool = CONTINUOUS.learn_sigma,
+        num_samples: int = CONTINUOUS.num_samples,
+        dueling: bool = CONTINUOUS.dueling,
+        use_q_opc: bool = CONTINUOUS.use_q_opc,
+    ) -> None:
+        """Builds networks and optimiser; the environments are reset when `learn` is first called.
+
+        Args:
+            policy: MlpPolicy, MlpLstmPolicy, MlpLnLstmPolicy, CnnPolicy, CnnLstmPolicy or CnnLnLstmPolicy; the name of
+                any other network; or a function from observations to features, in Keras (or a `Recurrent`, a `Split`).
+            env: a vector environment with SAME_STEP autoreset, a single environment, or an id.
+            gamma: discount factor.
+            n_steps: agent steps per environment in one segment.
+            num_procs: Stable Baselines' old name of `n_cpu_tf_sess`.
+            q_coef: weight of the critic's loss.
+            ent_coef: weight of the entropy bonus.
+            max_grad_norm: clips the gradient's global norm; None does not.
+            learning_rate: at the start.
+            lr_schedule: its course: a name, or a function of the fraction of training done.
+            rprop_alpha: RMSProp's decay.
+            rprop_epsilon: RMSProp's epsilon.
+            buffer_size: agent steps kept for replay, per environment.
+            replay_ratio: replay updates per on-policy update, on average; 0 switches replay off.
+            replay_start: agent steps per environment before replay begins.
+            correction_term: truncation of importance weights.
+            trust_region: whether it is on.
+            alpha: decay of the average policy.
+            delta: bound of the trust region.
+            verbose: 0 prints nothing, 1 or 2 the table of statistics.
+            tensorboard_log: folder for TensorBoard.
+            _init_setup_model: whether to call `setup_model` now.
+            policy_kwargs: arguments of the named network, such as `dict(net_arch=[64, dict(pi=[32], vf=[32])])`.
+            full_tensorboard_log: has no effect: no histograms are written.
+            seed: of environments, weights, replay and sampling; None draws one.
+            n_cpu_tf_sess: threads of TensorFlow; None leaves it the choice (Stable Baselines: 1). Results of a seed do
+                not depend on it but in the last bits.
+            optimizer: "rmsprop" (TensorFlow 1's form), "adam", or a Keras optimizer.
+            normalize_observations: by their running mean and variance, which are saved with the agent.
+            normalize_rewards: by the running deviation of the discounted return.
+            compress_replay: see `Config`, as for all arguments up to `on_policy_updates`.
+            replay_state: where a recurrent policy's state starts in training.
+            burn_in: first steps of a segment that only warm it up.
+            correction: whether the policy gradient has its bias correction.
+            q_lambda: trace of Q(lambda) in place of Retrace.
+            on_policy_updates: whether new segments are trained on at once.
+            sigma: see `Continuous`, as for all arguments from here on.
+            learn_sigma: whether sigma is learned.
+            num_samples: actions that the dueling network samples.
+            dueling: whether Q is built from V and sampled advantages.
+            use_q_opc: whether the policy gradient uses Q^opc.
+
+        Raises:
+            InputError: an argument or the environment cannot work.
+        """
+        arguments = locals()
+        settings = {name: arguments[name] for name in _ARGUMENTS}
+        if num_procs is not None:
+            settings["n_cpu_tf_sess"] = num_procs
+        self._begin(settings)
+        names = ("normalize_observations", "normalize_rewards", "gamma")
+        environment = training_env(env, *(self._settings[name] for name in names))
+        own = users_env(environment)
+        for name, found in is_normalized(environment).items():
+            self._settings[name] = found  # an environment may come with it
+        self._translation = Translation(
+            own.single_observation_space, own.single_action_space, self._settings["normalize_observations"]
+        )
+        self._use(environment)
+        if _init_setup_model:
+            self.setup_model()
+
+    def _begin(self, settings: dict[str, Any]) -> None:
+        super()._begin(settings)
+        self._environment: FrameStack | None = None
+        self._loop: Acer | None = None
+        self.n_envs = 0
+        self.num_timesteps = 0
+        self.logger = Logger()
+
+    @property
+    def env(self) -> VectorEnv[Any, Any, Any] | None:
+        """The environments with their own observations, actions and rewards; None without one."""
+        return None if self._environment is None else users_env(self._environment)
+
+    def get_env(self) -> VectorEnv[Any, Any, Any] | None:
+        """Returns `env`."""
+        return self.env
+
+    def set_env(self, env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | str) -> None:
+        """Takes other environments, any number of them; their episodes and replay begin with the next `learn`.
+
+        Raises:
+            InputError: they have other spaces than the agent, or cannot be trained on; the agent is as it was.
+        """
+        names = ("normalize_observations", "normalize_rewards", "gamma")
+        environment = training_env(env, *(self._settings[name] for name in names))
+        own = users_env(environment)
+        check_same_spaces(self._translation, own.single_observation_space, own.single_action_space)
+        self._use(environment)
+
+    def get_vec_normalize_env(self) -> VectorEnv[Any, Any, Any] | None:
+        """Returns the environments with the wrappers that normalise observations and rewards; None without these."""
+        environment = self._environment
+        return environment.env if environment is not None and any(is_normalized(environment).values()) else None
+
+    def learn(
+        self,
+        total_timesteps: int,
+        callback: Any = None,
+        log_interval: int = Config.log_interval,
+        tb_log_name: str = "ACER",
+        reset_num_timesteps: bool = True,
+        progress_bar: bool = False,
+    ) -> "ACER":
+        """Trains; what was learned, replay, environments and their episodes go on from the last time.
+
+        Args:
+            total_timesteps: agent steps to add, over all environments; rounded up to whole segments of all.
+            callback: a callback (`acer_tf.callbacks`), a function of the local and global variables that is called
+                after each step of all environments and ends training with False, or a list of these.
+            log_interval: iterations (one segment from every environment each) between two rows of statistics.
+            tb_log_name: name of the run's folder for TensorBoard, which gets a number.
+            reset_num_timesteps: whether steps, and the course of the learning rate, begin anew. Else the fraction of
+                training done, on which the rate depends, counts all steps: those before and `total_timesteps`.
+            progress_bar: whether to show progress.
+
+        Returns:
+            The agent.
+
+        Raises:
+            InputError: an argument cannot work, there is no environment, or it gave a number that is not finite.
+            EnvironmentFailedError: an environment raised an error.
+        """
+        require_count("total_timesteps", total_timesteps)
+        require_count("log_interval", log_interval)
+        told = as_callback(callback)
+        loop = self._ready_loop()
+        if reset_num_timesteps:
+            loop.count_from(0)
+        self.num_timesteps = loop.steps
+        end = loop.steps + total_timesteps
+        folder = None
+        if self._settings["tensorboard_log"] is not None:
+            folder = tensorboard_folder(self._settings["tensorboard_log"], tb_log_name, reset_num_timesteps)
+        self.logger = loop.logger = make_logger(self._settings["verbose"], folder, progress_bar, end)
+        variables = locals() | {"episode_stats": loop.stats, "buffer": loop.buffer}
+        hooks = None if told is None else CallbackHooks(told, self, variables)
+
+        def after_iteration() -> bool:
+            self.num_timesteps = loop.steps
+            return False
+
+        try:
+            if told is not None:
+                told.init_callback(self)
+                told.on_training_start(variables, globals())
+            loop.learn(after_iteration, end=end, log_interval=log_interval, hooks=hooks)
+        finally:
+            self.num_timesteps = loop.steps
+            if told is not None:
+                told.on_training_end()
+            self.logger.close()
+        return self
+
+    def set_random_seed(self, seed: int | None) -> None:
+        """Begins all random streams anew, and with them the environments' episodes; None does nothing."""
+        if seed is None:
+            return
+        self._reseed(seed)
+        if self._loop is not None:
+            self._loop.restart_environments(self.seed, is_recorded=False)
+
+    def save(self, save_path: File, cloudpickle: bool = False) -> None:
+        """Writes the agent to a zip file of JSON and npz: all that `load` needs to go on, but for replay.
+
+        Args:
+            save_path: a path, which gets the ending .zip if it has none, or a file open for writing.
+            cloudpickle: must be False: this package writes no code into files.
+
+        Raises:
+            InputError: `cloudpickle` is asked for.
+            OSError: the file cannot be written; an old one is as it was.
+        """
+        if cloudpickle:
+            raise InputError("cloudpickle=True is not possible: files of this package hold no code.")
+        archive.save(save_path, self, self.num_timesteps, self.n_envs)
+
+    @classmethod
+    def load(
+        cls,
+        load_path: File,
+        env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | str | None = None,
+        custom_objects: Mapping[str, Any] | None = None,
+        **overrides: Any,
+    ) -> "ACER":
+        """Reads what `save` wrote: every argument, networks, optimiser, random streams, steps, statistics.
+
+        Args:
+            load_path: the path, whose ending .zip may be left out, or a file open for reading.
+            env: environments to learn in; None is enough to predict.
+            custom_objects: further overrides, for Stable Baselines' sake.
+            **overrides: arguments of the constructor that take the place of the file's. A policy, a schedule or an
+                optimizer that is a function or class of your own is in no file and must be given. With another seed the
+                random streams begin anew, with another optimizer its slots.
+
+        Raises:
+            InputError: the file is not that of an agent, or an override or the environment does not fit.
+        """
+        agent = cls.__new__(cls)
+        agent.num_timesteps, agent.n_envs = archive.load(load_path, agent, {**(custom_objects or {}), **overrides})
+        if env is not None:
+            agent.set_env(env)
+        return agent
+
+    @property
+    def _current_statistics(self) -> Arrays:
+        return self._statistics if self._environment is None else normalization_state(self._environment)
+
+    def _use(self, environment: FrameStack) -> None:
+        """Puts the environment in place, with the statistics that the agent has."""
+        kept, found = self._current_statistics, normalization_state(environment)
+        load_normalization_state(environment, {name: kept.get(name, array) for name, array in found.items()})
+        self._environment, self._loop = environment, None
+        self.n_envs = environment.num_envs
+
+    def _ready_loop(self) -> Acer:
+        if self._environment is None:
+            raise InputError("there is no environment to learn in; give one with set_env, or load(path, env).")
+        if self._loop is None:
+            needed = check_memory(self._environment, self.model.config)
+            if self._settings["verbose"]:
+                print(f"replay will take {needed / 2**30:.2f} GiB", flush=True)
+            self._loop = make_loop(self._environment, self.model, self._rng, self.seed, self.logger)
+            self._loop.count_from(self.num_timesteps)
+        return self._loop
+
+
+_OTHERS = ("self", "env", "num_procs", "_init_setup_model")
+_ARGUMENTS = [name for name in inspect.signature(ACER.__init__).parameters if name not in _OTHERS]

@@ -1,0 +1,137 @@
+"""Behaviour cloning: the policy learns to act as an expert did."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+from gymnasium.spaces import Box
+from numpy.typing import NDArray
+
+from acer_tf.agent.expert import expert_arrays
+from acer_tf.config import require_count, require_positive
+from acer_tf.errors import InputError, NotFiniteError
+
+if TYPE_CHECKING:
+    from acer_tf.agent.policy_holder import PolicyHolder
+
+BATCH = 64
+"""Windows in a batch."""
+TRAIN_FRACTION = 0.7
+
+Array = NDArray[Any]
+
+
+class Windows(NamedTuple):
+    """What an expert did, in windows of consecutive steps.
+
+    Attributes:
+        obs: [W, T, *observation], as the networks take them.
+        actions: [W, T] int64 or [W, T, D] float32, as the networks give them.
+        masks: [W, T] bool, True where an episode begins.
+    """
+
+    obs: Array
+    actions: Array
+    masks: Array
+
+    def rows(self, index: Array) -> "Windows":
+        """Returns some of the windows."""
+        return Windows(*(array[index] for array in self))
+
+
+def pretrain(
+    agent: "PolicyHolder",
+    dataset: Any,
+    n_epochs: int,
+    learning_rate: float,
+    adam_epsilon: float,
+    val_interval: int | None,
+) -> None:
+    """Trains the policy of an agent; see `ACER.pretrain`."""
+    require_count("n_epochs", n_epochs)
+    require_positive("learning_rate", learning_rate)
+    require_positive("adam_epsilon", adam_epsilon)
+    if val_interval is None:
+        val_interval = max(1, n_epochs // 10)
+    require_count("val_interval", val_interval)
+    windows = _windows(agent, expert_arrays(dataset))
+    rng = np.random.default_rng(agent.seed)
+    order = rng.permutation(len(windows.obs))
+    split = max(1, round(TRAIN_FRACTION * len(order)))
+    train, validation = order[:split], order[split:]
+    cloning = Cloning(agent, learning_rate, adam_epsilon)
+    for epoch in range(1, n_epochs + 1):
+        losses = [cloning.train(windows.rows(part)) for part in _batches(rng.permutation(train))]
+        if agent.verbose and epoch % val_interval == 0:
+            validated = [cloning.loss(windows.rows(part)) for part in _batches(validation)]
+            text = f"{np.mean(validated):.4f}" if validated else "none"
+            print(f"epoch {epoch}/{n_epochs}: loss {np.mean(losses):.4f}, validation {text}", flush=True)
+    for average, param in zip(agent.model.averages, agent.model.params, strict=True):
+        average.assign(param)
+
+
+class Cloning:
+    """Adam on the policy's parameters: the expert's actions become probable, or its mean theirs (squared error)."""
+
+    def __init__(self, agent: "PolicyHolder", learning_rate: float, epsilon: float) -> None:
+        """Takes the agent."""
+        self._policy = agent.model.policy
+        self._is_box = isinstance(agent.action_space, Box)
+        self._optimizer = keras.optimizers.Adam(learning_rate, epsilon=epsilon)
+        self._optimizer.build(list(self._policy.params.values()))
+        self._step = tf.function(self._train, autograph=False, reduce_retracing=True)
+        self._value = tf.function(self._loss, autograph=False, reduce_retracing=True)
+
+    def train(self, batch: Windows) -> float:
+        """Makes an update; returns the loss before it.
+
+        Raises:
+            NotFiniteError: the loss is not finite; nothing has been updated.
+        """
+        loss = float(self._value(*batch))
+        if not np.isfinite(loss):
+            raise NotFiniteError("the loss of pretraining is not finite.", batch._asdict())
+        self._step(*batch)
+        return loss
+
+    def loss(self, batch: Windows) -> float:
+        """Returns the loss."""
+        return float(self._value(*batch))
+
+    def _loss(self, obs: tf.Tensor, actions: tf.Tensor, masks: tf.Tensor) -> tf.Tensor:
+        state = tf.zeros([tf.shape(obs)[0], self._policy.network.state_size])
+        f = self._policy.statistics(self._policy.network(obs, masks, state))
+        if self._is_box:
+            return tf.reduce_mean(tf.square(self._policy.mode(f) - actions))
+        return -tf.reduce_mean(tf.math.log(tf.gather(f, actions, batch_dims=2) + 1e-8))
+
+    def _train(self, obs: tf.Tensor, actions: tf.Tensor, masks: tf.Tensor) -> None:
+        params = [variable.value for variable in self._policy.params.values()]
+        with tf.GradientTape() as tape:
+            loss = self._loss(obs, actions, masks)
+        self._optimizer.apply(tape.gradient(loss, params, unconnected_gradients=tf.UnconnectedGradients.ZERO))
+
+
+def _windows(agent: "PolicyHolder", arrays: Mapping[str, Any]) -> Windows:
+    obs, _ = agent._translation.observations(arrays["obs"], agent._current_statistics)
+    actions = agent._translation.from_actions(arrays["actions"])
+    if len(obs) != len(actions):
+        raise InputError(f"the dataset has {len(obs)} observations and {len(actions)} actions; expected as many.")
+    starts = np.asarray(arrays.get("episode_starts", np.zeros(len(obs))), np.bool_).reshape(-1)
+    if len(starts) != len(obs):
+        raise InputError(f"the dataset has {len(obs)} observations and {len(starts)} episode_starts; expected as many.")
+    length = agent.model.config.nsteps if agent.model.policy.network.state_size else 1
+    count = len(obs) // length
+    if count == 0:
+        raise InputError(f"the dataset has {len(obs)} steps; expected at least {length}.")
+    if isinstance(agent.action_space, Box):
+        actions = np.clip(actions, -1, 1)
+    return Windows(
+        *(array[: count * length].reshape(count, length, *array.shape[1:]) for array in (obs, actions, starts))
+    )
+
+
+def _batches(index: Array) -> Iterator[Array]:
+    return (index[start : start + BATCH] for start in range(0, len(index), BATCH))

@@ -1,0 +1,71 @@
+"""What users give as environment: a vector environment, a single one, or an id."""
+
+from typing import Any
+
+import gymnasium
+from gymnasium.vector import VectorEnv
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
+
+from acer_tf.envs.box_actions import BoxActions
+from acer_tf.envs.flatten import FlattenObservations, flattened
+from acer_tf.envs.frame_stack import FrameStack
+from acer_tf.envs.make import make_vec_env, stacked
+from acer_tf.envs.normalize import NormalizeObservations, Normalizer, NormalizeRewards, normalization_state
+from acer_tf.envs.reports import reports_episodes
+from acer_tf.errors import InputError
+from acer_tf.evaluation import as_vector_env
+
+
+def training_env(env: Any, normalize_observations: bool, normalize_rewards: bool, gamma: float) -> FrameStack:
+    """Returns the environment as the Runner takes it.
+
+    Args:
+        env: a vector environment with SAME_STEP autoreset, a single environment, or an id (of which one is made; Atari
+            games get baselines' wrappers). One that `make_vec_env` made is taken as it is.
+        normalize_observations: whether they are normalised.
+        normalize_rewards: whether the agent's rewards are.
+        gamma: discount factor, which the latter depends on.
+
+    Raises:
+        InputError: it is something else, or ACER cannot train on it.
+    """
+    if isinstance(env, str):
+        return make_vec_env(
+            env,
+            1,
+            normalize_observations=normalize_observations,
+            normalize_rewards=normalize_rewards,
+            gamma=gamma,
+        )
+    if not isinstance(env, gymnasium.Env | VectorEnv):
+        raise InputError(
+            f"the environment is a {type(env).__name__}; expected a gymnasium.vector.VectorEnv, a gymnasium.Env, or an "
+            "id."
+        )
+    vector_env = as_vector_env(env)
+    if isinstance(vector_env, FrameStack):
+        return stacked(vector_env)
+    if not reports_episodes(vector_env):
+        vector_env = RecordEpisodeStatistics(vector_env)
+    vector_env = flattened(vector_env)
+    found = is_normalized(vector_env)
+    if normalize_observations and not found["normalize_observations"]:
+        vector_env = NormalizeObservations(vector_env)
+    if normalize_rewards and not found["normalize_rewards"]:
+        vector_env = NormalizeRewards(vector_env, gamma)
+    return stacked(vector_env)
+
+
+def users_env(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
+    """Returns the environment without what is only for training: with its own observations, rewards and actions."""
+    while isinstance(env, BoxActions | FlattenObservations | Normalizer) or (
+        isinstance(env, FrameStack) and env.nstack == 1
+    ):
+        env = env.env
+    return env
+
+
+def is_normalized(env: VectorEnv[Any, Any, Any]) -> dict[str, bool]:
+    """Says, for `normalize_observations` and `normalize_rewards`, whether the environment does that."""
+    statistics = normalization_state(env)
+    return {"normalize_observations": "obs_mean" in statistics, "normalize_rewards": "return_mean" in statistics}

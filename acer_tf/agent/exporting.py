@@ -1,0 +1,98 @@
+"""The deterministic policy as a SavedModel."""
+
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import tensorflow as tf
+from gymnasium.spaces import Box, Discrete, MultiDiscrete
+from numpy.typing import NDArray
+
+from acer_tf.agent.acting import most_probable
+from acer_tf.agent.translation import Translation
+from acer_tf.envs.flatten import parts_of
+from acer_tf.envs.normalize import CLIP, EPS
+from acer_tf.errors import InputError
+from acer_tf.sequence import SequencePolicy
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def export(path: str | Path, policy: SequencePolicy, translation: Translation, statistics: Arrays) -> None:
+    """Writes the folder of a SavedModel; see `ACER.export`.
+
+    Args:
+        path: of the folder.
+        policy: what acts.
+        translation: of the agent's spaces.
+        statistics: of the normalisation.
+
+    Raises:
+        InputError: the path is a file, or cannot be written.
+    """
+    if Path(path).is_file():
+        raise InputError(f"{path} is a file; expected a folder, which a SavedModel is.")
+    specs = {name: tf.TensorSpec([None, *(part.shape or ())], part.dtype) for name, part in _parts(translation)}
+    size = policy.network.state_size
+    if size:
+        specs |= {"state": tf.TensorSpec([None, size], tf.float32), "mask": tf.TensorSpec([None], tf.bool)}
+
+    @tf.function(autograph=False)
+    def act(**inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+        obs = _network_input(inputs, translation, statistics)
+        count = tf.shape(obs)[0]
+        state, mask = inputs.get("state", tf.zeros([count, 0])), inputs.get("mask", tf.zeros([count], tf.bool))
+        actions, _, state = most_probable(policy, obs, state, mask)
+        return {"action": _users_actions(actions, translation.action_space)} | ({"state": state} if size else {})
+
+    module = tf.Module()
+    module.parameters = [variable.value for variable in policy.params.values()]
+    signature = act.get_concrete_function(**specs)
+    try:
+        tf.saved_model.save(module, str(path), signatures={"serving_default": signature})
+    except (OSError, tf.errors.OpError) as error:
+        raise InputError(f"{path} cannot be written ({error}).") from error
+
+
+def _parts(translation: Translation) -> list[tuple[str, gymnasium.Space[Any]]]:
+    """Returns the name of each input, and its space."""
+    return [
+        ("_".join(["obs", *(re.sub(r"\W", "_", str(key)) for key in path)]), part)
+        for path, part in parts_of(translation.observation_space)
+    ]
+
+
+def _network_input(inputs: Mapping[str, tf.Tensor], translation: Translation, statistics: Arrays) -> tf.Tensor:
+    """Flattens and normalises as `Translation.observations`, in the same precision."""
+    space = translation.flatten.space
+    vectors = [tf.cast(_vector(inputs[name], part), space.dtype) for name, part in _parts(translation)]
+    rows = tf.reshape(tf.concat(vectors, axis=1), [-1, *space.shape])
+    if not translation.is_normalized:
+        return rows
+    mean, scale = statistics["obs_mean"], np.sqrt(statistics["obs_var"] + EPS)
+    return tf.cast(tf.clip_by_value((tf.cast(rows, tf.float64) - mean) / scale, -CLIP, CLIP), tf.float32)
+
+
+def _vector(observations: tf.Tensor, space: gymnasium.Space[Any]) -> tf.Tensor:
+    """[N, ...] gives [N, F]: one-hot for choices."""
+    rows = tf.reshape(observations, [-1, math.prod(space.shape or ())])
+    if not isinstance(space, Discrete | MultiDiscrete):
+        return rows
+    starts, sizes = np.ravel(space.start), np.ravel(space.n if isinstance(space, Discrete) else space.nvec)
+    entries = np.repeat(np.arange(len(sizes)), sizes)
+    values = np.concatenate([np.arange(size) + start for size, start in zip(sizes, starts, strict=True)])
+    return tf.gather(rows, entries, axis=1) == tf.constant(values, rows.dtype)
+
+
+def _users_actions(actions: tf.Tensor, space: gymnasium.Space[Any]) -> tf.Tensor:
+    """Maps actions as `to_space`, in the same precision."""
+    if not isinstance(space, Box):
+        return actions
+    low, high = space.low.astype(np.float64), space.high.astype(np.float64)
+    units = tf.cast(tf.clip_by_value(actions, -1.0, 1.0), tf.float64)
+    fractions = (tf.reshape(units, [-1, *space.shape]) + 1) / 2
+    return tf.cast(tf.clip_by_value(low + fractions * (high - low), low, high), space.dtype)

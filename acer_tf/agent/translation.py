@@ -1,0 +1,116 @@
+"""Between what users have, the environment's own observations and actions, and what networks take and give."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+from numpy.typing import NDArray
+
+from acer_tf.envs.box_actions import to_space
+from acer_tf.envs.flatten import Flatten
+from acer_tf.envs.normalize import CLIP, EPS
+from acer_tf.errors import InputError
+
+Array = NDArray[Any]
+
+
+class Translation:
+    """Translates for one pair of spaces.
+
+    Attributes:
+        observation_space: of the user.
+        action_space: of the user.
+        network_observations: space that the networks take.
+        network_actions: space that they give: Discrete, or a Box [D] in units of half the range.
+        dimensions: D; 0 of a Discrete space.
+        is_normalized: whether the networks take normalised observations.
+    """
+
+    def __init__(
+        self, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any], is_normalized: bool
+    ) -> None:
+        """Takes the spaces of a single environment, and whether its observations are normalised."""
+        self.observation_space = observation_space
+        self.action_space = action_space
+        self.is_normalized = is_normalized
+        self.flatten = Flatten(observation_space)
+        self.network_observations = self.flatten.space
+        if is_normalized:
+            self.network_observations = Box(-CLIP, CLIP, self.flatten.space.shape, np.float32)
+        self.dimensions = 0
+        self.network_actions: Box | Discrete
+        if isinstance(action_space, Box):
+            self.dimensions = math.prod(action_space.shape)
+            self.network_actions = Box(-1, 1, (self.dimensions,), np.float32)
+        else:
+            assert isinstance(action_space, Discrete)
+            self.network_actions = action_space
+
+    def observations(self, observation: Any, statistics: Mapping[str, Array]) -> tuple[Array, bool]:
+        """Returns a batch for the networks, [N, ...], and whether it was one observation, N = 1.
+
+        Args:
+            observation: one, or a batch as a vector environment gives it.
+            statistics: as `normalization_state` gives them.
+
+        Raises:
+            InputError: it is none of the space's.
+        """
+        rows = self.flatten(observation)
+        extra = rows.ndim - len(self.flatten.space.shape)
+        if extra > 1 or rows.size == 0:
+            raise InputError(
+                f"the observation has shape {rows.shape}; expected {self.flatten.space.shape}, or a batch of such."
+            )
+        if self.is_normalized:
+            rows = normalized(rows, statistics)
+        return rows if extra else rows[np.newaxis], extra == 0
+
+    def actions(self, actions: Array) -> Array:
+        """Returns the environment's actions for the networks' [N] or [N, D]; those of a Box clipped to it."""
+        return to_space(actions, self.action_space) if isinstance(self.action_space, Box) else actions
+
+    def from_actions(self, actions: Any) -> Array:
+        """Returns the networks' actions, [N] int64 or [N, D] float32, for the environment's.
+
+        Raises:
+            InputError: they are none of the space's.
+        """
+        shape = self.action_space.shape or ()
+        given = np.asarray(actions)
+        size = math.prod(shape)
+        if given.size == 0 or given.size % size:
+            raise InputError(f"the actions have shape {given.shape}; expected {shape}, or a batch of such.")
+        given = given.reshape(-1, *shape)
+        if isinstance(self.action_space, Box):
+            low, span = self.action_space.low.astype(np.float64), half_range(self.action_space)
+            return ((given - low) / span - 1).reshape(-1, size).astype(np.float32)
+        if not ((given == given.astype(np.int64)) & (given >= 0) & (given < self.network_actions.n)).all():  # type: ignore[union-attr]
+            raise InputError(f"an action is none of {self.action_space}.")
+        return given.astype(np.int64)
+
+
+def check_same_spaces(
+    translation: Translation, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]
+) -> None:
+    """Raises: InputError: the spaces are not those that the agent was made for."""
+    for name, theirs, ours in (
+        ("observation", observation_space, translation.observation_space),
+        ("action", action_space, translation.action_space),
+    ):
+        if theirs != ours:
+            raise InputError(f"the environment's {name} space is {theirs}; the agent's is {ours}.")
+
+
+def half_range(space: Box) -> Array:
+    """Returns half the range of each dimension, [*space.shape] float64: the networks' unit."""
+    return (space.high.astype(np.float64) - space.low.astype(np.float64)) / 2
+
+
+def normalized(observations: Array, statistics: Mapping[str, Array]) -> Array:
+    """Normalises as `NormalizeObservations`, whose statistics stay as they are."""
+    mean, scale = statistics["obs_mean"], np.sqrt(statistics["obs_var"] + EPS)
+    return np.clip((observations - mean) / scale, -CLIP, CLIP).astype(np.float32)

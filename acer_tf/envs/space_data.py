@@ -1,0 +1,70 @@
+"""Spaces as plain (JSON) values, and back."""
+
+import math
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
+from numpy.typing import NDArray
+
+LARGEST = 2**24
+"""Numbers in one observation or action: a small file cannot become large bounds."""
+
+
+def space_to_data(space: gymnasium.Space[Any]) -> dict[str, Any]:
+    """Returns plain values; bounds of a Box that are all the same stand there once.
+
+    Raises:
+        TypeError: a space of another kind.
+    """
+    match space:
+        case Box():
+            bounds = {"low": _bound(space.low), "high": _bound(space.high)}
+            return {"type": "Box", "shape": list(space.shape), "dtype": space.dtype.name, **bounds}
+        case Discrete():
+            return {"type": "Discrete", "n": int(space.n), "start": int(space.start)}
+        case MultiDiscrete():
+            return {"type": "MultiDiscrete", "nvec": space.nvec.tolist(), "start": space.start.tolist()}
+        case MultiBinary():
+            return {"type": "MultiBinary", "shape": list(space.shape)}
+        case Dict():
+            return {"type": "Dict", "parts": [[name, space_to_data(part)] for name, part in space.spaces.items()]}
+        case Tuple():
+            return {"type": "Tuple", "parts": [space_to_data(part) for part in space.spaces]}
+    raise TypeError(f"a {type(space).__name__} cannot be written")
+
+
+def space_from_data(data: Mapping[str, Any]) -> gymnasium.Space[Any]:
+    """Returns the space of which `space_to_data` gave the values.
+
+    Raises:
+        KeyError: other values; or any error of the space's own.
+    """
+    match data["type"]:
+        case "Box":
+            dtype, shape = np.dtype(data["dtype"]), tuple(data["shape"])
+            if math.prod(shape) > LARGEST:
+                raise ValueError(f"a Box of shape {shape} is too large")
+            low, high = (np.full(shape, np.asarray(data[end], dtype)) for end in ("low", "high"))
+            return Box(low, high, shape, dtype.type)
+        case "Discrete":
+            return Discrete(data["n"], start=data["start"])
+        case "MultiDiscrete":
+            return MultiDiscrete(data["nvec"], start=data["start"])
+        case "MultiBinary":
+            return MultiBinary(data["shape"] if len(data["shape"]) != 1 else data["shape"][0])
+        case "Dict":
+            return Dict(OrderedDict((name, space_from_data(part)) for name, part in data["parts"]))  # Dict sorts a dict
+        case "Tuple":
+            return Tuple([space_from_data(part) for part in data["parts"]])
+    raise KeyError(data["type"])
+
+
+def _bound(array: NDArray[Any]) -> Any:
+    """JSON knows no infinity: it is a word here, which numpy reads."""
+    if array.size and (array == array.flat[0]).all():
+        array = array.reshape(-1)[:1].reshape(())
+    return np.where(np.isfinite(array), array.astype(object), array.astype(str).astype(object)).tolist()

@@ -1,0 +1,154 @@
+"""Stable Baselines 2's policies (`common/policies.py`): what policy and critic share, and what each has of its own."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import keras
+import numpy as np
+from keras import KerasTensor
+
+from acer_tf.errors import InputError
+from acer_tf.networks.layers import SQRT2, fc
+from acer_tf.networks.lstm import LSTM, LayerNormLSTM
+from acer_tf.networks.registry import NetworkFn, Recurrent, Split, network_fn, register
+
+LSTM_PLACE = "lstm"
+Activation = str | Callable[[KerasTensor], KerasTensor]
+NetArch = Sequence[int | str | dict[str, Sequence[int]]]
+
+
+def feed_forward_policy(
+    rng: np.random.RandomState,
+    net_arch: NetArch | None = None,
+    act_fun: Activation = "tanh",
+    layers: Sequence[int] | None = None,
+    feature_extraction: str = "mlp",
+    cnn_extractor: str | NetworkFn = "cnn",
+) -> Split:
+    """MlpPolicy: policy and critic apart, two layers of 64 tanh each. CnnPolicy: the Nature DQN paper's, shared.
+
+    Args:
+        rng: the run's generator.
+        net_arch: widths of layers that are shared, then, last, `dict(pi=[...], vf=[...])` for those that are not. After
+            a CNN there are none by default.
+        act_fun: activation of those layers, by Keras' name or a function.
+        layers: widths of the layers of both, where there is no `net_arch`.
+        feature_extraction: what comes before: "mlp" (nothing), or "cnn" for images.
+        cnn_extractor: network of images, a name or a function.
+
+    Raises:
+        InputError: an argument is of the wrong kind.
+    """
+    if net_arch is None:
+        own = [64, 64] if layers is None else layers
+        net_arch = [{"pi": own, "vf": own}] if feature_extraction == "mlp" else []
+    shared, ends = _parsed(net_arch)
+    if LSTM_PLACE in shared:
+        raise InputError("net_arch has an 'lstm', but the policy has none; choose MlpLstmPolicy or CnnLstmPolicy.")
+    torso = _torso(rng, feature_extraction, cnn_extractor)
+    return Split(lambda inputs: _mlp(torso(inputs), "shared_fc", shared, act_fun, rng), _ends(rng, ends, act_fun))
+
+
+def recurrent_policy(
+    rng: np.random.RandomState,
+    net_arch: NetArch | None = None,
+    act_fun: Activation = "tanh",
+    layers: Sequence[int] | None = None,
+    n_lstm: int = 256,
+    layer_norm: bool = False,
+    feature_extraction: str = "mlp",
+    cnn_extractor: str | NetworkFn = "cnn",
+) -> Split:
+    """Two layers of 64 tanh, or the Nature DQN paper's network, then an LSTM, all shared.
+
+    Args:
+        rng: the run's generator.
+        net_arch: as of `feed_forward_policy`, with "lstm" in its place among the shared layers: `[64, "lstm"]`.
+        act_fun: activation of the layers.
+        layers: widths of the layers before the LSTM, where there is no `net_arch`.
+        n_lstm: units of the LSTM.
+        layer_norm: whether it has layer normalisation.
+        feature_extraction: as of `feed_forward_policy`.
+        cnn_extractor: likewise.
+
+    Raises:
+        InputError: an argument is of the wrong kind.
+    """
+    if not isinstance(n_lstm, int) or isinstance(n_lstm, bool) or n_lstm < 1:
+        raise InputError(f"n_lstm is {n_lstm!r}; expected a whole number >= 1.")
+    if not isinstance(layer_norm, bool):
+        raise InputError(f"layer_norm is {layer_norm!r}; expected True or False.")
+    if net_arch is None:
+        widths = [64, 64] if layers is None else layers
+        net_arch = [*(widths if feature_extraction == "mlp" else ()), LSTM_PLACE]
+    shared, ends = _parsed(net_arch)
+    if shared.count(LSTM_PLACE) != 1:
+        raise InputError(f"net_arch {list(net_arch)} has no single 'lstm'; expected one, such as [64, 'lstm'].")
+    place = shared.index(LSTM_PLACE)
+    before, after = shared[:place], shared[place + 1 :]
+    torso = _torso(rng, feature_extraction, cnn_extractor)
+    body = Recurrent(
+        lambda inputs: _mlp(torso(inputs), "shared_fc", before, act_fun, rng),
+        lambda: (LayerNormLSTM if layer_norm else LSTM)(n_lstm, rng),
+    )
+    return Split(body, _ends(rng, ends, act_fun, after))
+
+
+register("MlpPolicy")(feed_forward_policy)
+register("CnnPolicy")(partial(feed_forward_policy, feature_extraction="cnn"))
+register("MlpLstmPolicy")(recurrent_policy)
+register("MlpLnLstmPolicy")(partial(recurrent_policy, layer_norm=True))
+register("CnnLstmPolicy")(partial(recurrent_policy, feature_extraction="cnn"))
+register("CnnLnLstmPolicy")(partial(recurrent_policy, feature_extraction="cnn", layer_norm=True))
+
+
+def _parsed(net_arch: NetArch) -> tuple[list[int | str], dict[str, Sequence[int]]]:
+    """Returns widths of shared layers ("lstm" among them), and those that policy and critic have of their own."""
+    if not isinstance(net_arch, list | tuple):
+        raise InputError(f"net_arch is {net_arch!r}; expected a list such as [64, dict(pi=[32], vf=[32])].")
+    *shared, last = [*net_arch, {}] if not net_arch or not isinstance(net_arch[-1], dict) else net_arch
+    ends = {"pi": [], "vf": []} | last
+    widths = [width for width in [*shared, *ends["pi"], *ends["vf"]] if width != LSTM_PLACE]
+    if len(ends) > 2 or not all(isinstance(width, int) and width >= 1 for width in widths):
+        raise InputError(f"net_arch is {net_arch!r}; expected a list such as [64, dict(pi=[32], vf=[32])].")
+    return shared, ends
+
+
+def _torso(rng: np.random.RandomState, feature_extraction: str, cnn_extractor: str | NetworkFn) -> NetworkFn:
+    if feature_extraction == "mlp":
+        return lambda inputs: keras.layers.Flatten()(keras.ops.cast(inputs, "float32"))
+    if feature_extraction != "cnn":
+        raise InputError(f"feature_extraction is {feature_extraction!r}; expected 'mlp' or 'cnn'.")
+    extractor = network_fn(cnn_extractor, rng, {})
+    if isinstance(extractor, Recurrent | Split):
+        raise InputError(f"cnn_extractor is {cnn_extractor!r}; expected a feed-forward network such as cnn.")
+    return lambda inputs: keras.layers.Flatten()(extractor(inputs))
+
+
+def _ends(
+    rng: np.random.RandomState, widths: dict[str, Sequence[int]], act_fun: Activation, shared: Sequence[Any] = ()
+) -> Callable[[KerasTensor], tuple[KerasTensor, KerasTensor]]:
+    """Layers of the policy and of the critic, drawn by turns."""
+
+    def ends(features: KerasTensor) -> tuple[KerasTensor, KerasTensor]:
+        pi = vf = _mlp(features, "after_fc", shared, act_fun, rng)
+        for i, (pi_width, vf_width) in enumerate(itertools.zip_longest(widths["pi"], widths["vf"])):
+            pi = pi if pi_width is None else _layer(pi, f"pi_fc{i}", pi_width, act_fun, rng)
+            vf = vf if vf_width is None else _layer(vf, f"vf_fc{i}", vf_width, act_fun, rng)
+        return pi, vf
+
+    return ends
+
+
+def _mlp(
+    h: KerasTensor, name: str, widths: Sequence[Any], act_fun: Activation, rng: np.random.RandomState
+) -> KerasTensor:
+    for i, width in enumerate(widths):
+        h = _layer(h, f"{name}{i}", width, act_fun, rng)
+    return h
+
+
+def _layer(h: KerasTensor, name: str, width: int, act_fun: Activation, rng: np.random.RandomState) -> KerasTensor:
+    return keras.layers.Activation(act_fun)(fc(name, width, rng, scale=SQRT2)(h))

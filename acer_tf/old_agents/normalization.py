@@ -1,0 +1,48 @@
+"""Running statistics that Stable Baselines' `VecNormalize` saved, `obs_rms.pkl` and `ret_rms.pkl` in its zoo."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acer_tf.old_agents.contents import contents, told
+from acer_tf.old_agents.inert import Inert
+from acer_tf.old_agents.pickled import read_pickle
+
+
+class Statistics(NamedTuple):
+    """Running mean and variance.
+
+    Attributes:
+        mean: float64, in the shape of one observation, or [] of returns.
+        var: float64, in the same shape.
+        samples: how many they are of.
+    """
+
+    mean: NDArray[np.float64]
+    var: NDArray[np.float64]
+    samples: int
+
+
+def read_statistics(path: str | Path) -> Statistics:
+    """Reads `obs_rms.pkl` or `ret_rms.pkl`.
+
+    Raises:
+        InputError: there is no such file, or it holds something else.
+    """
+    with told(path, "running mean and variance of Stable Baselines"):
+        return _statistics(read_pickle(contents(path)))
+
+
+def _statistics(value: Any) -> Statistics:
+    match value.state if isinstance(value, Inert) else None:
+        case {
+            "mean": np.ndarray() | float() as mean,
+            "var": np.ndarray() | float() as var,
+            "count": float() | int() as n,
+        }:
+            mean, var = np.asarray(mean, np.float64), np.asarray(var, np.float64)
+            if mean.shape == var.shape and np.isfinite(mean).all() and (var >= 0).all() and 0 <= n < 2**63:
+                return Statistics(mean, var, round(n))
+    raise ValueError("expected the mean, var and count of a RunningMeanStd")

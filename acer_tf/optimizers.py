@@ -1,0 +1,48 @@
+"""The optimiser that a configuration asks for, and the names under which its slots are saved."""
+
+from collections.abc import Sequence
+
+import keras
+import tensorflow as tf
+
+from acer_tf.config import Config
+from acer_tf.errors import InputError
+from acer_tf.maths.rmsprop import RMSProp
+
+
+def make_optimizer(config: Config) -> keras.optimizers.Optimizer:
+    """Makes the optimiser; a Keras optimiser of the user's is taken as it is.
+
+    Raises:
+        InputError: the user's has trained something else, or has a learning-rate schedule of its own.
+    """
+    if config.optimizer == "rmsprop":
+        return RMSProp(config.lr, rho=config.rprop_alpha, epsilon=config.rprop_epsilon)
+    if config.optimizer == "adam":
+        return keras.optimizers.Adam(config.lr)
+    optimizer = config.optimizer
+    if not isinstance(optimizer, keras.optimizers.Optimizer):
+        raise InputError(f"optimizer is a {type(optimizer).__name__}; expected rmsprop, adam or a Keras optimizer.")
+    if optimizer.built:
+        raise InputError("the optimizer has trained another model already; give each model one of its own.")
+    if not isinstance(optimizer.get_config()["learning_rate"], float | int):
+        raise InputError("the optimizer has a schedule of its own; give lr and lrschedule, which set its rate.")
+    return optimizer
+
+
+def named_slots(optimizer: keras.optimizers.Optimizer, params: Sequence[str]) -> dict[str, tf.Variable]:
+    """Returns what the optimiser remembers from update to update.
+
+    Args:
+        optimizer: a built one.
+        params: names of the parameters that it was built for, in that order.
+
+    Returns:
+        For RMSProp `ms/<parameter>` and `mom/<parameter>`; for any other `slot/<number>`, in Keras' order: first the
+        count of updates, then the slots. The learning rate is none of them: it is set before each update.
+    """
+    if isinstance(optimizer, RMSProp):
+        groups = {"ms": optimizer.mean_squares, "mom": optimizer.momenta}
+        return {f"{g}/{name}": v.value for g, slots in groups.items() for name, v in zip(params, slots, strict=True)}
+    slots = (v for v in optimizer.variables if v.path != optimizer.learning_rate.path)
+    return {f"slot/{number}": variable.value for number, variable in enumerate(slots)}
