@@ -37,8 +37,8 @@ class Evaluate(PlayFlags):
         if self.json is not None:
             require_free(self.json)
         trained = find_trained(self.run, self.env)
-        agent = trained.load()
         with contextlib.closing(trained.make_env(min(self.num_env, self.episodes))) as env:
+            agent = trained.load(env)
             played = [
                 episode
                 for ended in play(agent, env, self.episodes, self.deterministic, seed=self.seed)
