@@ -10,7 +10,7 @@ from gymnasium.vector import VectorEnv
 
 from acer_tf.acer import Acer, make_loop
 from acer_tf.agent import archive, conversion
-from acer_tf.agent.environments import is_normalized, training_env, users_env
+from acer_tf.agent.environments import is_normalized, training_env
 from acer_tf.agent.hooks import CallbackHooks
 from acer_tf.agent.logs import make_logger, tensorboard_folder
 from acer_tf.agent.policy_holder import PolicyHolder
@@ -19,6 +19,7 @@ from acer_tf.callbacks.conversion import as_callback
 from acer_tf.config import CONTINUOUS, Config, require_count
 from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.normalize import load_normalization_state, normalization_state
+from acer_tf.envs.own import users_env
 from acer_tf.errors import InputError, nearest
 from acer_tf.memory import check_memory
 from acer_tf.networks.registry import Network
