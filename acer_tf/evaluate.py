@@ -54,7 +54,8 @@ class Evaluate(PlayFlags):
     def _print(self, trained: Trained, summary: Summary) -> None:
         episodes = "episode" if summary.episodes == 1 else "episodes"
         print(
-            f"{trained.file}: {summary.episodes} {episodes} of {trained.env_id}, {self.actions} actions, seed {self.seed}"
+            f"{trained.file}: {summary.episodes} {episodes} of {trained.env_id}, {self.actions} actions, "
+            f"seed {self.seed}"
         )
         print(
             f"raw return: mean {summary.mean:.2f}, 95 % confidence interval [{summary.low:.2f}, {summary.high:.2f}], "

@@ -11,6 +11,7 @@ from gymnasium.vector import VectorEnv
 from acer_tf.acer import Acer, make_loop
 from acer_tf.agent import archive, conversion
 from acer_tf.agent.environments import is_normalized, training_env
+from acer_tf.agent.from_preset import preset_arguments
 from acer_tf.agent.hooks import CallbackHooks
 from acer_tf.agent.logs import make_logger, tensorboard_folder
 from acer_tf.agent.policy_holder import PolicyHolder
@@ -389,6 +390,20 @@ class ACER(PolicyHolder):
         if environment is not None:
             agent._use(environment)
         return agent
+
+    @classmethod
+    def from_preset(
+        cls,
+        name: str | Path,
+        env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | str | None = None,
+        **overrides: Any,
+    ) -> "ACER":
+        """Makes an agent with settings by name; see `preset_arguments` for the arguments and errors.
+
+        Example:
+            >>> agent = ACER.from_preset("CartPole-v1", verbose=1)
+        """
+        return cls(**preset_arguments(name, env, overrides))
 
     @property
     def _current_statistics(self) -> Arrays:

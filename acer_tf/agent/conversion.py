@@ -10,8 +10,8 @@ from gymnasium.spaces import Box
 from gymnasium.vector import VectorEnv
 
 from acer_tf.agent import state
-from acer_tf.agent.environments import users_env
 from acer_tf.agent.translation import Translation
+from acer_tf.envs.own import users_env
 from acer_tf.errors import InputError
 from acer_tf.old_agents.old_agent import OldAgent
 from acer_tf.persistence.agent_file import Arrays
