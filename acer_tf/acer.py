@@ -258,13 +258,15 @@ class Acer:
         config, report = self.model.config, dict[str, float]()
         if not self.buffer.has_atleast(config.replay_start):
             return report
-        for update in range(self._rng.poisson(config.replay_ratio)):
-            segment, lr = self.buffer.get(self._rng), self._learning_rate()
-            if is_logged and update == 0:
-                report = self.model.train_and_report(segment, lr)
-            else:
-                self.model.train(segment, lr)
-            self.replay_updates += 1
+        number, lr, before = self._rng.poisson(config.replay_ratio), self._learning_rate(), self.model.updates
+        try:
+            if is_logged and number:
+                report = self.model.train_and_report(self.buffer.get(self._rng), lr)
+                number -= 1
+            for segments in self.buffer.groups(self._rng, number):
+                self.model.train_many(segments, lr)
+        finally:
+            self.replay_updates += self.model.updates - before
         return report
 
     def _about_replay(self, row: dict[str, float], report: dict[str, float]) -> dict[str, float]:

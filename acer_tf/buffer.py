@@ -1,5 +1,6 @@
 """Replay memory: segments, each frame once (baselines, `acer/buffer.py`)."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ from acer_tf.columns import Column, CompressedColumn, PlainColumn
 from acer_tf.errors import InputError
 from acer_tf.segment import Segment
 
+GROUP_BYTES = 1 << 20
+"""Observations of segments that are trained on in one call: copying them costs little, compared with a call each."""
 STORED = ("enc_obs", "actions", "rewards", "mus", "dones", "masks", "states", "final_values")
 
 
@@ -89,6 +92,20 @@ class Buffer:
         slots = rng.randint(0, self.num_in_buffer, self._nenvs)
         drawn = {name: column.get(slots) for name, column in self._columns.items()}
         return Segment(obs=stack_obs(drawn["enc_obs"], drawn["dones"]), **drawn)
+
+    def groups(self, rng: np.random.RandomState, number: int) -> Iterator[list[Segment]]:
+        """Draws so many segments, as `get`, in groups to be trained on in one call each.
+
+        A group's observations take at most `GROUP_BYTES`, or it is a single segment: images are drawn one by one.
+        """
+        group: list[Segment] = []
+        for _ in range(number):
+            group.append(self.get(rng))
+            if (len(group) + 1) * group[0].obs.nbytes > GROUP_BYTES:
+                yield group
+                group = []
+        if group:
+            yield group
 
     def _column(self, name: str, row: NDArray[Any] | None) -> Column:
         if name not in self._columns:

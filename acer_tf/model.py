@@ -1,7 +1,7 @@
 """The model: a policy, its average, acting, and ACER's train step with its two gradients."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,6 +74,7 @@ class Model:
         params: trainable variables, in baselines' order.
         averages: the average policy: their exponential moving averages, in the same order.
         optimizer: as the configuration says; its slots are in the same order.
+        updates: updates that this object has made.
     """
 
     def __init__(self, policy: SequencePolicy, config: Config, seed: int) -> None:
@@ -98,9 +99,12 @@ class Model:
         self.optimizer = make_optimizer(config)
         self.optimizer.build(list(policy.params.values()))
         self._random = tf.random.Generator.from_seed(seed, alg="philox")
+        self.updates = 0
+        self._made = tf.Variable(0, dtype=tf.int32)  # updates of the call of `train_many` that is under way
         self._act = Traced(self._sample)
         self._values = Traced(policy.values)
         self._train = Traced(self._update)
+        self._train_many = Traced(self._updates, is_stacked=True)
         self._train_and_report = Traced(self._update_and_report)
         self._gradients = Traced(self._both_gradients)
 
@@ -138,13 +142,33 @@ class Model:
         Raises:
             NotFiniteError: the gradient is not finite; nothing has been updated.
         """
-        with self._not_finite_told(segment):
+        with self._not_finite_told([segment]):
             self._train(*_inputs(segment), np.asarray(lr, np.float32))
+        self.updates += 1
+
+    def train_many(self, segments: Sequence[Segment], lr: float) -> None:
+        """Does what `train` does with one segment after the other, to the bit, in one call of TensorFlow.
+
+        Args:
+            segments: of the same shapes; they are copied into one stack.
+            lr: learning rate of all.
+
+        Raises:
+            NotFiniteError: a gradient is not finite; the updates on the segments before have been made.
+        """
+        if len(segments) == 1:
+            self.train(segments[0], lr)
+            return
+        stacks = map(np.stack, zip(*map(_inputs, segments), strict=True))
+        with self._not_finite_told(segments):
+            self._train_many(*stacks, np.full(len(segments), lr, np.float32))
+        self.updates += len(segments)
 
     def train_and_report(self, segment: Segment, lr: float) -> dict[str, float]:
         """Does what `train` does, to the bit, and returns its statistics: baselines', under its names, then ours."""
-        with self._not_finite_told(segment):
+        with self._not_finite_told([segment]):
             report = self._train_and_report(*_inputs(segment), np.asarray(lr, np.float32))
+        self.updates += 1
         return {name: float(value) for name, value in report.items()}
 
     def report(self, segment: Segment) -> dict[str, float]:
@@ -181,12 +205,15 @@ class Model:
         _assign(self._training_state(), state, source)
 
     @contextlib.contextmanager
-    def _not_finite_told(self, segment: Segment) -> Iterator[None]:
+    def _not_finite_told(self, segments: Sequence[Segment]) -> Iterator[None]:
         try:
             yield
         except tf.errors.InvalidArgumentError as error:
             if NOT_FINITE not in str(error):
                 raise
+            made = int(self._made.numpy()) if len(segments) > 1 else 0
+            self.updates += made
+            segment = segments[made]
             name = _first_not_finite(segment, self.gradients(segment), list(self.policy.params))
             batch = {name: array for name, array in segment._asdict().items() if name != "enc_obs"}
             raise NotFiniteError(f"{name} is not finite, so the update was not made.", batch) from error
@@ -209,6 +236,20 @@ class Model:
     def _update(self, *inputs: tf.Tensor) -> None:
         *tensors, lr = inputs
         self._apply(self._two_stage_gradients(_segment(*tensors)), lr)
+
+    def _updates(self, *stacks: tf.Tensor) -> None:
+        """Makes an update on each segment of a stack, in order: each iteration waits for the one before."""
+
+        # A function of its own is optimised by itself, knowing all shapes, just as in `train`: the same bits come out.
+        update = tf.function(self._update, autograph=False, experimental_attributes={"_noinline": True})
+
+        def body(i: tf.Tensor) -> list[tf.Tensor]:
+            self._made.assign(i)
+            update(*(tf.ensure_shape(stack[i], stack.shape[1:]) for stack in stacks))
+            return [i + 1]
+
+        number = tf.shape(stacks[0])[0]
+        tf.while_loop(lambda i: i < number, body, [tf.constant(0)], parallel_iterations=1)
 
     def _update_and_report(self, *inputs: tf.Tensor) -> dict[str, tf.Tensor]:
         *tensors, lr = inputs

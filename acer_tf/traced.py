@@ -13,15 +13,23 @@ class Traced:
     tf.function looks at its arguments anew in each call; for a small network that takes as long as the arithmetic.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        """Takes the function; it gets tensors and is traced when first called."""
+    def __init__(self, function: Callable[..., Any], is_stacked: bool = False) -> None:
+        """Takes the function; it gets tensors and is traced when first called.
+
+        Args:
+            function: of tensors.
+            is_stacked: whether the arrays are stacks [K, ...], of any K with one trace.
+        """
         self._function = tf.function(function, autograph=False)
+        self._first_free = 1 if is_stacked else 0
         self._traces: dict[tuple[tuple[int, ...], ...], Callable[..., Any]] = {}
 
     def __call__(self, *arrays: NDArray[Any]) -> Any:
         """Calls the function; the arrays' dtypes must be the same in every call."""
         tensors = [tf.constant(array) for array in arrays]
-        shapes = tuple(array.shape for array in arrays)
+        shapes = tuple(array.shape[self._first_free :] for array in arrays)
         if shapes not in self._traces:
-            self._traces[shapes] = self._function.get_concrete_function(*tensors)
+            free = [None] * self._first_free
+            specs = [tf.TensorSpec([*free, *s], x.dtype) for s, x in zip(shapes, tensors, strict=True)]
+            self._traces[shapes] = self._function.get_concrete_function(*specs)
         return self._traces[shapes](*tensors)

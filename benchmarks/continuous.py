@@ -58,6 +58,7 @@ def measure(flags: ContinuousSpeed) -> dict[str, Any]:
             "replay:put": (acer.buffer, "put"),
             "replay:get": (acer.buffer, "get"),
             "training": (acer.model, "train"),
+            "training:many": (acer.model, "train_many"),
             "training:report": (acer.model, "train_and_report"),
         }
         return loop(acer, parts, flags.seconds)

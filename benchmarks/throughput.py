@@ -89,9 +89,10 @@ def loop(acer: Acer, parts: dict[str, tuple[Any, str]], seconds: float) -> dict[
         seconds: how long.
     """
     spent: dict[str, float] = defaultdict(float)
+    under_way: set[str] = set()
     with contextlib.ExitStack() as stack:
         for part, (owner, method) in parts.items():
-            stack.enter_context(_timed(owner, method, spent, part.split(":")[0]))
+            stack.enter_context(_timed(owner, method, spent, under_way, part.split(":")[0]))
         start, steps = time.perf_counter(), acer.steps
         acer.learn(lambda: time.perf_counter() - start > seconds)
         elapsed = time.perf_counter() - start
@@ -123,6 +124,7 @@ def measure(flags: Throughput) -> dict[str, Any]:
             "replay:put": (buffer, "put"),
             "replay:get": (buffer, "get"),
             "training": (model, "train"),
+            "training:many": (model, "train_many"),
             "training:report": (model, "train_and_report"),
         }
         acer = Acer(flags.num_env, runner, model, buffer, rng, Logger())
@@ -130,15 +132,19 @@ def measure(flags: Throughput) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _timed(owner: Any, method: str, spent: dict[str, float], part: str) -> Any:
+def _timed(owner: Any, method: str, spent: dict[str, float], under_way: set[str], part: str) -> Any:
     original = getattr(owner, method)
 
     def timed(*args: Any) -> Any:
+        if part in under_way:  # called by another method of the same part
+            return original(*args)
+        under_way.add(part)
         start = time.perf_counter()
         try:
             return original(*args)
         finally:
             spent[part] += time.perf_counter() - start
+            under_way.remove(part)
 
     setattr(owner, method, timed)
     yield

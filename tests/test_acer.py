@@ -1,4 +1,4 @@
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,10 @@ class RecordingModel(Model):
 
     def train(self, segment: Segment, lr: float) -> None:
         self.calls.append(("train", segment, lr))
+
+    def train_many(self, segments: Sequence[Segment], lr: float) -> None:
+        for segment in segments:
+            self.train(segment, lr)
 
     def train_and_report(self, segment: Segment, lr: float) -> dict[str, float]:
         self.calls.append(("report", segment, lr))
@@ -215,7 +219,7 @@ def test_a_loaded_state_trains_on_to_the_bit(network: str) -> None:
 def test_rows_tell_of_the_first_update_from_replay_and_change_nothing() -> None:
     often, seldom = cartpole(0, log_interval=1), cartpole(0, log_interval=1000)
     sink, reports = RecordingSink(), list[dict[str, float]]()
-    often._logger = Logger([sink])
+    often.logger = Logger([sink])
     train_and_report = often.model.train_and_report
 
     def noted(segment: Segment, lr: float) -> dict[str, float]:

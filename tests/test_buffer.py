@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
-from acer_tf.buffer import Buffer, stack_obs
+from acer_tf.buffer import GROUP_BYTES, Buffer, stack_obs
 from acer_tf.errors import InputError
 from acer_tf.segment import Segment
 from tests.agents import NENVS, NSTEPS, make_segment
@@ -197,3 +197,17 @@ class BufferMachine(RuleBasedStateMachine):
 
 BufferMachine.TestCase.settings = settings(deadline=None, max_examples=25, stateful_step_count=15)
 TestBufferMachine = BufferMachine.TestCase
+
+
+@pytest.mark.parametrize(("share", "sizes"), [(2.0, [1] * 5), (0.6, [1] * 5), (0.5, [2, 2, 1]), (0.01, [5])])
+def test_groups_are_as_large_as_their_observations_allow(share: float, sizes: list[int]) -> None:
+    pixels = int(share * GROUP_BYTES) // (2 * 4 * 2)  # two environments, three steps and the bootstrap, two frames each
+    buffer = Buffer(3, 9)
+    for segment in segments(3, 2, 3, 2, (pixels, 1), seed=0):
+        buffer.put(segment)
+    groups, expected = buffer.groups(RandomState(0), 5), RandomState(0)
+    drawn = list(groups)
+    assert [len(group) for group in drawn] == sizes
+    for segment in (segment for group in drawn for segment in group):
+        np.testing.assert_array_equal(segment.rewards, buffer.get(expected).rewards)
+    assert list(buffer.groups(RandomState(0), 0)) == []

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import tensorflow as tf
 from acer_tf.errors import InputError, NotFiniteError
 from acer_tf.model import Model
 from acer_tf.segment import Segment
-from tests import reference
+from tests import gaussian_agents, reference
 from tests.agents import NACT, NENVS, NFEATURES, NSTEPS, arrays, assert_same, linear, make_model, make_segment
 from tests.reference import Hyper, Linear, State
 
@@ -63,6 +64,46 @@ def test_train_and_train_and_report_end_equal(config: dict[str, Any], value_netw
     assert_same(*models)
     before = arrays(make_model(network_kwargs={"value_network": value_network}, **config))
     assert all((before[name] != array).any() for name, array in arrays(models[0]).items())
+
+
+def lstm_segment(seed: int) -> Segment:
+    return make_segment(seed)._replace(states=np.random.default_rng(seed).normal(size=(NENVS, 16)).astype(np.float32))
+
+
+LSTM = {"network": "lstm", "network_kwargs": {"nlstm": 8}, "replay_state": "stored", "burn_in": 1}
+MANY: dict[str, tuple[Callable[[], Model], Callable[[int], Segment]]] = {
+    "mlp": (lambda: make_model(delta=0.1, c=1.5), make_segment),
+    "lstm": (lambda: make_model(**LSTM), lstm_segment),
+    "continuous": (gaussian_agents.make_model, lambda seed: gaussian_agents.make_segment(2, seed)),
+}
+
+
+@pytest.mark.parametrize("case", MANY)
+def test_many_updates_in_one_call_equal_single_ones_to_the_bit(case: str) -> None:
+    make, segment = MANY[case]
+    one_by_one, at_once = make(), make()
+    for number in (3, 1, 4):
+        segments = [segment(10 * number + i) for i in range(number)]
+        for each in segments:
+            one_by_one.train(each, lr=0.01 * number)
+        at_once.train_many(segments, lr=0.01 * number)
+    assert_same(one_by_one, at_once)
+    assert one_by_one.updates == at_once.updates == 8
+    np.testing.assert_array_equal(one_by_one.state_dict()["random"], at_once.state_dict()["random"])
+    assert at_once._train_many._function.experimental_get_tracing_count() == 1
+
+
+def test_of_many_updates_only_the_one_that_is_not_finite_is_refused() -> None:
+    one_by_one, at_once = make_model(), make_model()
+    segments = [make_segment(seed) for seed in range(4)]
+    segments[2] = with_one(segments[2], "rewards", np.nan)
+    for segment in segments[:2]:
+        one_by_one.train(segment, lr=0.1)
+    with pytest.raises(NotFiniteError, match=r"^the reward is not finite, so the update was not made") as error:
+        at_once.train_many(segments, lr=0.1)
+    np.testing.assert_array_equal(error.value.batch["rewards"], segments[2].rewards)
+    assert_same(one_by_one, at_once)
+    assert one_by_one.updates == at_once.updates == 2
 
 
 def test_without_trust_region_the_gradient_is_that_of_the_loss() -> None:

@@ -1,6 +1,6 @@
 """A recorded run: our loop gets the on-policy segments and must do all the rest alike."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,6 +77,11 @@ class WatchedModel(Model):
         """Trains with a report, which makes the same update."""
         self.train_and_report(segment, lr)
 
+    def train_many(self, segments: Sequence[Segment], lr: float) -> None:
+        """Trains on one after the other."""
+        for segment in segments:
+            self.train(segment, lr)
+
     def train_and_report(self, segment: Segment, lr: float) -> dict[str, float]:
         """Trains, and tells `on_update`."""
         if self.calls_left == 0:
@@ -102,10 +107,11 @@ def compare_trajectory(recorded: Recorded) -> list[Quantity]:
     buffer = Buffer(model.config.nsteps, model.config.buffer_size)
     acer = Acer(recorded.setting("nenvs"), runner, model, buffer, rng, Logger())  # type: ignore[arg-type]
     updates: list[Update] = []
+    drawn = iter(rng.drawn)  # which still grows: segments are drawn before they are trained on
 
     def note(segment: Segment, lr: float, report: dict[str, float]) -> None:
         call, is_replay = len(updates), segment is not runner.current
-        slots = rng.drawn[-1] if is_replay else np.full(len(segment.actions), -1)
+        slots = next(drawn) if is_replay else np.full(len(segment.actions), -1)
         norms = [[float(np.linalg.norm(v.numpy())) for v in group] for group in (model.params, model.averages)]
         updates.append(Update(acer.steps, lr, slots, report, _batch_errors(recorded, call, segment), *norms))
         quantities.extend(_snapshot(recorded, model, f"param_{call + 1}"))

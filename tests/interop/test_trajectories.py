@@ -61,7 +61,7 @@ def test_slots_drawn_before_the_count_fail(monkeypatch: pytest.MonkeyPatch, tmp_
     replay = Acer._replay
 
     def draw_first(self: Acer, is_logged: bool) -> dict[str, float]:
-        self._rng.randint(0, 2)
+        self._rng.rand()
         return replay(self, is_logged)
 
     monkeypatch.setattr(Acer, "_replay", draw_first)
