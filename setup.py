@@ -22,6 +22,7 @@ DM_CONTROL = ["dm-control", "mujoco<4", "shimmy"]
 RUN_NOTEBOOKS = ["ipykernel", "nbclient"]
 NOTEBOOKS = [*PLOTS, *RUN_NOTEBOOKS, "jupyter"]
 VIDEO = ["imageio", "imageio-ffmpeg"]
+GPU = ["tensorflow[and-cuda]"]
 AUDIT = ["pip-audit"]
 TEST = [
     *PLOTS,
@@ -60,6 +61,7 @@ setup(
         "dm-control": DM_CONTROL,
         "notebooks": NOTEBOOKS,
         "video": VIDEO,
+        "gpu": GPU,
         "test": TEST,
         "audit": AUDIT,
     },

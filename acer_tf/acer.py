@@ -321,6 +321,9 @@ def learn(
 ) -> Model:
     """Trains ACER, with the arguments and defaults of baselines' `acer.learn`.
 
+    Small networks are faster with one thread of TensorFlow, which the commands see to. Here it is the caller's choice,
+    before TensorFlow starts: `tf.config.threading`, or TF_NUM_INTRAOP_THREADS and TF_NUM_INTEROP_THREADS.
+
     Args:
         network: name of a registered network, a function from observations [B, *shape] to features, in Keras,
             or a `Recurrent`.

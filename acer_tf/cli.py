@@ -35,6 +35,7 @@ from acer_tf.persistence.statistics import StatisticsSink
 from acer_tf.persistence.table import TableSink
 from acer_tf.persistence.tensorboard import TensorBoardSink
 from acer_tf.presets import Preset, load_preset
+from acer_tf.threads import choose_threads
 from acer_tf.training.settings import resumed_settings
 from acer_tf.training.signals import stop_on_signals
 from acer_tf.training.watchdog import watchdog
@@ -86,6 +87,9 @@ class TrainFlags:
     """Agent whose weights to start from: model.zip of an earlier run, or what ACER.save wrote."""
     num_workers: int | None = None
     """Processes that run Atari games; None takes one per core, 0 none."""
+    threads: int | None = None
+    """Threads of TensorFlow; None takes TF_NUM_INTRAOP_THREADS and TF_NUM_INTEROP_THREADS where these are set, else one
+    for networks without convolutions and one per core for others."""
     max_episode_frames: int = 108000
     """Longest Atari game, in raw frames (four per agent step); 0 sets no limit."""
     checkpoint_every: int | None = None
@@ -221,6 +225,7 @@ def train(
     """
     folder = flags.logdir or default_run_folder(flags.env)
     config = _checked(flags, network)
+    choose_threads(network, flags.threads)
     settings = {**_plain(flags), **env_kwargs, "network": network, **network_kwargs}
     settings |= dataclasses.asdict(config) | dataclasses.asdict(continuous)
     checkpoints = Checkpoints(folder / CHECKPOINTS, flags.keep_checkpoints, flags.keep_every)
@@ -315,7 +320,7 @@ def _checked(flags: TrainFlags, network: str) -> Config:
         )
     if flags.load_path is not None and not flags.load_path.is_file():
         raise InputError(f"load_path {flags.load_path} is no file; expected an agent such as <run folder>/{MODEL}.")
-    for name in ("checkpoint_every", "keep_checkpoints", "keep_every"):
+    for name in ("checkpoint_every", "keep_checkpoints", "keep_every", "threads"):
         if getattr(flags, name) == 0:
             raise InputError(f"{name} is 0; expected a whole number >= 1.")
     if flags.exact_resume and flags.checkpoint_every is None:

@@ -18,6 +18,7 @@ import yaml
 from acer_tf import __version__
 from acer_tf.errors import InputError
 from acer_tf.persistence.lock import LOCK_FILES, locked
+from acer_tf.threads import tensorflow_threads
 
 SETTINGS = "config.yml"
 STATISTICS = "progress.csv"
@@ -100,6 +101,7 @@ def origin() -> dict[str, Any]:
     return {
         "versions": {"acer_tf": __version__, "python": platform.python_version(), **packages},
         "cores": os.cpu_count(),
+        "tensorflow_threads": tensorflow_threads(),
         "processor": platform.machine(),
         "onednn": os.environ["TF_ENABLE_ONEDNN_OPTS"],
     }

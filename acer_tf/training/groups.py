@@ -13,7 +13,17 @@ from acer_tf.training.settings import CHECKPOINT_SETTINGS, FREE
 
 NAMED = ("env", "network")
 """Settings that are in a name even where they are the same for all runs."""
-NOT_NAMED = {"seed", "command", "versions", "cores", "processor", "onednn", *FREE, *CHECKPOINT_SETTINGS}
+NOT_NAMED = {
+    "seed",
+    "command",
+    "versions",
+    "cores",
+    "tensorflow_threads",
+    "processor",
+    "onednn",
+    *FREE,
+    *CHECKPOINT_SETTINGS,
+}
 """Settings in which runs of one group may differ."""
 
 

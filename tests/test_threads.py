@@ -1,0 +1,66 @@
+import os
+import sys
+
+import pytest
+
+from acer_tf.networks.names import NETWORKS
+from acer_tf.threads import VARIABLES, choose_threads, cores, is_for_images, tensorflow_threads
+
+
+@pytest.fixture(autouse=True)
+def before_tensorflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "tensorflow", raising=False)
+    for variable in VARIABLES:
+        monkeypatch.setenv(variable, "")  # restored afterwards, also where it was not set
+        monkeypatch.delenv(variable)
+
+
+def chosen() -> list[str | None]:
+    return [os.environ.get(variable) for variable in VARIABLES]
+
+
+def test_networks_with_convolutions() -> None:
+    small = {"mlp", "lstm", "lnlstm", "MlpPolicy", "MlpLstmPolicy", "MlpLnLstmPolicy"}
+    assert {network for network in NETWORKS if not is_for_images(network)} == small
+
+
+def test_one_thread_for_small_networks_and_all_cores_for_images() -> None:
+    choose_threads("cnn_lstm", None)
+    assert chosen() == [None, None]
+    assert tensorflow_threads() == cores()
+    choose_threads("lstm", None)
+    assert chosen() == ["1", "1"]
+    assert tensorflow_threads() == 1
+
+
+@pytest.mark.parametrize("network", ["mlp", "cnn"])
+def test_the_user_decides(network: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLES[0], "3")
+    choose_threads(network, None)
+    assert os.environ[VARIABLES[0]] == "3"
+    choose_threads(network, 5)
+    assert chosen() == ["5", "5"]
+    assert tensorflow_threads() == 5
+
+
+@pytest.mark.parametrize("value", ["", "0", "x"])
+def test_variables_that_say_nothing(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLES[0], value)
+    assert tensorflow_threads() == cores()
+
+
+def test_once_tensorflow_is_there_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tensorflow", sys)
+    choose_threads("mlp", 2)
+    assert chosen() == [None, None]
+
+
+def test_cores_are_those_that_this_process_may_use() -> None:
+    assert 1 <= cores() <= (os.cpu_count() or 1)
+    if hasattr(os, "sched_getaffinity"):
+        allowed = os.sched_getaffinity(0)
+        try:
+            os.sched_setaffinity(0, {min(allowed)})
+            assert cores() == 1
+        finally:
+            os.sched_setaffinity(0, allowed)
