@@ -1,11 +1,13 @@
 """ACER: one on-policy update per segment, then a random number of updates from replay (baselines, `acer/acer.py`)."""
 
+import contextlib
 import dataclasses
 import math
 import numbers
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -32,6 +34,7 @@ from acer_tf.policy import CategoricalPolicy
 from acer_tf.runner import Runner, TrainingStoppedError
 from acer_tf.segment import Segment
 from acer_tf.sequence import SequencePolicy
+from acer_tf.snapshot import Snapshot
 
 
 class EpisodeStats:
@@ -116,10 +119,29 @@ class Acer:
     """
 
     def __init__(
-        self, nenvs: int, runner: Runner, model: Model, buffer: Buffer, rng: np.random.RandomState, logger: Logger
+        self,
+        nenvs: int,
+        runner: Runner,
+        model: Model,
+        buffer: Buffer,
+        rng: np.random.RandomState,
+        logger: Logger,
+        snapshot: Snapshot | None = None,
     ) -> None:
-        """Puts the parts together; `rng` draws how often to replay, and what, for `nenvs` environments."""
+        """Puts the parts together.
+
+        Args:
+            nenvs: environments.
+            runner: collects segments.
+            model: is trained.
+            buffer: is replayed.
+            rng: draws how often to replay, and what.
+            logger: takes statistics and episodes.
+            snapshot: what the runner acts with, if the next segment is to be collected while updates from replay run.
+        """
         self._runner = runner
+        self._snapshot = snapshot
+        self._collected: Segment | None = None
         self.model = model
         self.buffer = buffer
         self._rng = rng
@@ -148,7 +170,12 @@ class Acer:
                 configuration's `total_timesteps`.
             log_interval: iterations between two rows of statistics; None is the configuration's.
             hooks: told of every step. A segment in which they end training is dropped.
+
+        Raises:
+            InputError: there are hooks, and segments are collected while updates run.
         """
+        if hooks is not None and self._snapshot is not None:
+            raise InputError("overlap collects steps while updates run, where callbacks cannot follow; leave one out.")
         config = self.model.config
         self._end = config.total_timesteps if end is None else end
         self._log_interval = config.log_interval if log_interval is None else log_interval
@@ -174,6 +201,7 @@ class Acer:
 
     def restart_environments(self, seed: int, is_recorded: bool) -> None:
         """Seeds and resets all environments; the episodes in progress are abandoned. See `Runner.restart`."""
+        self._collected = None
         self._runner.restart(seed, is_recorded)
         self.stats.abandon_episodes()
 
@@ -199,6 +227,7 @@ class Acer:
             InputError: it is of another network; nothing has been changed then.
         """
         self.model.load_state_dict(state["model"])
+        self._collected = None
         self._runner.load_state_dict(state["runner"])
         self.stats.load_state_dict(state["stats"])
         self.logger.load_state_dict(state["logger"])
@@ -220,11 +249,32 @@ class Acer:
         replayed: dict[str, float] = {}
         if config.replay_ratio > 0:
             self.buffer.put(segment)
-            replayed = self._replay(is_logged)
+            with self._collecting():
+                replayed = self._replay(is_logged)
         if is_logged:
             self.logger.write(row | self._about_replay(row, replayed))
 
+    @contextlib.contextmanager
+    def _collecting(self) -> Iterator[None]:
+        """Collects the next segment in the meantime, if that is wanted and there is a next one.
+
+        What the thread raises is raised here; whatever happens, the thread has ended when this is left.
+        """
+        if self._snapshot is None or self.steps + self.nbatch >= self._end:
+            yield
+            return
+        self._snapshot.take()
+        with ThreadPoolExecutor(1, "collecting") as pool:
+            collected = pool.submit(self._runner.run)
+            yield
+        self._collected = collected.result()
+
     def _collect(self) -> Segment:
+        if self._collected is not None:
+            segment, self._collected = self._collected, None
+            return segment
+        if self._snapshot is not None:
+            self._snapshot.take()
         if self._hooks is None:
             return self._runner.run()
         self._hooks.on_rollout_start()
@@ -313,6 +363,7 @@ def learn(
     on_policy_updates: bool = Config.on_policy_updates,
     optimizer: object = Config.optimizer,
     bootstrap_truncated: bool = Config.bootstrap_truncated,
+    overlap: bool = Config.overlap,
     continuous: Continuous = CONTINUOUS,
     load_path: str | Path | None = None,
     logger: Logger | None = None,
@@ -331,7 +382,7 @@ def learn(
             Box actions, that resets itself in the step that ends an episode
             (`autoreset_mode=AutoresetMode.SAME_STEP`).
         seed: of environments, weights, replay and sampling, at most 2³² − 1; None draws one.
-        nsteps: see `Config`, as for all arguments up to `bootstrap_truncated`.
+        nsteps: see `Config`, as for all arguments up to `overlap`.
         total_timesteps: agent steps over all environments.
         q_coef: weight of the critic's loss.
         ent_coef: weight of the entropy bonus.
@@ -357,6 +408,7 @@ def learn(
         on_policy_updates: whether new segments are trained on at once.
         optimizer: "rmsprop", "adam" or a Keras optimizer.
         bootstrap_truncated: whether returns go on where a time limit cut an episode short.
+        overlap: whether the next segment is collected while updates from replay run.
         continuous: settings that only Box actions have.
         load_path: weights to start from, as `Model.save` wrote them.
         logger: takes statistics and episodes; None prints baselines' table.
@@ -434,9 +486,11 @@ def make_model(
 def make_loop(env: FrameStack, model: Model, rng: np.random.RandomState, seed: int, logger: Logger) -> Acer:
     """Builds what trains a model in environments, and resets them; `rng` draws how often to replay, and what."""
     config = model.config
-    runner = Runner(env, model, config.nsteps, seed, model.values if config.bootstrap_truncated else None)
+    snapshot = Snapshot(model) if config.overlap else None
+    actor = model if snapshot is None else snapshot
+    runner = Runner(env, actor, config.nsteps, seed, actor.values if config.bootstrap_truncated else None)
     buffer = Buffer(config.nsteps, config.buffer_size, compressed_row(env, config))
-    return Acer(env.num_envs, runner, model, buffer, rng, logger)
+    return Acer(env.num_envs, runner, model, buffer, rng, logger, snapshot)
 
 
 def stream_state(rng: np.random.RandomState) -> dict[str, Any]:

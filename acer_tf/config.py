@@ -73,6 +73,9 @@ class Config:
     bootstrap_truncated: bool = False
     """Whether returns go on, with the last state's value, where a time limit cut an episode short; without, as in
     baselines, a time limit is an end like any other."""
+    overlap: bool = False
+    """Whether the next segment is collected, in a thread, while updates from replay run; it is then acted with the
+    parameters from before these updates."""
 
     def __post_init__(self) -> None:
         """Raises: InputError: a value that cannot work."""
@@ -87,7 +90,14 @@ class Config:
             self._require(name, "a number between 0 and 1", _is_fraction)
         self._require("max_grad_norm", "a number > 0, or None", lambda x: x is None or (_is_number(x) and x > 0))
         self._require("q_lambda", "a number between 0 and 1, or None", lambda x: x is None or _is_fraction(x))
-        for name in ("trust_region", "correction", "on_policy_updates", "compress_replay", "bootstrap_truncated"):
+        for name in (
+            "trust_region",
+            "correction",
+            "on_policy_updates",
+            "compress_replay",
+            "bootstrap_truncated",
+            "overlap",
+        ):
             self._require(name, "True or False", _is_bool)
         self._require("lrschedule", "a name or a function", lambda x: isinstance(x, str) or callable(x))
         self._require("optimizer", "rmsprop, adam or a Keras optimizer", _is_optimizer)
@@ -108,6 +118,8 @@ class Config:
         if self.replay_ratio == 0:
             if not self.on_policy_updates:
                 raise InputError("on_policy_updates is False and replay_ratio is 0, so nothing would be trained on.")
+            if self.overlap:
+                raise InputError("overlap is True and replay_ratio is 0, so there is nothing to overlap with.")
             return
         if self.buffer_size < self.nsteps:
             raise InputError(

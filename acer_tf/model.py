@@ -116,6 +116,10 @@ class Model:
         """Begins the stream that actions are sampled from anew."""
         self._random.reset_from_seed(seed)
 
+    def draw_seed(self) -> int:
+        """Draws the seed of another stream from the one that actions are sampled from."""
+        return int(self._random.uniform_full_int([], tf.uint32).numpy())
+
     def act(self, obs: NDArray[Any], state: NDArray[np.float32], mask: NDArray[np.bool_]) -> Action:
         """Samples an action for each environment.
 

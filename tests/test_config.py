@@ -41,6 +41,7 @@ def test_defaults_are_those_of_baselines() -> None:
         "burn_in": 0,
         "optimizer": "rmsprop",
         "bootstrap_truncated": False,
+        "overlap": False,
     }
     assert vars(Config()) == expected
 
@@ -152,7 +153,7 @@ def test_q_lambda(value: Any) -> None:
         Config(q_lambda=value)
 
 
-@pytest.mark.parametrize("name", ["correction", "on_policy_updates"])
+@pytest.mark.parametrize("name", ["correction", "on_policy_updates", "overlap"])
 def test_switches(name: str) -> None:
     with pytest.raises(InputError, match=f"{name} is 1; expected True or False"):
         Config(**{name: 1})
@@ -161,6 +162,8 @@ def test_switches(name: str) -> None:
 def test_something_must_be_trained_on() -> None:
     with pytest.raises(InputError, match="nothing would be trained on"):
         Config(on_policy_updates=False, replay_ratio=0)
+    with pytest.raises(InputError, match="nothing to overlap with"):
+        Config(overlap=True, replay_ratio=0)
 
 
 def test_defaults_for_continuous_actions_are_the_papers() -> None:

@@ -87,6 +87,7 @@ class ACER(PolicyHolder):
         q_lambda: float | None = Config.q_lambda,
         on_policy_updates: bool = Config.on_policy_updates,
         bootstrap_truncated: bool = Config.bootstrap_truncated,
+        overlap: bool = Config.overlap,
         sigma: float = CONTINUOUS.sigma,
         learn_sigma: bool = CONTINUOUS.learn_sigma,
         num_samples: int = CONTINUOUS.num_samples,
@@ -127,13 +128,14 @@ class ACER(PolicyHolder):
             optimizer: "rmsprop" (TensorFlow 1's form), "adam", or a Keras optimizer.
             normalize_observations: by their running mean and variance, which are saved with the agent.
             normalize_rewards: by the running deviation of the discounted return.
-            compress_replay: see `Config`, as for all arguments up to `bootstrap_truncated`.
+            compress_replay: see `Config`, as for all arguments up to `overlap`.
             replay_state: where a recurrent policy's state starts in training.
             burn_in: first steps of a segment that only warm it up.
             correction: whether the policy gradient has its bias correction.
             q_lambda: trace of Q(lambda) in place of Retrace.
             on_policy_updates: whether new segments are trained on at once.
             bootstrap_truncated: whether returns go on where a time limit cut an episode short.
+            overlap: whether the next segment is collected while updates from replay run; callbacks cannot follow then.
             sigma: see `Continuous`, as for all arguments from here on.
             learn_sigma: whether sigma is learned.
             num_samples: actions that the dueling network samples.
