@@ -327,8 +327,8 @@ def _checked(flags: TrainFlags, network: str) -> Config:
         raise InputError("exact_resume needs checkpoint_every, in agent steps: minutes are not the same in two runs.")
     if flags.is_exact and flags.hyperparameters.overlap:
         raise InputError(
-            "overlap has a segment in the making at every moment, which no checkpoint holds, so no run can resume to the "
-            "bit; give --no_exact_resume, or leave overlap out."
+            "overlap has a segment in the making at every moment, which no checkpoint holds, so no run can resume to "
+            "the bit; give --no_exact_resume, or leave overlap out."
         )
     return flags.hyperparameters.config()
 
