@@ -215,7 +215,7 @@ def test_a_loaded_state_trains_on_to_the_bit(network: str) -> None:
 def test_rows_tell_of_the_first_update_from_replay_and_change_nothing() -> None:
     often, seldom = cartpole(0, log_interval=1), cartpole(0, log_interval=1000)
     sink, reports = RecordingSink(), list[dict[str, float]]()
-    often._logger = Logger([sink])
+    often.logger = Logger([sink])
     train_and_report = often.model.train_and_report
 
     def noted(segment: Segment, lr: float) -> dict[str, float]:
