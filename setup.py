@@ -13,14 +13,22 @@ REQUIREMENTS = [
     line for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines() if not line.startswith("#")
 ]
 
-PLOTS = ["matplotlib"]
+# rliable is not kept: with newer versions of the other two it does not even import.
+PLOTS = ["matplotlib", "rliable==1.2.0", "arch<8", "pandas<3"]
 BENCHMARKS = ["scipy"]
 MUJOCO = ["gymnasium[mujoco]"]
+BOX2D = ["gymnasium[box2d]"]
+DM_CONTROL = ["dm-control", "mujoco<4", "shimmy"]
+RUN_NOTEBOOKS = ["ipykernel", "nbclient"]
+NOTEBOOKS = [*PLOTS, *RUN_NOTEBOOKS, "jupyter"]
 VIDEO = ["imageio", "imageio-ffmpeg"]
 AUDIT = ["pip-audit"]
 TEST = [
     *PLOTS,
     *BENCHMARKS,
+    *BOX2D,
+    *DM_CONTROL,
+    *RUN_NOTEBOOKS,
     *VIDEO,
     "hypothesis",
     "import-linter",
@@ -42,12 +50,15 @@ setup(
     license="MIT",
     python_requires=">=3.10",
     packages=find_packages(include=["acer_tf", "acer_tf.*"]),
-    package_data={"acer_tf": ["py.typed"]},
+    package_data={"acer_tf": ["py.typed", "configs/*.yml"]},
     install_requires=REQUIREMENTS,
     extras_require={
         "plots": PLOTS,
         "benchmarks": BENCHMARKS,
         "mujoco": MUJOCO,
+        "box2d": BOX2D,
+        "dm-control": DM_CONTROL,
+        "notebooks": NOTEBOOKS,
         "video": VIDEO,
         "test": TEST,
         "audit": AUDIT,

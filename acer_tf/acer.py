@@ -1,6 +1,7 @@
 """ACER: one on-policy update per segment, then a random number of updates from replay (baselines, `acer/acer.py`)."""
 
 import dataclasses
+import math
 import numbers
 import time
 from collections import deque
@@ -25,6 +26,7 @@ from acer_tf.memory import check_memory, compressed_row
 from acer_tf.model import Model
 from acer_tf.networks.registry import Network
 from acer_tf.persistence.logger import Logger
+from acer_tf.persistence.metrics import METRICS
 from acer_tf.persistence.table import TableSink
 from acer_tf.policy import CategoricalPolicy
 from acer_tf.runner import Runner, TrainingStoppedError
@@ -110,6 +112,7 @@ class Acer:
         stats: of the agent's episodes.
         nbatch: agent steps of an iteration, over all environments.
         steps: agent steps before the current iteration.
+        replay_updates: updates from replay so far.
     """
 
     def __init__(
@@ -124,7 +127,8 @@ class Acer:
         self._start = self._paused = time.monotonic()
         self.stats = EpisodeStats(nenvs)
         self.nbatch = nenvs * model.config.nsteps
-        self.steps = 0
+        self.steps = self.replay_updates = self._first_step = 0
+        self._last_row = (self._start, 0)
         self._end, self._log_interval = model.config.total_timesteps, model.config.log_interval
         self._hooks: Hooks | None = None
 
@@ -149,7 +153,7 @@ class Acer:
         self._end = config.total_timesteps if end is None else end
         self._log_interval = config.log_interval if log_interval is None else log_interval
         self._hooks = hooks
-        self._start += time.monotonic() - self._paused
+        self._leave_out(time.monotonic() - self._paused)
         try:
             while self.steps < self._end:
                 self._iterate()
@@ -164,8 +168,14 @@ class Acer:
 
     def count_from(self, steps: int) -> None:
         """Counts steps from there on, and time anew; nothing else changes."""
-        self.steps = steps
+        self.steps = self._first_step = steps
         self._start = self._paused = time.monotonic()
+        self._last_row = (self._start, steps)
+
+    def _leave_out(self, seconds: float) -> None:
+        """Takes a pause between two `learn` out of all speeds."""
+        self._start += seconds
+        self._last_row = (self._last_row[0] + seconds, self._last_row[1])
 
     def restart_environments(self, seed: int, is_recorded: bool) -> None:
         """Seeds and resets all environments; the episodes in progress are abandoned. See `Runner.restart`."""
@@ -175,7 +185,11 @@ class Acer:
     def state_dict(self) -> dict[str, dict[str, Any]]:
         """Returns the state of every part but the buffer, to be loaded by an `Acer` made with the same arguments."""
         return {
-            "loop": {"steps": self.steps, "seconds": time.monotonic() - self._start},
+            "loop": {
+                "steps": self.steps,
+                "seconds": time.monotonic() - self._start,
+                "replay_updates": self.replay_updates,
+            },
             "random": stream_state(self._rng),
             "model": self.model.state_dict(),
             "runner": self._runner.state_dict(),
@@ -195,7 +209,9 @@ class Acer:
         self.logger.load_state_dict(state["logger"])
         load_stream_state(self._rng, state["random"])
         self.steps = state["loop"]["steps"]
+        self.replay_updates = state["loop"]["replay_updates"]
         self._paused = time.monotonic()
+        self._last_row = (self._paused, self.steps)
         self._start = self._paused - state["loop"]["seconds"]
 
     def _iterate(self) -> None:
@@ -204,10 +220,14 @@ class Acer:
         self.stats.feed(segment.rewards, segment.dones)
         self.logger.episodes(self._runner.episodes)
         self.logger.progress(self.steps + self.nbatch)
-        self._train_on_policy(segment)
+        is_logged = self.steps // self.nbatch % self._log_interval == 0
+        row = self._train_on_policy(segment, is_logged)
+        replayed: dict[str, float] = {}
         if config.replay_ratio > 0:
             self.buffer.put(segment)
-            self._replay()
+            replayed = self._replay(is_logged)
+        if is_logged:
+            self.logger.write(row | self._about_replay(row, replayed))
 
     def _collect(self) -> Segment:
         if self._hooks is None:
@@ -217,29 +237,49 @@ class Acer:
         self._hooks.on_rollout_end()
         return segment
 
-    def _train_on_policy(self, segment: Segment) -> None:
+    def _train_on_policy(self, segment: Segment, is_logged: bool) -> dict[str, float]:
+        """Returns baselines' row of statistics, and what is new about the same update, if it is logged."""
         updates, lr = self.model.config.on_policy_updates, self._learning_rate()
-        if self.steps // self.nbatch % self._log_interval:
+        if not is_logged:
             if updates:
                 self.model.train(segment, lr)
-            return
+            return {}
         report = self.model.train_and_report(segment, lr) if updates else self.model.report(segment)
-        self.logger.write(
-            {
-                "total_timesteps": self.steps,
-                "fps": int(self.steps / (time.monotonic() - self._start)),
-                "mean_episode_length": self.stats.mean_length(),
-                "mean_episode_reward": self.stats.mean_reward(),
-                **report,
-            }
-        )
+        (last_time, last_steps), now = self._last_row, time.monotonic()
+        self._last_row = (now, self.steps)
+        return {
+            "total_timesteps": self.steps,
+            "fps": int((self.steps - self._first_step) / (now - self._start)),
+            "mean_episode_length": self.stats.mean_length(),
+            "mean_episode_reward": self.stats.mean_reward(),
+            **report,
+            "learning_rate": lr,
+            "recent_fps": int((self.steps - last_steps) / (now - last_time)),
+            "workers_replaced": self._runner.workers_replaced,
+        }
 
-    def _replay(self) -> None:
-        config = self.model.config
+    def _replay(self, is_logged: bool) -> dict[str, float]:
+        """Returns statistics of the first update, if it is logged and there is one."""
+        config, report = self.model.config, dict[str, float]()
         if not self.buffer.has_atleast(config.replay_start):
-            return
-        for _ in range(self._rng.poisson(config.replay_ratio)):
-            self.model.train(self.buffer.get(self._rng), self._learning_rate())
+            return report
+        for update in range(self._rng.poisson(config.replay_ratio)):
+            segment, lr = self.buffer.get(self._rng), self._learning_rate()
+            if is_logged and update == 0:
+                report = self.model.train_and_report(segment, lr)
+            else:
+                self.model.train(segment, lr)
+            self.replay_updates += 1
+        return report
+
+    def _about_replay(self, row: dict[str, float], report: dict[str, float]) -> dict[str, float]:
+        """Returns the same columns for every row: nan where nothing was replayed."""
+        columns = {name: f"replay_{name}" for name in row if f"replay_{name}" in METRICS}
+        return {
+            **{column: report.get(name, math.nan) for name, column in columns.items()},
+            "replay_size": self.buffer.num_in_buffer * self.nbatch,
+            "replay_updates": self.replay_updates,
+        }
 
     def _learning_rate(self) -> float:
         config = self.model.config
@@ -275,6 +315,7 @@ def learn(
     q_lambda: float | None = Config.q_lambda,
     on_policy_updates: bool = Config.on_policy_updates,
     optimizer: object = Config.optimizer,
+    bootstrap_truncated: bool = Config.bootstrap_truncated,
     continuous: Continuous = CONTINUOUS,
     load_path: str | Path | None = None,
     logger: Logger | None = None,
@@ -290,7 +331,7 @@ def learn(
             Box actions, that resets itself in the step that ends an episode
             (`autoreset_mode=AutoresetMode.SAME_STEP`).
         seed: of environments, weights, replay and sampling, at most 2³² − 1; None draws one.
-        nsteps: see `Config`, as for all arguments up to `optimizer`.
+        nsteps: see `Config`, as for all arguments up to `bootstrap_truncated`.
         total_timesteps: agent steps over all environments.
         q_coef: weight of the critic's loss.
         ent_coef: weight of the entropy bonus.
@@ -315,6 +356,7 @@ def learn(
         q_lambda: trace of Q(lambda) in place of Retrace.
         on_policy_updates: whether new segments are trained on at once.
         optimizer: "rmsprop", "adam" or a Keras optimizer.
+        bootstrap_truncated: whether returns go on where a time limit cut an episode short.
         continuous: settings that only Box actions have.
         load_path: weights to start from, as `Model.save` wrote them.
         logger: takes statistics and episodes; None prints baselines' table.
@@ -392,7 +434,7 @@ def make_model(
 def make_loop(env: FrameStack, model: Model, rng: np.random.RandomState, seed: int, logger: Logger) -> Acer:
     """Builds what trains a model in environments, and resets them; `rng` draws how often to replay, and what."""
     config = model.config
-    runner = Runner(env, model, config.nsteps, seed)
+    runner = Runner(env, model, config.nsteps, seed, model.values if config.bootstrap_truncated else None)
     buffer = Buffer(config.nsteps, config.buffer_size, compressed_row(env, config))
     return Acer(env.num_envs, runner, model, buffer, rng, logger)
 

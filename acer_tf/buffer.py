@@ -9,7 +9,7 @@ from acer_tf.columns import Column, CompressedColumn, PlainColumn
 from acer_tf.errors import InputError
 from acer_tf.segment import Segment
 
-STORED = ("enc_obs", "actions", "rewards", "mus", "dones", "masks", "states")
+STORED = ("enc_obs", "actions", "rewards", "mus", "dones", "masks", "states", "final_values")
 
 
 class Buffer:

@@ -1,5 +1,6 @@
 """What the commands share: flags from dataclasses, one-line errors, and a training run from start to saved weights."""
 
+import argparse
 import contextlib
 import dataclasses
 import functools
@@ -16,9 +17,9 @@ import numpy as np
 import tyro
 
 from acer_tf.config import CONTINUOUS, Config, Continuous
-from acer_tf.envs.env_ids import check_env_id
+from acer_tf.envs.atari import FRAMES_PER_STEP
+from acer_tf.envs.env_ids import check_env_id, is_atari
 from acer_tf.envs.make import make_vec_env
-from acer_tf.envs.normalize import normalization_state
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError, nearest
 from acer_tf.maths.schedules import SCHEDULES
 from acer_tf.memory import check_memory
@@ -26,11 +27,14 @@ from acer_tf.networks.names import NETWORKS
 from acer_tf.persistence.arrays import save_arrays
 from acer_tf.persistence.checkpoints import Checkpoints
 from acer_tf.persistence.episode_files import EpisodesSink, MonitorSink
+from acer_tf.persistence.json_lines import JsonLinesSink
 from acer_tf.persistence.logger import Logger
 from acer_tf.persistence.progress import progress_sink
-from acer_tf.persistence.run_folder import CHECKPOINTS, STATISTICS, default_run_folder, origin, run_folder
+from acer_tf.persistence.run_folder import CHECKPOINTS, MODEL, STATISTICS, default_run_folder, origin, run_folder
 from acer_tf.persistence.statistics import StatisticsSink
 from acer_tf.persistence.table import TableSink
+from acer_tf.persistence.tensorboard import TensorBoardSink
+from acer_tf.presets import Preset, load_preset
 from acer_tf.training.settings import resumed_settings
 from acer_tf.training.signals import stop_on_signals
 from acer_tf.training.watchdog import watchdog
@@ -74,10 +78,12 @@ class TrainFlags:
     """Environments that run side by side."""
     seed: int | None = None
     """Seed of environments, weights and sampling; None draws one."""
+    preset: str = "baselines"
+    """Settings by name, where no flag says otherwise: see acer_tf/configs; or a file of your own, ending in .yml."""
     logdir: Path | None = None
     """Folder of the run; None makes runs/<env>-<date>-<time>."""
     load_path: Path | None = None
-    """Weights to start from, as an earlier run saved them."""
+    """Agent whose weights to start from: model.zip of an earlier run, or what ACER.save wrote."""
     num_workers: int | None = None
     """Processes that run Atari games; None takes one per core, 0 none."""
     max_episode_frames: int = 108000
@@ -127,28 +133,42 @@ def _count_rule(info: tyro.constructors.PrimitiveTypeInfo) -> tyro.constructors.
     )
 
 
-def parse(command: str, flags: type[Flags], argv: Sequence[str]) -> Flags:
+def given_preset(argv: Sequence[str]) -> Preset:
+    """Returns the preset that `--preset` names.
+
+    Raises:
+        InputError: see `load_preset`.
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--preset", nargs="?", default=TrainFlags.preset, const=TrainFlags.preset)
+    return load_preset(parser.parse_known_args(argv)[0].preset)
+
+
+def parse(command: str, flags: type[Flags], argv: Sequence[str], default: Flags | None = None) -> Flags:
     """Reads flags into a dataclass; whole numbers may be written as 1e6, names with underscores or hyphens.
 
     Args:
         command: the module that is run, for the help.
         flags: the dataclass.
         argv: the words after the command.
+        default: where flags are not given; None takes the dataclass's own.
 
     Raises:
         SystemExit: help was asked for (status 0), or a flag is unknown or its value is of the wrong kind (status 2);
             the reason is on standard error.
     """
-    parsed: Flags = tyro.cli(flags, args=list(argv), **_tyro_settings(command))
+    parsed: Flags = tyro.cli(flags, args=list(argv), **_tyro_settings(command, default))
     return parsed
 
 
-def parse_known(command: str, flags: type[Flags], argv: Sequence[str]) -> tuple[Flags, list[str]]:
+def parse_known(
+    command: str, flags: type[Flags], argv: Sequence[str], default: Flags | None = None
+) -> tuple[Flags, list[str]]:
     """Like `parse`, but hands back what it does not know."""
-    return tyro.cli(flags, args=list(argv), return_unknown_args=True, **_tyro_settings(command))
+    return tyro.cli(flags, args=list(argv), return_unknown_args=True, **_tyro_settings(command, default))
 
 
-def _tyro_settings(command: str) -> dict[str, Any]:
+def _tyro_settings(command: str, default: Any) -> dict[str, Any]:
     registry = tyro.constructors.ConstructorRegistry()
     registry.primitive_rule(_count_rule)
     return {
@@ -156,6 +176,7 @@ def _tyro_settings(command: str) -> dict[str, Any]:
         "registry": registry,
         "use_underscores": True,
         "config": (tyro.conf.OmitArgPrefixes,),
+        **({} if default is None else {"default": default}),
     }
 
 
@@ -221,17 +242,30 @@ def train(
         replay_bytes = check_memory(env, config)
         stack.enter_context(run_folder(folder, settings, flags.restart_behavior))
         logger = stack.enter_context(contextlib.closing(_logger(folder, flags)))
-        print(f"training on {flags.num_env} x {flags.env}; run folder: {folder}", flush=True)
-        print(f"replay will take {replay_bytes / 2**30:.2f} GiB", flush=True)
+        backend, replay = type(env.unwrapped).__name__, f"replay will take {replay_bytes / 2**30:.2f} GiB"
+        print(f"training on {flags.num_env} x {flags.env} ({backend}); run folder: {folder}; {replay}", flush=True)
 
         # Otherwise TensorFlow's C++ part greets with hints about this machine.
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-        from acer_tf.acer import learn, make_acer
+        from acer_tf.acer import learn
+        from acer_tf.agent import ACER
+        from acer_tf.agent.settings import arguments_of
+        from acer_tf.device import device
         from acer_tf.training.checkpointing import Checkpointer
 
         if taken := network_kwargs.keys() & inspect.signature(learn).parameters.keys():
             raise InputError(f"--{min(taken)} is no flag of this command; --help shows all.")
-        acer = make_acer(network, env, settings["seed"], config, logger, flags.load_path, continuous, **network_kwargs)
+        agent = ACER(
+            network,
+            env,
+            seed=settings["seed"],
+            policy_kwargs=network_kwargs,
+            **arguments_of(config),
+            **dataclasses.asdict(continuous),
+        )
+        if flags.load_path is not None:
+            agent.load_weights(flags.load_path)
+        acer = agent.begin(logger)
         checkpointer = Checkpointer(
             acer,
             checkpoints,
@@ -242,6 +276,7 @@ def train(
             origin=origin(),
         )
         checkpointer.begin()
+        print(f"device: {device()}", flush=True)
         moved = stack.enter_context(watchdog(flags.stall_seconds))
 
         def after_iteration() -> bool:
@@ -250,7 +285,7 @@ def train(
             return stop()
 
         try:
-            acer.learn(after_iteration)
+            acer.learn(after_iteration, end=config.total_timesteps, log_interval=config.log_interval)
         except NotFiniteError as error:
             batch = folder / f"not-finite-{acer.steps:012d}.npz"
             save_arrays(batch, error.batch)
@@ -260,14 +295,13 @@ def train(
             checkpointer.save()
             raise
         checkpointer.save()
-        weights = folder / "model.npz"
+        file = folder / MODEL
         try:
-            acer.model.save(weights)
-            if statistics := normalization_state(env):
-                save_arrays(folder / "normalization.npz", statistics)
+            agent.num_timesteps = acer.steps
+            agent.save(file)
         except OSError as error:
-            raise InputError(f"{weights} cannot be written ({error.strerror}); make room and resume.") from error
-    print(f"{'stopped' if stop() else 'done'} at step {acer.steps:,}; weights: {weights}")
+            raise InputError(f"{file} cannot be written ({error.strerror}); make room and resume.") from error
+    print(f"{'stopped' if stop() else 'done'} at step {acer.steps:,}; agent: {file}")
     if stop():
         print(f"to go on: {_resume_command(folder)}")
     return stop.status
@@ -280,7 +314,7 @@ def _checked(flags: TrainFlags, network: str) -> Config:
             f"network '{network}' does not exist; the nearest are {', '.join(nearest(network, NETWORKS))}."
         )
     if flags.load_path is not None and not flags.load_path.is_file():
-        raise InputError(f"load_path {flags.load_path} is no file; expected weights such as <run folder>/model.npz.")
+        raise InputError(f"load_path {flags.load_path} is no file; expected an agent such as <run folder>/{MODEL}.")
     for name in ("checkpoint_every", "keep_checkpoints", "keep_every"):
         if getattr(flags, name) == 0:
             raise InputError(f"{name} is 0; expected a whole number >= 1.")
@@ -306,12 +340,16 @@ def _plain(flags: TrainFlags) -> dict[str, Any]:
 
 
 def _logger(folder: Path, flags: TrainFlags) -> Logger:
+    settings = flags.hyperparameters
+    replay_steps = settings.buffer_size // settings.nsteps * settings.nsteps * flags.num_env
     return Logger(
         [
             StatisticsSink(folder / STATISTICS),
+            JsonLinesSink(folder / "progress.jsonl"),
+            TensorBoardSink(folder / "tb", FRAMES_PER_STEP if is_atari(flags.env) else None),
             MonitorSink(folder / "monitor.csv", flags.env),
             EpisodesSink(folder / "episodes.csv"),
             TableSink(),
-            progress_sink(flags.hyperparameters.total_timesteps),
+            progress_sink(settings.total_timesteps, replay_steps if settings.replay_ratio else 0),
         ]
     )

@@ -70,6 +70,9 @@ class Config:
     optimizer: object = "rmsprop"
     """Optimiser: rmsprop (TensorFlow 1's form, as in baselines), adam, or (in Python) a Keras optimizer, whose learning
     rate `lr` and `lrschedule` set."""
+    bootstrap_truncated: bool = False
+    """Whether returns go on, with the last state's value, where a time limit cut an episode short; without, as in
+    baselines, a time limit is an end like any other."""
 
     def __post_init__(self) -> None:
         """Raises: InputError: a value that cannot work."""
@@ -84,7 +87,7 @@ class Config:
             self._require(name, "a number between 0 and 1", _is_fraction)
         self._require("max_grad_norm", "a number > 0, or None", lambda x: x is None or (_is_number(x) and x > 0))
         self._require("q_lambda", "a number between 0 and 1, or None", lambda x: x is None or _is_fraction(x))
-        for name in ("trust_region", "correction", "on_policy_updates", "compress_replay"):
+        for name in ("trust_region", "correction", "on_policy_updates", "compress_replay", "bootstrap_truncated"):
             self._require(name, "True or False", _is_bool)
         self._require("lrschedule", "a name or a function", lambda x: isinstance(x, str) or callable(x))
         self._require("optimizer", "rmsprop, adam or a Keras optimizer", _is_optimizer)

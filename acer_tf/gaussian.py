@@ -147,7 +147,7 @@ class GaussianPolicy(SequencePolicy):
         return GaussianEvaluation(
             f=steps.f,
             q=Critic(q_i=q[:, :, 0], v=steps.v),
-            bootstrap_v=tf.stop_gradient(last.v[:, 0]),
+            bootstrap_v=tf.stop_gradient(self.state_values(last)[:, 0]),
             u=samples[:, :, :n],
             sampled=samples[:, :, n],
             q_sampled=tf.stop_gradient(q[:, :, 1]),
@@ -161,6 +161,10 @@ class GaussianPolicy(SequencePolicy):
         """Picks the mean, [N, D] float32."""
         return self._split(f)[0]
 
+    def state_values(self, outputs: Any) -> tf.Tensor:
+        """Picks V out of what the network gives."""
+        return outputs.v
+
     def losses(self, evaluation: GaussianEvaluation, segment: Segment, config: Config) -> GaussianLosses:
         """Computes the losses as functions of `f` and `q`: through nothing else does a gradient flow.
 
@@ -173,15 +177,15 @@ class GaussianPolicy(SequencePolicy):
         log_f, rho_i = self._log_density_and_ratio(segment.actions, evaluation.f, segment.mus)
         log_f_sampled, rho_sampled = self._log_density_and_ratio(evaluation.sampled, evaluation.f, segment.mus)
 
-        continues = 1.0 - tf.cast(segment.dones, tf.float32)
+        rewards, continues = self.rewards(segment, config), 1.0 - tf.cast(segment.dones, tf.float32)
         v_with_bootstrap = tf.concat([v, evaluation.bootstrap_v[:, tf.newaxis]], axis=1)
         trace = continuous.trace(rho_i, self._dimensions)
         if config.q_lambda is not None:
             trace = tf.fill(rho_i.shape, config.q_lambda)
-        q_ret = retrace(segment.rewards, continues, q_i, v_with_bootstrap, trace, config.gamma)
+        q_ret = retrace(rewards, continues, q_i, v_with_bootstrap, trace, config.gamma)
         q_opc = q_ret
         if self._settings.use_q_opc:
-            q_opc = retrace(segment.rewards, continues, q_i, v_with_bootstrap, tf.ones_like(rho_i), config.gamma)
+            q_opc = retrace(rewards, continues, q_i, v_with_bootstrap, tf.ones_like(rho_i), config.gamma)
         v_target = continuous.v_target(rho_i, q_ret, q_i, v)
 
         gain = continuous.gain(log_f, log_f_sampled, evaluation.q_sampled, v, q_opc, rho_i, rho_sampled, config.c)
@@ -204,6 +208,10 @@ class GaussianPolicy(SequencePolicy):
             q_opc=q_opc,
             v_target=v_target,
         )
+
+    def kl(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
+        """Computes KL(average ‖ current), [N, T], from statistics shaped as `f` of `GaussianEvaluation`."""
+        return continuous.kl(*self._split(f_avg), *self._split(f))
 
     def kl_gradient(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
         """Computes k, the gradient of KL(average ‖ current) with respect to the statistics `f`."""

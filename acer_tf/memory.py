@@ -29,7 +29,7 @@ def replay_bytes(env: FrameStack, config: Config, frame_ratio: float = 1.0) -> i
         return 0
     stack = env.stacked  # [N, ..., S * C]
     frames = (config.nsteps + env.nstack) * (int(stack[0].nbytes) // env.nstack)
-    step = _action_bytes(env.single_action_space) + 4 + 1  # action and mu, reward, done
+    step = _action_bytes(env.single_action_space) + 4 + 4 + 1  # action and mu, reward, final value, done
     segment = round(frames * frame_ratio) + config.nsteps * step + (config.nsteps + 1)  # masks
     return len(stack) * (config.buffer_size // config.nsteps) * segment
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from acer_tf.allocator import keep_freed_memory
 from acer_tf.config import Config
 from acer_tf.errors import InputError, NotFiniteError
-from acer_tf.maths.diagnostics import mean_row_norm
+from acer_tf.maths.diagnostics import mean_row_norm, share
 from acer_tf.maths.trust_region import Projection, project
 from acer_tf.optimizers import make_optimizer, named_slots
 from acer_tf.persistence.arrays import load_arrays, save_arrays
@@ -99,6 +99,7 @@ class Model:
         self.optimizer.build(list(policy.params.values()))
         self._random = tf.random.Generator.from_seed(seed, alg="philox")
         self._act = Traced(self._sample)
+        self._values = Traced(policy.values)
         self._train = Traced(self._update)
         self._train_and_report = Traced(self._update_and_report)
         self._gradients = Traced(self._both_gradients)
@@ -126,6 +127,11 @@ class Model:
         actions, mus, new_state = self._act(obs, state, mask)
         return Action(actions.numpy(), mus.numpy(), new_state.numpy())
 
+    def values(self, obs: NDArray[Any], state: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Returns V of observations within an episode, [N] float32; arguments as of `act`. Draws nothing."""
+        values: NDArray[np.float32] = self._values(obs, state).numpy()
+        return values
+
     def train(self, segment: Segment, lr: float) -> None:
         """Updates parameters, slots and average on one segment; computes nothing that only a report needs.
 
@@ -136,14 +142,14 @@ class Model:
             self._train(*_inputs(segment), np.asarray(lr, np.float32))
 
     def train_and_report(self, segment: Segment, lr: float) -> dict[str, float]:
-        """Does what `train` does, to the bit, and returns baselines' statistics of the update under its names."""
+        """Does what `train` does, to the bit, and returns its statistics: baselines', under its names, then ours."""
         with self._not_finite_told(segment):
             report = self._train_and_report(*_inputs(segment), np.asarray(lr, np.float32))
         return {name: float(value) for name, value in report.items()}
 
     def report(self, segment: Segment) -> dict[str, float]:
         """Returns the same statistics of an update that is not made."""
-        return {name: float(value) for name, value in _report(self.gradients(segment)).items()}
+        return {name: float(value) for name, value in self._report(self.gradients(segment)).items()}
 
     def gradients(self, segment: Segment) -> Gradients:
         """Computes the gradients of one update, both parts of them, and all that leads to them; updates nothing."""
@@ -166,13 +172,13 @@ class Model:
         """Returns everything that training changes, and the state of the stream that actions are sampled from."""
         return {name: variable.numpy() for name, variable in self._training_state().items()}
 
-    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Takes what `state_dict` returned.
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]], source: str = "the checkpoint") -> None:
+        """Takes what `state_dict` returned; errors name the source.
 
         Raises:
             InputError: it is of another network; nothing has been changed then.
         """
-        _assign(self._training_state(), state, "the checkpoint")
+        _assign(self._training_state(), state, source)
 
     @contextlib.contextmanager
     def _not_finite_told(self, segment: Segment) -> Iterator[None]:
@@ -208,7 +214,7 @@ class Model:
         *tensors, lr = inputs
         gradients = self._two_stage_gradients(_segment(*tensors), parts=True)
         self._apply(gradients, lr)
-        return _report(gradients)
+        return self._report(gradients)
 
     def _both_gradients(self, *inputs: tf.Tensor) -> Gradients:
         return self._two_stage_gradients(_segment(*inputs), parts=True)
@@ -247,6 +253,19 @@ class Model:
         critic = tape.gradient(q, self.params, grad_q) if parts else []
         return Gradients(evaluation, losses, g, trust_region, grad_f, raw, clipped, norm, policy, critic)
 
+    def _report(self, gradients: Gradients) -> dict[str, tf.Tensor]:
+        losses, trust_region = gradients.losses, gradients.trust_region
+        report = _baselines_report(gradients) | {
+            "mean_rho": tf.reduce_mean(losses.rho_i),
+            "truncated_share": share(losses.rho_i > self.config.c),
+        }
+        if trust_region is not None:
+            report |= {
+                "trust_region_share": share(trust_region.projection.adj > 0),
+                "average_kl": tf.reduce_mean(self.policy.kl(trust_region.f_avg, gradients.evaluation.f)),
+            }
+        return report
+
     def _apply(self, gradients: Gradients, lr: tf.Tensor) -> None:
         """Takes the optimiser's step, then moves the average: the order that baselines means but does not enforce."""
         with tf.control_dependencies([tf.debugging.check_numerics(gradients.norm, NOT_FINITE)]):
@@ -259,6 +278,7 @@ def _first_not_finite(segment: Segment, gradients: Gradients, names: list[str]) 
     """Names the first quantity of an update that is not finite, in the order in which they are computed."""
     quantities = {
         "the reward": segment.rewards,
+        "the value at a time limit": segment.final_values,
         "the behaviour policy mu": segment.mus,
         "the policy f": gradients.evaluation.f,
         "the critic q": gradients.evaluation.q,
@@ -286,16 +306,17 @@ def _assign(variables: Mapping[str, tf.Variable], arrays: Mapping[str, NDArray[A
 
 def _inputs(segment: Segment) -> tuple[NDArray[Any], ...]:
     """Picks what the train step reads, so that nothing else is copied into a tensor."""
-    return segment.obs, segment.actions, segment.rewards, segment.mus, segment.masks, segment.states
+    names = ("obs", "actions", "rewards", "mus", "masks", "states", "final_values")
+    return tuple(getattr(segment, name) for name in names)
 
 
 def _segment(*inputs: tf.Tensor) -> Segment:
     """Is the other end of `_inputs`: a segment of tensors, without the unstacked frames."""
-    obs, actions, rewards, mus, masks, states = inputs
-    return Segment(None, obs, actions, rewards, mus, masks[:, 1:], masks, states)  # type: ignore[arg-type]
+    obs, actions, rewards, mus, masks, *others = inputs
+    return Segment(None, obs, actions, rewards, mus, masks[:, 1:], masks, *others)  # type: ignore[arg-type]
 
 
-def _report(gradients: Gradients) -> dict[str, tf.Tensor]:
+def _baselines_report(gradients: Gradients) -> dict[str, tf.Tensor]:
     """Names statistics as baselines does; those from `norm_grads_q` on only with trust region."""
     losses, trust_region = gradients.losses, gradients.trust_region
     report = {

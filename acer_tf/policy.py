@@ -101,8 +101,7 @@ class CategoricalPolicy(SequencePolicy):
     def evaluate(self, segment: Segment, config: Config, draw_seed: DrawSeed | None = None) -> Evaluation:
         """Evaluates policy and critic on the steps of a segment after the burn-in, K; samples nothing."""
         steps, last = self._unroll(segment, config)
-        last_v = tf.reduce_sum(self.statistics(last) * last.q, axis=-1)
-        return Evaluation(self.statistics(steps), steps.q, tf.stop_gradient(last_v[:, 0]))
+        return Evaluation(self.statistics(steps), steps.q, tf.stop_gradient(self.state_values(last)[:, 0]))
 
     def statistics(self, outputs: Any) -> tf.Tensor:
         """Computes the statistics f, probabilities, from what the network gives."""
@@ -111,6 +110,10 @@ class CategoricalPolicy(SequencePolicy):
     def mode(self, f: tf.Tensor) -> tf.Tensor:
         """Picks the most probable action, [N] int64; of several the first."""
         return tf.argmax(f, axis=-1)
+
+    def state_values(self, outputs: Any) -> tf.Tensor:
+        """Computes V = Σₐ f q."""
+        return tf.reduce_sum(self.statistics(outputs) * outputs.q, axis=-1)
 
     def losses(self, evaluation: Evaluation, segment: Segment, config: Config) -> Losses:
         """Computes the losses as functions of `f` and `q`: through nothing else does a gradient flow.
@@ -128,7 +131,7 @@ class CategoricalPolicy(SequencePolicy):
         v_with_bootstrap = tf.concat([v, evaluation.bootstrap_v[:, tf.newaxis]], axis=1)
         continues = 1.0 - tf.cast(segment.dones, tf.float32)
         trace = rho_i if config.q_lambda is None else tf.fill(rho_i.shape, config.q_lambda)
-        q_ret = retrace(segment.rewards, continues, q_i, v_with_bootstrap, trace, config.gamma)
+        q_ret = retrace(self.rewards(segment, config), continues, q_i, v_with_bootstrap, trace, config.gamma)
 
         gain = discrete.gain(f, q, v, q_ret, rho, actions, config.c)
         loss_f = -tf.reduce_mean(gain.f)
@@ -150,6 +153,10 @@ class CategoricalPolicy(SequencePolicy):
             q_i=q_i,
             q_ret=q_ret,
         )
+
+    def kl(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
+        """Computes KL(average ‖ current), [N, T], from statistics [N, T, A] each."""
+        return discrete.kl(f_avg, f)
 
     def kl_gradient(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
         """Computes k, the gradient of KL(average ‖ current) with respect to the statistics `f`."""

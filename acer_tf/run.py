@@ -8,10 +8,11 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from acer_tf.cli import TrainFlags, guarded, parse_known, train
+from acer_tf.cli import TrainFlags, given_preset, guarded, parse_known, train
 from acer_tf.config import Config, Continuous
 from acer_tf.envs.env_ids import typed_env_id
 from acer_tf.errors import InputError
+from acer_tf.presets import with_preset
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,9 +96,13 @@ def _literal(text: str) -> Any:
 @guarded
 def main(argv: Sequence[str]) -> int:
     """Runs the command; returns its exit status."""
-    flags, rest = parse_known("acer_tf.run", Run, argv)
+    preset = given_preset(argv)
+    defaults = with_preset(Run(), preset)
+    flags, rest = parse_known("acer_tf.run", Run, argv, defaults)
     flags = dataclasses.replace(flags, env=typed_env_id(flags.env))
     network_kwargs = {"value_network": flags.value_network, **network_arguments(rest)}
+    if flags.network == defaults.network:
+        network_kwargs = {**preset.network_kwargs, **network_kwargs}
     env_kwargs = {
         name: getattr(flags, name) for name in ("normalize_observations", "normalize_rewards", "reward_scale")
     }

@@ -5,7 +5,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from acer_tf.cli import Hyperparameters, TrainFlags, guarded, parse, train
+from acer_tf.cli import Hyperparameters, TrainFlags, given_preset, guarded, parse, train
+from acer_tf.presets import with_preset
 
 ATARI = Hyperparameters(total_timesteps=int(10e6), lrschedule="constant")
 
@@ -33,8 +34,11 @@ class RunAtari(TrainFlags):
 @guarded
 def main(argv: Sequence[str]) -> int:
     """Runs the command; returns its exit status."""
-    flags = parse("acer_tf.run_atari", RunAtari, argv)
-    network, network_kwargs = RECURRENT_POLICIES.get(flags.policy, (flags.policy, {}))
+    preset = given_preset(argv)
+    defaults = with_preset(RunAtari(), preset)
+    flags = parse("acer_tf.run_atari", RunAtari, argv, defaults)
+    network_kwargs = preset.network_kwargs if flags.policy == defaults.policy else {}
+    network, network_kwargs = RECURRENT_POLICIES.get(flags.policy, (flags.policy, network_kwargs))
     return train(flags, network, network_kwargs)
 
 

@@ -15,6 +15,9 @@ from acer_tf.envs.seeds import environment_seeds
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError
 from acer_tf.segment import Action, Episode, Segment
 
+Values = Callable[[NDArray[Any], NDArray[np.float32]], NDArray[np.float32]]
+"""Gives V, [N], of observations [N, *observation] within an episode, and the policy's state [N, P] before them."""
+
 
 class Actor(Protocol):
     """What a Runner needs of a model."""
@@ -50,7 +53,9 @@ class Runner:
         episodes: whole episodes that ended during the last `run`, where the environments report them.
     """
 
-    def __init__(self, env: FrameStack, model: Actor, nsteps: int, seed: int | None = None) -> None:
+    def __init__(
+        self, env: FrameStack, model: Actor, nsteps: int, seed: int | None = None, values: Values | None = None
+    ) -> None:
         """Resets the environments twice, as baselines does: their random streams start from the second reset.
 
         Args:
@@ -58,10 +63,12 @@ class Runner:
             model: acts.
             nsteps: agent steps of a segment, T.
             seed: of the environments; environment i gets a stream of its own.
+            values: values the states in which a time limit cuts episodes short; None leaves `final_values` 0.
         """
         self._env = env
         self._model = model
         self._nsteps = nsteps
+        self._values = values
         self._channels = env.stacked.shape[-1] // env.nstack
         with _failures_told():
             env.reset(seed=environment_seeds(env, seed))
@@ -72,6 +79,11 @@ class Runner:
         self._restart_seed: int | None = None
         self._actions: list[NDArray[Any]] = []
         self.episodes: list[Episode] = []
+
+    @property
+    def workers_replaced(self) -> int:
+        """Workers of the environments that were replaced since this process began."""
+        return int(getattr(self._env.unwrapped, "replacements", 0))
 
     def restart(self, seed: int, is_recorded: bool) -> None:
         """Begins new episodes from this seed; if recorded, `state_dict` tells how to come back to any later moment."""
@@ -122,6 +134,7 @@ class Runner:
 
         Raises:
             NotFiniteError: an environment gave an observation or a reward that is not a number.
+            InputError: truncated states are to be valued, but the environment does not give them.
             EnvironmentFailedError: the environments raised, or too many of their workers failed.
             TrainingStoppedError: `after_step` returned False.
         """
@@ -138,7 +151,7 @@ class Runner:
 
         enc_obs = np.empty((nenvs, nstack + nsteps, *shape[:-1], self._channels), dtype)
         obs = np.empty((nenvs, nsteps + 1, *shape), dtype)
-        rewards = np.empty((nenvs, nsteps), np.float32)
+        rewards, final_values = np.empty((nenvs, nsteps), np.float32), np.zeros((nenvs, nsteps), np.float32)
         masks = np.empty((nenvs, nsteps + 1), np.bool_)
         actions, mus, states = [], [], self._state
         for i in range(nstack):
@@ -157,6 +170,7 @@ class Runner:
             if "worker_replaced" in infos:
                 self._restart_seed = None  # the same actions would no longer lead here
                 return None
+            final_values[:, t] = self._final_values(infos, truncations & ~terminations)
             if after_step is not None and not after_step(self._step(t + 1, action, mu, rewards[:, t], infos)):
                 self._restart_seed = None  # nor would they now
                 raise TrainingStoppedError(rewards[:, : t + 1], np.column_stack([masks[:, 1 : t + 1], self._dones]))
@@ -166,7 +180,27 @@ class Runner:
         stacked = np.stack(actions, axis=1)
         if self._restart_seed is not None:
             self._actions.append(stacked)
-        return Segment(enc_obs, obs, stacked, rewards, np.stack(mus, axis=1), masks[:, 1:], masks, states)
+        return Segment(enc_obs, obs, stacked, rewards, np.stack(mus, axis=1), masks[:, 1:], masks, states, final_values)
+
+    def _final_values(self, infos: Mapping[str, Any], cut: NDArray[np.bool_]) -> NDArray[np.float32] | float:
+        """Returns V of the last states of the episodes that were cut, 0 of all others."""
+        if self._values is None or not cut.any():
+            return 0.0
+        values = self._values(self._last_obs(infos, cut), self._state)  # all N, so that it is traced once
+        return np.where(cut, values, np.float32(0))
+
+    def _last_obs(self, infos: Mapping[str, Any], cut: NDArray[np.bool_]) -> NDArray[Any]:
+        """Returns the observations with the last ones of the episodes that were cut."""
+        final, obs = infos.get("final_obs", [None] * len(cut)), self._obs.copy()
+        for env in np.flatnonzero(cut):
+            if final[env] is None:
+                raise InputError(
+                    "bootstrap_truncated needs the last observation of an episode that a time limit cut short, but the "
+                    "environment does not give it (final_obs in the infos); leave bootstrap_truncated out."
+                )
+            obs[env] = final[env]
+        _require_numbers(obs, "an observation")
+        return obs
 
     def _step(self, t: int, actions: Any, mus: Any, rewards: Any, infos: dict[str, Any]) -> dict[str, Any]:
         return {

@@ -24,6 +24,9 @@ class Segment(NamedTuple):
         masks: [N, T + 1] bool, the episode ended before this step; `masks[:, 1:] == dones`.
         states: [N, P] float32, the policy's state before the first step, where its mask has not been applied yet; empty
             (P = 0) for a feed-forward network. Baselines does not keep it.
+        final_values: [N, T] float32, the value of the state in which a time limit cut the episode short at this step
+            (truncated, not terminated); 0 elsewhere, and everywhere without `bootstrap_truncated`. It is what the
+            network gave when the segment was collected: in replay it is as old as `mus`.
     """
 
     enc_obs: NDArray[Any]
@@ -34,6 +37,7 @@ class Segment(NamedTuple):
     dones: NDArray[np.bool_]
     masks: NDArray[np.bool_]
     states: NDArray[np.float32]
+    final_values: NDArray[np.float32]
 
 
 class Action(NamedTuple):

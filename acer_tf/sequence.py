@@ -76,8 +76,23 @@ class SequencePolicy(ABC):
 
     def trained_part(self, segment: Segment, config: Config) -> Segment:
         """Leaves out the steps of a segment that only warm the state up; of the fields, those that losses read."""
-        names = ("obs", "actions", "rewards", "mus", "dones", "masks")
+        names = ("obs", "actions", "rewards", "mus", "dones", "masks", "final_values")
         return segment._replace(**{name: getattr(segment, name)[:, config.burn_in :] for name in names})
+
+    def rewards(self, segment: Segment, config: Config) -> tf.Tensor:
+        """Returns the rewards that returns are built from, [N, T] float32.
+
+        With `bootstrap_truncated` they are r + gamma · V(last state) where a time limit cut the episode short: for the
+        returns the episode is over there, but what would have followed counts.
+        """
+        if not config.bootstrap_truncated:
+            return segment.rewards
+        return segment.rewards + config.gamma * segment.final_values
+
+    def values(self, obs: tf.Tensor, state: tf.Tensor) -> tf.Tensor:
+        """Computes V of observations [N, *observation] within an episode, [N] float32, from the state [N, S] before."""
+        masks = tf.zeros([obs.shape[0], 1], tf.bool)
+        return self.state_values(self.network(obs[:, tf.newaxis], masks, state))[:, 0]
 
     def average_statistics(self, segment: Segment, averages: Sequence[tf.Variable], config: Config) -> tf.Tensor:
         """Computes the average policy's statistics, shaped as f, with a state of its own.
@@ -127,8 +142,16 @@ class SequencePolicy(ABC):
         """Returns the most probable actions, [N] int64 or [N, D] float32, of the statistics [N, ...]."""
 
     @abstractmethod
+    def state_values(self, outputs: Any) -> tf.Tensor:
+        """Returns V, [N, T] float32, of the states that the network's outputs are about."""
+
+    @abstractmethod
     def losses(self, evaluation: Any, segment: Segment, config: Config) -> Any:
         """Computes the losses as functions of f and q; returns at least the fields that `Losses` begins with."""
+
+    @abstractmethod
+    def kl(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
+        """Computes KL(average ‖ current), [N, T], from the statistics of both."""
 
     @abstractmethod
     def kl_gradient(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:

@@ -154,6 +154,7 @@ def test_rows_come_every_log_interval_and_episodes_at_once() -> None:
     assert [i for i, (mode, _, _) in enumerate(model.calls) if mode == "report"] == list(range(0, 40, 7))
     assert [row["total_timesteps"] for row in sink.rows] == [10 * i for i in range(0, 40, 7)]
     names = ["total_timesteps", "fps", "mean_episode_length", "mean_episode_reward", "loss"]
+    names += ["learning_rate", "recent_fps", "workers_replaced", "replay_loss", "replay_size", "replay_updates"]
     assert [list(row) for row in sink.rows] == [names] * 6
     assert [row["loss"] for row in sink.rows] == list(range(1, 41, 7))
     assert sink.rows[0]["fps"] == 0 < sink.rows[-1]["fps"]
@@ -210,6 +211,44 @@ def test_a_loaded_state_trains_on_to_the_bit(network: str) -> None:
     assert_same_runs(acer, again)
 
 
+def test_rows_tell_of_the_first_update_from_replay_and_change_nothing() -> None:
+    often, seldom = cartpole(0, log_interval=1), cartpole(0, log_interval=1000)
+    sink, reports = RecordingSink(), list[dict[str, float]]()
+    often._logger = Logger([sink])
+    train_and_report = often.model.train_and_report
+
+    def noted(segment: Segment, lr: float) -> dict[str, float]:
+        reports.append(train_and_report(segment, lr))
+        return reports[-1]
+
+    often.model.train_and_report = noted  # type: ignore[method-assign]
+    for acer in (often, seldom):
+        train(acer, 12)
+    state = often.state_dict()["model"]
+    for name, array in seldom.state_dict()["model"].items():
+        np.testing.assert_array_equal(array, state[name], err_msg=name)
+
+    assert len(sink.rows) == 12 and len({tuple(row) for row in sink.rows}) == 1, "the same columns in every row"
+    replayed = [not np.isnan(row["replay_loss"]) for row in sink.rows]
+    assert replayed[:5] == [False] * 5 and sum(replayed) >= 5
+    assert len(reports) == 12 + sum(replayed)
+    for row, is_replayed in zip(sink.rows, replayed, strict=True):
+        on_policy = reports.pop(0)
+        assert {name: row[name] for name in on_policy} == on_policy
+        if is_replayed:
+            report = reports.pop(0)
+            columns = {name: value for name, value in row.items() if name.startswith("replay_")}
+            del columns["replay_size"], columns["replay_updates"]
+            assert columns == {name: report[name.removeprefix("replay_")] for name in columns}
+            assert report != on_policy
+    assert [row["replay_size"] for row in sink.rows] == [min(10 * (i + 1), 100) for i in range(12)]
+    updates = [row["replay_updates"] for row in sink.rows]
+    assert updates[4] == 0 < updates[-1] == often.replay_updates
+    assert [after > before for before, after in zip([0, *updates], updates, strict=False)] == replayed
+    lrs = [row["learning_rate"] for row in sink.rows]
+    np.testing.assert_allclose(lrs, 7e-4 * (1 - np.arange(12) / 100))
+
+
 def test_a_state_tells_everything_that_can_change_and_a_restart_abandons_episodes() -> None:
     acer = cartpole(0)
     before = acer.state_dict()
@@ -239,4 +278,6 @@ def test_entirely_off_policy_training_uses_replay_only() -> None:
     model, sink, _, _ = loop(log_interval=5, on_policy_updates=False)
     assert [row["loss"] for row in sink.rows] == [-1.0] * 4
     assert 0 < len(model.calls) == len(usual.calls) - 20
-    assert {mode for mode, _, _ in model.calls} == {"train"}
+    modes = [mode for mode, _, _ in model.calls]
+    assert 0 < modes.count("report") < 4, "of the logged iterations, the one or two before replay have none"
+    assert modes.count("train") > 10

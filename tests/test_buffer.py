@@ -14,7 +14,7 @@ from acer_tf.segment import Segment
 from tests.agents import NENVS, NSTEPS, make_segment
 
 Array = NDArray[Any]
-STORED = ("enc_obs", "actions", "rewards", "mus", "dones", "masks", "states")
+STORED = ("enc_obs", "actions", "rewards", "mus", "dones", "masks", "states", "final_values")
 
 
 def naive_stacks(enc_obs: Array, dones: Array) -> Array:
@@ -46,6 +46,7 @@ def segments(count: int, nenvs: int, nsteps: int, nstack: int, frame: tuple[int,
             dones=mask[:, 1:],
             masks=mask,
             states=random.normal(size=(nenvs, 3)).astype(np.float32),
+            final_values=random.normal(size=(nenvs, nsteps)).astype(np.float32),
         )
         for mask in masks
     ]

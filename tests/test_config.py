@@ -40,6 +40,7 @@ def test_defaults_are_those_of_baselines() -> None:
         "replay_state": "zero",
         "burn_in": 0,
         "optimizer": "rmsprop",
+        "bootstrap_truncated": False,
     }
     assert vars(Config()) == expected
 

@@ -159,6 +159,10 @@ def test_report_changes_nothing() -> None:
     before = arrays(model)
     report = model.report(make_segment())
     assert list(report)[:3] == ["loss", "loss_q", "entropy"] and "avg_norm_adj" in report
+    gradients = gradients_of(model, make_segment())
+    shift = (gradients.evaluation.f - gradients.trust_region.f_avg).numpy() / 0.3
+    assert_close(report["average_kl"], 0.5 * (shift**2).sum(axis=-1).mean(), "average_kl")
+    assert_close(report["mean_rho"], gradients.losses.rho_i.numpy().mean(), "mean_rho")
     for name, array in arrays(model).items():
         np.testing.assert_array_equal(array, before[name])
 

@@ -107,8 +107,8 @@ def test_gradients_are_the_sum_of_a_policy_and_a_critic_part_and_change_nothing(
         np.testing.assert_array_equal(array, before[name])
 
 
-def test_report_has_baselines_names_and_the_values_of_gradients() -> None:
-    model, segment = make_model(delta=0.1, max_grad_norm=0.01), make_segment()
+def test_report_has_baselines_names_then_ours_and_the_values_of_gradients() -> None:
+    model, segment = make_model(delta=0.1, max_grad_norm=0.01, c=1.5), make_segment()
     gradients = model.gradients(segment)
     report = model.train_and_report(segment, lr=0.01)
     projection = gradients.trust_region.projection
@@ -123,6 +123,10 @@ def test_report_has_baselines_names_and_the_values_of_gradients() -> None:
         "avg_norm_g": norms[2],
         "avg_norm_k_dot_g": np.abs(projection.k_dot_g).mean(),
         "avg_norm_adj": np.abs(projection.adj).mean(),
+        "mean_rho": gradients.losses.rho_i.numpy().mean(),
+        "truncated_share": (gradients.losses.rho_i.numpy() > 1.5).mean(),
+        "trust_region_share": (projection.adj.numpy() > 0).mean(),
+        "average_kl": model.policy.kl(gradients.trust_region.f_avg, gradients.evaluation.f).numpy().mean(),
     }
     assert list(report) == list(expected)
     assert list(report)[:7] == [
@@ -131,8 +135,9 @@ def test_report_has_baselines_names_and_the_values_of_gradients() -> None:
     for name, value in expected.items():
         np.testing.assert_allclose(report[name], value, rtol=1e-5, err_msg=name)
         assert type(report[name]) is float
+    assert all(0 < report[name] < 1 for name in ("truncated_share", "trust_region_share"))
     without = make_model(trust_region=False).train_and_report(segment, lr=0.01)
-    assert list(without) == list(expected)[:8]
+    assert list(without) == [*list(expected)[:8], "mean_rho", "truncated_share"]
 
 
 def test_average_starts_at_the_parameters_and_follows_the_new_ones() -> None:

@@ -1,7 +1,9 @@
+import sys
 from pathlib import Path
 
 import cv2
 import pytest
+import yaml
 
 from acer_tf.plot import main
 
@@ -19,11 +21,11 @@ def test_draws_a_picture_and_its_numbers(tmp_path: Path, run: Path, capsys: pyte
     assert main([str(run), str(run / "episodes.csv"), "--out", str(out), "--smooth", "500"]) == 0
     assert cv2.imread(str(out)) is not None
     assert (tmp_path / "curve.csv").read_text().splitlines() == [
-        "label,steps,mean_return,episodes",
-        "Some-v0,500.0,1.5,2",
-        "Some-v0,1000.0,6.0,1",
-        "episodes.csv,500.0,1.5,2",
-        "episodes.csv,1000.0,6.0,1",
+        "label,steps,mean_return,episodes,seeds,deviation",
+        "Some-v0,500.0,1.5,2,1,nan",
+        "Some-v0,1000.0,6.0,1,1,nan",
+        "episodes.csv,500.0,1.5,2,1,nan",
+        "episodes.csv,1000.0,6.0,1,1,nan",
     ]
     assert str(out) in capsys.readouterr().out
 
@@ -31,7 +33,65 @@ def test_draws_a_picture_and_its_numbers(tmp_path: Path, run: Path, capsys: pyte
 def test_bins_are_a_hundredth_of_the_longest_run_unless_told(tmp_path: Path, run: Path) -> None:
     assert main([str(run), "--out", str(tmp_path / "a.png"), "--label", "mine"]) == 0
     rows = (tmp_path / "a.csv").read_text().splitlines()[1:]
-    assert rows == ["mine,100.0,1.0,1", "mine,500.0,2.0,1", "mine,1000.0,6.0,1"]
+    assert rows == ["mine,100.0,1.0,1,1,nan", "mine,500.0,2.0,1,1,nan", "mine,1000.0,6.0,1,1,nan"]
+
+
+def seeds(tmp_path: Path, returns: list[float], **settings: object) -> list[str]:
+    """Folders of runs that reach these returns."""
+    folders = []
+    for value in returns:
+        folder = tmp_path / f"run-{len(list(tmp_path.glob('run-*')))}"
+        folder.mkdir()
+        (folder / "config.yml").write_text(yaml.safe_dump({**settings, "seed": len(folders)}))
+        (folder / "episodes.csv").write_text(f"steps,return\n100,0.0\n200,{value}\n")
+        folders.append(str(folder))
+    return folders
+
+
+def test_seeds_of_a_setting_become_one_curve(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    many = seeds(tmp_path, [1.0, 2.0, 6.0], env="CartPole-v1", network="mlp", lr=0.1)
+    few = seeds(tmp_path, [7.0, 9.0], env="CartPole-v1", network="mlp", lr=0.2)
+    out = tmp_path / "curve.png"
+    assert main([*many, *few, "--out", str(out), "--smooth", "100"]) == 0
+    assert (tmp_path / "curve.csv").read_text().splitlines()[1:] == [
+        '"CartPole-v1 mlp, lr=0.1",100.0,0.0,3,3,0.0',
+        '"CartPole-v1 mlp, lr=0.1",200.0,3.0,3,3,2.6457513110645907',
+        '"CartPole-v1 mlp, lr=0.2",100.0,0.0,2,2,0.0',
+        '"CartPole-v1 mlp, lr=0.2",200.0,8.0,2,2,1.4142135623730951',
+    ]
+    assert capsys.readouterr().err == "fewer than 3 seeds say little: CartPole-v1 mlp, lr=0.2 (2)\n"
+
+
+def test_labels_group_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = seeds(tmp_path, [1.0, 2.0, 3.0, 4.0], env="CartPole-v1", network="mlp")
+    assert main([*runs, "--out", str(tmp_path / "a.png"), "--label", "x", "x", "x", "y"]) == 0
+    labels = {line.split(",")[0] for line in (tmp_path / "a.csv").read_text().splitlines()[1:]}
+    assert labels == {"x", "y"}
+    assert "y (1)" in capsys.readouterr().err
+
+
+def test_interval_estimates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("rliable")
+    runs = seeds(tmp_path, [2.0, 4.0, 6.0, 8.0], env="CartPole-v1", network="mlp")
+    assert main([*runs, "--out", str(tmp_path / "a.png"), "--rliable"]) == 0
+    lines = (tmp_path / "a-intervals.csv").read_text().splitlines()
+    assert lines[0] == "label,aggregate,estimate,low,high"
+    assert [line.split(",")[:3] for line in lines[1:]] == [["mlp", name, "2.5"] for name in ("IQM", "median", "mean")]
+    for line in lines[1:]:
+        estimate, low, high = map(float, line.split(",")[2:])
+        assert 1 <= low < estimate < high <= 4
+    assert cv2.imread(str(tmp_path / "a-intervals.png")) is not None
+    assert "mlp: IQM 2.5 [" in capsys.readouterr().out
+
+
+def test_without_rliable_one_sentence_tells_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "rliable", None)
+    runs = seeds(tmp_path, [2.0, 4.0, 6.0], env="CartPole-v1", network="mlp")
+    assert main([*runs, "--out", str(tmp_path / "a.png"), "--rliable"]) == 2
+    assert 'install it with: pip install "rliable==1.2.0" "arch<8" "pandas<3".' in capsys.readouterr().err
+    assert not (tmp_path / "a.png").exists()
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,7 @@ def test_dtypes_and_shapes() -> None:
         "dones": (np.bool_, (NENVS, NSTEPS)),
         "masks": (np.bool_, (NENVS, NSTEPS + 1)),
         "states": (np.float32, (NENVS, 1)),
+        "final_values": (np.float32, (NENVS, NSTEPS)),
     }
 
 

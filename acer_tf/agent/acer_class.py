@@ -84,6 +84,7 @@ class ACER(PolicyHolder):
         correction: bool = Config.correction,
         q_lambda: float | None = Config.q_lambda,
         on_policy_updates: bool = Config.on_policy_updates,
+        bootstrap_truncated: bool = Config.bootstrap_truncated,
         sigma: float = CONTINUOUS.sigma,
         learn_sigma: bool = CONTINUOUS.learn_sigma,
         num_samples: int = CONTINUOUS.num_samples,
@@ -124,12 +125,13 @@ class ACER(PolicyHolder):
             optimizer: "rmsprop" (TensorFlow 1's form), "adam", or a Keras optimizer.
             normalize_observations: by their running mean and variance, which are saved with the agent.
             normalize_rewards: by the running deviation of the discounted return.
-            compress_replay: see `Config`, as for all arguments up to `on_policy_updates`.
+            compress_replay: see `Config`, as for all arguments up to `bootstrap_truncated`.
             replay_state: where a recurrent policy's state starts in training.
             burn_in: first steps of a segment that only warm it up.
             correction: whether the policy gradient has its bias correction.
             q_lambda: trace of Q(lambda) in place of Retrace.
             on_policy_updates: whether new segments are trained on at once.
+            bootstrap_truncated: whether returns go on where a time limit cut an episode short.
             sigma: see `Continuous`, as for all arguments from here on.
             learn_sigma: whether sigma is learned.
             num_samples: actions that the dueling network samples.
@@ -248,6 +250,23 @@ class ACER(PolicyHolder):
                 told.on_training_end()
             self.logger.close()
         return self
+
+    def begin(self, logger: Logger) -> Acer:
+        """Resets the environments and returns the training loop, for those who run it themselves."""
+        assert self._environment is not None
+        self._loop = make_loop(self._environment, self.model, self._rng, self.seed, logger)
+        self._loop.count_from(self.num_timesteps)
+        return self._loop
+
+    def load_weights(self, load_path: File) -> None:
+        """Takes parameters, average policy, optimiser and normalisation of a file, and nothing else of it.
+
+        Raises:
+            InputError: it is not the file of an agent, or of another network; nothing has been changed then.
+        """
+        self._statistics = archive.load_weights(load_path, self)
+        if self._environment is not None:
+            self._take_statistics(self._environment, self._statistics)
 
     def set_random_seed(self, seed: int | None) -> None:
         """Begins all random streams anew, and with them the environments' episodes; None does nothing."""
@@ -376,10 +395,14 @@ class ACER(PolicyHolder):
 
     def _use(self, environment: FrameStack) -> None:
         """Puts the environment in place, with the statistics that the agent has."""
-        kept, found = self._current_statistics, normalization_state(environment)
-        load_normalization_state(environment, {name: kept.get(name, array) for name, array in found.items()})
+        self._take_statistics(environment, self._current_statistics)
         self._environment, self._loop = environment, None
         self.n_envs = environment.num_envs
+
+    @staticmethod
+    def _take_statistics(environment: FrameStack, kept: Arrays) -> None:
+        fresh = normalization_state(environment)
+        load_normalization_state(environment, {name: kept.get(name, array) for name, array in fresh.items()})
 
     def _ready_loop(self) -> Acer:
         if self._environment is None:
@@ -388,8 +411,7 @@ class ACER(PolicyHolder):
             needed = check_memory(self._environment, self.model.config)
             if self._settings["verbose"]:
                 print(f"replay will take {needed / 2**30:.2f} GiB", flush=True)
-            self._loop = make_loop(self._environment, self.model, self._rng, self.seed, self.logger)
-            self._loop.count_from(self.num_timesteps)
+            return self.begin(self.logger)
         return self._loop
 
 

@@ -16,8 +16,9 @@ from acer_tf.errors import InputError, nearest
 FRAME_SHAPE = (84, 84, 1)
 MAX_EPISODE_FRAMES = 108_000
 """Half an hour of play at 60 frames per second: the limit of the Arcade Learning Environment."""
+FRAMES_PER_STEP = 4
+"""Raw frames of an agent step: MaxAndSkip's."""
 
-_SKIP = 4
 _MAX_NOOPS = 30
 _NOOP, _FIRE, _AFTER_FIRE = 0, 1, 2  # as in baselines, FireReset plays action 1 and then action 2
 
@@ -130,7 +131,7 @@ class AtariEnv:
 
         Args:
             action: index into `action_meanings`; not checked.
-            frame_out: uint8 [84, 84, 1], contiguous; receives the frame, unless the step is terminated or truncated.
+            frame_out: uint8 [84, 84, 1], contiguous; receives the frame, unless the step is terminated.
         """
         score_before = self._score
         if self._play(action):
@@ -139,6 +140,7 @@ class AtariEnv:
             terminated = lost_life or self._ale.game_over(with_truncation=False)
         else:
             terminated = truncated = False
+        if not terminated:
             self._draw(frame_out)
         gain = self._score - score_before
         return Step(float((gain > 0) - (gain < 0)), terminated, truncated)
@@ -185,10 +187,10 @@ class AtariEnv:
         A screen that was not reached because the game ended keeps its old content, as in baselines.
         """
         ale, code = self._ale, self._actions[action]
-        for i in range(_SKIP):
+        for i in range(FRAMES_PER_STEP):
             self._score += ale.act(code)
-            if i >= _SKIP - 2:
-                ale.getScreenRGB(self._screens[i - _SKIP + 2])
+            if i >= FRAMES_PER_STEP - 2:
+                ale.getScreenRGB(self._screens[i - FRAMES_PER_STEP + 2])
             if ale.game_over():
                 self._game_over = True
                 break

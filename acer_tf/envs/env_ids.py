@@ -1,5 +1,6 @@
 """Which environment ids are accepted, and which Atari game an id means. The list is gymnasium's registry."""
 
+import contextlib
 import difflib
 import heapq
 import importlib
@@ -11,6 +12,9 @@ from gymnasium.envs.registration import EnvSpec
 
 from acer_tf.envs import masked  # noqa: F401  (registers MaskedCartPole-v1)
 from acer_tf.errors import InputError
+
+SUITE = "dm_control/"
+"""What the ids of DeepMind's control suite begin with; shimmy registers them."""
 
 _NO_FRAMESKIP = re.compile(r"(.+)NoFrameskip-v4")
 
@@ -51,26 +55,39 @@ def typed_env_id(text: str) -> str:
 
 
 def check_env_id(env_id: str) -> None:
-    """Accepts any id of gymnasium's registry; of the Atari ids only those whose frames baselines' wrappers skip.
+    """Accepts any id of gymnasium's registry, and DeepMind's control suite such as `dm_control/cartpole-swingup-v0`.
 
-    Those are the `NoFrameskip-v4` ids, and `ALE/<Game>-v5` for a game without one (such as Surround).
+    Of the Atari ids it accepts only those whose frames baselines' wrappers skip: the `NoFrameskip-v4` ids, and
+    `ALE/<Game>-v5` for a game without one (such as Surround).
 
     Raises:
-        InputError: any other id; the message names the nearest that are accepted.
+        InputError: any other id; the message names the nearest that are accepted, or what must be installed.
     """
     if ":" in env_id:
         raise InputError(
             f"environment '{env_id}' would import a module; import it yourself and give the id after the colon."
         )
+    if env_id.startswith(SUITE):
+        _register_suite(env_id)
     accepted = _accepted_ids()
     if env_id in accepted:
         return
-    if env_id in gymnasium.registry:
+    if env_id in gymnasium.registry and is_atari(env_id):
         proper = next(i for i in accepted if _is_atari_of(i, _game(gymnasium.registry[env_id])))
         raise InputError(f"environment '{env_id}' is not what baselines wraps; use {proper}.")
     raise InputError(
         f"environment '{env_id}' does not exist; the nearest are {', '.join(_nearest_ids(env_id, accepted))}."
     )
+
+
+def _register_suite(env_id: str) -> None:
+    """Adds the control suite to gymnasium's registry, which takes seconds and so is done on demand."""
+    with contextlib.suppress(ImportError):
+        import shimmy  # noqa: F401  (registers what is installed)
+    if not any(name.startswith(SUITE) for name in gymnasium.registry):
+        raise InputError(
+            f"environment '{env_id}' needs DeepMind's control suite; install it with: pip install -e '.[dm-control]'."
+        )
 
 
 def _nearest_ids(env_id: str, accepted: list[str]) -> list[str]:
@@ -87,14 +104,15 @@ def _likeness(a: str, b: str) -> float:
 
 
 def _bare_name(env_id: str) -> str:
-    return re.sub(r"(NoFrameskip)?-v\d+$", "", env_id).removeprefix("ALE/")
+    return re.sub(r"(NoFrameskip)?-v\d+$", "", env_id).removeprefix("ALE/").removeprefix(SUITE)
 
 
 def _accepted_ids() -> list[str]:
     atari = {i: _game(spec) for i, spec in gymnasium.registry.items() if _is_atari(spec)}
     without_skip = {i: game for i, game in atari.items() if _NO_FRAMESKIP.fullmatch(i)}
     others = {i for i, game in atari.items() if i.startswith("ALE/") and game not in without_skip.values()}
-    return [i for i in gymnasium.registry if i not in atari or i in without_skip or i in others]
+    excluded = atari.keys() - without_skip.keys() - others | {f"{SUITE}compatibility-env-v0"}  # wraps another one
+    return [i for i in gymnasium.registry if i not in excluded]
 
 
 def _is_atari_of(env_id: str, game: str) -> bool:

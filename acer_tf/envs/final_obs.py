@@ -19,8 +19,6 @@ def map_final_obs(infos: dict[str, Any], transform: Callable[[int, Any], NDArray
     """
     if "final_obs" not in infos:
         return infos
-    final = np.full(len(infos["final_obs"]), None, object)
-    for env, obs in enumerate(infos["final_obs"]):
-        if obs is not None:
-            final[env] = transform(env, obs)
-    return {**infos, "final_obs": final}
+    final = enumerate(infos["final_obs"])
+    mapped = (None if obs is None else transform(env, obs) for env, obs in final)
+    return {**infos, "final_obs": np.fromiter(mapped, object)}

@@ -8,6 +8,8 @@ from gymnasium.vector import VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from acer_tf.envs.final_obs import map_final_obs
+
 Array = NDArray[Any]
 
 
@@ -50,11 +52,17 @@ class FrameStack(VectorWrapper[Array, Any, Array, Any, Array]):
         return self.stacked, infos
 
     def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """Steps; where an episode ended, the stack holds only the first frame of the next one."""
+        """Steps; where an episode ended, the stack holds only the next one's first frame, `final_obs` the last one."""
         obs, rewards, terminations, truncations, infos = self.env.step(actions)
         if self.nstack > 1:
             # One move of the whole memory: what comes over from the next pixel lands in channels overwritten below.
             self._flat[: -self._roll] = self._flat[self._roll :]
+            infos = map_final_obs(infos, self._with_last_frame)
             self.stacked[terminations | truncations] = 0
         self.stacked[..., -self._channels :] = obs
         return self.stacked, rewards, terminations, truncations, infos
+
+    def _with_last_frame(self, env: int, frame: Array) -> Array:
+        stack: Array = self.stacked[env].copy()
+        stack[..., -self._channels :] = frame
+        return stack

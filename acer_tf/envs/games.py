@@ -47,6 +47,8 @@ class Games:
         for i, action in enumerate(rows.actions.tolist()):
             env = self._envs[i]
             step = env.step(action, self._frames[i])
+            if step.truncated:
+                rows.final_frames[i] = self._frames[i]
             if step.terminated or step.truncated:
                 env.reset(self._frames[i])
             rows.rewards[i], rows.terminations[i], rows.truncations[i] = step

@@ -41,7 +41,7 @@ def make_vec_env(
     Continuous actions are taken in units of half their range, and clipped (`BoxActions`).
 
     Args:
-        env_id: of gymnasium's registry; Atari games as `<Game>NoFrameskip-v4`.
+        env_id: see `check_env_id`; Atari games as `<Game>NoFrameskip-v4`.
         num_env: number of environments, N.
         num_workers: processes for Atari; 0 steps all games in this one, None uses one per processor, but at most N.
         max_episode_frames: raw frames after which an Atari game is cut, four per agent step; None or 0 is no limit.
@@ -130,7 +130,7 @@ def _make_registered(env_id: str, num_env: int, render_mode: str | None = None) 
         env = SyncVectorEnv(
             [lambda: gymnasium.make(env_id, **kwargs)] * num_env, autoreset_mode=AutoresetMode.SAME_STEP
         )
-    except (gymnasium.error.Error, ImportError) as error:
+    except (gymnasium.error.Error, ImportError, RuntimeError) as error:
         raise InputError(f"environment '{env_id}' cannot be made: {error}") from error
     except TypeError as error:
         if render_mode is None:

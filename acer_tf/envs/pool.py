@@ -136,8 +136,9 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
             Observations [N, 84, 84, 1] uint8 (where an episode ended, the first of the next one), rewards [N] float32,
             terminations [N] bool, truncations [N] bool and infos: when whole games ended, `episode` holds `r` (score,
             float64), `l` (agent steps, int64) and `t` (seconds since the pool was made, float64), each [N], and
-            `_episode` says where, [N] bool. When workers were replaced, `worker_replaced` says whose episodes were
-            lost, [N] bool: they are truncated with reward 0, and the observation is the first of a new game.
+            `_episode` says where, [N] bool. Where the frame limit cut games, `final_obs` holds the last frames, [N] of
+            objects, else None, and `_final_obs` says where. When workers were replaced, `worker_replaced` says whose
+            episodes were lost, [N] bool: they are truncated with reward 0, and the observation is of a new game.
 
         Raises:
             InputError: an action that does not exist.
@@ -161,7 +162,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         self._is_stepping = False
         replaced = self._wait(self._timeout)
         infos = self._truncated(replaced) if replaced else {}
-        infos |= self._games_ended()
+        infos |= self._games_cut(replaced) | self._games_ended()
         rows = self._rows
         return self._frames, rows.rewards.copy(), rows.terminations.copy(), rows.truncations.copy(), infos
 
@@ -187,6 +188,15 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         seconds = round(time.perf_counter() - self._start, 6)
         columns = {"r": self._rows.scores, "l": self._rows.lengths, "t": np.full(self.num_envs, seconds)}
         return {"episode": {k: np.where(ended, v, v.dtype.type(0)) for k, v in columns.items()}, "_episode": ended}
+
+    def _games_cut(self, replaced: list[int]) -> dict[str, Any]:
+        cut = self._rows.truncations & ~self._rows.terminations
+        cut[replaced] = False
+        if not cut.any():
+            return {}
+        frames = zip(self._rows.final_frames, cut, strict=True)
+        final = (frame.copy() if is_cut else None for frame, is_cut in frames)
+        return {"final_obs": np.fromiter(final, object), "_final_obs": cut}
 
     def _checked(self, actions: ArrayLike) -> NDArray[np.int64]:
         array = np.asarray(actions)

@@ -19,6 +19,7 @@ class Rows:
         seeds: [n] uint64, read when a worker seeds its environments.
         actions: [n] int64.
         frames: [n, 84, 84, 1] uint8.
+        final_frames: [n, 84, 84, 1] uint8, the last of the episode where it was truncated and not terminated.
         rewards: [n] float32.
         terminations: [n] bool.
         truncations: [n] bool.
@@ -30,6 +31,7 @@ class Rows:
     seeds: NDArray[np.uint64]
     actions: NDArray[np.int64]
     frames: NDArray[np.uint8]
+    final_frames: NDArray[np.uint8]
     rewards: NDArray[np.float32]
     terminations: NDArray[np.bool_]
     truncations: NDArray[np.bool_]
@@ -42,6 +44,7 @@ _LAYOUT: dict[str, tuple[DTypeLike, tuple[int, ...]]] = {
     "seeds": (np.uint64, ()),
     "actions": (np.int64, ()),
     "frames": (np.uint8, FRAME_SHAPE),
+    "final_frames": (np.uint8, FRAME_SHAPE),
     "rewards": (np.float32, ()),
     "terminations": (np.bool_, ()),
     "truncations": (np.bool_, ()),

@@ -84,8 +84,8 @@ def _equal(recorded: Recorded, key: str, ours: ArrayLike) -> Quantity:
 
 def _stored(recorded: Recorded, put: int) -> Segment:
     arrays = {name: recorded[f"put/{name}"][put] for name in STORED}
-    states = np.zeros((len(arrays["actions"]), 0), np.float32)
-    return Segment(obs=stack_obs(arrays["enc_obs"], arrays["dones"]), states=states, **arrays)
+    arrays |= {"states": np.zeros((len(arrays["actions"]), 0), np.float32), "final_values": 0 * arrays["rewards"]}
+    return Segment(obs=stack_obs(arrays["enc_obs"], arrays["dones"]), **arrays)
 
 
 def _draw(recorded: Recorded, buffer: Buffer, get: int) -> tuple[Segment, NDArray[Any]]:

@@ -72,6 +72,7 @@ def segment(recorded: Recorded, call: int) -> Segment:
         dones=rows("dones", nsteps),
         masks=rows("masks", nsteps + 1),
         states=states.astype(np.float32),
+        final_values=np.zeros((nenvs, nsteps), np.float32),
     )
 
 

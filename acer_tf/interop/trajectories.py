@@ -50,6 +50,7 @@ class RecordedRunner:
     def __init__(self, recorded: Recorded) -> None:
         self.episodes: list[Episode] = []
         self.current: Segment | None = None
+        self.workers_replaced = 0
         calls = np.flatnonzero(~recorded["batch/from_replay"])
         self._segments = [replica.segment(recorded, int(call)) for call in calls]
 

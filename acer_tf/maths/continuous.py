@@ -103,6 +103,15 @@ def entropy(log_sigma: tf.Tensor) -> tf.Tensor:
     return tf.reduce_sum(log_sigma + 0.5 * math.log(2 * math.pi * math.e), axis=-1)
 
 
+def kl(mean_avg: tf.Tensor, log_sigma_avg: tf.Tensor, mean: tf.Tensor, log_sigma: tf.Tensor) -> tf.Tensor:
+    """Computes KL(average ‖ current) of two Gaussians of diagonal covariance: [..., D] gives [...].
+
+    Σ (log σ − log σ_avg + (σ_avg² + (mean − mean_avg)²) / 2σ² − ½)
+    """
+    ratio = (tf.exp(2.0 * log_sigma_avg) + tf.square(mean - mean_avg)) * tf.exp(-2.0 * log_sigma)
+    return tf.reduce_sum(log_sigma - log_sigma_avg + 0.5 * ratio - 0.5, axis=-1)
+
+
 def kl_gradient_mean(mean_avg: tf.Tensor, mean: tf.Tensor, log_sigma: tf.Tensor) -> tf.Tensor:
     """Computes ∂/∂mean KL(average ‖ current) = (mean − mean_avg) / σ²: [N, T, D]."""
     return (mean - mean_avg) * tf.exp(-2.0 * log_sigma)

@@ -80,6 +80,11 @@ def entropy(f: tf.Tensor) -> tf.Tensor:
     return -tf.reduce_sum(f * tf.math.log(f + EPS), axis=-1)
 
 
+def kl(f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
+    """Computes KL(f_avg ‖ f) = Σₐ f_avg (log f_avg − log f), with EPS in both logarithms: [..., A] gives [...]."""
+    return tf.reduce_sum(f_avg * (tf.math.log(f_avg + EPS) - tf.math.log(f + EPS)), axis=-1)
+
+
 def kl_gradient(f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
     """Computes k = ∇_f KL(f_avg ‖ f) = −f_avg / (f + EPS): [N, T, A]."""
     return -f_avg / (f + EPS)

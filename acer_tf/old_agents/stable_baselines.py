@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ def _zipped(file: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
             data, names = (json.loads(archive.read(name)) for name in ("data", "parameter_list"))
             params = arrays.read_arrays(io.BytesIO(archive.read("parameters")))
             return {name: _unpickled(value) for name, value in data.items()}, {name: params[name] for name in names}
-    except (*arrays.UNREADABLE, AttributeError, KeyError) as error:
+    except (AttributeError, KeyError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"expected data, parameter_list and parameters: {error}") from error
 
 

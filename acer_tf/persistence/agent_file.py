@@ -7,6 +7,7 @@ import io
 import json
 import os
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acer_tf.errors import InputError
-from acer_tf.persistence.arrays import UNREADABLE, read_arrays
+from acer_tf.persistence.arrays import read_arrays
 
 FORMAT = 1
 DATA = "data.json"
@@ -105,5 +106,5 @@ def _read(file: BinaryIO, name: str) -> tuple[dict[str, Any], dict[str, Arrays]]
                 raise ValueError(f"it is of another format than {FORMAT}")
             members = [member for member in archive.namelist() if member != DATA]
             return data, {Path(member).stem: read_arrays(io.BytesIO(archive.read(member))) for member in members}
-    except (*UNREADABLE, KeyError, RecursionError) as error:
+    except (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"{name} is not the file of a trained agent, or not whole ({error}).") from error

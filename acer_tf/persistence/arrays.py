@@ -17,10 +17,6 @@ LARGEST_COMPRESSED = 2**30
 """Bytes that all compressed arrays of a file may have together."""
 
 
-UNREADABLE = (ValueError, TypeError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
-"""What reading a damaged or malicious file raises."""
-
-
 def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Writes the arrays beside `path`, syncs and renames: after a crash there is the old file or the new one, whole."""
     path = Path(path)
@@ -38,10 +34,7 @@ def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
-    """Reads all arrays of a file.
-
-    Before any memory is taken, every array must be of numbers or text and have exactly the bytes that its shape says,
-    and what is compressed must not be larger than `LARGEST_COMPRESSED`: a small file cannot become a large array.
+    """Reads all arrays of a file, as `read_arrays` does.
 
     Raises:
         InputError: there is no such file, or it is not a whole npz file of plain arrays.
@@ -49,19 +42,29 @@ def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
     if not Path(path).is_file():
         raise InputError(f"{path} is not a file; expected an npz file of saved arrays.")
     try:
-        with Path(path).open("rb") as file:
+        with open(path, "rb") as file:
             return read_arrays(file)
-    except UNREADABLE as error:
+    except (ValueError, OSError) as error:
         raise InputError(f"{path} is not a readable npz file of arrays ({error}).") from error
 
 
 def read_arrays(file: BinaryIO) -> dict[str, NDArray[Any]]:
-    """Reads all arrays of an open file, with the checks of `load_arrays`; raises one of `UNREADABLE`."""
-    with zipfile.ZipFile(file) as archive:
-        _check(archive)
-    file.seek(0)
-    with np.load(file, allow_pickle=False) as arrays:
-        return {name: arrays[name] for name in arrays.files}
+    """Reads all arrays of an open file.
+
+    Before any memory is taken, every array must be of numbers or text and have exactly the bytes that its shape says,
+    and what is compressed must not be larger than `LARGEST_COMPRESSED`: a small file cannot become a large array.
+
+    Raises:
+        ValueError: it is not a whole npz file of plain arrays.
+    """
+    try:
+        with zipfile.ZipFile(file) as archive:
+            _check(archive)
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except (TypeError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(str(error)) from error
 
 
 def _check(archive: zipfile.ZipFile) -> None:

@@ -22,8 +22,10 @@ LINE_INTERVAL = 30.0
 class ProgressSink(Sink):
     """Keeps count of steps, speed and returns; a subclass shows it."""
 
-    def __init__(self, total_steps: int) -> None:
+    def __init__(self, total_steps: int, replay_steps: int = 0) -> None:
+        """Takes the agent steps of the whole run, and those that replay holds when full; 0 is no replay."""
         self._total = total_steps
+        self._replay_steps = replay_steps
         self._iterations: deque[tuple[float, int]] = deque(maxlen=100)
         self._returns: deque[float] = deque(maxlen=100)
 
@@ -48,14 +50,16 @@ class ProgressSink(Sink):
             parts += [f"{speed:,.0f} steps/s", f"{left} left"]
         if self._returns:
             parts += [f"return {statistics.fmean(self._returns):.1f}"]
+        if self._replay_steps:
+            parts += [f"replay {min(1.0, steps / self._replay_steps):.0%}"]
         return "  ".join(parts)
 
 
 class LineSink(ProgressSink):
     """Prints a line on standard error, at most one every `LINE_INTERVAL` seconds."""
 
-    def __init__(self, total_steps: int) -> None:
-        super().__init__(total_steps)
+    def __init__(self, total_steps: int, replay_steps: int = 0) -> None:
+        super().__init__(total_steps, replay_steps)
         self._next_line = -math.inf
 
     def _show(self, steps: int, text: str) -> None:
@@ -67,8 +71,8 @@ class LineSink(ProgressSink):
 class BarSink(ProgressSink):
     """Draws a bar on the terminal that standard error is."""
 
-    def __init__(self, total_steps: int) -> None:
-        super().__init__(total_steps)
+    def __init__(self, total_steps: int, replay_steps: int = 0) -> None:
+        super().__init__(total_steps, replay_steps)
         self._bar = Progress(
             BarColumn(bar_width=20),
             TextColumn("{task.description}"),
@@ -88,6 +92,13 @@ class BarSink(ProgressSink):
         self._bar.stop()
 
 
-def progress_sink(total_steps: int) -> ProgressSink:
-    """Returns the sink that suits standard error; it shows steps, speed, time left and mean return of 100 episodes."""
-    return (BarSink if sys.stderr.isatty() else LineSink)(total_steps)
+def progress_sink(total_steps: int, replay_steps: int = 0) -> ProgressSink:
+    """Returns the sink that suits standard error.
+
+    It shows steps, speed, time left, mean return of 100 episodes, and how full replay is.
+
+    Args:
+        total_steps: agent steps of the whole run.
+        replay_steps: agent steps that replay holds when full, over all environments; 0 is no replay.
+    """
+    return (BarSink if sys.stderr.isatty() else LineSink)(total_steps, replay_steps)

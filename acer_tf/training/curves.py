@@ -1,6 +1,7 @@
-"""Learning curves: mean raw return of the episodes in each bin of agent steps."""
+"""Learning curves: mean raw return of the episodes in each bin of agent steps, and the mean over several seeds."""
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from acer_tf.errors import InputError
 
 EPISODES = "episodes.csv"
 COLUMNS = ("steps", "return")
-CURVE_COLUMNS = ("label", "steps", "mean_return", "episodes")
+CURVE_COLUMNS = ("label", "steps", "mean_return", "episodes", "seeds", "deviation")
 
 
 class Returns(NamedTuple):
@@ -34,12 +35,16 @@ class Curve(NamedTuple):
         steps: [K] float64, the end of each bin, in agent steps of all environments.
         mean_return: [K] float64.
         episodes: [K] int64, number of episodes in each bin.
+        seeds: [K] int64, number of runs that the mean is over.
+        deviation: [K] float64, standard deviation of these runs' means; nan for a single run.
     """
 
     label: str
     steps: NDArray[np.float64]
     mean_return: NDArray[np.float64]
     episodes: NDArray[np.int64]
+    seeds: NDArray[np.int64]
+    deviation: NDArray[np.float64]
 
 
 def read_returns(source: Path) -> Returns:
@@ -75,7 +80,37 @@ def curve(label: str, returns: Returns, width: float) -> Curve:
         raise InputError(f"the width of a bin is {width:g} agent steps; expected more than 0.")
     bins, index = np.unique(np.ceil(returns.steps / width), return_inverse=True)
     episodes = np.bincount(index)
-    return Curve(label, bins * width, np.bincount(index, weights=returns.returns) / episodes, episodes)
+    means = np.bincount(index, weights=returns.returns) / episodes
+    return Curve(label, bins * width, means, episodes, np.ones_like(episodes), np.full(len(bins), np.nan))
+
+
+def mean_curve(label: str, curves: Sequence[Curve]) -> Curve:
+    """Returns the mean over runs, each interpolated where it lacks a bin, over the steps that all of them have.
+
+    Args:
+        label: name of the mean.
+        curves: of single runs, with bins of the same width.
+
+    Raises:
+        InputError: one run ends before another one begins.
+    """
+    if len(curves) == 1:
+        return curves[0]._replace(label=label)
+    start, end = max(c.steps[0] for c in curves), min(c.steps[-1] for c in curves)
+    steps = np.unique(np.concatenate([c.steps for c in curves]))
+    steps = steps[(start <= steps) & (steps <= end)]
+    if not len(steps):
+        raise InputError(f"the runs of {label} have no steps in common; draw them with labels of their own.")
+    means = np.stack([np.interp(steps, c.steps, c.mean_return) for c in curves])
+    episodes = sum(np.where(np.isin(steps, c.steps), c.episodes[np.searchsorted(c.steps, steps)], 0) for c in curves)
+    return Curve(
+        label=label,
+        steps=steps,
+        mean_return=means.mean(axis=0),
+        episodes=np.asarray(episodes),
+        seeds=np.full(len(steps), len(curves)),
+        deviation=means.std(axis=0, ddof=1),
+    )
 
 
 def write_csv(path: Path, curves: list[Curve]) -> None:
@@ -86,7 +121,7 @@ def write_csv(path: Path, curves: list[Curve]) -> None:
     """
     if path.exists():
         with path.open("rb") as old:
-            if old.readline().strip() != ",".join(CURVE_COLUMNS).encode():
+            if not old.readline().startswith(",".join(CURVE_COLUMNS[:4]).encode()):
                 raise InputError(f"{path} holds something else than curves; choose another name.")
         path.unlink()
     with path.open("x", encoding="utf-8", newline="") as file:
@@ -97,7 +132,7 @@ def write_csv(path: Path, curves: list[Curve]) -> None:
 
 
 def draw(path: Path, curves: list[Curve]) -> None:
-    """Draws all curves as a PNG file, over any file of that name.
+    """Draws all curves as a PNG file, over any file of that name; means over runs with a band of one deviation.
 
     Raises:
         InputError: matplotlib is not installed.
@@ -110,6 +145,8 @@ def draw(path: Path, curves: list[Curve]) -> None:
     axes = figure.add_subplot(xlabel="agent steps, all environments", ylabel="mean raw return")
     for c in curves:
         axes.plot(c.steps, c.mean_return, marker=".", label=c.label)
+        if c.seeds[0] > 1:
+            axes.fill_between(c.steps, c.mean_return - c.deviation, c.mean_return + c.deviation, alpha=0.2)
     axes.legend()
     axes.grid(alpha=0.3)
     figure.savefig(path, format="png", dpi=120)

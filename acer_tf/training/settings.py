@@ -10,8 +10,8 @@ from acer_tf.errors import InputError
 from acer_tf.persistence.checkpoint import manifests, read_manifest
 from acer_tf.persistence.checkpoints import Checkpoints
 
-FREE = ("logdir", "load_path", "num_workers", "log_interval", "stall_seconds")
-"""Settings that do not change what is learned from here on."""
+FREE = ("preset", "logdir", "load_path", "num_workers", "log_interval", "stall_seconds")
+"""Settings that do not change what is learned from here on; what a preset stands for is among the others."""
 CHECKPOINT_SETTINGS = ("checkpoint_every", "exact_resume", "keep_checkpoints", "keep_every")
 NEVER = ("nsteps", "buffer_size", "compress_replay", "trust_region", "optimizer")
 """Hyper-parameters that the saved state, or the columns of progress.csv, do not fit if they change."""

@@ -1,3 +1,4 @@
+import subprocess
 import sys
 from pathlib import Path
 
@@ -102,3 +103,36 @@ def test_a_typed_id_without_a_module_stays_as_it_is() -> None:
 def test_a_module_that_does_not_exist_is_named() -> None:
     with pytest.raises(InputError, match="module 'no_such_module' cannot be imported"):
         typed_env_id("no_such_module:Env-v0")
+
+
+def test_the_control_suite_is_registered_on_demand() -> None:
+    code = "import sys, gymnasium, acer_tf.envs.env_ids as ids; at_first = 'shimmy' in sys.modules; "
+    code += "ids.check_env_id('dm_control/cartpole-swingup-v0'); print(at_first, 'tensorflow' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
+
+
+@pytest.mark.parametrize(
+    ("env_id", "nearest"),
+    [
+        ("dm_control/cartpole-swingpu-v0", "dm_control/cartpole-swingup-v0"),
+        ("dm_control/cheetah", "dm_control/cheetah-run-v0"),
+        ("dm_control/compatibility-env-v0", "dm_control/"),
+    ],
+)
+def test_unknown_tasks_of_the_control_suite_name_the_nearest(env_id: str, nearest: str) -> None:
+    with pytest.raises(InputError, match="does not exist; the nearest are ") as caught:
+        check_env_id(env_id)
+    named = str(caught.value).removesuffix(".").split("nearest are ")[1].split(", ")
+    assert named[0].startswith(nearest)
+    assert env_id not in named
+
+
+def test_without_the_control_suite_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "shimmy", None)
+    for name in [name for name in gymnasium.registry if name.startswith("dm_control/")]:
+        monkeypatch.delitem(gymnasium.registry, name)
+    with pytest.raises(
+        InputError, match=r"'dm_control/cartpole-swingup-v0' needs .* pip install -e '\.\[dm-control\]'\."
+    ):
+        check_env_id("dm_control/cartpole-swingup-v0")

@@ -156,3 +156,12 @@ def test_normalised_rewards_leave_the_statistics_alone() -> None:
         if "episode" in raw_infos:
             np.testing.assert_array_equal(infos["episode"]["r"], raw_infos["episode"]["r"])
     assert len({tuple(row) for row in seen}) > 3
+
+
+def test_tasks_of_the_control_suite_are_one_array() -> None:
+    env = make_vec_env("dm_control/cartpole-swingup-v0", 2)
+    obs, _ = env.reset(seed=[3, 4])
+    assert obs.shape == (2, 5)  # position 3, velocity 2
+    same, _ = env.reset(seed=[3, 4])
+    np.testing.assert_array_equal(obs, same)
+    env.close()

@@ -3,6 +3,7 @@ import multiprocessing
 from collections.abc import Iterator
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
@@ -219,3 +220,23 @@ def test_equals_single_games_with_the_derived_seeds(pong: AtariPool) -> None:
         expected = np.empty_like(frame)
         AtariEnv("pong", int(seed)).reset(expected)
         np.testing.assert_array_equal(frame, expected)
+
+
+def test_screens_are_what_the_frames_are_made_of() -> None:
+    pool = AtariPool("BreakoutNoFrameskip-v4", 2, num_workers=2, render_mode="rgb_array")
+    with pytest.raises(RuntimeError, match="reset must be called before render"):
+        pool.render()
+    pool.reset(seed=0)
+    for _ in range(3):
+        frames, *_ = pool.step([1, 0])
+    screens = pool.render()
+    assert screens is not None and len(screens) == 2
+    for screen, frame in zip(screens, frames, strict=True):
+        assert screen.shape == (210, 160, 3) and screen.dtype == np.uint8
+        gray = cv2.resize(cv2.cvtColor(screen, cv2.COLOR_RGB2GRAY), (84, 84), interpolation=cv2.INTER_AREA)
+        np.testing.assert_array_equal(gray, frame[..., 0])
+    pool.close()
+
+
+def test_without_the_mode_nothing_is_rendered(pong: AtariPool) -> None:
+    assert pong.render() is None

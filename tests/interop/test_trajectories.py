@@ -60,9 +60,9 @@ def test_another_seed_gives_other_weights_and_slots(tmp_path: Path) -> None:
 def test_slots_drawn_before_the_count_fail(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     replay = Acer._replay
 
-    def draw_first(self: Acer) -> None:
+    def draw_first(self: Acer, is_logged: bool) -> dict[str, float]:
         self._rng.randint(0, 2)
-        replay(self)
+        return replay(self, is_logged)
 
     monkeypatch.setattr(Acer, "_replay", draw_first)
     failed = failures(compare(read(altered(tmp_path, "trajectory_active", _first_calls))))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acer_tf.maths.diagnostics import explained_variance, mean_row_norm
+from acer_tf.maths.diagnostics import explained_variance, mean_row_norm, share
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 RECORDED = np.load(GOLDEN / "explained_variance.npz")
@@ -33,3 +33,7 @@ def test_mean_row_norm() -> None:
     assert mean_row_norm(np.array([[[3.0, 4.0], [0.0, 0.0]], [[6.0, 8.0], [5.0, 12.0]]])) == 7.0
     recorded = np.load(GOLDEN / "small_math.npz")
     np.testing.assert_allclose(mean_row_norm(recorded["small/p"]), recorded["small/avg_norm"], rtol=1e-6)
+
+
+def test_share() -> None:
+    assert share(np.array([[True, False, False], [True, True, True]])) == np.float32(4 / 6)

@@ -12,8 +12,8 @@ from acer_tf.segment import Episode
 
 
 class Texts(ProgressSink):
-    def __init__(self, total_steps: int) -> None:
-        super().__init__(total_steps)
+    def __init__(self, total_steps: int, replay_steps: int = 0) -> None:
+        super().__init__(total_steps, replay_steps)
         self.texts: list[str] = []
 
     def _show(self, steps: int, text: str) -> None:
@@ -55,6 +55,13 @@ def test_mean_return_is_that_of_the_last_hundred_episodes() -> None:
     sink.episodes([Episode(0, float(r), 1, 0.0) for r in range(100)])
     sink.progress(1)
     assert sink.texts[-1].endswith("  return 49.5")
+
+
+def test_replay_fills_up() -> None:
+    sink = Texts(1000, 400)
+    for steps in (100, 399, 800):
+        sink.progress(steps)
+    assert [text.split("  ")[-1] for text in sink.texts] == ["replay 25%", "replay 100%", "replay 100%"]
 
 
 def test_overshoot_of_the_last_segment_stays_at_100_percent(clock: list[float]) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from acer_tf.errors import InputError
 from acer_tf.persistence.episode_files import EpisodesSink
 from acer_tf.segment import Episode
-from acer_tf.training.curves import Curve, Returns, curve, draw, read_returns, write_csv
+from acer_tf.training.curves import Curve, Returns, curve, draw, mean_curve, read_returns, write_csv
 
 
 def returns(*episodes: tuple[float, float]) -> Returns:
@@ -93,7 +93,43 @@ def curves() -> list[Curve]:
 def test_csv_has_a_row_per_bin_and_replaces_an_earlier_one(tmp_path: Path, curves: list[Curve]) -> None:
     write_csv(tmp_path / "c.csv", curves)
     write_csv(tmp_path / "c.csv", curves[:1])
-    assert (tmp_path / "c.csv").read_text() == "label,steps,mean_return,episodes\na,10.0,2.0,1\na,20.0,10.5,1\n"
+    header = "label,steps,mean_return,episodes,seeds,deviation\n"
+    assert (tmp_path / "c.csv").read_text() == header + "a,10.0,2.0,1,1,nan\na,20.0,10.5,1,1,nan\n"
+
+
+def test_a_mean_over_runs_covers_what_all_have_and_fills_gaps() -> None:
+    first = curve("a", returns((10, 0), (20, 10), (20, 30), (40, 40)), width=10)
+    second = curve("b", returns((20, 10), (30, 20), (40, 20), (50, 99)), width=10)
+    mean = mean_curve("both", [first, second])
+    assert mean.label == "both"
+    np.testing.assert_array_equal(mean.steps, [20, 30, 40])
+    np.testing.assert_array_equal(mean.mean_return, [15, 25, 30])  # the first has 20, (30), 40; the second 10, 20, 20
+    np.testing.assert_array_equal(mean.episodes, [3, 1, 2])
+    np.testing.assert_array_equal(mean.seeds, [2, 2, 2])
+    np.testing.assert_allclose(mean.deviation, np.array([10, 10, 20]) / np.sqrt(2))
+
+
+def test_a_single_run_is_its_own_mean() -> None:
+    single = curve("a", returns((10, 0), (40, 10)), width=10)
+    mean = mean_curve("renamed", [single])
+    assert mean.label == "renamed"
+    np.testing.assert_array_equal(mean.steps, [10, 40])
+    np.testing.assert_array_equal(mean.seeds, [1, 1])
+    assert np.isnan(mean.deviation).all()
+
+
+def test_runs_without_common_steps_have_no_mean() -> None:
+    early, late = (curve("x", returns((steps, 1), (steps + 10, 2)), width=10) for steps in (10, 50))
+    with pytest.raises(InputError, match="the runs of x have no steps in common"):
+        mean_curve("x", [early, late])
+
+
+def test_the_band_is_drawn(tmp_path: Path) -> None:
+    both = [curve("a", returns((10, 0), (40, y)), width=10) for y in (10, 30)]
+    mean = mean_curve("a", both)
+    draw(tmp_path / "band.png", [mean])
+    draw(tmp_path / "line.png", [mean._replace(deviation=np.zeros_like(mean.deviation))])
+    assert (cv2.imread(str(tmp_path / "band.png")) != cv2.imread(str(tmp_path / "line.png"))).any()
 
 
 def test_csv_of_something_else_is_kept(tmp_path: Path, curves: list[Curve]) -> None:

@@ -1,0 +1,38 @@
+"""progress.jsonl: every row of statistics as a JSON object on a line of its own."""
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+from acer_tf.persistence.append_file import AppendFile
+from acer_tf.persistence.logger import Sink
+from acer_tf.persistence.metrics import full_name
+
+
+class JsonLinesSink(Sink):
+    """Writes each row of statistics under its full names; what is not a finite number is null."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = AppendFile(path)
+
+    def write(self, values: Mapping[str, float]) -> None:
+        """See `Sink`."""
+        row = {full_name(name): value if isinstance(value, int) else _finite(value) for name, value in values.items()}
+        self._file.append_bytes(json.dumps(row, allow_nan=False).encode() + b"\n")
+
+    def state_dict(self) -> dict[str, int]:
+        """See `Sink`."""
+        return self._file.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
+        """See `Sink`."""
+        self._file.load_state_dict(state)
+
+    def close(self) -> None:
+        """Closes the file; may be called again."""
+        self._file.close()
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,27 @@
+import sys
+from pathlib import Path
+
+import imageio.v2
+import pytest
+
+from acer_tf.callbacks import VideoCallback
+from acer_tf.errors import InputError
+from tests.callbacks.scripted_agent import ScriptedAgent
+from tests.counter import Counter
+
+
+def test_records_every_so_many_calls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    callback = VideoCallback(Counter(3), 4, tmp_path, n_episodes=2, verbose=1)
+    ScriptedAgent(skill={16: 1}).learn(2, callback)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rl_video_16_steps.mp4", "rl_video_8_steps.mp4"]
+    reader = imageio.v2.get_reader(tmp_path / "rl_video_8_steps.mp4", format="FFMPEG")  # type: ignore[call-overload]
+    assert reader.count_frames() == 8
+    assert "rl_video_16_steps.mp4: returns 34, 34" in capsys.readouterr().out
+
+
+def test_bad_input_is_found_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="save_freq is 0; expected a whole number >= 1"):
+        VideoCallback(Counter(1), 0, tmp_path)
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    with pytest.raises(InputError, match="videos need imageio and ffmpeg"):
+        VideoCallback(Counter(1), 1, tmp_path)

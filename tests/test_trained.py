@@ -1,0 +1,79 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from acer_tf.envs.atari import MAX_EPISODE_FRAMES
+from acer_tf.errors import InputError
+from acer_tf.trained import PlayFlags, find_trained
+
+
+def write_run(folder: Path, **settings: Any) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "config.yml").write_text(yaml.safe_dump(settings))
+    (folder / "model.zip").touch()
+    return folder
+
+
+def test_a_run_folder_says_what_was_played(tmp_path: Path) -> None:
+    run = write_run(tmp_path, env="PongNoFrameskip-v4", max_episode_frames=2000)
+    trained = find_trained(run, None)
+    assert trained == (run / "model.zip", "PongNoFrameskip-v4", 2000)
+    assert trained.game == "pong"
+    env = trained.make_env(3)
+    assert env.num_envs == 3 and env.single_observation_space.shape == (84, 84, 4)
+
+
+def test_another_environment_may_be_given(tmp_path: Path) -> None:
+    trained = find_trained(write_run(tmp_path, env="CartPole-v1"), "Acrobot-v1")
+    assert (trained.env_id, trained.game) == ("Acrobot-v1", None)
+
+
+def test_a_file_needs_an_environment(tmp_path: Path) -> None:
+    file = tmp_path / "agent.zip"
+    file.touch()
+    assert find_trained(file, "CartPole-v1") == (file, "CartPole-v1", MAX_EPISODE_FRAMES)
+    with pytest.raises(InputError, match=r"agent\.zip does not say which environment it plays; give it with --env\."):
+        find_trained(file, None)
+    (run := tmp_path / "run").mkdir()
+    assert find_trained(write_run(run, env="CartPole-v1") / "model.zip", None).env_id == "CartPole-v1"
+
+
+def test_frames_of_a_game_that_is_observed_and_rendered(tmp_path: Path) -> None:
+    trained = find_trained(write_run(tmp_path, env="BreakoutNoFrameskip-v4", max_episode_frames=0), None)
+    env = trained.make_env(1, "rgb_array")
+    env.reset(seed=0)
+    (screen,) = env.render() or ()
+    assert screen.shape == (210, 160, 3)
+    env.close()
+
+
+def test_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nowhere does not exist; expected a run folder, or a file that ACER"):
+        find_trained(Path("nowhere"), None)
+    with pytest.raises(InputError, match=r"holds no model\.zip; the training has not ended yet, or this is no run"):
+        find_trained(tmp_path, None)
+    with pytest.raises(
+        InputError, match="environment 'Breakot' does not exist; the nearest are BreakoutNoFrameskip-v4"
+    ):
+        find_trained(write_run(tmp_path / "a"), "Breakot")
+    with pytest.raises(InputError, match="environment 'Gone-v0' does not exist"):
+        find_trained(write_run(tmp_path / "b", env="Gone-v0"), None)
+    run = write_run(tmp_path / "c")
+    (run / "config.yml").write_text("a: [")
+    with pytest.raises(InputError, match=r"config\.yml cannot be read"):
+        find_trained(run, None)
+
+
+def test_flags(tmp_path: Path) -> None:
+    run = Path("run")
+    PlayFlags(run, video=tmp_path / "video.mp4").check()
+    assert (PlayFlags(run).actions, PlayFlags(run, deterministic=True).actions) == ("stochastic", "deterministic")
+    with pytest.raises(InputError, match="episodes is 0; expected a whole number >= 1"):
+        PlayFlags(run, episodes=0).check()
+    with pytest.raises(InputError, match="--deterministic and --stochastic exclude each other"):
+        PlayFlags(run, deterministic=True, stochastic=True).check()
+    (tmp_path / "old.mp4").touch()
+    with pytest.raises(InputError, match=r"old\.mp4 exists; choose another name"):
+        PlayFlags(run, video=tmp_path / "old.mp4").check()
