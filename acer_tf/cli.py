@@ -20,7 +20,6 @@ from acer_tf.config import CONTINUOUS, Config, Continuous
 from acer_tf.envs.atari import FRAMES_PER_STEP
 from acer_tf.envs.env_ids import check_env_id, is_atari
 from acer_tf.envs.make import make_vec_env
-from acer_tf.envs.normalize import normalization_state
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError, nearest
 from acer_tf.maths.schedules import SCHEDULES
 from acer_tf.memory import check_memory
@@ -31,7 +30,7 @@ from acer_tf.persistence.episode_files import EpisodesSink, MonitorSink
 from acer_tf.persistence.json_lines import JsonLinesSink
 from acer_tf.persistence.logger import Logger
 from acer_tf.persistence.progress import progress_sink
-from acer_tf.persistence.run_folder import CHECKPOINTS, STATISTICS, default_run_folder, origin, run_folder
+from acer_tf.persistence.run_folder import CHECKPOINTS, MODEL, STATISTICS, default_run_folder, origin, run_folder
 from acer_tf.persistence.statistics import StatisticsSink
 from acer_tf.persistence.table import TableSink
 from acer_tf.persistence.tensorboard import TensorBoardSink
@@ -84,7 +83,7 @@ class TrainFlags:
     logdir: Path | None = None
     """Folder of the run; None makes runs/<env>-<date>-<time>."""
     load_path: Path | None = None
-    """Weights to start from, as an earlier run saved them."""
+    """Agent whose weights to start from: model.zip of an earlier run, or what ACER.save wrote."""
     num_workers: int | None = None
     """Processes that run Atari games; None takes one per core, 0 none."""
     max_episode_frames: int = 108000
@@ -248,13 +247,25 @@ def train(
 
         # Otherwise TensorFlow's C++ part greets with hints about this machine.
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-        from acer_tf.acer import learn, make_acer
+        from acer_tf.acer import learn
+        from acer_tf.agent import ACER
+        from acer_tf.agent.settings import arguments_of
         from acer_tf.device import device
         from acer_tf.training.checkpointing import Checkpointer
 
         if taken := network_kwargs.keys() & inspect.signature(learn).parameters.keys():
             raise InputError(f"--{min(taken)} is no flag of this command; --help shows all.")
-        acer = make_acer(network, env, settings["seed"], config, logger, flags.load_path, continuous, **network_kwargs)
+        agent = ACER(
+            network,
+            env,
+            seed=settings["seed"],
+            policy_kwargs=network_kwargs,
+            **arguments_of(config),
+            **dataclasses.asdict(continuous),
+        )
+        if flags.load_path is not None:
+            agent.load_weights(flags.load_path)
+        acer = agent.begin(logger)
         checkpointer = Checkpointer(
             acer,
             checkpoints,
@@ -274,7 +285,7 @@ def train(
             return stop()
 
         try:
-            acer.learn(after_iteration)
+            acer.learn(after_iteration, end=config.total_timesteps, log_interval=config.log_interval)
         except NotFiniteError as error:
             batch = folder / f"not-finite-{acer.steps:012d}.npz"
             save_arrays(batch, error.batch)
@@ -284,14 +295,13 @@ def train(
             checkpointer.save()
             raise
         checkpointer.save()
-        weights = folder / "model.npz"
+        file = folder / MODEL
         try:
-            acer.model.save(weights)
-            if statistics := normalization_state(env):
-                save_arrays(folder / "normalization.npz", statistics)
+            agent.num_timesteps = acer.steps
+            agent.save(file)
         except OSError as error:
-            raise InputError(f"{weights} cannot be written ({error.strerror}); make room and resume.") from error
-    print(f"{'stopped' if stop() else 'done'} at step {acer.steps:,}; weights: {weights}")
+            raise InputError(f"{file} cannot be written ({error.strerror}); make room and resume.") from error
+    print(f"{'stopped' if stop() else 'done'} at step {acer.steps:,}; agent: {file}")
     if stop():
         print(f"to go on: {_resume_command(folder)}")
     return stop.status
@@ -304,7 +314,7 @@ def _checked(flags: TrainFlags, network: str) -> Config:
             f"network '{network}' does not exist; the nearest are {', '.join(nearest(network, NETWORKS))}."
         )
     if flags.load_path is not None and not flags.load_path.is_file():
-        raise InputError(f"load_path {flags.load_path} is no file; expected weights such as <run folder>/model.npz.")
+        raise InputError(f"load_path {flags.load_path} is no file; expected an agent such as <run folder>/{MODEL}.")
     for name in ("checkpoint_every", "keep_checkpoints", "keep_every"):
         if getattr(flags, name) == 0:
             raise InputError(f"{name} is 0; expected a whole number >= 1.")

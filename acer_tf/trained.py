@@ -14,10 +14,8 @@ from acer_tf.envs.env_ids import atari_game, check_env_id, is_atari
 from acer_tf.envs.make import make_evaluation_env
 from acer_tf.errors import InputError
 from acer_tf.evaluation import Predictor
-from acer_tf.persistence.run_folder import SETTINGS
+from acer_tf.persistence.run_folder import MODEL, SETTINGS
 from acer_tf.video import check_video
-
-MODEL = "model.zip"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -158,6 +158,7 @@ def test_rows_come_every_log_interval_and_episodes_at_once() -> None:
     assert [list(row) for row in sink.rows] == [names] * 6
     assert [row["loss"] for row in sink.rows] == list(range(1, 41, 7))
     assert sink.rows[0]["fps"] == 0 < sink.rows[-1]["fps"]
+    assert sink.rows[0]["recent_fps"] == 0 < min(row["recent_fps"] for row in sink.rows[1:])
     stats = EpisodeStats(NENVS)
     for _, segment, _ in model.calls[:36]:
         stats.feed(segment.rewards, segment.dones)

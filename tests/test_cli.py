@@ -130,14 +130,14 @@ def test_interrupt_ends_whole_logs_and_saves_weights(tmp_path: Path) -> None:
     assert process.returncode == 130
     assert "stopping after this update" in err
     assert "Traceback" not in err
-    assert f"weights: {tmp_path / 'run' / 'model.npz'}" in out
+    assert f"agent: {tmp_path / 'run' / 'model.zip'}" in out
     assert f"to go on: {sys.executable} -m acer_tf.run --num_timesteps 1e8" in out
     for name in ("episodes.csv", "monitor.csv", "progress.csv"):
         lines = (tmp_path / "run" / name).read_text().split("\n")
         header = next(line for line in lines if not line.startswith("#"))
         assert lines[-1] == ""
         assert {line.count(",") for line in lines[:-1] if not line.startswith("#")} == {header.count(",")}
-    assert (tmp_path / "run" / "model.npz").stat().st_size > 0
+    assert (tmp_path / "run" / "model.zip").stat().st_size > 0
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,10 @@ import pytest
 import yaml
 
 from acer_tf.errors import InputError
+from acer_tf.persistence.agent_file import read_agent
 from acer_tf.persistence.lock import LOCK_FILES
 from acer_tf.run import main, network_arguments
+from tests.event_files import read
 from tests.saved import hashes
 
 ARGV = [
@@ -99,13 +101,16 @@ def test_training_writes_the_run_folder(trained: tuple[Path, str]) -> None:
         "checkpoints",
         "config.yml",
         "episodes.csv",
-        "model.npz",
+        "model.zip",
         "monitor.csv",
         "progress.csv",
         "progress.jsonl",
         "tb",
     }
-    assert str(folder / "model.npz") in out
+    assert str(folder / "model.zip") in out
+    assert f"training on 2 x CartPole-v1 (SyncVectorEnv); run folder: {folder}; replay will take 0.00 GiB" in out
+    assert "\ndevice: " in out
+    assert "rollout/episode_return" in read(folder / "tb")
     config = yaml.safe_load((folder / "config.yml").read_text())
     expected = {"env": "CartPole-v1", "num_env": 2, "seed": 1, "num_layers": 1, "value_network": "copy", "gamma": 0.99}
     assert {name: config[name] for name in expected} == expected
@@ -134,20 +139,19 @@ def test_the_same_command_resumes_a_run_and_finds_it_done(
     assert hashes(folder) == before
     out = capsys.readouterr().out
     assert f"resumed at step 4,000 from {folder / 'checkpoints' / 'step-000000004000'}" in out
-    assert f"done at step 4,000; weights: {folder / 'model.npz'}" in out
+    assert f"done at step 4,000; agent: {folder / 'model.zip'}" in out
 
 
 def test_training_starts_from_saved_weights(trained: tuple[Path, str], tmp_path: Path) -> None:
     folder, _ = trained
     # A learning rate of 0 keeps the weights as they were loaded.
     argv = ["--num_timesteps=40", "--num_layers=1", "--num_hidden=8", "--value_network=copy", "--lr=0"]
-    loaded = ["--load_path", str(folder / "model.npz"), "--logdir", str(tmp_path / "again")]
+    loaded = ["--load_path", str(folder / "model.zip"), "--logdir", str(tmp_path / "again")]
     assert main([*argv, *loaded]) == 0
-    with np.load(folder / "model.npz") as first, np.load(tmp_path / "again" / "model.npz") as second:
-        names = [name for name in first.files if name.startswith("param/")]
-        assert names
-        for name in names:
-            np.testing.assert_array_equal(first[name], second[name], err_msg=name)
+    (_, first), (_, second) = (read_agent(run / "model.zip") for run in (folder, tmp_path / "again"))
+    assert first["parameters"].keys() == second["parameters"].keys()
+    for name, array in first["parameters"].items():
+        np.testing.assert_array_equal(array, second["parameters"][name], err_msg=name)
 
 
 def test_continuous_actions(tmp_path: Path) -> None:
@@ -159,9 +163,8 @@ def test_continuous_actions(tmp_path: Path) -> None:
     config = yaml.safe_load((folder / "config.yml").read_text())
     expected = {"sigma": 0.5, "learn_sigma": True, "num_samples": 5, "normalize_observations": True}
     assert {name: config[name] for name in expected} == expected
-    with np.load(folder / "model.npz") as weights, np.load(folder / "normalization.npz") as statistics:
-        assert weights["param/pi_sigma/log_sigma"].shape == (1,)
-        assert statistics["obs_count"] >= 602 and statistics["obs_mean"].shape == (3,)
-        assert (
-            statistics["return_count"] >= 600 and 0.3 < np.sqrt(statistics["return_var"]) < 4
-        )  # of 0.1 times -16 to 0
+    _, groups = read_agent(folder / "model.zip")
+    assert groups["parameters"]["pi_sigma/log_sigma"].shape == (1,)
+    statistics = groups["normalization"]
+    assert statistics["obs_count"] >= 602 and statistics["obs_mean"].shape == (3,)
+    assert statistics["return_count"] >= 600 and 0.3 < np.sqrt(statistics["return_var"]) < 4  # of 0.1 times -16 to 0

@@ -59,7 +59,7 @@ def test_trains_on_a_game(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     argv = ["--env", "PongNoFrameskip-v4", "--policy", "cnn_small", "--num_env", "2", "--num_timesteps", "120"]
     argv += ["--replay_start", "20", "--buffer_size", "200", "--log_interval", "2", "--num_workers", "1"]
     assert main([*argv, "--logdir", str(folder)]) == 0
-    assert (folder / "model.npz").exists()
+    assert (folder / "model.zip").exists()
     assert (folder / "progress.csv").read_text().count("\n") >= 2
     assert (folder / "monitor.csv").read_text().splitlines()[1] == "r,l,t"
     config = yaml.safe_load((folder / "config.yml").read_text())

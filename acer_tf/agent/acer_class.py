@@ -9,7 +9,7 @@ import gymnasium
 from gymnasium.vector import VectorEnv
 
 from acer_tf.acer import Acer, make_loop
-from acer_tf.agent import archive
+from acer_tf.agent import archive, conversion
 from acer_tf.agent.environments import is_normalized, training_env
 from acer_tf.agent.hooks import CallbackHooks
 from acer_tf.agent.logs import make_logger, tensorboard_folder
@@ -20,9 +20,13 @@ from acer_tf.config import CONTINUOUS, Config, require_count
 from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.normalize import load_normalization_state, normalization_state
 from acer_tf.envs.own import users_env
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, nearest
 from acer_tf.memory import check_memory
 from acer_tf.networks.registry import Network
+from acer_tf.old_agents.baselines import read_baselines
+from acer_tf.old_agents.normalization import read_folder
+from acer_tf.old_agents.old_agent import OldAgent
+from acer_tf.old_agents.stable_baselines import read_stable_baselines
 from acer_tf.persistence.agent_file import Arrays, File
 from acer_tf.persistence.logger import Logger
 
@@ -81,6 +85,7 @@ class ACER(PolicyHolder):
         correction: bool = Config.correction,
         q_lambda: float | None = Config.q_lambda,
         on_policy_updates: bool = Config.on_policy_updates,
+        bootstrap_truncated: bool = Config.bootstrap_truncated,
         sigma: float = CONTINUOUS.sigma,
         learn_sigma: bool = CONTINUOUS.learn_sigma,
         num_samples: int = CONTINUOUS.num_samples,
@@ -121,12 +126,13 @@ class ACER(PolicyHolder):
             optimizer: "rmsprop" (TensorFlow 1's form), "adam", or a Keras optimizer.
             normalize_observations: by their running mean and variance, which are saved with the agent.
             normalize_rewards: by the running deviation of the discounted return.
-            compress_replay: see `Config`, as for all arguments up to `on_policy_updates`.
+            compress_replay: see `Config`, as for all arguments up to `bootstrap_truncated`.
             replay_state: where a recurrent policy's state starts in training.
             burn_in: first steps of a segment that only warm it up.
             correction: whether the policy gradient has its bias correction.
             q_lambda: trace of Q(lambda) in place of Retrace.
             on_policy_updates: whether new segments are trained on at once.
+            bootstrap_truncated: whether returns go on where a time limit cut an episode short.
             sigma: see `Continuous`, as for all arguments from here on.
             learn_sigma: whether sigma is learned.
             num_samples: actions that the dueling network samples.
@@ -246,6 +252,23 @@ class ACER(PolicyHolder):
             self.logger.close()
         return self
 
+    def begin(self, logger: Logger) -> Acer:
+        """Resets the environments and returns the training loop, for those who run it themselves."""
+        assert self._environment is not None
+        self._loop = make_loop(self._environment, self.model, self._rng, self.seed, logger)
+        self._loop.count_from(self.num_timesteps)
+        return self._loop
+
+    def load_weights(self, load_path: File) -> None:
+        """Takes parameters, average policy, optimiser and normalisation of a file, and nothing else of it.
+
+        Raises:
+            InputError: it is not the file of an agent, or of another network; nothing has been changed then.
+        """
+        self._statistics = archive.load_weights(load_path, self)
+        if self._environment is not None:
+            self._take_statistics(self._environment, self._statistics)
+
     def set_random_seed(self, seed: int | None) -> None:
         """Begins all random streams anew, and with them the environments' episodes; None does nothing."""
         if seed is None:
@@ -296,16 +319,91 @@ class ACER(PolicyHolder):
             agent.set_env(env)
         return agent
 
+    @classmethod
+    def import_stable_baselines(
+        cls,
+        path: str | Path,
+        env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | str | None = None,
+        *,
+        statistics: str | Path | None = None,
+        **overrides: Any,
+    ) -> "ACER":
+        """Reads an agent that Stable Baselines 2 saved, as zip or in the older form; nothing in the file is run.
+
+        The file has neither the average policy nor the optimiser's slots: the average begins as the policy.
+
+        Args:
+            path: of the file.
+            env: environments to learn in, whose bounds then take the place of the file's; None is enough to predict.
+            statistics: folder with `obs_rms.pkl` and `ret_rms.pkl`, by which the agent then normalises.
+            **overrides: arguments of the constructor that take the place of the file's.
+
+        Raises:
+            InputError: the file is no such agent, or has a policy of the user's own, or an argument does not fit it.
+        """
+        return cls._imported(read_stable_baselines(path), path, env, statistics, overrides)
+
+    @classmethod
+    def import_baselines(
+        cls,
+        path: str | Path,
+        env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | str | None = None,
+        **overrides: Any,
+    ) -> "ACER":
+        """Reads an agent that baselines saved: weights, average policy and slots; nothing in the file is run.
+
+        The file has no hyper-parameters; they are the defaults of baselines' learn(). What leaves no trace in the
+        weights, such as an activation, is taken to be baselines' own.
+
+        Args:
+            path: of the file.
+            env: see `import_stable_baselines`; needed for images of other than 84 x 84 pixels.
+            **overrides: arguments of the constructor.
+
+        Raises:
+            InputError: as `import_stable_baselines`.
+        """
+        return cls._imported(read_baselines(path), path, env, None, overrides)
+
+    @classmethod
+    def _imported(
+        cls, old: OldAgent, path: str | Path, env: Any, folder: str | Path | None, overrides: Mapping[str, Any]
+    ) -> "ACER":
+        for name in overrides:
+            if name not in _ARGUMENTS:
+                raise InputError(
+                    f"ACER takes no argument {name}; the nearest are {', '.join(nearest(name, _ARGUMENTS))}."
+                )
+        found = {} if folder is None else read_folder(folder)
+        normalized = {"normalize_observations": "obs_mean" in found, "normalize_rewards": "return_mean" in found}
+        policy = {"policy": old.policy, "policy_kwargs": old.policy_kwargs}
+        defaults = {name: inspect.signature(cls).parameters[name].default for name in _ARGUMENTS}
+        agent = cls.__new__(cls)
+        agent._begin({**defaults, **old.settings, **normalized, **policy, **overrides})
+        names = ("normalize_observations", "normalize_rewards", "gamma")
+        environment = None if env is None else training_env(env, *(agent._settings[name] for name in names))
+        agent._translation = conversion.translation(old, path, environment, agent._settings["normalize_observations"])
+        agent.setup_model()
+        agent._statistics = conversion.check_statistics(found, agent._translation.flatten.space.shape, folder or path)
+        conversion.load(agent, old, path)
+        if environment is not None:
+            agent._use(environment)
+        return agent
+
     @property
     def _current_statistics(self) -> Arrays:
         return self._statistics if self._environment is None else normalization_state(self._environment)
 
     def _use(self, environment: FrameStack) -> None:
         """Puts the environment in place, with the statistics that the agent has."""
-        kept, found = self._current_statistics, normalization_state(environment)
-        load_normalization_state(environment, {name: kept.get(name, array) for name, array in found.items()})
+        self._take_statistics(environment, self._current_statistics)
         self._environment, self._loop = environment, None
         self.n_envs = environment.num_envs
+
+    @staticmethod
+    def _take_statistics(environment: FrameStack, kept: Arrays) -> None:
+        fresh = normalization_state(environment)
+        load_normalization_state(environment, {name: kept.get(name, array) for name, array in fresh.items()})
 
     def _ready_loop(self) -> Acer:
         if self._environment is None:
@@ -314,8 +412,7 @@ class ACER(PolicyHolder):
             needed = check_memory(self._environment, self.model.config)
             if self._settings["verbose"]:
                 print(f"replay will take {needed / 2**30:.2f} GiB", flush=True)
-            self._loop = make_loop(self._environment, self.model, self._rng, self.seed, self.logger)
-            self._loop.count_from(self.num_timesteps)
+            return self.begin(self.logger)
         return self._loop
 
 

@@ -71,6 +71,25 @@ def load(source: File, agent: "PolicyHolder", overrides: Mapping[str, Any]) -> t
         raise InputError(f"{name} is damaged, or of another version of this package ({error!r}).") from error
 
 
+def load_weights(source: File, agent: "PolicyHolder") -> Arrays:
+    """Puts parameters, average policy and optimiser of a file into an agent; returns the file's normalisation.
+
+    Raises:
+        InputError: it is not the file of an agent, or of another network; nothing has been changed then.
+    """
+    _, groups = read_agent(source)
+    name = file_name(source)
+    try:
+        weights = state.model_state(groups)
+    except KeyError as error:
+        raise InputError(f"{name} has no {error}.") from error
+    statistics = groups.get("normalization", {})
+    if agent._translation.is_normalized != ("obs_mean" in statistics):
+        raise InputError(f"{name} and this agent do not both normalise observations.")
+    agent.model.load_state_dict({**weights, "random": agent.model.state_dict()["random"]}, name)
+    return statistics
+
+
 def parameters(source: File) -> tuple[Arrays, Arrays]:
     """Returns the parameters of an agent's file, and those of its average policy.
 

@@ -18,6 +18,7 @@ Settings = dict[str, Any]
 
 RENAMED = {"n_steps": "nsteps", "learning_rate": "lr", "lr_schedule": "lrschedule", "correction_term": "c"}
 """Names of Stable Baselines, and those of baselines."""
+OF_LEARN = ("total_timesteps", "log_interval")
 PLAIN = (bool, int, float, str, type(None))
 
 
@@ -42,6 +43,13 @@ def continuous_of(settings: Settings) -> Continuous:
         InputError: a value that cannot work.
     """
     return Continuous(**{field.name: settings[field.name] for field in dataclasses.fields(Continuous)})
+
+
+def arguments_of(config: Config) -> dict[str, Any]:
+    """Returns the arguments of `ACER` for these hyper-parameters; those of `learn` are not among them."""
+    given = {name: our for our, name in RENAMED.items()}
+    fields = (field.name for field in dataclasses.fields(Config) if field.name not in OF_LEARN)
+    return {given.get(name, name): getattr(config, name) for name in fields}
 
 
 def checked(settings: Settings) -> Settings:

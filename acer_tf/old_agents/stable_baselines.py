@@ -33,6 +33,9 @@ _POLICY_KWARGS = (
     "act_fun", "net_arch", "layers", "n_lstm", "layer_norm", "feature_extraction", "cnn_extractor", "one_dim_bias",
 )  # fmt: skip
 
+DAMAGED = (ValueError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
+"""What reading a damaged zip file raises."""
+
 
 def read_stable_baselines(path: str | Path) -> OldAgent:
     """Reads a file that Stable Baselines 2's `ACER.save` wrote; the average policy and slots are in none.
@@ -80,7 +83,7 @@ def _zipped(file: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
             data, names = (json.loads(archive.read(name)) for name in ("data", "parameter_list"))
             params = arrays.read_arrays(io.BytesIO(archive.read("parameters")))
             return {name: _unpickled(value) for name, value in data.items()}, {name: params[name] for name in names}
-    except (AttributeError, KeyError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+    except (*DAMAGED, AttributeError, KeyError) as error:
         raise ValueError(f"expected data, parameter_list and parameters: {error}") from error
 
 
@@ -103,8 +106,10 @@ def _policy(policy: Any) -> str:
 def _policy_kwargs(arguments: Any) -> dict[str, Any]:
     if arguments is None:
         return {}
-    if not isinstance(arguments, dict) or (unknown := [name for name in arguments if name not in _POLICY_KWARGS]):
-        raise ValueError(f"what its policy_kwargs {unknown} mean is not known here")
+    if not isinstance(arguments, dict):
+        raise ValueError("its policy_kwargs are no dict")
+    if unknown := [name for name in arguments if name not in _POLICY_KWARGS]:
+        raise ValueError(f"what {str(unknown[0])[:80]!r} means among its policy_kwargs is not known here")
     extractor = arguments.get("cnn_extractor")
     if extractor is not None and getattr(extractor, "name", None) != "stable_baselines.common.policies.nature_cnn":
         raise ValueError("its cnn_extractor is the user's own, and what that computes is in no file")

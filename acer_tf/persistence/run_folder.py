@@ -22,6 +22,7 @@ from acer_tf.persistence.lock import LOCK_FILES, locked
 SETTINGS = "config.yml"
 STATISTICS = "progress.csv"
 CHECKPOINTS = "checkpoints"
+MODEL = "model.zip"
 PACKAGES = ("tensorflow", "keras", "numpy", "gymnasium", "ale-py")
 
 

@@ -13,7 +13,7 @@ from tests.saved import steps
 
 def results(folder: Path) -> dict[str, bytes]:
     """What must not depend on what happened on the way."""
-    return {name: (folder / name).read_bytes() for name in ("model.npz", "episodes.csv")}
+    return {name: (folder / name).read_bytes() for name in ("model.zip", "episodes.csv")}
 
 
 def finish(folder: Path, words: list[str] | None = None, **flags: Any) -> dict[str, bytes]:
