@@ -241,9 +241,10 @@ class ACER(PolicyHolder):
             self.num_timesteps = loop.steps
             return False
 
+        if told is not None:
+            told.init_callback(self)
         try:
             if told is not None:
-                told.init_callback(self)
                 told.on_training_start(variables, globals())
             loop.learn(after_iteration, end=end, log_interval=log_interval, hooks=hooks)
         finally:
