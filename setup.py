@@ -32,6 +32,7 @@ TEST = [
     *VIDEO,
     "hypothesis",
     "import-linter",
+    "joblib",
     "mypy",
     "pytest",
     "pytest-randomly",

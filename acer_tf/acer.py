@@ -128,7 +128,7 @@ class Acer:
         self.stats = EpisodeStats(nenvs)
         self.nbatch = nenvs * model.config.nsteps
         self.steps = self.replay_updates = self._first_step = 0
-        self._last_row = (self._start, 0)
+        self._last_row = (0.0, 0)  # seconds and steps
         self._end, self._log_interval = model.config.total_timesteps, model.config.log_interval
         self._hooks: Hooks | None = None
 
@@ -153,7 +153,7 @@ class Acer:
         self._end = config.total_timesteps if end is None else end
         self._log_interval = config.log_interval if log_interval is None else log_interval
         self._hooks = hooks
-        self._leave_out(time.monotonic() - self._paused)
+        self._start += time.monotonic() - self._paused
         try:
             while self.steps < self._end:
                 self._iterate()
@@ -170,12 +170,7 @@ class Acer:
         """Counts steps from there on, and time anew; nothing else changes."""
         self.steps = self._first_step = steps
         self._start = self._paused = time.monotonic()
-        self._last_row = (self._start, steps)
-
-    def _leave_out(self, seconds: float) -> None:
-        """Takes a pause between two `learn` out of all speeds."""
-        self._start += seconds
-        self._last_row = (self._last_row[0] + seconds, self._last_row[1])
+        self._last_row = (0.0, steps)
 
     def restart_environments(self, seed: int, is_recorded: bool) -> None:
         """Seeds and resets all environments; the episodes in progress are abandoned. See `Runner.restart`."""
@@ -211,7 +206,7 @@ class Acer:
         self.steps = state["loop"]["steps"]
         self.replay_updates = state["loop"]["replay_updates"]
         self._paused = time.monotonic()
-        self._last_row = (self._paused, self.steps)
+        self._last_row = (state["loop"]["seconds"], self.steps)
         self._start = self._paused - state["loop"]["seconds"]
 
     def _iterate(self) -> None:
@@ -245,16 +240,16 @@ class Acer:
                 self.model.train(segment, lr)
             return {}
         report = self.model.train_and_report(segment, lr) if updates else self.model.report(segment)
-        (last_time, last_steps), now = self._last_row, time.monotonic()
-        self._last_row = (now, self.steps)
+        (last_seconds, last_steps), seconds = self._last_row, time.monotonic() - self._start
+        self._last_row = (seconds, self.steps)
         return {
             "total_timesteps": self.steps,
-            "fps": int((self.steps - self._first_step) / (now - self._start)),
+            "fps": int((self.steps - self._first_step) / seconds),
             "mean_episode_length": self.stats.mean_length(),
             "mean_episode_reward": self.stats.mean_reward(),
             **report,
             "learning_rate": lr,
-            "recent_fps": int((self.steps - last_steps) / (now - last_time)),
+            "recent_fps": int((self.steps - last_steps) / (seconds - last_seconds)),
             "workers_replaced": self._runner.workers_replaced,
         }
 

@@ -36,7 +36,7 @@ class Enjoy(PlayFlags):
         elif render_mode is None:
             print(f"no display: nothing is shown; for a video add --video {trained.env_id.replace('/', '-')}.mp4")
         with contextlib.closing(trained.make_env(1, render_mode)) as env:
-            agent = trained.load()
+            agent = trained.load(env)
             print(f"{trained.file}: {trained.env_id}, {self.actions} actions, seed {self.seed}", flush=True)
             if self.video is None:
                 with _dependencies_told():

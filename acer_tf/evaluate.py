@@ -37,8 +37,8 @@ class Evaluate(PlayFlags):
         if self.json is not None:
             require_free(self.json)
         trained = find_trained(self.run, self.env)
-        agent = trained.load()
         with contextlib.closing(trained.make_env(min(self.num_env, self.episodes))) as env:
+            agent = trained.load(env)
             played = [
                 episode
                 for ended in play(agent, env, self.episodes, self.deterministic, seed=self.seed)
@@ -52,9 +52,8 @@ class Evaluate(PlayFlags):
             self._record(self.video, trained, agent)
 
     def _print(self, trained: Trained, summary: Summary) -> None:
-        print(
-            f"{trained.file}: {summary.episodes} episodes of {trained.env_id}, {self.actions} actions, seed {self.seed}"
-        )
+        episodes = f"{summary.episodes} episode{'s' if summary.episodes > 1 else ''}"
+        print(f"{trained.file}: {episodes} of {trained.env_id}, {self.actions} actions, seed {self.seed}")
         print(
             f"raw return: mean {summary.mean:.2f}, 95 % confidence interval [{summary.low:.2f}, {summary.high:.2f}], "
             f"standard deviation {summary.std:.2f}"

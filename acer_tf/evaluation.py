@@ -10,6 +10,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from numpy.typing import NDArray
 
 from acer_tf.envs.check import check_vec_env
+from acer_tf.envs.own import users_env
 from acer_tf.envs.pool import AtariPool
 from acer_tf.envs.reports import reported_episodes, reports_episodes
 from acer_tf.envs.seeds import environment_seeds
@@ -85,7 +86,9 @@ def evaluate_policy(
 
     Args:
         agent: anything with Stable Baselines' `predict`.
-        env: an environment, or a vector environment with SAME_STEP autoreset.
+        env: an environment, or a vector environment with SAME_STEP autoreset; best another than that of training,
+            whose episodes would be cut. Wrappers that are only for training (normalisation) are left out: the agent
+            normalises with its own statistics, which stay as they are.
         n_eval_episodes: episodes, over all environments.
         deterministic: takes the most probable action; otherwise actions are drawn from the policy, as in training.
         render: calls `env.render()` before every step.
@@ -127,13 +130,15 @@ def play(
 ) -> Iterator[list[Played]]:
     """Resets the environments and plays; yields after every step the episodes that ended in it and count.
 
-    Environment i of N plays (episodes + i) // N episodes; those that it begins after them do not count.
+    Wrappers that are only for training are left out (`users_env`). Environment i of N plays (episodes + i) // N
+    episodes; those that it begins after them do not count.
 
     Raises:
         InputError: the number of episodes cannot work.
     """
     if episodes < 1:
         raise InputError(f"{episodes} episodes are to be played; expected a whole number >= 1.")
+    env = users_env(env)
     left = [(episodes + i) // env.num_envs for i in range(env.num_envs)]
     ended_episodes = _reported if reports_episodes(env) else _Sums(env.num_envs).ended
     obs = _begin(env, seed)

@@ -170,7 +170,7 @@ class Model:
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Returns everything that training changes, and the state of the stream that actions are sampled from."""
-        return {name: variable.numpy() for name, variable in self._training_state().items()}
+        return {name: np.asarray(variable.numpy()) for name, variable in self._training_state().items()}
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]], source: str = "the checkpoint") -> None:
         """Takes what `state_dict` returned; errors name the source.

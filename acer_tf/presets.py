@@ -19,6 +19,7 @@ COMMAND: dict[str, tuple[type, str]] = {
     "env": (str, "an environment id"),
     "num_env": (int, "a whole number"),
     "normalize_observations": (bool, "True or False"),
+    "normalize_rewards": (bool, "True or False"),
     "reward_scale": (float, "a number"),
     "network": (str, "the name of a network"),
     "value_network": (str, "shared or copy"),

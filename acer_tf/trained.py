@@ -81,16 +81,16 @@ class Trained(NamedTuple):
             self.env_id, num_env, max_episode_frames=self.max_episode_frames, render_mode=render_mode
         )
 
-    def load(self) -> Predictor:
+    def load(self, env: VectorEnv[Any, Any, Any]) -> Predictor:
         """Loads the agent, and TensorFlow with it.
 
         Raises:
-            InputError: the file cannot be read, or the agent does not fit the environment.
+            InputError: the file cannot be read, or the environment's spaces are not the agent's.
         """
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
         from acer_tf.agent import ACER
 
-        return ACER.load(self.file)
+        return ACER.load(self.file, env)
 
 
 def find_trained(run: Path, env_id: str | None) -> Trained:

@@ -92,11 +92,11 @@ def loop(acer: Acer, parts: dict[str, tuple[Any, str]], seconds: float) -> dict[
     with contextlib.ExitStack() as stack:
         for part, (owner, method) in parts.items():
             stack.enter_context(_timed(owner, method, spent, part.split(":")[0]))
-        start = time.perf_counter()
+        start, steps = time.perf_counter(), acer.steps
         acer.learn(lambda: time.perf_counter() - start > seconds)
         elapsed = time.perf_counter() - start
     share = {name: value / elapsed for name, value in spent.items()}
-    return {"env_steps_per_s": acer.steps / elapsed, "share": share | {"rest": 1 - sum(share.values())}}
+    return {"env_steps_per_s": (acer.steps - steps) / elapsed, "share": share | {"rest": 1 - sum(share.values())}}
 
 
 def measure(flags: Throughput) -> dict[str, Any]:

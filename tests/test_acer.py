@@ -158,6 +158,7 @@ def test_rows_come_every_log_interval_and_episodes_at_once() -> None:
     assert [list(row) for row in sink.rows] == [names] * 6
     assert [row["loss"] for row in sink.rows] == list(range(1, 41, 7))
     assert sink.rows[0]["fps"] == 0 < sink.rows[-1]["fps"]
+    assert sink.rows[0]["recent_fps"] == 0 < min(row["recent_fps"] for row in sink.rows[1:])
     stats = EpisodeStats(NENVS)
     for _, segment, _ in model.calls[:36]:
         stats.feed(segment.rewards, segment.dones)
@@ -214,7 +215,7 @@ def test_a_loaded_state_trains_on_to_the_bit(network: str) -> None:
 def test_rows_tell_of_the_first_update_from_replay_and_change_nothing() -> None:
     often, seldom = cartpole(0, log_interval=1), cartpole(0, log_interval=1000)
     sink, reports = RecordingSink(), list[dict[str, float]]()
-    often._logger = Logger([sink])
+    often.logger = Logger([sink])
     train_and_report = often.model.train_and_report
 
     def noted(segment: Segment, lr: float) -> dict[str, float]:

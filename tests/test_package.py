@@ -18,9 +18,13 @@ def run(code: str) -> str:
     "module",
     [
         "acer_tf",
+        "acer_tf.callbacks",
         "acer_tf.cli",
+        "acer_tf.enjoy",
         "acer_tf.envs.make",
         "acer_tf.envs.pool",
+        "acer_tf.evaluate",
+        "acer_tf.evaluation",
         "acer_tf.plot",
         "acer_tf.run",
         "acer_tf.run_atari",

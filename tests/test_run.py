@@ -10,6 +10,7 @@ from acer_tf.errors import InputError
 from acer_tf.persistence.agent_file import read_agent
 from acer_tf.persistence.lock import LOCK_FILES
 from acer_tf.run import main, network_arguments
+from tests.event_files import read
 from tests.saved import hashes
 
 ARGV = [
@@ -107,6 +108,9 @@ def test_training_writes_the_run_folder(trained: tuple[Path, str]) -> None:
         "tb",
     }
     assert str(folder / "model.zip") in out
+    assert f"training on 2 x CartPole-v1 (SyncVectorEnv); run folder: {folder}; replay will take 0.00 GiB" in out
+    assert "\ndevice: " in out
+    assert "rollout/episode_return" in read(folder / "tb")
     config = yaml.safe_load((folder / "config.yml").read_text())
     expected = {"env": "CartPole-v1", "num_env": 2, "seed": 1, "num_layers": 1, "value_network": "copy", "gamma": 0.99}
     assert {name: config[name] for name in expected} == expected

@@ -264,3 +264,57 @@ def test_without_a_recorded_restart_only_the_clock_and_the_state_come_back() -> 
     np.testing.assert_array_equal(again._env.stacked, resets)
     assert 1000 <= again.state_dict()["seconds"] < 1060
     np.testing.assert_array_equal(again.state_dict()["state"], runner.state_dict()["state"])
+
+
+def cut_short() -> tuple[ScriptedEnv, Array]:
+    """A script in which every episode that ends has a last observation, [length, N, 4]."""
+    env = script((4,), np.float32, length=12)
+    final = np.random.default_rng(1).normal(size=env._frames.shape).astype(np.float32)
+    env._terminations[3, 1] = env._truncations[3, 1] = True  # at once
+    ends = env._terminations | env._truncations
+    for t in range(12):
+        last = (final[t, i] if ends[t, i] else None for i in range(NENVS))
+        env._infos[t] = {"final_obs": np.fromiter(last, object)}
+    return env, final
+
+
+def test_states_in_which_a_time_limit_cut_an_episode_short_are_valued() -> None:
+    env, final = cut_short()
+    asked: list[tuple[Array, Array]] = []
+
+    def values(obs: Array, state: Array) -> Array:
+        asked.append((obs.copy(), state.copy()))
+        return 100 + obs.sum(axis=1)
+
+    runner = Runner(FrameStack(env, 1), ScriptedActor(), NSTEPS, values=values)
+    segments = [runner.run() for _ in range(2)]
+    frames = range(2, 2 + 2 * NSTEPS)
+    cut = (env._truncations & ~env._terminations)[frames]
+    assert 2 < cut.sum() < cut.size
+    expected = np.where(cut, 100 + final[frames].sum(axis=2), 0)
+    actual = np.concatenate([segment.final_values for segment in segments], axis=1).T
+    np.testing.assert_allclose(actual, expected, rtol=1e-6)
+    assert actual.dtype == np.float32
+    calls = np.flatnonzero(cut.any(axis=1))
+    assert len(asked) == len(calls)
+    for t, (obs, state) in zip(calls, asked, strict=True):
+        np.testing.assert_array_equal(obs[cut[t]], final[2 + t][cut[t]])
+        np.testing.assert_array_equal(state, np.full((NENVS, 1), t + 1))  # after the last step
+        assert obs.shape == (NENVS, 4)
+    np.testing.assert_array_equal(collect(cut_short()[0])[0][0].final_values, np.zeros((NENVS, NSTEPS)))
+
+
+def test_last_observations_that_are_missing_or_no_numbers() -> None:
+    def values(obs: Array, state: Array) -> Array:
+        raise AssertionError("not to be asked")
+
+    def run(env: ScriptedEnv) -> None:
+        Runner(FrameStack(env, 1), ScriptedActor(), 9, values=values).run()
+
+    with pytest.raises(InputError, match=r"bootstrap_truncated needs the last observation .* does not give it"):
+        run(script((4,), np.float32))
+    env, final = cut_short()
+    t, i = np.argwhere((env._truncations & ~env._terminations)[2:])[0]
+    final[2 + t, i, 1] = np.nan
+    with pytest.raises(InputError, match=f"environment {i} gave an observation that is not a finite number"):
+        run(env)

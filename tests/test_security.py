@@ -43,6 +43,16 @@ def is_unsafe(keyword: ast.keyword) -> bool:
     return (keyword.arg == "allow_pickle" and not is_off) or (keyword.arg == "shell" and not is_off)
 
 
+def test_one_module_alone_looks_into_pickles_and_it_does_not_run_them() -> None:
+    """The reader of old agents: `pickletools` splits a pickle into opcodes (tests/old_agents/test_pickled.py)."""
+    using = [path for path in SOURCES if "pickletools" in path.read_text(encoding="utf-8")]
+    assert [path.relative_to(SOURCES[0].parent).as_posix() for path in using] == ["old_agents/pickled.py"]
+    uses = [
+        node for node in ast.walk(ast.parse(using[0].read_text(encoding="utf-8"))) if isinstance(node, ast.Attribute)
+    ]
+    assert {node.attr for node in uses if getattr(node.value, "id", "") == "pickletools"} == {"genops"}
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
 def test_nothing_that_could_run_a_file_is_used(path: Path) -> None:
     assert list(findings(ast.parse(path.read_text(encoding="utf-8")))) == []

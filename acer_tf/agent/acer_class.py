@@ -9,8 +9,9 @@ import gymnasium
 from gymnasium.vector import VectorEnv
 
 from acer_tf.acer import Acer, make_loop
-from acer_tf.agent import archive
-from acer_tf.agent.environments import is_normalized, training_env, users_env
+from acer_tf.agent import archive, conversion
+from acer_tf.agent.environments import is_normalized, training_env
+from acer_tf.agent.from_preset import preset_arguments
 from acer_tf.agent.hooks import CallbackHooks
 from acer_tf.agent.logs import make_logger, tensorboard_folder
 from acer_tf.agent.policy_holder import PolicyHolder
@@ -19,9 +20,14 @@ from acer_tf.callbacks.conversion import as_callback
 from acer_tf.config import CONTINUOUS, Config, require_count
 from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.normalize import load_normalization_state, normalization_state
-from acer_tf.errors import InputError
+from acer_tf.envs.own import users_env
+from acer_tf.errors import InputError, nearest
 from acer_tf.memory import check_memory
 from acer_tf.networks.registry import Network
+from acer_tf.old_agents.baselines import read_baselines
+from acer_tf.old_agents.normalization import read_folder
+from acer_tf.old_agents.old_agent import OldAgent
+from acer_tf.old_agents.stable_baselines import read_stable_baselines
 from acer_tf.persistence.agent_file import Arrays, File
 from acer_tf.persistence.logger import Logger
 
@@ -314,6 +320,91 @@ class ACER(PolicyHolder):
         if env is not None:
             agent.set_env(env)
         return agent
+
+    @classmethod
+    def import_stable_baselines(
+        cls,
+        path: str | Path,
+        env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | str | None = None,
+        *,
+        statistics: str | Path | None = None,
+        **overrides: Any,
+    ) -> "ACER":
+        """Reads an agent that Stable Baselines 2 saved, as zip or in the older form; nothing in the file is run.
+
+        The file has neither the average policy nor the optimiser's slots: the average begins as the policy.
+
+        Args:
+            path: of the file.
+            env: environments to learn in, whose bounds then take the place of the file's; None is enough to predict.
+            statistics: folder with `obs_rms.pkl` and `ret_rms.pkl`, by which the agent then normalises.
+            **overrides: arguments of the constructor that take the place of the file's.
+
+        Raises:
+            InputError: the file is no such agent, or has a policy of the user's own, or an argument does not fit it.
+        """
+        return cls._imported(read_stable_baselines(path), path, env, statistics, overrides)
+
+    @classmethod
+    def import_baselines(
+        cls,
+        path: str | Path,
+        env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | str | None = None,
+        **overrides: Any,
+    ) -> "ACER":
+        """Reads an agent that baselines saved: weights, average policy and slots; nothing in the file is run.
+
+        The file has no hyper-parameters; they are the defaults of baselines' learn(). What leaves no trace in the
+        weights, such as an activation, is taken to be baselines' own.
+
+        Args:
+            path: of the file.
+            env: see `import_stable_baselines`; needed for images of other than 84 x 84 pixels.
+            **overrides: arguments of the constructor.
+
+        Raises:
+            InputError: as `import_stable_baselines`.
+        """
+        return cls._imported(read_baselines(path), path, env, None, overrides)
+
+    @classmethod
+    def _imported(
+        cls, old: OldAgent, path: str | Path, env: Any, folder: str | Path | None, overrides: Mapping[str, Any]
+    ) -> "ACER":
+        for name in overrides:
+            if name not in _ARGUMENTS:
+                raise InputError(
+                    f"ACER takes no argument {name}; the nearest are {', '.join(nearest(name, _ARGUMENTS))}."
+                )
+        found = {} if folder is None else read_folder(folder)
+        normalized = {"normalize_observations": "obs_mean" in found, "normalize_rewards": "return_mean" in found}
+        policy = {"policy": old.policy, "policy_kwargs": old.policy_kwargs}
+        defaults = {name: inspect.signature(cls).parameters[name].default for name in _ARGUMENTS}
+        agent = cls.__new__(cls)
+        agent._begin({**defaults, **old.settings, **normalized, **policy, **overrides})
+        names = ("normalize_observations", "normalize_rewards", "gamma")
+        environment = None if env is None else training_env(env, *(agent._settings[name] for name in names))
+        agent._translation = conversion.translation(old, path, environment, agent._settings["normalize_observations"])
+        agent.setup_model()
+        agent._statistics = conversion.check_statistics(found, agent._translation.flatten.space.shape, folder or path)
+        conversion.load(agent, old, path)
+        if environment is not None:
+            agent._use(environment)
+        return agent
+
+    @classmethod
+    def from_preset(
+        cls,
+        name: str | Path,
+        env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | str | None = None,
+        **overrides: Any,
+    ) -> "ACER":
+        """Makes an agent with settings by name; see `preset_arguments` for the arguments and errors.
+
+        Example:
+            >>> agent = ACER.from_preset("CartPole-v1", verbose=1)
+        """
+        return cls(**preset_arguments(name, env, overrides))
 
     @property
     def _current_statistics(self) -> Arrays:

@@ -6,11 +6,10 @@ import gymnasium
 from gymnasium.vector import VectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
-from acer_tf.envs.box_actions import BoxActions
-from acer_tf.envs.flatten import FlattenObservations, flattened
+from acer_tf.envs.flatten import flattened
 from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.make import make_vec_env, stacked
-from acer_tf.envs.normalize import NormalizeObservations, Normalizer, NormalizeRewards, normalization_state
+from acer_tf.envs.normalize import NormalizeObservations, NormalizeRewards, normalization_state
 from acer_tf.envs.reports import reports_episodes
 from acer_tf.errors import InputError
 from acer_tf.evaluation import as_vector_env
@@ -54,15 +53,6 @@ def training_env(env: Any, normalize_observations: bool, normalize_rewards: bool
     if normalize_rewards and not found["normalize_rewards"]:
         vector_env = NormalizeRewards(vector_env, gamma)
     return stacked(vector_env)
-
-
-def users_env(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
-    """Returns the environment without what is only for training: with its own observations, rewards and actions."""
-    while isinstance(env, BoxActions | FlattenObservations | Normalizer) or (
-        isinstance(env, FrameStack) and env.nstack == 1
-    ):
-        env = env.env
-    return env
 
 
 def is_normalized(env: VectorEnv[Any, Any, Any]) -> dict[str, bool]:

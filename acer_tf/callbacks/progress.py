@@ -10,7 +10,7 @@ class ProgressBarCallback(BaseCallback):
     _sink: ProgressSink | None = None
 
     def _on_training_start(self) -> None:
-        self._sink = progress_sink(self.locals["total_timesteps"])
+        self._sink = progress_sink(self.num_timesteps + self.locals["total_timesteps"])
 
     def _on_rollout_end(self) -> None:
         if self._sink is not None:

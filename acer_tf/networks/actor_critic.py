@@ -48,7 +48,7 @@ class ActorCritic:
         """Builds the network. Its initial weights are drawn from `rng` in the order of `params`.
 
         Where the features are as wide as there are actions, there is no policy head and they are the logits
-        themselves: a quirk of baselines (`common/distributions.py`, `_matching_fc`).
+        themselves: a quirk of baselines (`common/distributions.py`, `_matching_fc`), not of Stable Baselines' policies.
 
         Args:
             network: see `Trunk`, as for the errors.
@@ -60,7 +60,7 @@ class ActorCritic:
         self.trunk = Trunk(network, observation_space, rng, **network_kwargs)
         policy_width, critic_width = self.trunk.widths
         self.heads = []
-        if policy_width != nact:
+        if policy_width != nact or self.trunk.ends is not None:
             self.heads.append(_built(fc("pi_head", nact, rng, scale=0.01), policy_width))
         self.heads.append(_built(fc("q_head", nact, rng), critic_width))
         self.params = named_parameters(self.trunk, self.heads)

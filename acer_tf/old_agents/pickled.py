@@ -17,10 +17,11 @@ from acer_tf.old_agents.numpy_data import built, called
 
 MOST_OPCODES = 10**5
 LONGEST_NAME = 250
+_KEYS = str | bytes | int | float | None | Inert
 
 
 def read_pickle(data: bytes) -> Any:
-    """Returns what a pickle holds; sets are lists, and entries of dicts whose key is no number or text are left out.
+    """Returns what a pickle holds; sets are lists, and keys that are containers, whose hash may be costly, are inert.
 
     Of arrays and bytes it makes no more than the pickle holds, so that a small file takes no large memory.
 
@@ -133,7 +134,7 @@ class _Machine:
 
 def _dict(items: Sequence[Any]) -> dict[Any, Any]:
     pairs = zip(items[::2], items[1::2], strict=True)
-    return {key: value for key, value in pairs if isinstance(key, str | bytes | int | float | None)}
+    return {key if isinstance(key, _KEYS) else Inert("key"): value for key, value in pairs}
 
 
 _CONSTANTS: dict[str, Callable[[], Any]] = {

@@ -4,6 +4,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from numpy.typing import NDArray
 
 from acer_tf.old_agents.inert import Inert
 
@@ -25,7 +26,7 @@ def space(described: Any) -> gym.Space[Any] | None:
 def _space(name: str, state: dict[Any, Any]) -> gym.Space[Any] | None:
     match name, state:
         case "Box", {"low": np.ndarray() as low, "high": np.ndarray() as high}:
-            return gym.spaces.Box(low, high, low.shape, low.dtype.type)
+            return gym.spaces.Box(_unbounded(low), _unbounded(high), low.shape, low.dtype.type)
         case "Discrete", {"n": int() as n}:
             return gym.spaces.Discrete(n)
         case "MultiDiscrete", {"nvec": np.ndarray() as nvec}:
@@ -33,3 +34,10 @@ def _space(name: str, state: dict[Any, Any]) -> gym.Space[Any] | None:
         case "MultiBinary", {"n": int() as n}:
             return gym.spaces.MultiBinary(n)
     return None
+
+
+def _unbounded(bound: NDArray[Any]) -> NDArray[Any]:
+    """The largest finite number stood for none, which gymnasium's environments say with infinity."""
+    if bound.dtype.kind != "f":
+        return bound
+    return np.where(np.abs(bound) == np.finfo(bound.dtype).max, np.copysign(np.inf, bound), bound).astype(bound.dtype)

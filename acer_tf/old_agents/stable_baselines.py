@@ -103,8 +103,10 @@ def _policy(policy: Any) -> str:
 def _policy_kwargs(arguments: Any) -> dict[str, Any]:
     if arguments is None:
         return {}
-    if not isinstance(arguments, dict) or (unknown := [name for name in arguments if name not in _POLICY_KWARGS]):
-        raise ValueError(f"what its policy_kwargs {unknown} mean is not known here")
+    if not isinstance(arguments, dict):
+        raise ValueError("its policy_kwargs are no dict")
+    if unknown := [name for name in arguments if name not in _POLICY_KWARGS]:
+        raise ValueError(f"what {str(unknown[0])[:80]!r} means among its policy_kwargs is not known here")
     extractor = arguments.get("cnn_extractor")
     if extractor is not None and getattr(extractor, "name", None) != "stable_baselines.common.policies.nature_cnn":
         raise ValueError("its cnn_extractor is the user's own, and what that computes is in no file")

@@ -2,7 +2,7 @@ import functools
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -207,11 +207,15 @@ def test_segments_are_whole_and_as_the_agent_saw_them(fail: Trigger) -> None:
 
 
 class Saboteur(Sink):
-    """Does one thing to the workers after each iteration, and counts the iterations."""
+    """Does one thing to the workers after each iteration, and counts the iterations; notes what rows tell of it."""
 
     def __init__(self, *actions: Callable[[], None]) -> None:
         self.actions = list(actions)
         self.steps: list[int] = []
+        self.replaced: list[float] = []
+
+    def write(self, values: Mapping[str, float]) -> None:
+        self.replaced.append(values["workers_replaced"])
 
     def progress(self, steps: int) -> None:
         self.steps.append(steps)
@@ -233,12 +237,14 @@ def test_a_run_in_which_workers_fail_ends_with_the_right_number_of_steps(
             total_timesteps=60,
             buffer_size=50,
             replay_start=10,
+            log_interval=5,
             logger=Logger([sink]),
         )
     finally:
         pool.close()
     assert sink.steps == [10, 20, 30, 40, 50, 60]
     assert pool.replacements == 3
+    assert sink.replaced == [0, 3]
     error = capsys.readouterr().err
     assert [error.count(what) for what in ("exit code -9", "gave no answer for 1 s", "TwoArgumentsError: one")] == [
         1

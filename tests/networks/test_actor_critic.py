@@ -118,6 +118,13 @@ def test_without_a_policy_head_where_features_are_as_many_as_actions(value_netwo
     assert q.shape == (7, 5)
 
 
+def test_a_policy_of_stable_baselines_always_has_its_head() -> None:
+    network = build("MlpPolicy", nact=5, net_arch=[{"pi": [5], "vf": [4]}])
+    shapes = {name: tuple(variable.shape) for name, variable in network.params.items() if "head" in name}
+    assert shapes["pi_head/kernel"] == (5, 5)
+    assert shapes["q_head/kernel"] == (4, 5)
+
+
 def test_features_of_several_axes_are_flattened() -> None:
     network = build("conv_only", nact=2, space=Box(0, 255, (16, 12, 1), np.uint8), convs=((3, 3, 2),))
     params = network.params

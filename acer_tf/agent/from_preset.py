@@ -1,0 +1,60 @@
+"""A preset as arguments of `ACER`."""
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from acer_tf.agent.settings import RENAMED
+from acer_tf.config import Config
+from acer_tf.envs.make import make_vec_env
+from acer_tf.errors import InputError
+from acer_tf.presets import load_preset
+
+OF_LEARN = ("total_timesteps", "log_interval")
+"""Hyper-parameters that are arguments of `ACER.learn`."""
+OF_ENVIRONMENT = {"num_env": 1, "reward_scale": 1.0}
+"""Settings that only say how an environment is made, with their defaults."""
+OF_BOTH = {"normalize_observations": False, "normalize_rewards": False}
+
+
+def preset_arguments(name: str | Path, env: Any, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the arguments of the constructor that a preset stands for, the environment included.
+
+    What the preset does not set has the default of `acer_tf.learn`, which for memory is not that of the constructor.
+
+    Args:
+        name: see `load_preset`.
+        env: environments, taken as they are; an id, made as the preset says; or None for the preset's own id.
+        overrides: arguments of the constructor, `num_env` or `reward_scale`, in place of the preset's.
+
+    Raises:
+        InputError: see `load_preset` and `make_vec_env`; the preset has no environment, or scales the rewards of one
+            that is made already.
+    """
+    preset = load_preset(name)
+    names = {theirs: ours for ours, theirs in RENAMED.items()}
+    config = {field.name: preset.config.get(field.name, field.default) for field in dataclasses.fields(Config)}
+    command = {"network": "mlp", "value_network": None, **OF_ENVIRONMENT, **OF_BOTH, **preset.command}
+    policy_kwargs = {"value_network": command["value_network"], **preset.network_kwargs}
+    arguments = {
+        **{names.get(key, key): value for key, value in config.items() if key not in OF_LEARN},
+        **preset.continuous,
+        **{key: command[key] for key in (*OF_ENVIRONMENT, *OF_BOTH)},
+        "policy": command["network"],
+        **({} if "policy" in overrides else {"policy_kwargs": policy_kwargs}),
+        **overrides,
+    }
+    of_environment = {key: arguments.pop(key) for key in OF_ENVIRONMENT}
+    env = command.get("env") if env is None else env
+    if env is None:
+        raise InputError(f"preset '{name}' has no environment; give one: ACER.from_preset('{name}', env).")
+    if isinstance(env, str):
+        of_both = {key: arguments[key] for key in OF_BOTH}
+        env = make_vec_env(env, gamma=arguments["gamma"], **of_environment, **of_both)
+    elif of_environment["reward_scale"] != 1:
+        raise InputError(
+            f"preset '{name}' scales rewards, which those of a finished environment are not; give its id, or "
+            f"reward_scale=1 if you have scaled them by {preset.command['reward_scale']}."
+        )
+    return {"env": env, **arguments}

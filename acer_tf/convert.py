@@ -1,0 +1,61 @@
+"""Converts agents of dead libraries: `python -m acer_tf.convert old_agent.pkl agent.zip`."""
+
+import dataclasses
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import tyro
+
+from acer_tf.cli import guarded, parse
+from acer_tf.errors import InputError
+from acer_tf.old_agents.kinds import is_of_stable_baselines
+
+
+@dataclasses.dataclass(frozen=True)
+class Convert:
+    """Makes an agent of this package of one that Stable Baselines 2 or baselines saved; nothing in its file is run."""
+
+    old: tyro.conf.Positional[Path]
+    """File of Stable Baselines 2 (.zip, or the older .pkl) or of baselines."""
+    new: tyro.conf.Positional[Path]
+    """File to write, for ACER.load; must not exist."""
+    env: str | None = None
+    """Id of the agent's environment, whose bounds are taken over; needed where OLD does not tell the size of images."""
+    statistics: Path | None = None
+    """Folder with obs_rms.pkl and ret_rms.pkl, by which an agent of Stable Baselines normalises."""
+
+    def convert(self) -> None:
+        """Writes the new file.
+
+        Raises:
+            InputError: the old file or a flag cannot work, or there is a new file already.
+        """
+        for path in (self.new, self.new.with_name(f"{self.new.name}.zip")):
+            if path.exists():
+                raise InputError(f"{path} exists already; choose another name for the new agent.")
+        is_newer = is_of_stable_baselines(self.old)
+        if self.statistics is not None and not is_newer:
+            raise InputError("--statistics are of Stable Baselines, but the agent is of baselines.")
+        from acer_tf.agent import ACER  # TensorFlow takes seconds
+
+        if is_newer:
+            agent = ACER.import_stable_baselines(self.old, self.env, statistics=self.statistics)
+        else:
+            agent = ACER.import_baselines(self.old, self.env)
+        try:
+            agent.save(self.new)
+        except OSError as error:
+            raise InputError(f"{self.new} cannot be written ({error.strerror}); choose another file.") from error
+        print(f"converted: {self.new}")
+
+
+@guarded
+def main(argv: Sequence[str]) -> int:
+    """Runs the command; returns its exit status."""
+    parse("acer_tf.convert", Convert, argv).convert()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

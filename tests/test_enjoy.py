@@ -1,0 +1,81 @@
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import gymnasium
+import imageio.v2
+import pytest
+import yaml
+
+from acer_tf import ACER
+from acer_tf.enjoy import has_display, main
+from tests.counter import Counter
+
+GAME = "BreakoutNoFrameskip-v4"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def counter_env() -> Iterator[None]:
+    gymnasium.register("Shown-v0", lambda render_mode=None: Counter(3, render_mode))
+    yield
+    del gymnasium.registry["Shown-v0"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run")
+    ACER("MlpPolicy", gymnasium.make("Shown-v0"), seed=0, policy_kwargs={"net_arch": [4]}).save(folder / "model.zip")
+    (folder / "config.yml").write_text(yaml.safe_dump({"env": "Shown-v0"}))
+    return folder
+
+
+def test_writes_all_episodes_to_a_video(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(run), "--episodes", "2", "--video", str(tmp_path / "a.mp4")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"{run / 'model.zip'}: Shown-v0, stochastic actions, seed 0"
+    assert [line.startswith("return 3") and line.endswith(", 4 agent steps") for line in lines[1:3]] == [True, True]
+    assert lines[3] == f"video: {tmp_path / 'a.mp4'}"
+    reader = imageio.v2.get_reader(tmp_path / "a.mp4", format="FFMPEG")  # type: ignore[call-overload]
+    assert reader.count_frames() == 8
+
+
+def test_without_a_display_it_says_so_and_plays(
+    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    assert not has_display()
+    assert main([str(run), "--episodes", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "no display: nothing is shown; for a video add --video Shown-v0.mp4"
+    assert lines[2].startswith("return 3")
+
+
+def test_a_game_in_a_window(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")  # the emulator's window, without a screen
+    assert has_display()
+    ACER("cnn_small", GAME, seed=0).save(tmp_path / "model.zip")
+    (tmp_path / "config.yml").write_text(yaml.safe_dump({"env": GAME, "max_episode_frames": 200}))
+    assert main([str(tmp_path), "--episodes", "1", "--deterministic"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"{tmp_path / 'model.zip'}: {GAME}, deterministic actions, seed 0"
+    assert len(lines) == 2 and lines[1].startswith("return ")
+
+
+def test_an_environment_that_cannot_be_shown(
+    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISPLAY", ":0")
+    gymnasium.register("Dark-v0", lambda: Counter(3, None))
+    assert main([str(run), "--env", "Dark-v0"]) == 2
+    assert "environment 'Dark-v0' cannot be rendered" in capsys.readouterr().err
+    del gymnasium.registry["Dark-v0"]
+
+
+def test_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nowhere"]) == 2
+    assert "nowhere does not exist; expected a run folder" in capsys.readouterr().err
