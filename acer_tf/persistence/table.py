@@ -8,7 +8,7 @@ from acer_tf.screen import say
 
 
 class TableSink(Sink):
-    """Prints each row of statistics as a table, as baselines' logger shows it; what replay adds is only in files."""
+    """Prints each row of statistics as baselines' logger shows it; what replay adds is in the files only."""
 
     def write(self, values: Mapping[str, float]) -> None:
         """See `Sink`."""
