@@ -19,6 +19,7 @@ Settings = dict[str, Any]
 RENAMED = {"n_steps": "nsteps", "learning_rate": "lr", "lr_schedule": "lrschedule", "correction_term": "c"}
 """Names of Stable Baselines, and those of baselines."""
 OF_LEARN = ("total_timesteps", "log_interval")
+"""Hyper-parameters that are arguments of `ACER.learn`."""
 PLAIN = (bool, int, float, str, type(None))
 
 
