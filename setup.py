@@ -22,6 +22,7 @@ DM_CONTROL = ["dm-control", "mujoco<4", "shimmy"]
 RUN_NOTEBOOKS = ["ipykernel", "nbclient"]
 NOTEBOOKS = [*PLOTS, *RUN_NOTEBOOKS, "jupyter"]
 VIDEO = ["imageio", "imageio-ffmpeg"]
+MINARI = ["minari"]
 AUDIT = ["pip-audit"]
 TEST = [
     *PLOTS,
@@ -61,6 +62,7 @@ setup(
         "notebooks": NOTEBOOKS,
         "video": VIDEO,
         "test": TEST,
+        "minari": MINARI,
         "audit": AUDIT,
     },
 )

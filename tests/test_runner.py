@@ -10,7 +10,7 @@ from acer_tf.buffer import stack_obs
 from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import EnvironmentFailedError, InputError
-from acer_tf.runner import Runner
+from acer_tf.runner import Runner, TrainingStoppedError
 from acer_tf.segment import Action, Segment
 from tests.scripted import ScriptedEnv
 
@@ -191,6 +191,31 @@ def test_what_an_environment_raises_is_told_and_chained() -> None:
         Runner(FrameStack(env, 1), ScriptedActor(), NSTEPS).run()
     assert isinstance(caught.value.__cause__, IndexError)
     assert caught.value.__cause__.__traceback__ is not None
+
+
+@pytest.mark.parametrize("steps", [1, 3, NSTEPS, NSTEPS + 2])
+def test_it_stops_after_a_step_and_goes_on_from_there(steps: int) -> None:
+    """What was collected of the segment is dropped, but its rewards and ends are told."""
+    runner, seen = Runner(FrameStack(env := script(), 1), ScriptedActor(), NSTEPS), []
+    runner.restart(3, is_recorded=True)
+
+    def after_step(step: dict[str, Any]) -> bool:
+        seen.append((step["t"], step["rewards"].copy(), step["dones"].copy()))
+        return len(seen) < steps
+
+    with pytest.raises(TrainingStoppedError) as stopped:
+        while True:
+            runner.run(after_step)
+    first = (steps - 1) // NSTEPS * NSTEPS
+    assert [t for t, _, _ in seen] == [i % NSTEPS + 1 for i in range(steps)]
+    for i, (_, rewards, dones) in enumerate(seen[first:]):
+        np.testing.assert_array_equal(stopped.value.rewards[:, i], rewards)
+        np.testing.assert_array_equal(stopped.value.dones[:, i], dones)
+    assert stopped.value.rewards.shape == stopped.value.dones.shape == (NENVS, steps - first)
+    assert runner.state_dict()["restart_seed"] is None, "the recorded actions do not lead here"
+    segment = runner.run()
+    np.testing.assert_array_equal(segment.obs[:, 0], env._frames[2 + steps])
+    np.testing.assert_array_equal(segment.masks[:, 0], seen[-1][2])
 
 
 class Random(ScriptedActor):

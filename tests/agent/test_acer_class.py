@@ -230,6 +230,17 @@ def test_an_environment_a_vector_and_an_id_are_the_same() -> None:
         assert_same(agents[0], other)
 
 
+def test_a_game_gets_baselines_wrappers() -> None:
+    agent = tiny("cnn_small", "PongNoFrameskip-v4")
+    try:
+        agent.learn(5)
+        assert agent.observation_space == Box(0, 255, (84, 84, 4), np.uint8)
+        obs, _ = agent.env.reset(seed=1)
+        assert agent.action_space.contains(agent.predict(obs[0])[0])
+    finally:
+        agent.env.close()
+
+
 def test_normalisation_is_kept_and_left_alone_by_predictions() -> None:
     agent = tiny(env=vec_env("Pendulum-v1"), normalize_observations=True, normalize_rewards=True, gamma=0.9)
     agent.learn(40, log_interval=1)
