@@ -23,6 +23,7 @@ RUN_NOTEBOOKS = ["ipykernel", "nbclient"]
 NOTEBOOKS = [*PLOTS, *RUN_NOTEBOOKS, "jupyter"]
 VIDEO = ["imageio", "imageio-ffmpeg"]
 GPU = ["tensorflow[and-cuda]"]
+MINARI = ["minari"]
 AUDIT = ["pip-audit"]
 TEST = [
     *PLOTS,
@@ -63,6 +64,7 @@ setup(
         "video": VIDEO,
         "gpu": GPU,
         "test": TEST,
+        "minari": MINARI,
         "audit": AUDIT,
     },
 )

@@ -52,11 +52,8 @@ class Evaluate(PlayFlags):
             self._record(self.video, trained, agent)
 
     def _print(self, trained: Trained, summary: Summary) -> None:
-        episodes = "episode" if summary.episodes == 1 else "episodes"
-        print(
-            f"{trained.file}: {summary.episodes} {episodes} of {trained.env_id}, {self.actions} actions, "
-            f"seed {self.seed}"
-        )
+        episodes = f"{summary.episodes} episode{'s' if summary.episodes > 1 else ''}"
+        print(f"{trained.file}: {episodes} of {trained.env_id}, {self.actions} actions, seed {self.seed}")
         print(
             f"raw return: mean {summary.mean:.2f}, 95 % confidence interval [{summary.low:.2f}, {summary.high:.2f}], "
             f"standard deviation {summary.std:.2f}"

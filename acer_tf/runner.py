@@ -196,7 +196,7 @@ class Runner:
             if final[env] is None:
                 raise InputError(
                     "bootstrap_truncated needs the last observation of an episode that a time limit cut short, but the "
-                    "environment does not give it (final_obs in the infos); leave bootstrap_truncated out."
+                    "environment does not give it (final_obs in the infos); make bootstrap_truncated False."
                 )
             obs[env] = final[env]
         _require_numbers(obs, "an observation")

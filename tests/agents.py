@@ -47,7 +47,7 @@ def make_segment(seed: int = 0, nenvs: int = NENVS, nsteps: int = NSTEPS) -> Seg
         dones=masks[:, 1:],
         masks=masks,
         states=np.zeros((nenvs, 0), np.float32),
-        final_values=np.zeros((nenvs, nsteps), np.float32),
+        final_values=(masks[:, 1:] * random.normal(size=(nenvs, nsteps))).astype(np.float32),
     )
 
 

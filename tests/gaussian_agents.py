@@ -51,5 +51,5 @@ def make_segment(dimensions: int = 2, seed: int = 0, learn_sigma: bool = False) 
         dones=masks[:, 1:],
         masks=masks,
         states=np.zeros((NENVS, 0), np.float32),
-        final_values=np.zeros((NENVS, NSTEPS), np.float32),
+        final_values=(masks[:, 1:] * random.normal(size=(NENVS, NSTEPS))).astype(np.float32),
     )

@@ -9,13 +9,20 @@ Array = NDArray[Any]
 EPS = 1e-6
 
 
-def retrace(rewards: Array, continues: Array, q_i: Array, v: Array, rho_i: Array, gamma: float) -> Array:
+def retrace(
+    rewards: Array, continues: Array, q_i: Array, v: Array, rho_i: Array, gamma: float, final_values: Any = None
+) -> Array:
+    """`final_values`, if any: of states in which a time limit cut an episode short, where it did; else 0."""
     nenvs, nsteps = rewards.shape
     q_ret = np.zeros((nenvs, nsteps))
     for env in range(nenvs):
         following = float(v[env, nsteps])
         for t in reversed(range(nsteps)):
-            q_ret[env, t] = rewards[env, t] + gamma * continues[env, t] * following
+            if final_values is not None and final_values[env, t] != 0:
+                assert not continues[env, t]
+                q_ret[env, t] = rewards[env, t] + gamma * final_values[env, t]
+            else:
+                q_ret[env, t] = rewards[env, t] + gamma * continues[env, t] * following
             following = min(1.0, rho_i[env, t]) * (q_ret[env, t] - q_i[env, t]) + v[env, t]
     return q_ret
 
@@ -59,6 +66,7 @@ class Hyper(NamedTuple):
     decay: float
     epsilon: float
     alpha: float
+    final_values: Any = None
 
 
 class State(NamedTuple):
@@ -91,7 +99,7 @@ def linear_gradient(
     taken = np.eye(f.shape[-1])[actions]
     rho = f / (mus + EPS)
     rho_i, q_i, f_i = ((array * taken).sum(axis=-1) for array in (rho, q, f))
-    q_ret = retrace(rewards, 1.0 - dones, q_i, v, rho_i, h.gamma)
+    q_ret = retrace(rewards, 1.0 - dones, q_i, v, rho_i, h.gamma, h.final_values)
     v = v[:, :-1]
 
     truncated = (np.minimum(h.c, rho_i) * (q_ret - v) / (f_i + EPS))[..., None] * taken

@@ -36,6 +36,7 @@ class Batch(NamedTuple):
     dones: Array
     u: Array
     sampled: Array
+    final_values: Any = None
 
 
 def torso(params: Params, name: str, obs: Array) -> Array:
@@ -96,8 +97,10 @@ def update(params: Params, averages: Params, batch: Batch, h: Hyper) -> dict[str
     values = np.concatenate([v, bootstrap_v[:, None]], axis=1)
     continues = 1.0 - batch.dones
     trace = rho_i ** (1 / dimensions) if h.q_lambda is None else np.full_like(rho_i, h.q_lambda)
-    q_ret = retrace(batch.rewards, continues, q_i, values, trace, h.gamma)
-    q_opc = retrace(batch.rewards, continues, q_i, values, np.ones_like(rho_i), h.gamma) if h.use_q_opc else q_ret
+    q_ret = retrace(batch.rewards, continues, q_i, values, trace, h.gamma, batch.final_values)
+    q_opc = q_ret
+    if h.use_q_opc:
+        q_opc = retrace(batch.rewards, continues, q_i, values, np.ones_like(rho_i), h.gamma, batch.final_values)
     v_target = np.minimum(1, rho_i) * (q_ret - q_i) + v
 
     truncated = np.minimum(h.c, rho_i) * (q_opc - v)

@@ -31,10 +31,10 @@ CASES = [
 ]
 
 
-def model_of(hyper: Hyper, dimensions: int, value_network: Any) -> Model:
+def model_of(hyper: Hyper, dimensions: int, value_network: Any, **config: Any) -> Model:
     values = hyper._asdict()
     settings = {name: values.pop(name) for name in SETTINGS}
-    return make_model(dimensions, 1, value_network, settings, **values, max_grad_norm=None)
+    return make_model(dimensions, 1, value_network, settings, **values, **config, max_grad_norm=None)
 
 
 def gradients_of(model: Model, segment: Any) -> Gradients:
@@ -84,6 +84,28 @@ def test_every_quantity_equals_the_float64_reference(dimensions: int, value_netw
     assert_close(losses.loss_bc, -expected["gain_bc"].mean(), "loss_bc")
     for name, raw in zip(model.policy.params, gradients.raw, strict=True):
         assert_close(raw, expected["gradient"][name], name)
+
+
+@pytest.mark.parametrize("hyper", [Hyper(), Hyper(use_q_opc=False)])
+def test_returns_go_on_where_a_time_limit_cut_an_episode_short(hyper: Hyper) -> None:
+    segment, (model, plain) = make_segment(), (model_of(hyper, 2, None, bootstrap_truncated=on) for on in (True, False))
+    assert (segment.final_values != 0).sum() > 1
+    gradients, without = gradients_of(model, segment), gradients_of(plain, segment).losses
+    params, averages = in_float64(model, model.params), in_float64(model, model.averages)
+    batch = batch_of(segment, gradients)._replace(final_values=segment.final_values)
+    expected = reference.update(params, averages, batch, hyper)
+    for name in ("q_ret", "q_opc", "v_target"):
+        assert_close(getattr(gradients.losses, name), expected[name], name)
+        assert np.abs(getattr(gradients.losses, name) - getattr(without, name)).max() > 0.1, name
+    for name, raw in zip(model.policy.params, gradients.raw, strict=True):
+        assert_close(raw, expected["gradient"][name], name)
+
+
+@pytest.mark.parametrize("value_network", [None, "copy"])
+def test_values_of_states_are_v(value_network: Any) -> None:
+    model, segment = make_model(value_network=value_network), make_segment()
+    expected = reference.value(in_float64(model, model.params), segment.obs[:, 0])
+    np.testing.assert_allclose(model.values(segment.obs[:, 0], model.initial_state(NENVS)), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize(("dimensions", "learn_sigma"), [(1, False), (3, False), (3, True)])

@@ -14,6 +14,7 @@ from numpy.random import RandomState
 
 import acer_tf
 from acer_tf.acer import learn
+from acer_tf.config import Continuous
 from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import InputError
 from acer_tf.model import Model
@@ -68,6 +69,10 @@ def test_environments_that_cannot_work(make: Callable[[], Any], message: str) ->
         ({"buffer_size": 10**12}, "lower buffer_size"),
         ({"burn_in": 20}, "burn_in 20 leaves no step of a segment of nsteps 20"),
         ({"replay_state": "stored"}, "replay_state is 'stored', but the network has no state"),
+        (
+            {"continuous": Continuous(sigma=0.5)},
+            "sigma is 0.5, but the actions are Discrete; it belongs to Box actions",
+        ),
     ],
 )
 def test_arguments_that_cannot_work(kwargs: dict[str, Any], message: str) -> None:

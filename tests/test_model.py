@@ -18,6 +18,7 @@ CONFIGS: list[dict[str, Any]] = [
     {"c": 1.5, "trust_region": False},
     {"c": 1.5, "max_grad_norm": None},
     {"max_grad_norm": 0.01, "alpha": 0.5, "rprop_alpha": 0.5},
+    {"c": 1.5, "bootstrap_truncated": True},
 ]
 
 
@@ -36,8 +37,9 @@ def test_updates_equal_the_float64_reference(config: dict[str, Any]) -> None:
     expected = state_of(model)
     for seed in range(10):
         segment = make_segment(seed)
+        h = hyper._replace(final_values=segment.final_values if c.bootstrap_truncated else None)
         expected = reference.update(
-            expected, segment.obs, segment.actions, segment.rewards, segment.mus, segment.dones, hyper
+            expected, segment.obs, segment.actions, segment.rewards, segment.mus, segment.dones, h
         )
         model.train(segment, lr=0.1)
     for group, actual in zip(expected, state_of(model), strict=True):

@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import nbformat
@@ -15,7 +16,7 @@ def read(path: Path) -> nbformat.NotebookNode:
 
 def execute(path: Path) -> nbformat.NotebookNode:
     notebook = read(path)
-    NotebookClient(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}}).execute()
+    NotebookClient(notebook, timeout=1200, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}}).execute()
     return notebook
 
 
@@ -38,3 +39,12 @@ def test_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = outputs(execute(path))
     assert [output for output in shown if output.output_type == "error"] == []  # a figure's errors stop no cell
     assert any("image/png" in output.get("data", {}) for output in shown)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_the_quick_start_learns_cartpole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ACER_NOTEBOOK_STEPS", raising=False)
+    text = "".join(output.get("text", "") for output in outputs(execute(ROOT / "notebooks" / "quick_start.ipynb")))
+    mean = re.search(r"mean return ([\d.]+),", text)
+    assert mean is not None and float(mean[1]) >= 450

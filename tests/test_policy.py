@@ -143,3 +143,44 @@ def test_q_lambda_takes_the_place_of_the_ratios() -> None:
     expected = reference.retrace(segment.rewards, 1.0 - segment.dones, losses.q_i.numpy(), v, trace, 0.9)
     np.testing.assert_allclose(losses.q_ret, expected, rtol=1e-4, atol=1e-5)
     assert (np.abs(losses.q_ret - policy.losses(evaluation, segment, Config(gamma=0.9)).q_ret) > 1e-3).any()
+
+
+def test_a_time_limit_is_as_the_end_of_a_segment() -> None:
+    """The steps before it bootstrap from the last state, those after it know nothing of that."""
+    policy, linear_net = linear_policy()
+    segment, cut = make_segment(3), 2
+    segment.dones[:], segment.final_values[:] = False, 0
+    segment.dones[:, cut] = True
+    segment.final_values[:, cut] = [5, -3]
+    config = Config(gamma=0.9, bootstrap_truncated=True)
+    losses = policy.losses(policy.evaluate(segment, config), segment, config)
+
+    v = (linear_net.f(segment.obs) * linear_net.q(segment.obs)).sum(axis=-1)
+    v_head = np.concatenate([v[:, : cut + 1], segment.final_values[:, cut : cut + 1]], axis=1)
+    rewards, q_i, rho_i = segment.rewards, losses.q_i.numpy(), losses.rho_i.numpy()
+    pieces = (
+        reference.retrace(rewards[:, part], np.ones_like(rewards[:, part]), q_i[:, part], values, rho_i[:, part], 0.9)
+        for part, values in ((slice(0, cut + 1), v_head), (slice(cut + 1, None), v[:, cut + 1 :]))
+    )
+    np.testing.assert_allclose(losses.q_ret, np.concatenate(list(pieces), axis=1), rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(segment.rewards, make_segment(3).rewards)
+
+
+def test_final_values_do_nothing_unless_asked_for() -> None:
+    policy, segment = make_policy(), make_segment(3)
+    assert (segment.final_values != 0).any()
+    evaluation = policy.evaluate(segment, Config())
+    without, other = (
+        policy.losses(evaluation, segment._replace(final_values=values), Config()).q_ret
+        for values in (segment.final_values, segment.final_values + 7)
+    )
+    np.testing.assert_array_equal(without, other)
+    asked = policy.losses(evaluation, segment, Config(bootstrap_truncated=True)).q_ret
+    assert np.abs(asked - without).max() > 0.1
+
+
+def test_values_of_states_are_the_mean_of_q() -> None:
+    policy, linear_net = linear_policy()
+    obs = make_segment().obs[:, 0]
+    values = policy.values(tf.constant(obs), tf.constant(policy.initial_state(NENVS)))
+    np.testing.assert_allclose(values, (linear_net.f(obs) * linear_net.q(obs)).sum(axis=-1), rtol=1e-5)

@@ -10,7 +10,7 @@ from acer_tf.buffer import stack_obs
 from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import EnvironmentFailedError, InputError
-from acer_tf.runner import Runner
+from acer_tf.runner import Runner, TrainingStoppedError
 from acer_tf.segment import Action, Segment
 from tests.scripted import ScriptedEnv
 
@@ -193,6 +193,31 @@ def test_what_an_environment_raises_is_told_and_chained() -> None:
     assert caught.value.__cause__.__traceback__ is not None
 
 
+@pytest.mark.parametrize("steps", [1, 3, NSTEPS, NSTEPS + 2])
+def test_it_stops_after_a_step_and_goes_on_from_there(steps: int) -> None:
+    """What was collected of the segment is dropped, but its rewards and ends are told."""
+    runner, seen = Runner(FrameStack(env := script(), 1), ScriptedActor(), NSTEPS), []
+    runner.restart(3, is_recorded=True)
+
+    def after_step(step: dict[str, Any]) -> bool:
+        seen.append((step["t"], step["rewards"].copy(), step["dones"].copy()))
+        return len(seen) < steps
+
+    with pytest.raises(TrainingStoppedError) as stopped:
+        while True:
+            runner.run(after_step)
+    first = (steps - 1) // NSTEPS * NSTEPS
+    assert [t for t, _, _ in seen] == [i % NSTEPS + 1 for i in range(steps)]
+    for i, (_, rewards, dones) in enumerate(seen[first:]):
+        np.testing.assert_array_equal(stopped.value.rewards[:, i], rewards)
+        np.testing.assert_array_equal(stopped.value.dones[:, i], dones)
+    assert stopped.value.rewards.shape == stopped.value.dones.shape == (NENVS, steps - first)
+    assert runner.state_dict()["restart_seed"] is None, "the recorded actions do not lead here"
+    segment = runner.run()
+    np.testing.assert_array_equal(segment.obs[:, 0], env._frames[2 + steps])
+    np.testing.assert_array_equal(segment.masks[:, 0], seen[-1][2])
+
+
 class Random(ScriptedActor):
     """Acts by chance, and carries a state."""
 
@@ -264,3 +289,57 @@ def test_without_a_recorded_restart_only_the_clock_and_the_state_come_back() -> 
     np.testing.assert_array_equal(again._env.stacked, resets)
     assert 1000 <= again.state_dict()["seconds"] < 1060
     np.testing.assert_array_equal(again.state_dict()["state"], runner.state_dict()["state"])
+
+
+def cut_short() -> tuple[ScriptedEnv, Array]:
+    """A script in which every episode that ends has a last observation, [length, N, 4]."""
+    env = script((4,), np.float32, length=12)
+    final = np.random.default_rng(1).normal(size=env._frames.shape).astype(np.float32)
+    env._terminations[3, 1] = env._truncations[3, 1] = True  # at once
+    ends = env._terminations | env._truncations
+    for t in range(12):
+        last = (final[t, i] if ends[t, i] else None for i in range(NENVS))
+        env._infos[t] = {"final_obs": np.fromiter(last, object)}
+    return env, final
+
+
+def test_states_in_which_a_time_limit_cut_an_episode_short_are_valued() -> None:
+    env, final = cut_short()
+    asked: list[tuple[Array, Array]] = []
+
+    def values(obs: Array, state: Array) -> Array:
+        asked.append((obs.copy(), state.copy()))
+        return 100 + obs.sum(axis=1)
+
+    runner = Runner(FrameStack(env, 1), ScriptedActor(), NSTEPS, values=values)
+    segments = [runner.run() for _ in range(2)]
+    frames = range(2, 2 + 2 * NSTEPS)
+    cut = (env._truncations & ~env._terminations)[frames]
+    assert 2 < cut.sum() < cut.size
+    expected = np.where(cut, 100 + final[frames].sum(axis=2), 0)
+    actual = np.concatenate([segment.final_values for segment in segments], axis=1).T
+    np.testing.assert_allclose(actual, expected, rtol=1e-6)
+    assert actual.dtype == np.float32
+    calls = np.flatnonzero(cut.any(axis=1))
+    assert len(asked) == len(calls)
+    for t, (obs, state) in zip(calls, asked, strict=True):
+        np.testing.assert_array_equal(obs[cut[t]], final[2 + t][cut[t]])
+        np.testing.assert_array_equal(state, np.full((NENVS, 1), t + 1))  # after the last step
+        assert obs.shape == (NENVS, 4)
+    np.testing.assert_array_equal(collect(cut_short()[0])[0][0].final_values, np.zeros((NENVS, NSTEPS)))
+
+
+def test_last_observations_that_are_missing_or_no_numbers() -> None:
+    def values(obs: Array, state: Array) -> Array:
+        raise AssertionError("not to be asked")
+
+    def run(env: ScriptedEnv) -> None:
+        Runner(FrameStack(env, 1), ScriptedActor(), 9, values=values).run()
+
+    with pytest.raises(InputError, match=r"bootstrap_truncated needs the last observation .* does not give it"):
+        run(script((4,), np.float32))
+    env, final = cut_short()
+    t, i = np.argwhere((env._truncations & ~env._terminations)[2:])[0]
+    final[2 + t, i, 1] = np.nan
+    with pytest.raises(InputError, match=f"environment {i} gave an observation that is not a finite number"):
+        run(env)

@@ -4,6 +4,7 @@ import ast
 import os
 import pickle
 import tracemalloc
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 import acer_tf.persistence.arrays
 from acer_tf.errors import InputError
+from acer_tf.persistence.agent_file import read_agent
 from acer_tf.persistence.arrays import load_arrays
 from acer_tf.persistence.checkpoint import LARGEST_TEXT, _manifest, read_manifest, step_folder
 from acer_tf.training.curves import read_returns
@@ -144,6 +146,22 @@ def test_weights_that_are_something_else_do_nothing(tmp_path: Path, kind: Callab
     kind(path, trace)
     assert_refused(lambda: load_arrays(path), path)
     assert_refused(lambda: model.load(path), path)
+    assert not trace.exists()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_agents_that_are_something_else_do_nothing(tmp_path: Path, kind: Callable[[Path, Path], None]) -> None:
+    path, trace = tmp_path / "agent.zip", tmp_path / "trace"
+    kind(path, trace)
+    assert_refused(lambda: read_agent(path), path)
+    (tmp_path / "member").unlink(missing_ok=True)
+    kind(tmp_path / "member", trace)
+    if (tmp_path / "member").resolve().is_file():
+        path.unlink()
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("data.json", '{"format": 1}')
+            archive.writestr("parameters.npz", (tmp_path / "member").read_bytes())
+        assert_refused(lambda: read_agent(path), path)
     assert not trace.exists()
 
 

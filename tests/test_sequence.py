@@ -43,7 +43,7 @@ def recurrent_segment(policy: CategoricalPolicy, seed: int = 0, **kwargs: int) -
 
 def steps(segment: Segment, first: int, last: int) -> Segment:
     """Steps `first` to `last` - 1, the bootstrap step at `last`."""
-    names = ("actions", "rewards", "mus", "dones")
+    names = ("actions", "rewards", "mus", "dones", "final_values")
     cut = {name: getattr(segment, name)[:, first:last] for name in names}
     return segment._replace(obs=segment.obs[:, first : last + 1], masks=segment.masks[:, first : last + 1], **cut)
 
@@ -108,7 +108,8 @@ def test_acting_step_by_step_equals_training_in_one_go(network: str) -> None:
 def test_steps_of_the_burn_in_only_warm_the_state_up(replay_state: str) -> None:
     """An update is then that of the other steps alone, from the state that the burn-in ends with."""
     configs = {"burn_in": 2, "replay_state": replay_state}, {"replay_state": "stored"}
-    model, other = (make_model("lstm", network_kwargs={"nlstm": 4}, trust_region=False, **kw) for kw in configs)
+    common: dict[str, Any] = {"network_kwargs": {"nlstm": 4}, "trust_region": False, "bootstrap_truncated": True}
+    model, other = (make_model("lstm", **common, **kw) for kw in configs)
     segment = recurrent_segment(model.policy)
     start = segment if replay_state == "stored" else segment._replace(states=model.initial_state(NENVS))
     warmed = steps(segment, 2, NSTEPS)
@@ -198,3 +199,16 @@ def test_a_state_of_another_shape(state: Any) -> None:
 def test_states_asked_of_a_feed_forward_network(config: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         make_model(**config)
+
+
+@pytest.mark.parametrize("network", POLICIES)
+def test_values_are_those_of_the_next_step(network: str) -> None:
+    """Of the last observation, from the state after the last step: what a segment bootstraps from if it ends there."""
+    model = Model(recurrent_policy(network), STORED, seed=0)
+    segment = recurrent_segment(model.policy)
+    segment.masks[:, -1] = False
+    state = segment.states
+    for t in range(NSTEPS):
+        state = model.act(segment.obs[:, t], state, segment.masks[:, t]).state
+    expected = model.policy.evaluate(segment, STORED).bootstrap_v
+    np.testing.assert_allclose(model.values(segment.obs[:, NSTEPS], state), expected, rtol=1e-4, atol=1e-5)

@@ -63,6 +63,7 @@ def load(source: File, agent: "PolicyHolder", overrides: Mapping[str, Any]) -> t
             agent._rng,
             has_optimizer="optimizer" not in overrides,
             has_random="seed" not in overrides,
+            source=name,
         )
         return int(data["num_timesteps"]), int(data["n_envs"])
     except InputError:

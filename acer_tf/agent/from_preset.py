@@ -5,14 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from acer_tf.agent.settings import RENAMED
+from acer_tf.agent.settings import OF_LEARN, RENAMED
 from acer_tf.config import Config
 from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import InputError
 from acer_tf.presets import load_preset
 
-OF_LEARN = ("total_timesteps", "log_interval")
-"""Hyper-parameters that are arguments of `ACER.learn`."""
 OF_ENVIRONMENT = {"num_env": 1, "reward_scale": 1.0}
 """Settings that only say how an environment is made, with their defaults."""
 OF_BOTH = {"normalize_observations": False, "normalize_rewards": False}

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import gymnasium
 import numpy as np
@@ -21,6 +21,7 @@ from acer_tf.persistence.agent_file import Arrays, File
 from acer_tf.segment import Action
 
 Array = NDArray[Any]
+AnyHolder = TypeVar("AnyHolder", bound="PolicyHolder")
 
 
 class PolicyHolder:
@@ -173,13 +174,13 @@ class PolicyHolder:
             state.load_parameters(self.model, *archive.parameters(load_path_or_dict), exact_match)
 
     def pretrain(
-        self,
+        self: AnyHolder,
         dataset: Any,
         n_epochs: int = 10,
         learning_rate: float = 1e-4,
         adam_epsilon: float = 1e-8,
         val_interval: int | None = None,
-    ) -> "PolicyHolder":
+    ) -> AnyHolder:
         """Trains the policy to act as an expert did (behaviour cloning); the average policy follows.
 
         70 % of the steps are trained on, the rest validates. Recurrent policies learn from `n_steps` steps at a time,

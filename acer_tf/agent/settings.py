@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -19,6 +19,7 @@ Settings = dict[str, Any]
 RENAMED = {"n_steps": "nsteps", "learning_rate": "lr", "lr_schedule": "lrschedule", "correction_term": "c"}
 """Names of Stable Baselines, and those of baselines."""
 OF_LEARN = ("total_timesteps", "log_interval")
+"""Hyper-parameters that are arguments of `ACER.learn`."""
 PLAIN = (bool, int, float, str, type(None))
 
 
@@ -130,8 +131,10 @@ def _is_plain(value: Any) -> bool:
 def _named_activation(value: Any) -> Any:
     """Returns the name of an activation of TensorFlow or Keras, so that a file can hold it; anything else as it is."""
     name = getattr(value, "__name__", "")
-    homes: tuple[Any, ...] = (tf.nn, keras.activations, keras.ops)
-    return name if isinstance(value, Callable) and any(getattr(home, name, None) is value for home in homes) else value  # type: ignore[arg-type]
+    is_known = callable(value) and any(
+        getattr(home, name, None) is value for home in (tf.nn, keras.activations, keras.ops)
+    )
+    return name if is_known else value
 
 
 def _optimizer_to_plain(optimizer: keras.optimizers.Optimizer) -> Any:

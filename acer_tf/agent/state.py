@@ -48,6 +48,7 @@ def load_agent_arrays(
     *,
     has_optimizer: bool,
     has_random: bool,
+    source: str,
 ) -> None:
     """Puts the arrays of a file into a freshly built agent.
 
@@ -58,6 +59,7 @@ def load_agent_arrays(
         rng: likewise.
         has_optimizer: whether the optimiser is the file's; else its slots stay as they are.
         has_random: whether the random streams go on as they were.
+        source: name of the file.
 
     Raises:
         InputError: they are of another network.
@@ -82,7 +84,7 @@ def load_agent_arrays(
             },
         )
         acting.stream.assign(random["predictions"])
-    model.load_state_dict(state)
+    model.load_state_dict(state, source)
 
 
 def load_parameters(model: Model, arrays: Mapping[str, Any], averages: Mapping[str, Any], exact_match: bool) -> None:

@@ -88,7 +88,8 @@ class Translation:
         if isinstance(self.action_space, Box):
             low, span = self.action_space.low.astype(np.float64), half_range(self.action_space)
             return ((given - low) / span - 1).reshape(-1, size).astype(np.float32)
-        if not ((given == given.astype(np.int64)) & (given >= 0) & (given < self.network_actions.n)).all():  # type: ignore[union-attr]
+        assert isinstance(self.network_actions, Discrete)
+        if not np.isin(given, np.arange(self.network_actions.n)).all():
             raise InputError(f"an action is none of {self.action_space}.")
         return given.astype(np.int64)
 

@@ -1,5 +1,6 @@
 """Makes vectors of observations that are not arrays of numbers: one-hot for choices, parts joined."""
 
+import math
 from collections.abc import Iterator
 from typing import Any, TypeGuard
 
@@ -142,7 +143,7 @@ def _rows(array: Array, shape: tuple[int, ...]) -> Array:
     naxes = array.ndim - len(shape)
     if naxes < 0 or array.shape[naxes:] != shape:
         raise InputError(f"an observation has shape {array.shape}; expected {shape}, or a batch of such.")
-    return array.reshape(*array.shape[:naxes], -1)
+    return array.reshape(*array.shape[:naxes], math.prod(shape))
 
 
 def parts_of(space: gymnasium.Space[Any], path: Path = ()) -> Iterator[tuple[Path, gymnasium.Space[Any]]]:

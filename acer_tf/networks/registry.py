@@ -43,6 +43,7 @@ Network = NetworkFn | Recurrent | Split
 Builder = Callable[..., Network]
 """Called as `builder(rng, **network_kwargs)`; draws its initial weights from `rng`, or lets Keras draw them."""
 AnyBuilder = TypeVar("AnyBuilder", bound=Builder)
+Built = TypeVar("Built")
 
 _BUILDERS: dict[str, Builder] = {}
 
@@ -86,7 +87,7 @@ def network_fn(network: str | Network, rng: np.random.RandomState, network_kwarg
     _check_arguments(network, builder, network_kwargs)
     built = builder(rng, **network_kwargs)
     if isinstance(built, Split):
-        return built._replace(body=_body_checked(network, built.body))
+        return Split(_body_checked(network, built.body), _checked(network, built.ends))
     return _body_checked(network, built)
 
 
@@ -107,8 +108,8 @@ def _body_checked(name: str, body: NetworkFn | Recurrent) -> NetworkFn | Recurre
     return _checked(name, body)
 
 
-def _checked(name: str, torso: NetworkFn) -> NetworkFn:
-    def checked(inputs: keras.KerasTensor) -> keras.KerasTensor:
+def _checked(name: str, torso: Callable[[keras.KerasTensor], Built]) -> Callable[[keras.KerasTensor], Built]:
+    def checked(inputs: keras.KerasTensor) -> Built:
         try:
             return torso(inputs)
         except (TypeError, ValueError) as error:

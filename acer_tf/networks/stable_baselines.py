@@ -110,8 +110,10 @@ def _parsed(net_arch: NetArch) -> tuple[list[int | str], dict[str, Sequence[int]
         raise InputError(f"net_arch is {net_arch!r}; expected a list such as [64, dict(pi=[32], vf=[32])].")
     *shared, last = [*net_arch, {}] if not net_arch or not isinstance(net_arch[-1], dict) else net_arch
     ends = {"pi": [], "vf": []} | last
-    widths = [width for width in [*shared, *ends["pi"], *ends["vf"]] if width != LSTM_PLACE]
-    if len(ends) > 2 or not all(isinstance(width, int) and width >= 1 for width in widths):
+    are_lists = all(isinstance(own, list | tuple) for own in ends.values())
+    widths = [*shared, *itertools.chain(*ends.values())] if are_lists else []
+    widths = [width for width in widths if width != LSTM_PLACE]
+    if not are_lists or len(ends) > 2 or not all(isinstance(width, int) and width >= 1 for width in widths):
         raise InputError(f"net_arch is {net_arch!r}; expected a list such as [64, dict(pi=[32], vf=[32])].")
     return shared, ends
 

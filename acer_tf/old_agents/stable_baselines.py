@@ -33,9 +33,6 @@ _POLICY_KWARGS = (
     "act_fun", "net_arch", "layers", "n_lstm", "layer_norm", "feature_extraction", "cnn_extractor", "one_dim_bias",
 )  # fmt: skip
 
-DAMAGED = (ValueError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
-"""What reading a damaged zip file raises."""
-
 
 def read_stable_baselines(path: str | Path) -> OldAgent:
     """Reads a file that Stable Baselines 2's `ACER.save` wrote; the average policy and slots are in none.
@@ -83,7 +80,7 @@ def _zipped(file: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
             data, names = (json.loads(archive.read(name)) for name in ("data", "parameter_list"))
             params = arrays.read_arrays(io.BytesIO(archive.read("parameters")))
             return {name: _unpickled(value) for name, value in data.items()}, {name: params[name] for name in names}
-    except (*DAMAGED, AttributeError, KeyError) as error:
+    except (AttributeError, KeyError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"expected data, parameter_list and parameters: {error}") from error
 
 

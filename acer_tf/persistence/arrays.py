@@ -34,10 +34,7 @@ def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
-    """Reads all arrays of a file.
-
-    Before any memory is taken, every array must be of numbers or text and have exactly the bytes that its shape says,
-    and what is compressed must not be larger than `LARGEST_COMPRESSED`: a small file cannot become a large array.
+    """Reads all arrays of a file, as `read_arrays` does.
 
     Raises:
         InputError: there is no such file, or it is not a whole npz file of plain arrays.

@@ -8,11 +8,11 @@ from acer_tf.screen import say
 
 
 class TableSink(Sink):
-    """Prints each row of statistics as a table, as baselines' logger shows it."""
+    """Prints each row of statistics as baselines' logger shows it; what replay adds is in the files only."""
 
     def write(self, values: Mapping[str, float]) -> None:
         """See `Sink`."""
-        say(table(values))
+        say(table({name: value for name, value in values.items() if not name.startswith("replay_")}))
 
 
 def table(values: Mapping[str, float]) -> str:

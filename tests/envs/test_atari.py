@@ -62,6 +62,8 @@ def test_equals_baselines_wrappers(env_id: str, steps: int, max_frames: int, end
             assert step.truncated == info["truncated"], t
         if done:
             ended += 1
+            if not step.terminated:
+                np.testing.assert_array_equal(frame, expected_frame, err_msg=f"last frame, step {t}")
             expected_frame = reference.reset()
             env.reset(frame)
         np.testing.assert_array_equal(frame, expected_frame, err_msg=f"step {t}")
@@ -86,12 +88,12 @@ def test_writes_into_the_row_it_is_given() -> None:
     np.testing.assert_array_equal(first, first_frame(AtariEnv("pong", 0)))
 
 
-def test_a_step_that_ends_an_episode_leaves_the_frame_to_reset() -> None:
-    env = AtariEnv("pong", 0, max_episode_frames=100)
+def test_a_step_that_is_terminated_leaves_the_frame_to_reset() -> None:
+    env = AtariEnv("breakout", 0)
     frame = first_frame(env)
-    while not env.step(0, frame).truncated:
-        before = frame.copy()
-    np.testing.assert_array_equal(frame, before)
+    while not env.step(0, frame).terminated:
+        frame[:] = 9
+    assert (frame == 9).all()
 
 
 def test_time_limit_counts_raw_frames_with_noops_and_fire() -> None:

@@ -122,3 +122,37 @@ def test_passes_everything_else_on_and_reuses_its_array() -> None:
     np.testing.assert_array_equal(terminations, [True, False])
     np.testing.assert_array_equal(truncations, [False, True])
     np.testing.assert_array_equal(again, [[0, 2], [0, 3]])
+
+
+@pytest.mark.parametrize(("nstack", "whole_frames"), [(1, False), (3, False), (3, True)])
+def test_last_stacks_are_those_of_an_episode_that_goes_on(nstack: int, whole_frames: bool) -> None:
+    """What an episode would have shown at its last step, had it not been reset in it."""
+    random = np.random.default_rng(0)
+    frames, final = random.integers(1, 200, (2, 8, 3, 2, 2))
+    dones = random.random((8, 3)) < 0.4
+    env = FrameStack(Ending(frames, dones, final), nstack, whole_frames=whole_frames)
+    env.reset()
+    ended = 0
+    for t in range(1, 8):
+        *_, infos = env.step(None)
+        for i in np.flatnonzero(dones[t]):
+            on, off = frames[: t + 1].copy(), dones[: t + 1].copy()
+            on[t, i], off[t, i] = final[t, i], False
+            expected = naive(on, off, nstack, 2 if whole_frames else 1)[t, i]
+            np.testing.assert_array_equal(infos["final_obs"][i], expected)
+            ended += 1
+        assert all((last is None) != done for last, done in zip(infos["final_obs"], dones[t], strict=True))
+    assert ended > 5
+
+
+class Ending(Script):
+    """Gives last frames [T, N, ...]."""
+
+    def __init__(self, frames: Array, dones: NDArray[np.bool_], final: Array) -> None:
+        super().__init__(frames, dones)
+        self.final = final
+
+    def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        *results, _ = super().step(actions)
+        last = (self.final[self.t, i] if done else None for i, done in enumerate(self.dones[self.t]))
+        return (*results, {"final_obs": np.fromiter(last, object)})  # type: ignore[return-value]

@@ -240,3 +240,32 @@ def test_screens_are_what_the_frames_are_made_of() -> None:
 
 def test_without_the_mode_nothing_is_rendered(pong: AtariPool) -> None:
     assert pong.render() is None
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_last_frames_of_games_that_the_limit_cut(num_workers: int) -> None:
+    seed, steps = 4, 100
+    pool = AtariPool("BreakoutNoFrameskip-v4", 3, num_workers=num_workers, max_episode_frames=120)
+    pool.reset(seed=seed)
+    seeds = np.random.SeedSequence(seed).generate_state(3, np.uint64)
+    alone = [AtariEnv("breakout", int(each), 120) for each in seeds]
+    frames = np.zeros((3, 84, 84, 1), np.uint8)
+    for env, frame in zip(alone, frames, strict=True):
+        env.reset(frame)
+    cuts = 0
+    for t in range(steps):
+        *_, terminations, truncations, infos = pool.step([t % 4] * 3)
+        own = [env.step(t % 4, frame) for env, frame in zip(alone, frames, strict=True)]
+        cut = truncations & ~terminations
+        assert ("final_obs" in infos) == cut.any()
+        for i in range(3):
+            if cut[i]:
+                np.testing.assert_array_equal(infos["final_obs"][i], frames[i])
+                assert infos["_final_obs"][i] and frames[i].std() > 0
+                cuts += 1
+            elif cut.any():
+                assert infos["final_obs"][i] is None and not infos["_final_obs"][i]
+            if own[i].terminated or own[i].truncated:
+                alone[i].reset(frames[i])
+    pool.close()
+    assert cuts >= 3

@@ -36,8 +36,10 @@ FAULTS: dict[str, Callable[[], None]] = {
 class FaultyGames(Games):
     """Fails once, as soon as there is a file `<fault>-<command>-<name of the process>`."""
 
-    def __init__(self, folder: Path, game: str, max_episode_frames: int | None, rows: Rows) -> None:
-        super().__init__(game, max_episode_frames, rows)
+    def __init__(
+        self, folder: Path, game: str, max_episode_frames: int | None, rows: Rows, is_shown: bool = False
+    ) -> None:
+        super().__init__(game, max_episode_frames, rows, is_shown)
         self._folder = folder
 
     def start(self) -> None:

@@ -45,3 +45,11 @@ def test_a_space_is_what_gymnasium_has_for_it(old: object, new: Space | None) ->
 def test_a_space_that_makes_no_sense_is_told(old: Inert) -> None:
     with pytest.raises(ValueError, match=f"its {old.short_name} space makes no sense"):
         space(old)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_largest_number_is_no_bound(dtype: type) -> None:
+    """gym's CartPole said so; gymnasium's says infinity."""
+    high = np.array([4.8, np.finfo(dtype).max], dtype)
+    found = space(described("Box", low=-high, high=high))
+    assert found == Box(np.array([-4.8, -np.inf], dtype), np.array([4.8, np.inf], dtype), (2,), dtype)

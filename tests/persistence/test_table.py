@@ -20,7 +20,7 @@ def test_whole_numbers_of_numpy_are_shown_in_full() -> None:
 
 
 def test_sink_prints_the_table_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
-    TableSink().write({"loss": 1.0})
+    TableSink().write({"loss": 1.0, "replay_loss": 2.0})
     out, err = capsys.readouterr()
     assert out == table({"loss": 1.0}) + "\n"
     assert err == ""

@@ -1,0 +1,192 @@
+"""The part of an agent that learns: its environments, and the training loop in them."""
+
+from typing import Any, TypeVar
+
+import gymnasium
+from gymnasium.vector import VectorEnv
+
+from acer_tf.acer import Acer, make_loop
+from acer_tf.agent import archive
+from acer_tf.agent.environments import is_normalized, training_env
+from acer_tf.agent.hooks import CallbackHooks
+from acer_tf.agent.logs import make_logger, tensorboard_folder
+from acer_tf.agent.policy_holder import PolicyHolder
+from acer_tf.agent.translation import check_same_spaces
+from acer_tf.callbacks.conversion import as_callback
+from acer_tf.config import Config, require_count
+from acer_tf.envs.frame_stack import FrameStack
+from acer_tf.envs.normalize import load_normalization_state, normalization_state
+from acer_tf.envs.own import users_env
+from acer_tf.errors import InputError
+from acer_tf.memory import check_memory
+from acer_tf.persistence.agent_file import Arrays, File
+from acer_tf.persistence.logger import Logger
+
+AnyLearner = TypeVar("AnyLearner", bound="Learner")
+
+
+class Learner(PolicyHolder):
+    """Learns; see `ACER`."""
+
+    def _begin(self, settings: dict[str, Any]) -> None:
+        super()._begin(settings)
+        self._environment: FrameStack | None = None
+        self._loop: Acer | None = None
+        self.n_envs = 0
+        self.num_timesteps = 0
+        self.logger = Logger()
+
+    @property
+    def env(self) -> VectorEnv[Any, Any, Any] | None:
+        """The environments with their own observations, actions and rewards; None without one."""
+        return None if self._environment is None else users_env(self._environment)
+
+    def get_env(self) -> VectorEnv[Any, Any, Any] | None:
+        """Returns `env`."""
+        return self.env
+
+    def set_env(self, env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | str) -> None:
+        """Takes other environments, any number of them; their episodes and replay begin with the next `learn`.
+
+        Raises:
+            InputError: they have other spaces than the agent, or cannot be trained on; the agent is as it was.
+        """
+        environment = self._made(env)
+        own = users_env(environment)
+        check_same_spaces(self._translation, own.single_observation_space, own.single_action_space)
+        self._use(environment)
+
+    def get_vec_normalize_env(self) -> VectorEnv[Any, Any, Any] | None:
+        """Returns the environments with the wrappers that normalise observations and rewards; None without these."""
+        environment = self._environment
+        return environment.env if environment is not None and any(is_normalized(environment).values()) else None
+
+    def learn(
+        self: AnyLearner,
+        total_timesteps: int,
+        callback: Any = None,
+        log_interval: int = Config.log_interval,
+        tb_log_name: str = "ACER",
+        reset_num_timesteps: bool = True,
+        progress_bar: bool = False,
+    ) -> AnyLearner:
+        """Trains; what was learned, replay, environments and their episodes go on from the last time.
+
+        Args:
+            total_timesteps: agent steps to add, over all environments; rounded up to whole segments of all.
+            callback: a callback (`acer_tf.callbacks`), a function of the local and global variables that is called
+                after each step of all environments and ends training with False, or a list of these.
+            log_interval: iterations (one segment from every environment each) between two rows of statistics.
+            tb_log_name: name of the run's folder for TensorBoard, which gets a number.
+            reset_num_timesteps: whether steps, and the course of the learning rate, begin anew. Else the fraction of
+                training done, on which the rate depends, counts all steps: those before and `total_timesteps`.
+            progress_bar: whether to show progress.
+
+        Returns:
+            The agent.
+
+        Raises:
+            InputError: an argument cannot work, there is no environment, or it gave a number that is not finite.
+            EnvironmentFailedError: an environment raised an error.
+        """
+        require_count("total_timesteps", total_timesteps)
+        require_count("log_interval", log_interval)
+        told = as_callback(callback)
+        loop = self._ready_loop()
+        if reset_num_timesteps:
+            loop.count_from(0)
+        self.num_timesteps = loop.steps
+        end = loop.steps + total_timesteps
+        folder = None
+        if self._settings["tensorboard_log"] is not None:
+            folder = tensorboard_folder(self._settings["tensorboard_log"], tb_log_name, reset_num_timesteps)
+        self.logger = loop.logger = make_logger(self._settings["verbose"], folder, progress_bar, end)
+        variables = locals() | {"episode_stats": loop.stats, "buffer": loop.buffer}
+        hooks = None if told is None else CallbackHooks(told, self, variables)
+
+        def after_iteration() -> bool:
+            self.num_timesteps = loop.steps
+            return False
+
+        if told is not None:
+            told.init_callback(self)
+        try:
+            if told is not None:
+                told.on_training_start(variables, globals())
+            loop.learn(after_iteration, end=end, log_interval=log_interval, hooks=hooks)
+        finally:
+            self.num_timesteps = loop.steps
+            if told is not None:
+                told.on_training_end()
+            self.logger.close()
+        return self
+
+    def begin(self, logger: Logger) -> Acer:
+        """Resets the environments and returns the training loop, for those who run it themselves."""
+        assert self._environment is not None
+        self._loop = make_loop(self._environment, self.model, self._rng, self.seed, logger)
+        self._loop.count_from(self.num_timesteps)
+        return self._loop
+
+    def load_weights(self, load_path: File) -> None:
+        """Takes parameters, average policy, optimiser and normalisation of a file, and nothing else of it.
+
+        Raises:
+            InputError: it is not the file of an agent, or of another network; nothing has been changed then.
+        """
+        self._statistics = archive.load_weights(load_path, self)
+        if self._environment is not None:
+            self._take_statistics(self._environment, self._statistics)
+
+    def set_random_seed(self, seed: int | None) -> None:
+        """Begins all random streams anew, and with them the environments' episodes; None does nothing."""
+        if seed is None:
+            return
+        self._reseed(seed)
+        if self._loop is not None:
+            self._loop.restart_environments(self.seed, is_recorded=False)
+
+    def save(self, save_path: File, cloudpickle: bool = False) -> None:
+        """Writes the agent to a zip file of JSON and npz: all that `load` needs to go on, but for replay.
+
+        Args:
+            save_path: a path, which gets the ending .zip if it has none, or a file open for writing.
+            cloudpickle: must be False: this package writes no code into files.
+
+        Raises:
+            InputError: `cloudpickle` is asked for.
+            OSError: the file cannot be written; an old one is as it was.
+        """
+        if cloudpickle:
+            raise InputError("cloudpickle=True is not possible: files of this package hold no code.")
+        archive.save(save_path, self, self.num_timesteps, self.n_envs)
+
+    @property
+    def _current_statistics(self) -> Arrays:
+        return self._statistics if self._environment is None else normalization_state(self._environment)
+
+    def _made(self, env: Any) -> FrameStack:
+        """Returns what users give, as the Runner takes it, normalised as the arguments say."""
+        names = ("normalize_observations", "normalize_rewards", "gamma")
+        return training_env(env, *(self._settings[name] for name in names))
+
+    def _use(self, environment: FrameStack) -> None:
+        """Puts the environment in place, with the statistics that the agent has."""
+        self._take_statistics(environment, self._current_statistics)
+        self._environment, self._loop = environment, None
+        self.n_envs = environment.num_envs
+
+    @staticmethod
+    def _take_statistics(environment: FrameStack, kept: Arrays) -> None:
+        fresh = normalization_state(environment)
+        load_normalization_state(environment, {name: kept.get(name, array) for name, array in fresh.items()})
+
+    def _ready_loop(self) -> Acer:
+        if self._environment is None:
+            raise InputError("there is no environment to learn in; give one with set_env, or load(path, env).")
+        if self._loop is None:
+            needed = check_memory(self._environment, self.model.config)
+            if self._settings["verbose"]:
+                print(f"replay will take {needed / 2**30:.2f} GiB", flush=True)
+            return self.begin(self.logger)
+        return self._loop

@@ -1,0 +1,233 @@
+import io
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+
+import acer_tf
+from acer_tf.agent import ACER
+from acer_tf.errors import InputError
+from tests.small_agents import TINY, assert_same, everything, observations, saved, tiny, vec_env
+
+
+def recurrent(**kwargs: Any) -> ACER:
+    settings = {"policy_kwargs": {"n_lstm": 3, "layers": [4]}, "normalize_observations": True, "replay_ratio": 1}
+    return tiny("MlpLstmPolicy", vec_env("Pendulum-v1"), **(settings | kwargs))
+
+
+@pytest.fixture(scope="module")
+def agent() -> ACER:
+    agent = recurrent().learn(40)
+    agent.predict(observations(agent))
+    return agent
+
+
+def test_saved_loaded_and_saved_again_is_the_same_file(agent: ACER, tmp_path: Path) -> None:
+    first = saved(agent, tmp_path / "first.zip")
+    loaded = ACER.load(tmp_path / "first")
+    assert saved(loaded, tmp_path / "second.zip") == first
+    assert_same(agent, loaded)
+    assert (loaded.num_timesteps, loaded.n_envs, loaded.env) == (40, 2, None)
+    loaded.set_env(vec_env("Pendulum-v1"))
+    assert saved(loaded, tmp_path / "third.zip") == first
+
+
+def test_the_file_is_json_and_arrays(agent: ACER, tmp_path: Path) -> None:
+    agent.save(tmp_path / "agent")
+    with zipfile.ZipFile(tmp_path / "agent.zip") as archive:
+        names = ("parameters", "average", "optimizer", "random", "normalization")
+        assert archive.namelist() == ["data.json", *(f"{name}.npz" for name in names)]
+        data = json.loads(archive.read("data.json"))
+        with np.load(io.BytesIO(archive.read("parameters.npz")), allow_pickle=False) as parameters:
+            assert set(parameters.files) == set(agent.get_parameters())
+    assert data["settings"]["policy"] == "MlpLstmPolicy" and data["num_timesteps"] == 40
+    assert data["versions"]["acer_tf"] == acer_tf.__version__
+
+
+def test_files_that_are_open(agent: ACER) -> None:
+    file = io.BytesIO()
+    agent.save(file)
+    file.seek(0)
+    assert_same(agent, ACER.load(file))
+
+
+GO_ON = """
+import sys
+import numpy as np
+from acer_tf.agent import ACER
+from tests.small_agents import observations, vec_env
+agent = ACER.load(sys.argv[1], env=vec_env("Pendulum-v1"))
+actions = agent.predict(observations(agent, 20))[0]
+agent.learn(40, reset_num_timesteps=False)
+agent.save(sys.argv[2])
+np.save(sys.argv[3], actions)
+"""
+
+
+def test_training_goes_on_in_another_process_as_if_nothing_had_happened(tmp_path: Path) -> None:
+    """To the bit, where both begin with new episodes: environments and replay are in no file."""
+    agent = recurrent().learn(40)
+    agent.save(tmp_path / "agent")
+    paths = [str(tmp_path / name) for name in ("agent.zip", "went_on.zip", "actions.npy")]
+    root = Path(acer_tf.__file__).parent.parent
+    process = subprocess.Popen([sys.executable, "-c", GO_ON, *paths], cwd=root)
+    agent.set_env(vec_env("Pendulum-v1"))
+    actions = agent.predict(observations(agent, 20))[0]
+    agent.learn(40, reset_num_timesteps=False)
+    assert process.wait() == 0
+    np.testing.assert_array_equal(np.load(paths[2]), actions)
+    assert_same(agent, ACER.load(paths[1]))
+    assert Path(paths[1]).read_bytes() == saved(agent, tmp_path / "here.zip")
+
+
+def test_overrides(agent: ACER, tmp_path: Path) -> None:
+    agent.save(tmp_path / "agent")
+    other = ACER.load(tmp_path / "agent", gamma=0.5, custom_objects={"n_steps": 7}, optimizer="adam", seed=9)
+    assert (other.gamma, other.n_steps, other.optimizer, other.seed) == (0.5, 7, "adam", 9)
+    ours, theirs = everything(agent), everything(other)
+    same = [name for name in ours if name.startswith(("param/", "average/"))]
+    assert all((ours[name] == theirs[name]).all() for name in same)
+    assert (ours["random"] != theirs["random"]).any()
+    assert not any(name.startswith("ms/") for name in theirs)
+    for overrides, message in (
+        ({"gama": 1}, "ACER takes no argument gama"),
+        ({"gamma": 2}, "gamma is 2; expected a number between 0 and 1"),
+        ({"normalize_observations": False}, "normalize_observations is True in .*; what was learned depends on it"),
+        ({"policy_kwargs": {"n_lstm": 4, "layers": [4]}}, "agent is of another network: "),
+        ({"env": "CartPole-v1"}, "the environment's observation space"),
+    ):
+        with pytest.raises(InputError, match=message):
+            ACER.load(tmp_path / "agent", **overrides)
+
+
+def test_functions_are_given_again(tmp_path: Path) -> None:
+    def features(inputs: keras.KerasTensor) -> keras.KerasTensor:
+        return keras.layers.Dense(3, activation="tanh")(inputs)
+
+    agent = tiny(features, lr_schedule=lambda p: 1.0)
+    agent.save(tmp_path / "agent")
+    with pytest.raises(InputError, match=r"policy of .*agent is or has a function, which a file cannot hold; give it"):
+        ACER.load(tmp_path / "agent")
+    assert_same(agent, ACER.load(tmp_path / "agent", policy=features, lr_schedule="constant"))
+
+
+@pytest.mark.parametrize("optimizer", ["adam", keras.optimizers.SGD(momentum=0.9)])
+def test_optimizers_are_in_the_file_with_their_slots(tmp_path: Path, optimizer: Any) -> None:
+    agent = tiny(optimizer=optimizer, learning_rate=0.1).learn(20, log_interval=1)
+    first = saved(agent, tmp_path / "first.zip")
+    loaded = ACER.load(tmp_path / "first", env=vec_env())
+    assert_same(agent, loaded)
+    assert saved(loaded, tmp_path / "second.zip") == first
+    slots = {name: array for name, array in everything(loaded).items() if name.startswith("slot/")}
+    assert slots["slot/0"] == 2, "updates"
+    assert any((array != 0).any() for name, array in slots.items() if name != "slot/0")
+    before = loaded.get_parameters()
+    loaded.learn(10, log_interval=1)
+    assert any((array != before[name]).any() for name, array in loaded.get_parameters().items())
+
+
+def members(path: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def write(path: Path, content: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> None:
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, data in content.items():
+            archive.writestr(name, data)
+
+
+def changed(data: bytes, **fields: Any) -> bytes:
+    return json.dumps(json.loads(data) | fields).encode()
+
+
+def npz(**arrays: Any) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def test_damaged_and_foreign_files(agent: ACER, tmp_path: Path) -> None:
+    path = tmp_path / "agent.zip"
+    whole = saved(agent, path)
+    content = members(path)
+    data = content["data.json"]
+    settings = json.loads(data)["settings"]
+    flipped = bytearray(whole)
+    flipped[whole.index(b"\x93NUMPY") + 200] ^= 1
+    for broken in (b"", b"abc", whole[:100], whole[:-1], whole[: len(whole) // 2], bytes(flipped)):
+        path.write_bytes(broken)
+        with pytest.raises(InputError, match=r"agent\.zip is not the file of a trained agent, or not whole"):
+            ACER.load(path)
+    for other in (
+        {"a": b"b"},
+        content | {"data.json": b"[]"},
+        content | {"data.json": b"{"},
+        content | {"data.json": b"[" * 10**5},
+        content | {"data.json": changed(data, format=2)},
+        content | {"parameters.npz": b"abc"},
+    ):
+        write(path, other)
+        with pytest.raises(InputError, match=r"agent\.zip is not the file of a trained agent, or not whole"):
+            ACER.load(path)
+    write(path, content, zipfile.ZIP_DEFLATED)
+    with pytest.raises(InputError, match="it has compressed members"):
+        ACER.load(path)
+    for other in (
+        {name: member for name, member in content.items() if name != "average.npz"},
+        content | {"random.npz": npz(sampling=np.zeros(3))},
+        content | {"data.json": changed(data, settings={})},
+        content | {"data.json": changed(data, settings=settings | {"policy": 3})},
+        content | {"data.json": changed(data, action_space={"type": "Box", "shape": [10**12]})},
+        content | {"data.json": changed(data, observation_space={"type": "Text"})},
+        content | {"data.json": changed(data, settings=settings | {"optimizer": {"class": "system", "arguments": {}}})},
+        content | {"parameters.npz": npz(a=np.ones(3))},
+        content | {"normalization.npz": npz(obs_mean=np.ones(7), obs_var=np.ones(7), obs_count=np.ones(()))},
+    ):
+        write(path, other)
+        with pytest.raises(InputError, match=r"agent\.zip|network '3' does not exist"):
+            ACER.load(path)
+
+
+def test_weights_alone(agent: ACER, tmp_path: Path) -> None:
+    agent.save(tmp_path / "agent")
+    other = recurrent(seed=5)
+    random = other.model.state_dict()["random"]
+    other.load_weights(tmp_path / "agent")
+    ours, theirs = everything(agent), everything(other)
+    for name in ours:
+        if name.startswith(("param/", "average/", "ms/", "mom/", "obs_")):
+            np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
+    np.testing.assert_array_equal(theirs["random"], random)
+    with pytest.raises(InputError, match="agent and this agent do not both normalise observations"):
+        tiny().load_weights(tmp_path / "agent")
+
+
+def test_a_full_disk_leaves_the_old_file(agent: ACER, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = saved(agent, tmp_path / "agent.zip")
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        agent.save(tmp_path / "agent.zip")
+    assert (tmp_path / "agent.zip").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["agent.zip"]
+
+
+def test_no_code_is_written(agent: ACER, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="files of this package hold no code"):
+        agent.save(tmp_path / "agent", cloudpickle=True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_small_network_may_have_any_arguments(tmp_path: Path) -> None:
+    tiny(policy_kwargs=TINY | {"value_network": "copy"}).save(tmp_path / "agent")
+    assert "vf/mlp_fc0/kernel" in ACER.load(tmp_path / "agent").get_parameters()

@@ -1,0 +1,126 @@
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from acer_tf.agent import ACER
+from acer_tf.agent.expert import expert_arrays
+from acer_tf.errors import InputError
+from tests.small_agents import everything, tiny, vec_env
+
+N = 600
+
+
+def cartpole_expert() -> dict[str, Any]:
+    """Pushes where the pole leans to; written as Stable Baselines writes it."""
+    obs = np.random.default_rng(0).normal(size=(N, 4)).astype(np.float32)
+    return {"obs": obs, "actions": (obs[:, 2:3] > 0).astype(np.int64)}
+
+
+def test_choices_become_those_of_the_expert(capsys: pytest.CaptureFixture[str]) -> None:
+    agent, expert = tiny(verbose=1), cartpole_expert()
+    before = everything(agent)
+    assert agent.pretrain(expert, n_epochs=20, learning_rate=0.02, val_interval=10) is agent
+    actions, _ = agent.predict(expert["obs"], deterministic=True)
+    assert (actions == expert["actions"][:, 0]).mean() > 0.95
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["epoch 10/20", "epoch 20/20"]
+    losses = [
+        [float(word) for word in line.replace(",", "").split() if word[0].isdigit() and "/" not in word]
+        for line in lines
+    ]
+    assert all(second < first < np.log(2) for first, second in zip(*losses, strict=True))
+    after = everything(agent)
+    assert (after["average/pi_head/kernel"] == after["param/pi_head/kernel"]).all()
+    for name in ("param/q_head/kernel", "ms/pi_head/kernel", "random", "keys"):
+        np.testing.assert_array_equal(after[name], before[name])
+
+
+def test_means_become_the_experts_actions_in_their_own_units() -> None:
+    agent = tiny(env=vec_env("Pendulum-v1"), normalize_observations=True)
+    obs = np.random.default_rng(0).normal(3, 2, size=(N, 3)).astype(np.float32)
+    expected = 1.5 * np.tanh(obs[:, :1] - 3)
+    agent.pretrain({"obs": obs, "actions": expected}, n_epochs=20, learning_rate=0.02)
+    actions, _ = agent.predict(obs, deterministic=True)
+    assert np.corrcoef(actions[:, 0], expected[:, 0])[0, 1] > 0.95
+    assert np.abs(actions - expected).mean() < 0.4
+
+
+def test_a_recurrent_policy_learns_from_what_was_before() -> None:
+    """The action repeats what was seen at the first step of the episode."""
+    random = np.random.default_rng(0)
+    obs = np.zeros((300, 5, 4), np.float32)
+    obs[:, 0, 0] = random.choice([-1, 1], 300)
+    actions = np.repeat(obs[:, :1, 0] > 0, 5, axis=1).astype(np.int64)
+    starts = np.zeros((300, 5), np.bool_)
+    starts[:, 0] = True
+    agent = tiny("lstm", policy_kwargs={"nlstm": 8})
+    data = {"obs": obs.reshape(-1, 4), "actions": actions.ravel(), "episode_starts": starts.ravel()}
+    agent.pretrain(data, n_epochs=15, learning_rate=0.02)
+    _, state = agent.predict(obs[:, 0])
+    for t in (1, 2, 3):
+        chosen, state = agent.predict(obs[:, t], state, deterministic=True)
+        assert (chosen == actions[:, t]).mean() > 0.95
+
+
+def test_files_of_stable_baselines(tmp_path: Path) -> None:
+    expert = cartpole_expert()
+    np.savez(
+        tmp_path / "expert.npz", **expert, rewards=np.ones(N), episode_starts=np.zeros(N), episode_returns=np.ones(3)
+    )
+    for path in (tmp_path / "expert.npz", str(tmp_path / "expert.npz")):
+        arrays = expert_arrays(path)
+        assert arrays.keys() == {"obs", "actions", "episode_starts"}
+        np.testing.assert_array_equal(arrays["actions"], expert["actions"])
+
+
+def test_minari_datasets() -> None:
+    """Their episodes have one observation more than actions."""
+    episodes = [SimpleNamespace(observations={"a": np.arange(n + 1.0)[:, None]}, actions=np.full(n, n)) for n in (2, 3)]
+    arrays = expert_arrays(SimpleNamespace(iterate_episodes=lambda: iter(episodes)))
+    assert arrays["obs"]["a"][:, 0].tolist() == [0, 1, 0, 1, 2]
+    assert arrays["actions"].tolist() == [2, 2, 3, 3, 3]
+    assert arrays["episode_starts"].tolist() == [True, False, True, False, False]
+
+
+@pytest.fixture(scope="module")
+def agent() -> ACER:
+    return tiny()
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (3, "the dataset is a int; expected arrays obs and actions by name, the path of an npz file, or a Minari"),
+        ({"obs": np.zeros((3, 4))}, "the dataset has obs; expected obs and actions"),
+        ({"obs": np.zeros((3, 4)), "actions": np.zeros(2)}, "the dataset has 3 observations and 2 actions"),
+        ({"obs": np.zeros((3, 5)), "actions": np.zeros(3)}, r"an observation has shape \(3, 5\); expected \(4,\)"),
+        ({"obs": np.zeros((3, 4)), "actions": [0, 1, 2]}, r"an action is none of Discrete\(2\)"),
+        ({"obs": np.array(["a.png"] * 3), "actions": [0, 1, 1]}, "obs of the dataset are no numbers"),
+        ({"obs": np.zeros((2, 4)), "actions": [0, 1], "episode_starts": [1]}, "2 observations and 1 episode_starts"),
+        ("absent.npz", "absent.npz is not a file"),
+        ({"obs": np.full((3, 4), np.nan), "actions": [0, 1, 1]}, "the loss of pretraining is not finite"),
+    ],
+)
+def test_data_that_do_not_fit(agent: ACER, data: Any, message: str) -> None:
+    before = everything(agent)
+    with pytest.raises(InputError, match=message):
+        agent.pretrain(data)
+    for name, array in everything(agent).items():
+        np.testing.assert_array_equal(array, before[name], err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"n_epochs": 0}, "n_epochs is 0; expected a whole number >= 1"),
+        ({"learning_rate": 0}, "learning_rate is 0; expected a finite number > 0"),
+        ({"adam_epsilon": -1}, "adam_epsilon is -1"),
+        ({"val_interval": 0}, "val_interval is 0"),
+    ],
+)
+def test_arguments_that_cannot_work(agent: ACER, kwargs: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        agent.pretrain(cartpole_expert(), **kwargs)

@@ -1,0 +1,167 @@
+"""Agents of Stable Baselines and baselines, as agents of this package."""
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box
+
+from acer_tf.agent import ACER
+from acer_tf.errors import InputError
+from tests.old_agents.old_files import (
+    SETTINGS,
+    box,
+    data_of,
+    layers_of,
+    named,
+    old,
+    old_modules,
+    recording,
+    write_joblib,
+    write_zip,
+)
+
+
+def stable_baselines(path: Path, name: str = "mlp_value_copy", policy: str = "MlpPolicy", **more: Any) -> Path:
+    recorded = recording(name)
+    return write_zip(path, data_of(recorded, policy) | more, named(layers_of(recorded)))
+
+
+def assert_acts_as_recorded(agent: ACER, name: str) -> None:
+    recorded = recording(name)
+    state, mask = (recorded[key] if key in recorded else None for key in ("step/S", "step/M"))
+    found = agent.action_probability(recorded["step/obs"], state, mask)
+    np.testing.assert_allclose(found, recorded["step/mus"], rtol=1e-4, atol=1e-6)
+    if state is not None:
+        _, state = agent.predict(recorded["step/obs"], state, mask)
+        np.testing.assert_allclose(state, recorded["step/state"], rtol=1e-4, atol=1e-5)
+
+
+def test_an_agent_of_stable_baselines_acts_as_it_did_and_is_saved(tmp_path: Path) -> None:
+    agent = ACER.import_stable_baselines(stable_baselines(tmp_path / "old"))
+    assert_acts_as_recorded(agent, "mlp_value_copy")
+    agent.save(tmp_path / "new")
+    again = ACER.load(tmp_path / "new")
+    assert_acts_as_recorded(again, "mlp_value_copy")
+    assert {name: getattr(again, name) for name in SETTINGS} == SETTINGS
+    assert (agent.env, agent.num_timesteps, agent.observation_space) == (
+        None,
+        0,
+        Box(-np.inf, np.inf, (4,), np.float32),
+    )
+
+
+def test_the_average_of_an_agent_without_one_is_the_policy(tmp_path: Path) -> None:
+    agent = ACER.import_stable_baselines(stable_baselines(tmp_path / "old"))
+    for param, average in zip(agent.model.params, agent.model.averages, strict=True):
+        np.testing.assert_array_equal(param, average)
+    assert all((slot.numpy() == 1).all() for slot in agent.model.optimizer.mean_squares)
+
+
+@pytest.mark.parametrize(("name", "policy"), [("lstm", "MlpLstmPolicy"), ("lnlstm", "MlpLnLstmPolicy")])
+def test_a_recurrent_agent_takes_and_gives_the_state_as_it_did(tmp_path: Path, name: str, policy: str) -> None:
+    assert_acts_as_recorded(ACER.import_stable_baselines(stable_baselines(tmp_path / "old", name, policy)), name)
+
+
+@pytest.mark.parametrize("name", ["mlp_defaults", "lnlstm"])
+def test_an_agent_of_baselines_has_its_average_and_slots(tmp_path: Path, name: str) -> None:
+    recorded = recording(name)
+    agent = ACER.import_baselines(write_joblib(tmp_path / "old", recorded))
+    assert_acts_as_recorded(agent, name)
+    slots = agent.model.optimizer
+    names = recorded.setting("params")
+    for old_name, average, ms, mom in zip(names, agent.model.averages, slots.mean_squares, slots.momenta, strict=True):
+        param = recorded[f"param/{old_name}"]
+        np.testing.assert_array_equal(average, recorded[f"ema0/{old_name}"])
+        np.testing.assert_array_equal(ms, np.abs(param) + 1)
+        np.testing.assert_array_equal(mom, param)
+    assert (agent.buffer_size, agent.replay_start) == (50000, 10000)
+
+
+def test_another_optimizer_begins_with_its_own_slots(tmp_path: Path) -> None:
+    agent = ACER.import_baselines(
+        write_joblib(tmp_path / "old", recording("mlp_defaults")), optimizer="adam", gamma=0.9
+    )
+    assert_acts_as_recorded(agent, "mlp_defaults")
+    assert agent.gamma == 0.9
+    assert {name for name in agent.model.state_dict() if name.startswith("ms/")} == set()
+
+
+def test_it_goes_on_learning_in_an_environment_whose_bounds_are_others(tmp_path: Path) -> None:
+    largest = float(np.finfo(np.float32).max)
+    path = stable_baselines(tmp_path / "old", "mlp_defaults", observation_space=box(-largest, largest, (4,)))
+    agent = ACER.import_stable_baselines(path, "CartPole-v1", replay_start=20)
+    assert agent.observation_space == gymnasium.make("CartPole-v1").observation_space
+    before = agent.get_parameters()
+    agent.learn(40)
+    assert any((before[name] != array).any() for name, array in agent.get_parameters().items())
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        ("CartPole-v1", r"action space is Discrete\(2\); the agent in .*old has Discrete\(3\)"),
+        ("Acrobot-v1", "observation"),
+    ],
+)
+def test_an_environment_that_does_not_fit_is_told(tmp_path: Path, env: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        ACER.import_stable_baselines(stable_baselines(tmp_path / "old"), env)
+
+
+def test_images_of_unknown_size_need_the_environment(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="old does not tell the size of the images; give the environment"):
+        ACER.import_baselines(write_joblib(tmp_path / "old", recording("impala_cnn")))
+
+
+def test_weights_that_do_not_fit_together_are_told(tmp_path: Path) -> None:
+    layers = layers_of(recording("mlp_value_copy"))
+    layers["pi_fc1"]["w"] = np.zeros((31, 32), np.float32)
+    path = write_zip(tmp_path / "old", data_of(recording("mlp_value_copy"), "MlpPolicy"), named(layers))
+    with pytest.raises(InputError, match=r"the agent in .*old does not fit: the parameter pi_fc1/kernel has shape"):
+        ACER.import_stable_baselines(path)
+
+
+def test_an_unknown_argument_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="ACER takes no argument gama; the nearest are gamma"):
+        ACER.import_stable_baselines(stable_baselines(tmp_path / "old"), gama=0.9)
+
+
+def statistics(folder: Path, mean: Any, samples: float = 1000.0) -> Path:
+    folder.mkdir()
+    for name, array in (("obs", mean), ("ret", np.array(3.0))):
+        rms = old(
+            "stable_baselines.common.running_mean_std.RunningMeanStd", mean=array, var=array * 0 + 4, count=samples
+        )
+        with old_modules():
+            (folder / f"{name}_rms.pkl").write_bytes(pickle.dumps(rms))
+    return folder
+
+
+def test_observations_are_normalised_by_the_statistics_of_a_folder(tmp_path: Path) -> None:
+    mean, recorded = np.array([1.0, -2.0, 0.5, 3.0]), recording("mlp_defaults")
+    path = stable_baselines(tmp_path / "old", "mlp_defaults")
+    agent = ACER.import_stable_baselines(path, "CartPole-v1", statistics=statistics(tmp_path / "zoo", mean))
+    assert (agent.normalize_observations, agent.normalize_rewards) == (True, True)
+    agent.save(tmp_path / "new")
+    for converted in (agent, ACER.load(tmp_path / "new")):
+        found = converted.action_probability((2 * recorded["step/obs"] + mean).astype(np.float32))
+        np.testing.assert_allclose(found, recorded["step/mus"], rtol=1e-4, atol=1e-5)
+
+
+def test_statistics_of_nothing_do_not_normalise(tmp_path: Path) -> None:
+    """Stable Baselines saved them, too, where it did not normalise."""
+    folder = statistics(tmp_path / "zoo", np.zeros(4), samples=1e-4)
+    agent = ACER.import_stable_baselines(stable_baselines(tmp_path / "old"), statistics=folder)
+    assert (agent.normalize_observations, agent.normalize_rewards) == (False, False)
+
+
+def test_statistics_that_do_not_fit_are_told(tmp_path: Path) -> None:
+    path = stable_baselines(tmp_path / "old")
+    with pytest.raises(InputError, match=r"of observations of shape \(3,\); expected \(4,\)"):
+        ACER.import_stable_baselines(path, statistics=statistics(tmp_path / "zoo", np.zeros(3)))
+    with pytest.raises(InputError, match=r"neither obs_rms\.pkl nor ret_rms\.pkl"):
+        ACER.import_stable_baselines(path, statistics=tmp_path)

@@ -1,0 +1,91 @@
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
+
+from acer_tf.agent import ACER
+from acer_tf.errors import InputError
+from tests.small_agents import TINY, enlarge, observations, tiny, vec_env
+
+USE = """
+import sys
+import numpy as np
+import tensorflow as tf
+
+for folder in sys.argv[1:]:
+    act = tf.saved_model.load(folder + "/model").signatures["serving_default"]
+    with np.load(folder + "/inputs.npz") as inputs:
+        given = {name: tf.constant(inputs[name]) for name in inputs.files}
+    np.savez(folder + "/outputs.npz", **{name: value.numpy() for name, value in act(**given).items()})
+assert not any(name.startswith("acer_tf") for name in sys.modules)
+"""
+
+
+class Mixed(gymnasium.Env[Any, int]):
+    """Shows something of every kind."""
+
+    observation_space = Dict(
+        {
+            "choice": Discrete(3, start=-1),
+            "choices": MultiDiscrete([2, 3]),
+            "flags": MultiBinary(2),
+            "small": Box(-1, 1, (2, 2), np.float64),
+        }
+    )
+    action_space = Discrete(6)
+
+
+def write(folder: Path, agent: ACER, **inputs: Any) -> None:
+    folder.mkdir()
+    agent.export(folder / "model")
+    np.savez(folder / "inputs.npz", **inputs)
+
+
+def test_an_exported_policy_acts_alike_without_this_package(tmp_path: Path) -> None:
+    """Of other numbers of observations, normalised, recurrent, with continuous actions, and of mixed observations."""
+    box = tiny(env=vec_env("Pendulum-v1"), normalize_observations=True)
+    box._environment.env.env.moments.take_in(np.random.default_rng(0).normal(2, 3, (50, 3)))
+    enlarge(box, 30)
+    recurrent = tiny("CnnLstmPolicy", Images(), policy_kwargs={"n_lstm": 3, "cnn_extractor": "cnn_small"})
+    enlarge(recurrent)
+    mixed = tiny(env=Mixed(), policy_kwargs=TINY)
+    enlarge(mixed)
+
+    random = np.random.default_rng(1)
+    pendulum = observations(box, 7)
+    write(tmp_path / "box", box, obs=pendulum)
+    images, state = random.integers(0, 256, (5, 24, 24, 2)).astype(np.uint8), random.normal(size=(5, 6))
+    mask = np.array([True, False, False, True, False])
+    write(tmp_path / "recurrent", recurrent, obs=images, state=state.astype(np.float32), mask=mask)
+    parts = [Mixed.observation_space.sample() for _ in range(9)]
+    joined = {name: np.stack([part[name] for part in parts]) for name in Mixed.observation_space}
+    write(tmp_path / "mixed", mixed, **{f"obs_{name}": array for name, array in joined.items()})
+
+    folders = [str(tmp_path / name) for name in ("box", "recurrent", "mixed")]
+    subprocess.run([sys.executable, "-c", USE, *folders], check=True, cwd=tmp_path)
+    outputs = [dict(np.load(f"{folder}/outputs.npz")) for folder in folders]
+    np.testing.assert_allclose(outputs[0]["action"], box.predict(pendulum, deterministic=True)[0], rtol=1e-6)
+    actions, after = recurrent.predict(images, state, mask, deterministic=True)
+    np.testing.assert_array_equal(outputs[1]["action"], actions)
+    np.testing.assert_allclose(outputs[1]["state"], after, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(outputs[2]["action"], mixed.predict(joined, deterministic=True)[0])
+    assert outputs[0].keys() == outputs[2].keys() == {"action"}
+    assert len(set(actions.tolist())) + len(set(outputs[2]["action"].tolist())) > 2, "the policies are not constant"
+
+
+class Images(gymnasium.Env[Any, int]):
+    """Shows small pictures."""
+
+    observation_space = Box(0, 255, (24, 24, 2), np.uint8)
+    action_space = Discrete(5)
+
+
+def test_a_place_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "model").touch()
+    with pytest.raises(InputError, match="model is a file; expected a folder"):
+        tiny().export(tmp_path / "model")

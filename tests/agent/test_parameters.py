@@ -1,0 +1,74 @@
+from typing import Any
+
+import numpy as np
+import pytest
+
+from acer_tf.agent import ACER
+from acer_tf.errors import InputError
+from tests.small_agents import everything, observations, tiny
+
+KERNEL = "pi_head/kernel"
+
+
+@pytest.fixture(scope="module")
+def agent() -> ACER:
+    return tiny()
+
+
+def test_parameters_by_name_and_as_variables(agent: ACER) -> None:
+    arrays = agent.get_parameters()
+    assert list(arrays) == [
+        "pi/mlp_fc0/kernel", "pi/mlp_fc0/bias", "pi_head/kernel", "pi_head/bias", "q_head/kernel", "q_head/bias",
+    ]  # fmt: skip
+    for variable, array in zip(agent.get_parameter_list(), arrays.values(), strict=True):
+        np.testing.assert_array_equal(variable, array)
+    arrays[KERNEL] += 1
+    assert (agent.get_parameters()[KERNEL] != arrays[KERNEL]).all(), "they are copies"
+
+
+def test_loaded_parameters_decide_what_the_policy_does(agent: ACER) -> None:
+    other = tiny(seed=3)
+    other.load_parameters(agent.get_parameters())
+    obs = observations(agent)
+    np.testing.assert_array_equal(other.action_probability(obs), agent.action_probability(obs))
+
+
+def test_some_of_the_parameters() -> None:
+    agent = tiny()
+    before = everything(agent)
+    agent.load_parameters({KERNEL: np.ones((4, 2))}, exact_match=False)
+    after = everything(agent)
+    changed = {name for name, array in after.items() if (array != before[name]).any()}
+    assert changed == {f"param/{KERNEL}", f"average/{KERNEL}"}
+    assert (after[f"param/{KERNEL}"] == 1).all() and (after[f"average/{KERNEL}"] == 1).all()
+
+
+def without(arrays: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: array for key, array in arrays.items() if key != name}
+
+
+@pytest.mark.parametrize(
+    ("change", "exact_match", "message"),
+    [
+        (lambda a: without(a, KERNEL), True, r"the parameters lack pi_head/kernel; exact_match=False leaves those"),
+        (lambda a: {}, True, r"lack pi/mlp_fc0/kernel, pi/mlp_fc0/bias, pi_head/kernel and 3 more"),
+        (lambda a: a | {"pi_head/scale": np.ones(2)}, True, "the model has no pi_head/scale; get_parameters"),
+        (lambda a: {"pi_head/scale": np.ones(2)}, False, "the model has no pi_head/scale"),
+        (lambda a: a | {KERNEL: np.ones((2, 4))}, True, r"pi_head/kernel has shape \(2, 4\); expected \(4, 2\)"),
+        (lambda a: {KERNEL: "abc"}, False, "pi_head/kernel is of type <U3; expected numbers"),
+    ],
+)
+def test_what_does_not_fit_is_named_and_changes_nothing(
+    agent: ACER, change: Any, exact_match: bool, message: str
+) -> None:
+    before = everything(agent)
+    other = {name: array + 1 for name, array in agent.get_parameters().items()}
+    with pytest.raises(InputError, match=message):
+        agent.load_parameters(change(other), exact_match)
+    for name, array in everything(agent).items():
+        np.testing.assert_array_equal(array, before[name], err_msg=name)
+
+
+def test_a_file_that_is_none(agent: ACER, tmp_path: Any) -> None:
+    with pytest.raises(InputError, match="absent is not a file; expected the file of a trained agent"):
+        agent.load_parameters(tmp_path / "absent")

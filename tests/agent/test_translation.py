@@ -1,0 +1,73 @@
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Dict, Discrete
+
+from acer_tf.agent.translation import Translation, half_range
+from acer_tf.envs.box_actions import to_space
+from acer_tf.errors import InputError
+
+CARTPOLE = Box(-np.inf, np.inf, (4,), np.float32)
+ACTIONS = Box(np.array([[-1.0, 0.0]], np.float32), np.array([[3.0, 0.5]], np.float32))
+
+
+def test_one_observation_is_a_batch_of_one() -> None:
+    translation = Translation(CARTPOLE, Discrete(2), False)
+    batch, is_single = translation.observations(np.ones(4), {})
+    assert is_single and batch.shape == (1, 4) and batch.dtype == np.float32
+    batch, is_single = translation.observations(np.ones((3, 4)), {})
+    assert not is_single and batch.shape == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("observation", "message"),
+    [
+        (np.ones(3), r"observation has shape \(3,\); expected \(4,\)"),
+        (np.ones((2, 3, 4)), r"observation has shape \(2, 3, 4\); expected \(4,\), or a batch"),
+        (np.ones((0, 4)), r"shape \(0, 4\)"),
+    ],
+)
+def test_other_shapes(observation: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Translation(CARTPOLE, Discrete(2), False).observations(observation, {})
+
+
+def test_choices_and_parts_are_flattened() -> None:
+    translation = Translation(Dict(a=Discrete(3), b=Box(0, 1, (2,))), Discrete(2), False)
+    batch, is_single = translation.observations({"a": 1, "b": [0.5, 0.25]}, {})
+    assert is_single
+    np.testing.assert_array_equal(batch, [[0, 1, 0, 0.5, 0.25]])
+    batch, is_single = translation.observations({"a": [1, 2], "b": np.zeros((2, 2))}, {})
+    assert not is_single and batch.shape == (2, 5)
+
+
+def test_observations_are_normalised_and_clipped() -> None:
+    translation = Translation(CARTPOLE, Discrete(2), True)
+    statistics = {"obs_mean": np.array([1.0, 0, 0, 0]), "obs_var": np.array([4.0, 1, 1, 1])}
+    batch, _ = translation.observations(np.array([5, 0, 100, -1]), statistics)
+    np.testing.assert_allclose(batch, [[2, 0, 10, -1]], rtol=1e-6)
+    assert batch.dtype == np.float32 and translation.network_observations.contains(batch[0])
+
+
+def test_actions_there_and_back() -> None:
+    translation = Translation(CARTPOLE, ACTIONS, False)
+    units = np.random.default_rng(0).uniform(-1, 1, (20, 2)).astype(np.float32)
+    actions = translation.actions(units)
+    assert actions.shape == (20, 1, 2)
+    np.testing.assert_array_equal(actions, to_space(units, ACTIONS))
+    np.testing.assert_allclose(translation.from_actions(actions), units, atol=1e-6)
+    np.testing.assert_allclose(translation.from_actions([[3.0, 0.0]]), [[1, -1]], atol=1e-6)
+    np.testing.assert_allclose(half_range(ACTIONS), [[2, 0.25]])
+
+
+@pytest.mark.parametrize("actions", [np.array([0, 1, 1]), np.array([[0], [1], [1]]), [0.0, 1.0, 1.0]])
+def test_discrete_actions(actions: Any) -> None:
+    given = Translation(CARTPOLE, Discrete(2), False).from_actions(actions)
+    assert given.dtype == np.int64 and given.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize("actions", [[2], [-1], [0.5], [np.nan]])
+def test_actions_that_do_not_exist(actions: Any) -> None:
+    with pytest.raises(InputError, match=r"an action is none of Discrete\(2\)"):
+        Translation(CARTPOLE, Discrete(2), False).from_actions(actions)
