@@ -88,7 +88,7 @@ class TrainFlags:
     num_workers: int | None = None
     """Processes that run Atari games; None takes one per core, 0 none."""
     threads: int | None = None
-    """Threads of TensorFlow; None takes TF_NUM_INTRAOP_THREADS and TF_NUM_INTEROP_THREADS where these are set, else one
+    """Threads of TensorFlow; None takes TF_NUM_INTRAOP_THREADS and TF_NUM_INTEROP_THREADS where these are set, else two
     for networks without convolutions and one per core for others."""
     max_episode_frames: int = 108000
     """Longest Atari game, in raw frames (four per agent step); 0 sets no limit."""

@@ -5,6 +5,8 @@ import sys
 
 VARIABLES = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
 """Environment variables that TensorFlow reads when it starts: threads within an operation, and between operations."""
+SMALL_THREADS = 2
+"""For networks without convolutions."""
 
 
 def cores() -> int:
@@ -22,9 +24,9 @@ def is_for_images(network: str) -> bool:
 def choose_threads(network: str, threads: int | None) -> None:
     """Sets TensorFlow's environment variables, if TensorFlow is not there yet.
 
-    Networks without convolutions get one thread: their operations are so small that handing them from thread to thread
-    takes longer than the arithmetic. Others get what TensorFlow takes by itself, a thread per core: while it computes,
-    the emulator's processes wait, and the other way round.
+    Networks without convolutions get two threads at most: their operations are too small to be shared among many.
+    Others get what TensorFlow takes by itself, a thread per core: while it computes, the emulator's processes wait, and
+    the other way round.
 
     Args:
         network: name of the network.
@@ -36,7 +38,7 @@ def choose_threads(network: str, threads: int | None) -> None:
         if threads is not None:
             os.environ[variable] = str(threads)
         elif not is_for_images(network):
-            os.environ.setdefault(variable, "1")
+            os.environ.setdefault(variable, str(min(SMALL_THREADS, cores())))
 
 
 def tensorflow_threads() -> int:

@@ -3,6 +3,7 @@ import sys
 
 import pytest
 
+from acer_tf import threads
 from acer_tf.networks.names import NETWORKS
 from acer_tf.threads import VARIABLES, choose_threads, cores, is_for_images, tensorflow_threads
 
@@ -24,13 +25,20 @@ def test_networks_with_convolutions() -> None:
     assert {network for network in NETWORKS if not is_for_images(network)} == small
 
 
-def test_one_thread_for_small_networks_and_all_cores_for_images() -> None:
+def test_two_threads_for_small_networks_and_all_cores_for_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "cores", lambda: 8)
     choose_threads("cnn_lstm", None)
     assert chosen() == [None, None]
-    assert tensorflow_threads() == cores()
+    assert tensorflow_threads() == 8
     choose_threads("lstm", None)
+    assert chosen() == ["2", "2"]
+    assert tensorflow_threads() == 2
+
+
+def test_no_more_threads_than_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "cores", lambda: 1)
+    choose_threads("mlp", None)
     assert chosen() == ["1", "1"]
-    assert tensorflow_threads() == 1
 
 
 @pytest.mark.parametrize("network", ["mlp", "cnn"])
