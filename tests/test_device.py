@@ -17,7 +17,7 @@ def test_names_the_graphics_processors_or_counts_threads() -> None:
 
 
 @pytest.mark.skipif(bool(tf.config.list_physical_devices("GPU")), reason="speaks of the GPU")
-@pytest.mark.parametrize(("network", "threads"), [("mlp", 1), ("cnn", cores())])
+@pytest.mark.parametrize(("network", "threads"), [("mlp", min(2, cores())), ("cnn", cores())])
 def test_tells_of_the_threads_that_were_chosen(network: str, threads: int) -> None:
     code = (
         f"from acer_tf.threads import choose_threads; choose_threads({network!r}, None)\n"

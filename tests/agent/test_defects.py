@@ -77,8 +77,8 @@ def test_load_keeps_every_argument(tmp_path: Path) -> None:
         "tensorboard_log": "tb", "policy_kwargs": {"num_layers": 1, "num_hidden": 3}, "seed": 4, "n_cpu_tf_sess": None,
         "full_tensorboard_log": True, "optimizer": "adam", "normalize_observations": True, "normalize_rewards": True,
         "compress_replay": False, "replay_state": "zero", "burn_in": 2, "correction": False, "q_lambda": 0.5,
-        "on_policy_updates": False, "bootstrap_truncated": True, "sigma": 0.4, "learn_sigma": True, "num_samples": 3,
-        "dueling": False, "use_q_opc": False,
+        "on_policy_updates": False, "bootstrap_truncated": False, "overlap": True, "sigma": 0.4, "learn_sigma": True,
+        "num_samples": 3, "dueling": False, "use_q_opc": False,
     }  # fmt: skip
     given |= {"replay_state": "stored", "policy": "lstm", "policy_kwargs": {"nlstm": 3}}
     agent = ACER(env=vec_env("Pendulum-v1"), **given)
