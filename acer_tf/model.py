@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from acer_tf.allocator import keep_freed_memory
 from acer_tf.config import Config
 from acer_tf.errors import InputError, NotFiniteError
-from acer_tf.maths.diagnostics import mean_row_norm, share
-from acer_tf.maths.trust_region import Projection, project
+from acer_tf.gradients import Gradients, first_not_finite, statistics, two_stage_gradients
 from acer_tf.optimizers import make_optimizer, named_slots
 from acer_tf.persistence.arrays import load_arrays, save_arrays
 from acer_tf.segment import Action, Segment
@@ -21,48 +20,6 @@ from acer_tf.sequence import SequencePolicy
 from acer_tf.traced import Traced
 
 NOT_FINITE = "the gradient is not finite"
-
-
-class TrustRegion(NamedTuple):
-    """The trust region's quantities for a segment.
-
-    Attributes:
-        f_avg: [N, T, A] float32, the average policy's statistics.
-        k: [N, T, A] float32, gradient of the divergence from it.
-        projection: the gradient after the projection.
-    """
-
-    f_avg: tf.Tensor
-    k: tf.Tensor
-    projection: Projection
-
-
-class Gradients(NamedTuple):
-    """Everything about one update up to the optimiser.
-
-    Attributes:
-        evaluation: what the networks said, as the policy's `evaluate` gives it.
-        losses: the losses, as the policy's `losses` gives them.
-        g: [N, T, A] float32, ascent direction with respect to f before the trust region, times N * T.
-        trust_region: its quantities; None where it is switched off.
-        grad_f: [N, T, A] float32, what is sent back through f.
-        raw: gradient of each parameter.
-        clipped: the same after clipping.
-        norm: [] float32, global norm of `raw`.
-        policy: the part of `raw` that came through f, None for parameters it does not reach; empty unless asked for.
-        critic: the part that came through q, likewise.
-    """
-
-    evaluation: Any
-    losses: Any
-    g: tf.Tensor
-    trust_region: TrustRegion | None
-    grad_f: tf.Tensor
-    raw: list[tf.Tensor]
-    clipped: list[tf.Tensor]
-    norm: tf.Tensor
-    policy: list[tf.Tensor | None]
-    critic: list[tf.Tensor | None]
 
 
 class Model:
@@ -177,7 +134,9 @@ class Model:
 
     def report(self, segment: Segment) -> dict[str, float]:
         """Returns the same statistics of an update that is not made."""
-        return {name: float(value) for name, value in self._report(self.gradients(segment)).items()}
+        return {
+            name: float(value) for name, value in statistics(self.gradients(segment), self.policy, self.config).items()
+        }
 
     def gradients(self, segment: Segment) -> Gradients:
         """Computes the gradients of one update, both parts of them, and all that leads to them; updates nothing."""
@@ -218,7 +177,7 @@ class Model:
             made = int(self._made.numpy()) if len(segments) > 1 else 0
             self.updates += made
             segment = segments[made]
-            name = _first_not_finite(segment, self.gradients(segment), list(self.policy.params))
+            name = first_not_finite(segment, self.gradients(segment), list(self.policy.params))
             batch = {name: array for name, array in segment._asdict().items() if name != "enc_obs"}
             raise NotFiniteError(f"{name} is not finite, so the update was not made.", batch) from error
 
@@ -259,57 +218,13 @@ class Model:
         *tensors, lr = inputs
         gradients = self._two_stage_gradients(_segment(*tensors), parts=True)
         self._apply(gradients, lr)
-        return self._report(gradients)
+        return statistics(gradients, self.policy, self.config)
 
     def _both_gradients(self, *inputs: tf.Tensor) -> Gradients:
         return self._two_stage_gradients(_segment(*inputs), parts=True)
 
     def _two_stage_gradients(self, segment: Segment, parts: bool = False) -> Gradients:
-        """Computes the gradient of every parameter in the two stages of the paper (section 3.3).
-
-        First the gradient with respect to the policy's statistics f (and to q), corrected by the trust region; then, in
-        one backward pass, what it means for the weights: the policy's part comes back through f, the critic's
-        through q.
-        """
-        with tf.GradientTape(persistent=parts) as tape:
-            evaluation = self.policy.evaluate(segment, self.config, self._draw_seed)
-        f, q = evaluation.f, evaluation.q
-        trained = self.policy.trained_part(segment, self.config)
-
-        with tf.GradientTape() as output_tape:
-            output_tape.watch((f, q))
-            losses = self.policy.losses(evaluation, trained, self.config)
-        grad_f, grad_q = output_tape.gradient(losses.loss, (f, q))
-
-        steps = float(np.prod(trained.rewards.shape))  # the original's g is of the sum over steps, its losses are means
-        g = -steps * grad_f
-        trust_region = None
-        if self.config.trust_region:
-            f_avg = self.policy.average_statistics(segment, self.averages, self.config)
-            k = self.policy.kl_gradient(f_avg, f)
-            trust_region = TrustRegion(f_avg, k, project(g, k, self.config.delta))
-            grad_f = -trust_region.projection.g / steps
-
-        raw = tape.gradient((f, q), self.params, (grad_f, grad_q), tf.UnconnectedGradients.ZERO)
-        clipped, norm = raw, tf.linalg.global_norm(raw)
-        if self.config.max_grad_norm is not None:
-            clipped, _ = tf.clip_by_global_norm(raw, self.config.max_grad_norm, use_norm=norm)
-        policy = tape.gradient(f, self.params, grad_f) if parts else []
-        critic = tape.gradient(q, self.params, grad_q) if parts else []
-        return Gradients(evaluation, losses, g, trust_region, grad_f, raw, clipped, norm, policy, critic)
-
-    def _report(self, gradients: Gradients) -> dict[str, tf.Tensor]:
-        losses, trust_region = gradients.losses, gradients.trust_region
-        report = _baselines_report(gradients) | {
-            "mean_rho": tf.reduce_mean(losses.rho_i),
-            "truncated_share": share(losses.rho_i > self.config.c),
-        }
-        if trust_region is not None:
-            report |= {
-                "trust_region_share": share(trust_region.projection.adj > 0),
-                "average_kl": tf.reduce_mean(self.policy.kl(trust_region.f_avg, gradients.evaluation.f)),
-            }
-        return report
+        return two_stage_gradients(self.policy, self.averages, segment, self.config, self._draw_seed, parts)
 
     def _apply(self, gradients: Gradients, lr: tf.Tensor) -> None:
         """Takes the optimiser's step, then moves the average: the order that baselines means but does not enforce."""
@@ -317,23 +232,6 @@ class Model:
             self.optimizer.learning_rate.assign(lr)
             self.optimizer.apply(gradients.clipped)
             self._ema.apply(self.params)
-
-
-def _first_not_finite(segment: Segment, gradients: Gradients, names: list[str]) -> str:
-    """Names the first quantity of an update that is not finite, in the order in which they are computed."""
-    quantities = {
-        "the reward": segment.rewards,
-        "the value at a time limit": segment.final_values,
-        "the behaviour policy mu": segment.mus,
-        "the policy f": gradients.evaluation.f,
-        "the critic q": gradients.evaluation.q,
-        "the importance ratio rho": gradients.losses.rho_i,
-        "the Retrace target q_ret": gradients.losses.q_ret,
-        "the loss": gradients.losses.loss,
-        **{f"the gradient of {name}": gradient for name, gradient in zip(names, gradients.raw, strict=True)},
-    }
-    wrong = (name for name, value in quantities.items() if not np.isfinite(np.asarray(value)).all())
-    return next(wrong, "the norm of the gradient")
 
 
 def _assign(variables: Mapping[str, tf.Variable], arrays: Mapping[str, NDArray[Any]], source: str) -> None:
@@ -359,29 +257,3 @@ def _segment(*inputs: tf.Tensor) -> Segment:
     """Is the other end of `_inputs`: a segment of tensors, without the unstacked frames."""
     obs, actions, rewards, mus, masks, *others = inputs
     return Segment(None, obs, actions, rewards, mus, masks[:, 1:], masks, *others)  # type: ignore[arg-type]
-
-
-def _baselines_report(gradients: Gradients) -> dict[str, tf.Tensor]:
-    """Names statistics as baselines does; those from `norm_grads_q` on only with trust region."""
-    losses, trust_region = gradients.losses, gradients.trust_region
-    report = {
-        "loss": losses.loss,
-        "loss_q": losses.loss_q,
-        "entropy": losses.entropy,
-        "loss_policy": losses.loss_policy,
-        "loss_f": losses.loss_f,
-        "loss_bc": losses.loss_bc,
-        "explained_variance": losses.explained_variance,
-        "norm_grads": gradients.norm,
-    }
-    if trust_region is not None:
-        report |= {
-            "norm_grads_q": tf.linalg.global_norm(gradients.critic),
-            "norm_grads_policy": tf.linalg.global_norm(gradients.policy),
-            "avg_norm_grads_f": mean_row_norm(trust_region.projection.g),
-            "avg_norm_k": mean_row_norm(trust_region.k),
-            "avg_norm_g": mean_row_norm(gradients.g),
-            "avg_norm_k_dot_g": tf.reduce_mean(tf.abs(trust_region.projection.k_dot_g)),
-            "avg_norm_adj": tf.reduce_mean(tf.abs(trust_region.projection.adj)),
-        }
-    return report

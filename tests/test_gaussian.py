@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from acer_tf.config import Config, Continuous
 from acer_tf.errors import NotFiniteError
 from acer_tf.gaussian import GaussianPolicy
-from acer_tf.model import Gradients, Model
+from acer_tf.gradients import Gradients
+from acer_tf.model import Model
 from tests import reference_continuous as reference
 from tests.agents import arrays, assert_same
 from tests.gaussian_agents import NENVS, NFEATURES, NSTEPS, make_model, make_policy, make_segment

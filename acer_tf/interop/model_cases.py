@@ -6,12 +6,13 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import ArrayLike, NDArray
 
+from acer_tf.gradients import Gradients
 from acer_tf.interop import replica
 from acer_tf.interop.comparison import ARRAY, DOUBLE, FIRST_UPDATE, SCALAR, Quantity, relative, scalar
 from acer_tf.interop.recorded import Recorded
 from acer_tf.maths.discrete import select
 from acer_tf.maths.schedules import learning_rate
-from acer_tf.model import Gradients, Model
+from acer_tf.model import Model
 from acer_tf.networks.actor_critic import Outputs
 from acer_tf.policy import CategoricalPolicy
 from acer_tf.segment import Segment

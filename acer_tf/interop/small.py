@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from acer_tf.acer import EpisodeStats
+from acer_tf.episode_stats import EpisodeStats
 from acer_tf.interop.comparison import ARRAY, DOUBLE, SCALAR, Quantity, exact, relative, scalar
 from acer_tf.interop.recorded import Recorded
 from acer_tf.maths.diagnostics import explained_variance, mean_row_norm

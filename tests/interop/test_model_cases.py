@@ -5,12 +5,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from acer_tf.gradients import Gradients
 from acer_tf.interop.recorded import read
 from acer_tf.interop.replay import compare
 from acer_tf.maths.discrete import EPS
 from acer_tf.maths.rmsprop import RMSProp
 from acer_tf.maths.trust_region import Projection, project
-from acer_tf.model import Gradients, Model
+from acer_tf.model import Model
 from acer_tf.policy import CategoricalPolicy
 from tests.interop.recordings import Arrays, altered, compared, failures
 
@@ -86,7 +87,7 @@ def test_entropy_outside_the_trust_region_fails(monkeypatch: pytest.MonkeyPatch)
         return inside._replace(g=inside.g + entropy_part)
 
     monkeypatch.setattr(CategoricalPolicy, "losses", remember)
-    monkeypatch.setattr("acer_tf.model.project", project_without_entropy)
+    monkeypatch.setattr("acer_tf.gradients.project", project_without_entropy)
     failed = failures(compared("mlp_discrete"))
     assert {"out/grads_f", "out/adj", "grad_policy/acer_model/pi/w"} <= failed
     assert "out/g" not in failed

@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from acer_tf.acer import EpisodeStats
+from acer_tf.episode_stats import EpisodeStats
 from acer_tf.interop.recorded import read
 from acer_tf.interop.replay import compare
 from acer_tf.maths.schedules import SCHEDULES
