@@ -224,7 +224,7 @@ def train(
         InputError: an argument cannot work; found before TensorFlow is imported where that is possible.
     """
     folder = flags.logdir or default_run_folder(flags.env)
-    config = _checked(flags, network)
+    config = checked(flags, network)
     choose_threads(network, flags.threads)
     settings = {**_plain(flags), **env_kwargs, "network": network, **network_kwargs}
     settings |= dataclasses.asdict(config) | dataclasses.asdict(continuous)
@@ -312,7 +312,12 @@ def train(
     return stop.status
 
 
-def _checked(flags: TrainFlags, network: str) -> Config:
+def checked(flags: TrainFlags, network: str) -> Config:
+    """Checks the flags of a training command as far as that needs no TensorFlow; returns the hyper-parameters.
+
+    Raises:
+        InputError: a value that cannot work, or an environment or network that does not exist.
+    """
     check_env_id(flags.env)
     if network not in NETWORKS:
         raise InputError(

@@ -93,9 +93,13 @@ def _literal(text: str) -> Any:
     return value
 
 
-@guarded
-def main(argv: Sequence[str]) -> int:
-    """Runs the command; returns its exit status."""
+def read(argv: Sequence[str]) -> tuple[Any, ...]:
+    """Reads flags; returns the arguments of `train`.
+
+    Raises:
+        InputError: a preset, a flag of the network or a value that cannot work.
+        SystemExit: as `parse`.
+    """
     preset = given_preset(argv)
     defaults = with_preset(Run(), preset)
     flags, rest = parse_known("acer_tf.run", Run, argv, defaults)
@@ -106,7 +110,13 @@ def main(argv: Sequence[str]) -> int:
     env_kwargs = {
         name: getattr(flags, name) for name in ("normalize_observations", "normalize_rewards", "reward_scale")
     }
-    return train(flags, flags.network, network_kwargs, env_kwargs, flags.continuous.settings())
+    return flags, flags.network, network_kwargs, env_kwargs, flags.continuous.settings()
+
+
+@guarded
+def main(argv: Sequence[str]) -> int:
+    """Runs the command; returns its exit status."""
+    return train(*read(argv))
 
 
 if __name__ == "__main__":

@@ -31,15 +31,25 @@ class RunAtari(TrainFlags):
     hyperparameters: Hyperparameters = ATARI
 
 
-@guarded
-def main(argv: Sequence[str]) -> int:
-    """Runs the command; returns its exit status."""
+def read(argv: Sequence[str]) -> tuple[Any, ...]:
+    """Reads flags; returns the arguments of `train`.
+
+    Raises:
+        InputError: a preset that does not exist or does not fit.
+        SystemExit: as `parse`.
+    """
     preset = given_preset(argv)
     defaults = with_preset(RunAtari(), preset)
     flags = parse("acer_tf.run_atari", RunAtari, argv, defaults)
     network_kwargs = preset.network_kwargs if flags.policy == defaults.policy else {}
     network, network_kwargs = RECURRENT_POLICIES.get(flags.policy, (flags.policy, network_kwargs))
-    return train(flags, network, network_kwargs)
+    return flags, network, network_kwargs
+
+
+@guarded
+def main(argv: Sequence[str]) -> int:
+    """Runs the command; returns its exit status."""
+    return train(*read(argv))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,120 @@
+import csv
+from pathlib import Path
+
+import pytest
+
+from acer_tf.sweep import Sweep, Table, main, summary
+from acer_tf.training.trials import Trial
+
+
+def commands(*rest: str, **flags: object) -> list[str]:
+    return [" ".join(trial.command) for trial in Sweep(**flags).trials(rest)]  # type: ignore[arg-type]
+
+
+def test_every_environment_with_every_seed_those_of_the_first_seed_first() -> None:
+    out = Path("x")
+    assert commands("--nsteps", "5", envs=("Pong", "CartPole-v1"), seeds=2, out=out) == [
+        "acer_tf.run_atari --env PongNoFrameskip-v4 --seed 0 --logdir x/PongNoFrameskip-v4/seed-0 --nsteps 5",
+        "acer_tf.run --env CartPole-v1 --seed 0 --logdir x/CartPole-v1/seed-0 --nsteps 5",
+        "acer_tf.run_atari --env PongNoFrameskip-v4 --seed 1 --logdir x/PongNoFrameskip-v4/seed-1 --nsteps 5",
+        "acer_tf.run --env CartPole-v1 --seed 1 --logdir x/CartPole-v1/seed-1 --nsteps 5",
+    ]
+
+
+def test_presets_bring_their_environment() -> None:
+    assert commands(presets=("Acrobot-v1", "coach-atari"), seeds=1, out=Path("x")) == [
+        "acer_tf.run --preset Acrobot-v1 --seed 0 --logdir x/Acrobot-v1/seed-0",
+        "acer_tf.run_atari --preset coach-atari --seed 0 --logdir x/coach-atari/seed-0",
+    ]
+
+
+def test_trials_side_by_side_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 9)
+    pong, cartpole = commands(envs=("Pong", "CartPole-v1"), seeds=1, workers=2)
+    assert "--threads 4 --num_workers 4" in pong
+    assert cartpole.endswith("--threads 4")
+    assert commands("--threads", "1", envs=("CartPole-v1",), seeds=1, workers=2)[0].endswith("seed-0 --threads 1")
+    assert "--threads 1" in commands(envs=("CartPole-v1",), seeds=1, workers=20)[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("", "error: what to train on? Expected either --envs ID [ID ...] or --presets NAME [NAME ...]."),
+        ("--envs Pong --presets CartPole-v1", "error: what to train on?"),
+        ("--envs Breakot", "the nearest are BreakoutNoFrameskip-v4"),
+        ("--presets Cartpole-v1", "error: preset 'Cartpole-v1' does not exist; the nearest are CartPole-v1"),
+        ("--envs CartPole-v1 --seeds 0", "error: seeds is 0; expected a whole number >= 1."),
+        ("--envs CartPole-v1 --seed 3", "error: --seed is the sweep's own business"),
+        ("--envs CartPole-v1 --gama 0.9", "error: --gama is no flag; the nearest is --gamma."),
+        ("--envs CartPole-v1 --gamma 2", "error: gamma is 2.0; expected a number between 0 and 1."),
+        ("--envs CartPole-v1 --network mlpp", "error: network 'mlpp' does not exist; the nearest are mlp"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_starts_nothing(
+    tmp_path: Path, words: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words.split(), "--out", str(tmp_path / "sweep")]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "sweep").exists()
+
+
+def row(name: str, seed: int, status: str, mean: str) -> dict[str, str]:
+    return {"name": name, "seed": str(seed), "status": status, "steps": "10", "episodes": "2", "mean_return": mean}
+
+
+def test_the_summary_is_over_seeds_that_are_done() -> None:
+    rows = [
+        row("a", 0, "done", "1"),
+        row("a", 1, "failed", "90"),
+        row("b", 0, "stopped", "2"),
+        row("a", 2, "done", "3"),
+    ]
+    assert summary(rows).splitlines() == [
+        "name  seed  status   steps  episodes  mean_return",
+        "a     0     done     10     2         1",
+        "a     1     failed   10     2         90",
+        "b     0     stopped  10     2         2",
+        "a     2     done     10     2         3",
+        "a: 2.0 +- 1.0 over 2 seeds",
+    ]
+
+
+def test_only_the_same_command_that_ended_well_is_done(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "seed-0"
+    folder.mkdir(parents=True)
+    (folder / "episodes.csv").write_text("steps,return\n" + "".join(f"{i},{i}.5\n" for i in range(1, 301)))
+    trial = Trial("a", 0, folder, ("acer_tf.run", "--env", "A B"))
+    written = Table(tmp_path / "sweep.csv").write(trial, "stopped")
+    assert (written["steps"], written["episodes"], written["mean_return"]) == ("300", "300", "251")
+    assert not Table(tmp_path / "sweep.csv").is_done(trial)
+    Table(tmp_path / "sweep.csv").write(trial, "done")
+    read = Table(tmp_path / "sweep.csv")
+    assert read.is_done(trial)
+    assert not read.is_done(trial._replace(command=("acer_tf.run", "--env", "C")))
+    other = trial._replace(folder=tmp_path / "b" / "seed-0")
+    assert not read.is_done(other)
+    read.write(other, "failed")  # rows that are not asked for again stay
+    assert [row["status"] for row in Table(tmp_path / "sweep.csv").rows([trial, other])] == ["done", "failed"]
+
+
+def test_trains_and_goes_on_where_one_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "sweep"
+    damaged = out / "CartPole-v1" / "seed-0"
+    damaged.mkdir(parents=True)
+    (damaged / "progress.csv").touch()
+    flags = ["--seeds", "2", "--out", str(out), "--num_timesteps", "100", "--nsteps", "5", "--num_layers=1"]
+    assert main(["--envs", "CartPole-v1", *flags]) == 1
+    printed = capsys.readouterr().out
+    assert "failed CartPole-v1 seed 0: error: " in printed
+    assert "holds a run without checkpoints" in printed
+    assert "done CartPole-v1 seed 1: " in printed
+    with (out / "sweep.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["status"] for row in rows] == ["failed", "done"]
+    assert (out / "CartPole-v1" / "seed-1" / "model.zip").is_file()
+    returns = [float(r["return"]) for r in csv.DictReader((out / "CartPole-v1/seed-1/episodes.csv").open())]
+    assert float(rows[1]["mean_return"]) == pytest.approx(sum(returns) / len(returns), rel=1e-5)
+    assert int(rows[1]["episodes"]) == len(returns) < 100
