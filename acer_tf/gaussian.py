@@ -9,7 +9,6 @@ import tensorflow as tf
 
 from acer_tf.config import Config, Continuous
 from acer_tf.maths import continuous
-from acer_tf.maths.diagnostics import explained_variance
 from acer_tf.maths.retrace import retrace
 from acer_tf.networks.dueling import DuelingNetwork
 from acer_tf.networks.registry import Network
@@ -189,18 +188,10 @@ class GaussianPolicy(SequencePolicy):
         v_target = continuous.v_target(rho_i, q_ret, q_i, v)
 
         gain = continuous.gain(log_f, log_f_sampled, evaluation.q_sampled, v, q_opc, rho_i, rho_sampled, config.c)
-        loss_f = -tf.reduce_mean(gain.f)
-        loss_bc = -tf.reduce_mean(gain.bc) if config.correction else tf.zeros([])
         loss_q = tf.reduce_mean(0.5 * tf.square(q_ret - q_i) + 0.5 * tf.square(v_target - v))
         entropy = tf.reduce_mean(continuous.entropy(self._split(evaluation.f)[1]))
         return GaussianLosses(
-            loss=loss_f + loss_bc + config.q_coef * loss_q - config.ent_coef * entropy,
-            loss_q=loss_q,
-            entropy=entropy,
-            loss_policy=loss_f + loss_bc,
-            loss_f=loss_f,
-            loss_bc=loss_bc,
-            explained_variance=explained_variance(q_i, q_ret),
+            **self._totals(gain, loss_q, entropy, q_i, q_ret, config),
             gain=gain,
             rho_i=rho_i,
             rho_sampled=rho_sampled,

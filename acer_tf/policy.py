@@ -9,7 +9,6 @@ import tensorflow_probability as tfp
 
 from acer_tf.config import Config
 from acer_tf.maths import discrete
-from acer_tf.maths.diagnostics import explained_variance
 from acer_tf.maths.retrace import retrace
 from acer_tf.networks.actor_critic import ActorCritic
 from acer_tf.networks.registry import Network
@@ -134,18 +133,10 @@ class CategoricalPolicy(SequencePolicy):
         q_ret = retrace(self.rewards(segment, config), continues, q_i, v_with_bootstrap, trace, config.gamma)
 
         gain = discrete.gain(f, q, v, q_ret, rho, actions, config.c)
-        loss_f = -tf.reduce_mean(gain.f)
-        loss_bc = -tf.reduce_mean(gain.bc) if config.correction else tf.zeros([])
         loss_q = tf.reduce_mean(0.5 * tf.square(q_ret - q_i))
         entropy = tf.reduce_mean(discrete.entropy(f))
         return Losses(
-            loss=loss_f + loss_bc + config.q_coef * loss_q - config.ent_coef * entropy,
-            loss_q=loss_q,
-            entropy=entropy,
-            loss_policy=loss_f + loss_bc,
-            loss_f=loss_f,
-            loss_bc=loss_bc,
-            explained_variance=explained_variance(q_i, q_ret),
+            **self._totals(gain, loss_q, entropy, q_i, q_ret, config),
             gain=gain,
             v=v,
             rho=rho,

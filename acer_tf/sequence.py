@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from acer_tf.config import Config
 from acer_tf.errors import InputError
+from acer_tf.maths.diagnostics import explained_variance
 from acer_tf.segment import Segment
 
 DrawSeed = Callable[[], tf.Tensor]
@@ -88,6 +89,22 @@ class SequencePolicy(ABC):
         if not config.bootstrap_truncated:
             return segment.rewards
         return segment.rewards + config.gamma * segment.final_values
+
+    def _totals(
+        self, gain: Any, loss_q: tf.Tensor, entropy: tf.Tensor, q_i: tf.Tensor, q_ret: tf.Tensor, config: Config
+    ) -> dict[str, tf.Tensor]:
+        """Puts the loss together, [] float32, with its parts: the fields that every policy's losses begin with."""
+        loss_f = -tf.reduce_mean(gain.f)
+        loss_bc = -tf.reduce_mean(gain.bc) if config.correction else tf.zeros([])
+        return {
+            "loss": loss_f + loss_bc + config.q_coef * loss_q - config.ent_coef * entropy,
+            "loss_q": loss_q,
+            "entropy": entropy,
+            "loss_policy": loss_f + loss_bc,
+            "loss_f": loss_f,
+            "loss_bc": loss_bc,
+            "explained_variance": explained_variance(q_i, q_ret),
+        }
 
     def values(self, obs: tf.Tensor, state: tf.Tensor) -> tf.Tensor:
         """Computes V of observations [N, *observation] within an episode, [N] float32, from the state [N, S] before."""

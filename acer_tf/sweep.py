@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import dataclasses
+import io
 import os
 import shlex
 import sys
@@ -16,6 +17,7 @@ from acer_tf.cli import FAILED as FAILED_STATUS
 from acer_tf.cli import checked, guarded, parse_known
 from acer_tf.envs.env_ids import check_env_id, is_atari, typed_env_id
 from acer_tf.errors import InputError
+from acer_tf.persistence.durable import replacing
 from acer_tf.persistence.lock import locked
 from acer_tf.presets import load_preset
 from acer_tf.training.curves import read_returns
@@ -112,12 +114,12 @@ class Table:
         row = {"name": trial.name, "seed": str(trial.seed), "status": status} | _outcome(trial.folder)
         row |= {"folder": str(trial.folder), "command": shlex.join(trial.command)}
         self._rows[row["folder"]] = row
-        partial = self._path.with_suffix(".tmp")
-        with partial.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, COLUMNS, extrasaction="ignore")
-            writer.writeheader()
-            writer.writerows(self._rows.values())
-        partial.replace(self._path)
+        text = io.StringIO()
+        writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self._rows.values())
+        with replacing(self._path) as file:
+            file.write(text.getvalue().encode())
         return row
 
     def rows(self, trials: Iterable[Trial]) -> list[Mapping[str, str]]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from acer_tf.errors import InputError
 from acer_tf.persistence.arrays import read_arrays
+from acer_tf.persistence.durable import replacing
 
 FORMAT = 1
 DATA = "data.json"
@@ -40,18 +41,8 @@ def write_agent(target: File, data: Mapping[str, Any], groups: Mapping[str, Arra
     if not isinstance(target, str | os.PathLike):
         target.write(content)
         return
-    path = _with_suffix(Path(target))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}-{os.getpid()}")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with replacing(_with_suffix(Path(target))) as file:
+        file.write(content)
 
 
 def read_agent(source: File) -> tuple[dict[str, Any], dict[str, Arrays]]:

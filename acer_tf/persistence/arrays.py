@@ -1,6 +1,5 @@
 """Arrays by name in one npz file: plain data, a checksum per array, replaced in one step."""
 
-import os
 import tokenize
 import zipfile
 import zlib
@@ -12,25 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acer_tf.errors import InputError
+from acer_tf.persistence.durable import replacing
 
 LARGEST_COMPRESSED = 2**30
 """Bytes that all compressed arrays of a file may have together."""
 
 
 def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Writes the arrays beside `path`, syncs and renames: after a crash there is the old file or the new one, whole."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}-{os.getpid()}")
-    try:
-        with temporary.open("wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    """Writes the arrays to one npz file; an old file is replaced in one step or not at all."""
+    with replacing(Path(path)) as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
 def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:

@@ -2,16 +2,18 @@
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from acer_tf.persistence.csv_file import CsvFile
-from acer_tf.persistence.logger import Sink
+from acer_tf.persistence.file_sink import FileSink
 from acer_tf.segment import Episode
 
 
-class MonitorSink(Sink):
+class MonitorSink(FileSink):
     """Writes baselines' monitor format: raw return `r`, length in agent steps `l`, seconds since training began `t`."""
+
+    _file: CsvFile
 
     def __init__(self, path: Path, env_id: str) -> None:
         header = json.dumps({"t_start": time.time(), "env_id": env_id})
@@ -21,24 +23,14 @@ class MonitorSink(Sink):
         """See `Sink`."""
         self._file.append([round(float(e.r), 6), int(e.l), round(float(e.t), 6)] for e in episodes)
 
-    def state_dict(self) -> dict[str, int]:
-        """See `Sink`."""
-        return self._file.state_dict()
 
-    def load_state_dict(self, state: Mapping[str, int]) -> None:
-        """See `Sink`."""
-        self._file.load_state_dict(state)
-
-    def close(self) -> None:
-        """Closes the file; may be called again."""
-        self._file.close()
-
-
-class EpisodesSink(Sink):
+class EpisodesSink(FileSink):
     """Writes what a learning curve needs and baselines' format lacks: the agent steps so far and the environment.
 
     `steps` counts the agent steps of all environments at the end of the iteration in which the episode ended.
     """
+
+    _file: CsvFile
 
     def __init__(self, path: Path) -> None:
         self._file = CsvFile(path, ["steps", "return", "length", "env"])
@@ -52,15 +44,3 @@ class EpisodesSink(Sink):
         """See `Sink`."""
         self._file.append([steps, round(float(e.r), 6), int(e.l), int(e.env)] for e in self._ended)
         self._ended.clear()
-
-    def state_dict(self) -> dict[str, int]:
-        """See `Sink`."""
-        return self._file.state_dict()
-
-    def load_state_dict(self, state: Mapping[str, int]) -> None:
-        """See `Sink`."""
-        self._file.load_state_dict(state)
-
-    def close(self) -> None:
-        """Closes the file; may be called again."""
-        self._file.close()

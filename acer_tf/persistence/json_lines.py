@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from acer_tf.persistence.append_file import AppendFile
-from acer_tf.persistence.logger import Sink
+from acer_tf.persistence.file_sink import FileSink
 from acer_tf.persistence.metrics import full_name
 
 
-class JsonLinesSink(Sink):
+class JsonLinesSink(FileSink):
     """Writes each row of statistics under its full names; what is not a finite number is null."""
 
     def __init__(self, path: Path) -> None:
@@ -20,18 +20,6 @@ class JsonLinesSink(Sink):
         """See `Sink`."""
         row = {full_name(name): value if isinstance(value, int) else _finite(value) for name, value in values.items()}
         self._file.append_bytes(json.dumps(row, allow_nan=False).encode() + b"\n")
-
-    def state_dict(self) -> dict[str, int]:
-        """See `Sink`."""
-        return self._file.state_dict()
-
-    def load_state_dict(self, state: Mapping[str, int]) -> None:
-        """See `Sink`."""
-        self._file.load_state_dict(state)
-
-    def close(self) -> None:
-        """Closes the file; may be called again."""
-        self._file.close()
 
 
 def _finite(value: float) -> float | None:
