@@ -23,7 +23,7 @@ RUN_NOTEBOOKS = ["ipykernel", "nbclient"]
 NOTEBOOKS = [*PLOTS, *RUN_NOTEBOOKS, "jupyter"]
 VIDEO = ["imageio", "imageio-ffmpeg"]
 GPU = ["tensorflow[and-cuda]"]
-MINARI = ["minari"]
+MINARI = ["minari[hdf5]"]  # its files are HDF5, but h5py is an extra of its own
 AUDIT = ["pip-audit"]
 TEST = [
     *PLOTS,

@@ -9,6 +9,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar
@@ -22,7 +23,7 @@ from acer_tf.envs.env_ids import check_env_id, is_atari
 from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError, nearest
 from acer_tf.maths.schedules import SCHEDULES
-from acer_tf.memory import check_memory
+from acer_tf.memory import check_least_memory, check_memory
 from acer_tf.networks.names import NETWORKS
 from acer_tf.persistence.arrays import save_arrays
 from acer_tf.persistence.checkpoints import Checkpoints
@@ -244,19 +245,21 @@ def train(
             **env_kwargs,
         )
         stack.callback(env.close)
-        replay_bytes = check_memory(env, config)
+        check_least_memory(env, config)
+        # Otherwise TensorFlow's C++ part greets with hints about this machine.
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+        with ThreadPoolExecutor(1) as beside:  # games load and play while TensorFlow is imported, which takes as long
+            needed = beside.submit(check_memory, env, config)
+            from acer_tf.acer import learn
+            from acer_tf.agent import ACER
+            from acer_tf.agent.settings import arguments_of
+            from acer_tf.device import device
+            from acer_tf.training.checkpointing import Checkpointer
+        replay_bytes = needed.result()
         stack.enter_context(run_folder(folder, settings, flags.restart_behavior))
         logger = stack.enter_context(contextlib.closing(_logger(folder, flags)))
         backend, replay = type(env.unwrapped).__name__, f"replay will take {replay_bytes / 2**30:.2f} GiB"
         print(f"training on {flags.num_env} x {flags.env} ({backend}); run folder: {folder}; {replay}", flush=True)
-
-        # Otherwise TensorFlow's C++ part greets with hints about this machine.
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-        from acer_tf.acer import learn
-        from acer_tf.agent import ACER
-        from acer_tf.agent.settings import arguments_of
-        from acer_tf.device import device
-        from acer_tf.training.checkpointing import Checkpointer
 
         if taken := network_kwargs.keys() & inspect.signature(learn).parameters.keys():
             raise InputError(f"--{min(taken)} is no flag of this command; --help shows all.")

@@ -44,12 +44,13 @@ def expert_arrays(dataset: Any) -> dict[str, Any]:
 def _minari_dataset(name: str) -> Any:
     try:
         import minari
-    except ImportError as error:
-        raise InputError(
-            f"the dataset '{name}' would be Minari's, which is not installed; pip install minari, or give arrays."
-        ) from error
-    try:
+
         return minari.load_dataset(name)
+    except ImportError as error:  # of Minari, or of what it reads its files with
+        raise InputError(
+            f"the dataset '{name}' would be Minari's, which is not installed ({error}); "
+            'pip install "minari[hdf5]", or give arrays.'
+        ) from error
     except (FileNotFoundError, ValueError, KeyError, OSError) as error:
         raise InputError(
             f"the Minari dataset '{name}' cannot be loaded ({error}); minari list local shows all."
