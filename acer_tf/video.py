@@ -96,7 +96,7 @@ def _video_file(path: Path, frames_per_second: float) -> Iterator[Callable[[NDAr
 def _picture(env: VectorEnv[Any, Any, Any]) -> NDArray[np.uint8]:
     try:
         (picture,) = env.render() or (None,)
-    except gymnasium.error.DependencyNotInstalled as error:
+    except Exception as error:  # whatever its drawing library raises, MuJoCo's own where there is no OpenGL
         raise InputError(f"the environment cannot be rendered: {error}") from error
     if not (isinstance(picture, np.ndarray) and picture.dtype == np.uint8 and picture.shape[2:] == (3,)):
         raise InputError('the environment gives no pictures; make it with render_mode="rgb_array".')

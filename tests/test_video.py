@@ -64,6 +64,11 @@ class Failing(Counter):
         return super().step(action)
 
 
+class Dark(Counter):
+    def render(self) -> Any:
+        raise RuntimeError("no OpenGL here")
+
+
 def test_leaves_nothing_half_written(tmp_path: Path) -> None:
     path = tmp_path / "video.mp4"
     path.write_bytes(b"old")
@@ -81,6 +86,8 @@ def test_bad_input(tmp_path: Path) -> None:
         record_video(Always(), Counter(1, render_mode=None), path)
     with pytest.raises(InputError, match=r"the video v\.gif is to be an mp4 file; expected v\.mp4\."):
         check_video(Path("v.gif"))
+    with pytest.raises(InputError, match="the environment cannot be rendered: no OpenGL here"):
+        record_video(Always(), Dark(1), path)
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot be written"):
         record_video(Always(), Counter(1), tmp_path / "file" / "video.mp4")
