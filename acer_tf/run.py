@@ -8,11 +8,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from acer_tf.cli import TrainFlags, given_preset, guarded, parse_known, train
+from acer_tf.cli import guarded, parse_known
 from acer_tf.config import Config, Continuous
 from acer_tf.envs.env_ids import typed_env_id
 from acer_tf.errors import InputError
 from acer_tf.presets import with_preset
+from acer_tf.train import TrainFlags, given_preset, train
 
 
 @dataclasses.dataclass(frozen=True)

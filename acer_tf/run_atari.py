@@ -5,8 +5,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from acer_tf.cli import Hyperparameters, TrainFlags, given_preset, guarded, parse, train
+from acer_tf.cli import guarded, parse
 from acer_tf.presets import with_preset
+from acer_tf.train import Hyperparameters, TrainFlags, given_preset, train
 
 ATARI = Hyperparameters(total_timesteps=int(10e6), lrschedule="constant")
 

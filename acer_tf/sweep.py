@@ -14,12 +14,13 @@ import numpy as np
 
 from acer_tf import run, run_atari
 from acer_tf.cli import FAILED as FAILED_STATUS
-from acer_tf.cli import checked, guarded, parse_known
+from acer_tf.cli import guarded, parse_known
 from acer_tf.envs.env_ids import check_env_id, is_atari, typed_env_id
 from acer_tf.errors import InputError
 from acer_tf.persistence.durable import replacing
 from acer_tf.persistence.lock import locked
 from acer_tf.presets import load_preset
+from acer_tf.train import checked
 from acer_tf.training.curves import read_returns
 from acer_tf.training.signals import stop_on_signals
 from acer_tf.training.trials import DONE, FAILED, STOPPED, Trial, run_trials

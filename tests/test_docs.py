@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from acer_tf.cli import given_preset, parse, parse_known
+from acer_tf.cli import parse, parse_known
 from acer_tf.enjoy import Enjoy
 from acer_tf.evaluate import Evaluate
 from acer_tf.presets import with_preset
 from acer_tf.run import Run, network_arguments
 from acer_tf.run_atari import RunAtari
+from acer_tf.train import given_preset
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

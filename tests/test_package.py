@@ -28,6 +28,7 @@ def run(code: str) -> str:
         "acer_tf.plot",
         "acer_tf.run",
         "acer_tf.run_atari",
+        "acer_tf.train",
     ],
 )
 def test_imports_neither_tensorflow_nor_keras(module: str) -> None:

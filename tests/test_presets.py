@@ -4,13 +4,14 @@ import gymnasium
 import pytest
 import yaml
 
-from acer_tf.cli import given_preset, parse
+from acer_tf.cli import parse
 from acer_tf.config import Config
 from acer_tf.errors import InputError
 from acer_tf.networks.names import NETWORKS
 from acer_tf.presets import load_preset, preset_names, with_preset
 from acer_tf.run import Run, main
 from acer_tf.run_atari import RunAtari
+from acer_tf.train import given_preset
 
 ROOT = Path(__file__).parent.parent
 
