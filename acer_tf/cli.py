@@ -43,6 +43,7 @@ def parse_known(
 def _tyro_settings(command: str, default: Any) -> dict[str, Any]:
     registry = tyro.constructors.ConstructorRegistry()
     registry.primitive_rule(_count_rule)
+    registry.primitive_rule(_none_rule)
     return {
         "prog": f"python -m {command}",
         "registry": registry,
@@ -91,4 +92,21 @@ def _count_rule(info: tyro.constructors.PrimitiveTypeInfo) -> tyro.constructors.
         instance_from_str=lambda words: _count(words[0]),
         is_instance=lambda value: isinstance(value, int),
         str_from_instance=lambda value: [str(value)],
+    )
+
+
+def _none(text: str) -> None:
+    if text.lower() not in ("none", "null"):
+        raise ValueError(f"expected None, got '{text}'.")
+
+
+def _none_rule(info: tyro.constructors.PrimitiveTypeInfo) -> tyro.constructors.PrimitiveConstructorSpec[None] | None:
+    if info.type is not type(None):
+        return None
+    return tyro.constructors.PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="{None}",
+        instance_from_str=lambda words: _none(words[0]),
+        is_instance=lambda value: value is None,
+        str_from_instance=lambda value: ["None"],
     )

@@ -42,6 +42,11 @@ def test_what_is_no_count_is_refused_with_the_flag_and_the_value(
     assert f"expected a whole number >= 0, such as 16 or 1e6, got '{text}'" in error
 
 
+@pytest.mark.parametrize("text", ["None", "none", "null"])
+def test_none_may_be_written_in_any_way(text: str) -> None:
+    assert read("--max_grad_norm", text).hyperparameters.max_grad_norm is None
+
+
 def test_hyphens_are_underscores() -> None:
     assert read("--num-env", "3", "--ent-coef", "0").num_env == 3
 
