@@ -52,16 +52,7 @@ def measure(flags: ContinuousSpeed) -> dict[str, Any]:
     with contextlib.closing(make_vec_env(flags.env, flags.num_env, normalize_observations=True)) as env:
         acer = make_acer(flags.network, env, 0, config, Logger(), value_network="copy")
         acer.learn(lambda: acer.steps >= WARM_UP * acer.nbatch)
-        parts = {
-            "simulation": (env, "step"),
-            "acting": (acer.model, "act"),
-            "replay:put": (acer.buffer, "put"),
-            "replay:get": (acer.buffer, "get"),
-            "training": (acer.model, "train"),
-            "training:many": (acer.model, "train_many"),
-            "training:report": (acer.model, "train_and_report"),
-        }
-        return loop(acer, parts, flags.seconds)
+        return loop(acer, env, "simulation", flags.seconds)
 
 
 @guarded

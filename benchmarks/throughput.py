@@ -21,6 +21,7 @@ from acer_tf.acer import Acer
 from acer_tf.buffer import Buffer
 from acer_tf.cli import guarded, parse
 from acer_tf.config import Config
+from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.make import make_vec_env
 from acer_tf.memory import compressed_row
 from acer_tf.model import Model
@@ -80,14 +81,24 @@ def train_step(model: Model, buffer: Buffer, rng: np.random.RandomState, flops: 
     }
 
 
-def loop(acer: Acer, parts: dict[str, tuple[Any, str]], seconds: float) -> dict[str, Any]:
+def loop(acer: Acer, env: FrameStack, env_part: str, seconds: float) -> dict[str, Any]:
     """Runs the loop and measures where its time goes.
 
     Args:
         acer: the loop.
-        parts: objects and methods whose time counts under the name.
+        env: the environments it steps.
+        env_part: name of their share.
         seconds: how long.
     """
+    parts = {
+        env_part: (env, "step"),
+        "acting": (acer.model, "act"),
+        "replay:put": (acer.buffer, "put"),
+        "replay:get": (acer.buffer, "get"),
+        "training": (acer.model, "train"),
+        "training:many": (acer.model, "train_many"),
+        "training:report": (acer.model, "train_and_report"),
+    }
     spent: dict[str, float] = defaultdict(float)
     under_way: set[str] = set()
     with contextlib.ExitStack() as stack:
@@ -118,17 +129,8 @@ def measure(flags: Throughput) -> dict[str, Any]:
         buffer.put(runner.run())
         flops = update_flops(model.policy.network, flags.num_env, flags.nsteps)
         numbers = train_step(model, buffer, rng, flops)
-        parts = {
-            "emulation": (env, "step"),
-            "acting": (model, "act"),
-            "replay:put": (buffer, "put"),
-            "replay:get": (buffer, "get"),
-            "training": (model, "train"),
-            "training:many": (model, "train_many"),
-            "training:report": (model, "train_and_report"),
-        }
         acer = Acer(flags.num_env, runner, model, buffer, rng, Logger())
-        return numbers | loop(acer, parts, flags.seconds)
+        return numbers | loop(acer, env, "emulation", flags.seconds)
 
 
 @contextlib.contextmanager
