@@ -316,8 +316,8 @@ def learn(
 ) -> Model:
     """Trains ACER, with the arguments and defaults of baselines' `acer.learn`.
 
-    Small networks are faster with one thread of TensorFlow, which the commands see to. Here it is the caller's choice,
-    before TensorFlow starts: `tf.config.threading`, or TF_NUM_INTRAOP_THREADS and TF_NUM_INTEROP_THREADS.
+    Small networks need few threads of TensorFlow: the commands give them two. Here it is the caller's choice, before
+    TensorFlow starts: `tf.config.threading`, or TF_NUM_INTRAOP_THREADS and TF_NUM_INTEROP_THREADS.
 
     Args:
         network: name of a registered network, a function from observations [B, *shape] to features, in Keras,
@@ -385,6 +385,7 @@ def make_acer(
     logger: Logger,
     load_path: str | Path | None = None,
     continuous: Continuous = CONTINUOUS,
+    /,
     **network_kwargs: Any,
 ) -> Acer:
     """Builds what `learn` trains, from its arguments, and resets the environments.
@@ -408,6 +409,7 @@ def make_model(
     seed: int,
     config: Config,
     continuous: Continuous = CONTINUOUS,
+    /,
     **network_kwargs: Any,
 ) -> Model:
     """Builds a model for spaces as the Runner's environments have them; arguments and errors as of `learn`.

@@ -11,7 +11,7 @@ from acer_tf.errors import EnvironmentFailedError, InputError
 
 FAILED = 1
 BAD_INPUT = 2
-INTERRUPTED = 130  # by a second Ctrl-C; the first one stops in order
+INTERRUPTED = 130
 
 Flags = TypeVar("Flags")
 
@@ -54,7 +54,10 @@ def _tyro_settings(command: str, default: Any) -> dict[str, Any]:
 
 
 def guarded(main: Callable[[Sequence[str]], int]) -> Callable[[Sequence[str]], int]:
-    """Makes `main` answer bad input with one line on standard error and status 2, an interrupt with status 130."""
+    """Makes `main` answer with one line on standard error and a status.
+
+    The status is 2 for bad input, 1 for environments that failed, 130 for an interrupt.
+    """
 
     @functools.wraps(main)
     def wrapper(argv: Sequence[str]) -> int:
@@ -67,7 +70,7 @@ def guarded(main: Callable[[Sequence[str]], int]) -> Callable[[Sequence[str]], i
             print(f"error: {error}", file=sys.stderr)
             return FAILED
         except KeyboardInterrupt:
-            print("interrupted; the last checkpoint is what remains", file=sys.stderr)
+            print("interrupted", file=sys.stderr)
             return INTERRUPTED
 
     return wrapper

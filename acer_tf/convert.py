@@ -8,6 +8,7 @@ from pathlib import Path
 import tyro
 
 from acer_tf.cli import guarded, parse
+from acer_tf.envs.env_ids import typed_env_id
 from acer_tf.errors import InputError
 from acer_tf.old_agents.kinds import is_of_stable_baselines
 
@@ -21,7 +22,8 @@ class Convert:
     new: tyro.conf.Positional[Path]
     """File to write, for ACER.load; must not exist."""
     env: str | None = None
-    """Id of the agent's environment, whose bounds are taken over; needed where OLD does not tell the size of images."""
+    """Id (or module:id) of the agent's environment, whose bounds are taken over; needed where OLD does not tell the
+    size of images."""
     statistics: Path | None = None
     """Folder with obs_rms.pkl and ret_rms.pkl, by which an agent of Stable Baselines normalises."""
 
@@ -37,12 +39,13 @@ class Convert:
         is_newer = is_of_stable_baselines(self.old)
         if self.statistics is not None and not is_newer:
             raise InputError("--statistics are of Stable Baselines, but the agent is of baselines.")
+        env = None if self.env is None else typed_env_id(self.env)
         from acer_tf.agent import ACER  # TensorFlow takes seconds
 
         if is_newer:
-            agent = ACER.import_stable_baselines(self.old, self.env, statistics=self.statistics)
+            agent = ACER.import_stable_baselines(self.old, env, statistics=self.statistics)
         else:
-            agent = ACER.import_baselines(self.old, self.env)
+            agent = ACER.import_baselines(self.old, env)
         try:
             agent.save(self.new)
         except OSError as error:

@@ -11,7 +11,7 @@ import gymnasium
 from acer_tf.cli import guarded, parse
 from acer_tf.errors import InputError
 from acer_tf.evaluation import Played, play
-from acer_tf.trained import PlayFlags, find_trained
+from acer_tf.trained import PlayFlags
 from acer_tf.video import record_video
 
 
@@ -29,7 +29,7 @@ class Enjoy(PlayFlags):
             InputError: there is no such agent, or a flag cannot work.
         """
         self.check()
-        trained = find_trained(self.run, self.env)
+        trained = self.find()
         render_mode = "human" if has_display() else None
         if self.video is not None:
             render_mode = "rgb_array"

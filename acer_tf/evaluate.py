@@ -11,7 +11,7 @@ from acer_tf.cli import guarded, parse
 from acer_tf.envs.human_scores import human_normalized
 from acer_tf.errors import InputError
 from acer_tf.evaluation import Played, Predictor, Summary, play, summarize
-from acer_tf.trained import PlayFlags, Trained, find_trained, require_free
+from acer_tf.trained import PlayFlags, Trained, require_free
 from acer_tf.video import record_video
 
 
@@ -36,7 +36,7 @@ class Evaluate(PlayFlags):
         self.check()
         if self.json is not None:
             require_free(self.json)
-        trained = find_trained(self.run, self.env)
+        trained = self.find()
         with contextlib.closing(trained.make_env(min(self.num_env, self.episodes))) as env:
             agent = trained.load(env)
             played = [

@@ -98,6 +98,7 @@ class GaussianPolicy(SequencePolicy):
         action_space: gym.spaces.Box,
         rng: np.random.RandomState,
         settings: Continuous,
+        /,
         **network_kwargs: Any,
     ) -> None:
         """Builds the network; see `DuelingNetwork` for the arguments and errors, `Continuous` for the settings."""

@@ -73,6 +73,7 @@ class CategoricalPolicy(SequencePolicy):
         observation_space: gym.spaces.Box,
         action_space: gym.spaces.Discrete,
         rng: np.random.RandomState,
+        /,
         **network_kwargs: Any,
     ) -> None:
         """Builds the network; see `ActorCritic` for the arguments and errors."""

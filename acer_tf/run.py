@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from acer_tf.cli import guarded, parse_known
-from acer_tf.config import Config, Continuous
+from acer_tf.config import Config, Continuous, require_positive
 from acer_tf.envs.env_ids import typed_env_id
 from acer_tf.errors import InputError
 from acer_tf.presets import with_preset
@@ -78,6 +78,7 @@ def network_arguments(words: Sequence[str]) -> dict[str, Any]:
 
 def _check_name(word: str, name: str) -> None:
     own = ["num_timesteps", *(field.name for cls in (Run, Config, Continuous) for field in dataclasses.fields(cls))]
+    own = [flag for flag in own if flag not in ("hyperparameters", "continuous")]  # groups of flags
     if not word.startswith("--") or not name.isidentifier():
         raise InputError(f"'{word}' belongs to no flag; expected --name=value.")
     if close := difflib.get_close_matches(name, own, n=1, cutoff=0.8):
@@ -104,10 +105,14 @@ def read(argv: Sequence[str]) -> tuple[Any, ...]:
     preset = given_preset(argv)
     defaults = with_preset(Run(), preset)
     flags, rest = parse_known("acer_tf.run", Run, argv, defaults)
-    flags = dataclasses.replace(flags, env=typed_env_id(flags.env))
+    if flags.env != defaults.env:  # it was typed; that of a preset's file imports nothing
+        flags = dataclasses.replace(flags, env=typed_env_id(flags.env))
     network_kwargs = {"value_network": flags.value_network, **network_arguments(rest)}
     if flags.network == defaults.network:
         network_kwargs = {**preset.network_kwargs, **network_kwargs}
+    if flags.value_network not in ("shared", "copy"):
+        raise InputError(f"value_network is '{flags.value_network}'; expected shared or copy.")
+    require_positive("reward_scale", flags.reward_scale)
     env_kwargs = {
         name: getattr(flags, name) for name in ("normalize_observations", "normalize_rewards", "reward_scale")
     }

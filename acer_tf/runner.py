@@ -168,11 +168,11 @@ class Runner:
             enc_obs[:, nstack + t] = self._obs[..., -self._channels :]
             self._note_episodes(infos)
             if "worker_replaced" in infos:
-                self._restart_seed = None  # the same actions would no longer lead here
+                self._restart_seed, self._actions = None, []  # the same actions would no longer lead here
                 return None
             final_values[:, t] = self._final_values(infos, truncations & ~terminations)
             if after_step is not None and not after_step(self._step(t + 1, action, mu, rewards[:, t], infos)):
-                self._restart_seed = None  # nor would they now
+                self._restart_seed, self._actions = None, []  # nor would they now
                 raise TrainingStoppedError(rewards[:, : t + 1], np.column_stack([masks[:, 1 : t + 1], self._dones]))
         _require_numbers(self._obs, "an observation")
         obs[:, nsteps], masks[:, nsteps] = self._obs, self._dones

@@ -4,7 +4,6 @@ import contextlib
 import csv
 import dataclasses
 import io
-import os
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +19,8 @@ from acer_tf.errors import InputError
 from acer_tf.persistence.durable import replacing
 from acer_tf.persistence.lock import locked
 from acer_tf.presets import load_preset
+from acer_tf.screen import say
+from acer_tf.threads import cores
 from acer_tf.train import checked
 from acer_tf.training.curves import read_returns
 from acer_tf.training.signals import stop_on_signals
@@ -55,7 +56,8 @@ class Sweep:
         """Returns the trials, those of the first seed first.
 
         Raises:
-            InputError: a value that cannot work, for the sweep or for a trial; nothing has been started.
+            InputError: a value that cannot work, for the sweep or for a trial; nothing has been started. Arguments of
+                the network are seen by the trial alone: they need TensorFlow.
         """
         if bool(self.envs) == bool(self.presets):
             raise InputError("what to train on? Expected either --envs ID [ID ...] or --presets NAME [NAME ...].")
@@ -72,6 +74,7 @@ class Sweep:
         flag, env_id = "--env", typed_env_id(name)
         if self.presets:
             flag, env_id = "--preset", load_preset(name).command.get("env", run.Run.env)
+            check_env_id(env_id)
         module = run_atari if is_atari(env_id) else run
         folder = self.out / name.replace("/", "-").replace(":", "-") / f"seed-{seed}"
         words = [flag, name, "--seed", str(seed), "--logdir", str(folder), *self._shares(module, given), *rest]
@@ -82,7 +85,7 @@ class Sweep:
     def _shares(self, module: object, given: set[str]) -> list[str]:
         if self.workers == 1:
             return []
-        share = str(max(1, (os.cpu_count() or 1) // self.workers))
+        share = str(max(1, cores() // self.workers))
         names = ["threads", "num_workers"] if module is run_atari else ["threads"]
         return [word for name in names if name not in given for word in (f"--{name}", share)]
 
@@ -110,18 +113,27 @@ class Table:
         row = self._rows.get(str(trial.folder), {})
         return row.get("status") == DONE and row.get("command") == shlex.join(trial.command)
 
-    def write(self, trial: Trial, status: str) -> Mapping[str, str]:
-        """Takes a trial's new status and what its run folder tells; returns its row."""
+    def take(self, trial: Trial, status: str) -> Mapping[str, str]:
+        """Takes a trial's new status and what its run folder tells, and writes the table; returns the trial's row.
+
+        A table that cannot be written, on a full disk for instance, is written at the next call.
+        """
         row = {"name": trial.name, "seed": str(trial.seed), "status": status} | _outcome(trial.folder)
         row |= {"folder": str(trial.folder), "command": shlex.join(trial.command)}
         self._rows[row["folder"]] = row
+        try:
+            self._write()
+        except OSError as error:
+            say(f"{self._path} cannot be written ({error.strerror}); it will be tried again", is_error=True)
+        return row
+
+    def _write(self) -> None:
         text = io.StringIO()
         writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
         writer.writerows(self._rows.values())
         with replacing(self._path) as file:
             file.write(text.getvalue().encode())
-        return row
 
     def rows(self, trials: Iterable[Trial]) -> list[Mapping[str, str]]:
         """Returns the rows of these trials, as far as they have begun."""
@@ -170,14 +182,17 @@ def main(argv: Sequence[str]) -> int:
     """Runs the command; returns its exit status: 0 if all trials are done, 1 if one failed, 130 or 143 if stopped."""
     flags, rest = parse_known("acer_tf.sweep", Sweep, argv)
     trials = flags.trials(rest)
-    flags.out.mkdir(parents=True, exist_ok=True)
+    try:
+        flags.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{flags.out} cannot be made ({error.strerror}); choose another folder with --out.") from error
     with locked(flags.out), stop_on_signals() as stop:
         table = Table(flags.out / TABLE)
         open_trials = [trial for trial in trials if not table.is_done(trial)]
         print(f"{len(trials)} trials, {len(trials) - len(open_trials)} done before; table: {flags.out / TABLE}")
 
         def report(trial: Trial, status: str) -> None:
-            row = table.write(trial, status)
+            row = table.take(trial, status)
             told = {
                 DONE: f": {int(row['steps']):,} steps, mean return {row['mean_return']} of the last {LAST_EPISODES}",
                 FAILED: f": {_last_line(trial.log)} ({trial.log})",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 import tyro
 
-from acer_tf.config import CONTINUOUS, Config, Continuous
+from acer_tf.config import CONTINUOUS, Config, Continuous, require_count, require_positive
 from acer_tf.envs.atari import FRAMES_PER_STEP
 from acer_tf.envs.env_ids import check_env_id, is_atari
 from acer_tf.envs.frame_stack import FrameStack
@@ -271,9 +271,10 @@ def checked(flags: TrainFlags, network: str) -> Config:
         )
     if flags.load_path is not None and not flags.load_path.is_file():
         raise InputError(f"load_path {flags.load_path} is no file; expected an agent such as <run folder>/{MODEL}.")
-    for name in ("checkpoint_every", "keep_checkpoints", "keep_every", "threads"):
-        if getattr(flags, name) == 0:
-            raise InputError(f"{name} is 0; expected a whole number >= 1.")
+    for name in ("num_env", "checkpoint_every", "keep_checkpoints", "keep_every", "threads"):
+        if getattr(flags, name) is not None:
+            require_count(name, getattr(flags, name))
+    require_positive("stall_seconds", flags.stall_seconds)
     if flags.exact_resume and flags.checkpoint_every is None:
         raise InputError("exact_resume needs checkpoint_every, in agent steps: minutes are not the same in two runs.")
     if flags.is_exact and flags.hyperparameters.overlap:

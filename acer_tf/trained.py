@@ -6,15 +6,14 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import tyro
-import yaml
 from gymnasium.vector import VectorEnv
 
 from acer_tf.envs.atari import MAX_EPISODE_FRAMES
-from acer_tf.envs.env_ids import atari_game, check_env_id, is_atari
+from acer_tf.envs.env_ids import atari_game, check_env_id, is_atari, typed_env_id
 from acer_tf.envs.make import make_evaluation_env
 from acer_tf.errors import InputError
 from acer_tf.evaluation import Predictor
-from acer_tf.persistence.run_folder import MODEL, SETTINGS
+from acer_tf.persistence.run_folder import MODEL, read_settings
 from acer_tf.video import check_video
 
 
@@ -33,7 +32,7 @@ class PlayFlags:
     seed: int = 0
     """Seed of the environments."""
     env: str | None = None
-    """Environment id; None takes that of the run."""
+    """Environment id, or module:id if importing a module registers it; None takes that of the run."""
     video: Path | None = None
     """Write a video to this mp4 file."""
 
@@ -50,6 +49,10 @@ class PlayFlags:
         if self.video is not None:
             require_free(self.video)
             check_video(self.video)
+
+    def find(self) -> "Trained":
+        """Finds the agent; see `find_trained`."""
+        return find_trained(self.run, None if self.env is None else typed_env_id(self.env))
 
     @property
     def actions(self) -> str:
@@ -107,7 +110,7 @@ def find_trained(run: Path, env_id: str | None) -> Trained:
         raise InputError(f"{run} does not exist; expected a run folder, or a file that ACER.save wrote.")
     folder = run if run.is_dir() else run.parent
     file = folder / MODEL if run.is_dir() else run
-    settings = _settings(folder / SETTINGS)
+    settings = read_settings(folder) or {}
     if not file.is_file():
         raise InputError(f"{run} holds no {MODEL}; the training has not ended yet, or this is no run folder.")
     env_id = env_id or settings.get("env")
@@ -126,13 +129,3 @@ def require_free(path: Path) -> None:
     """
     if path.exists():
         raise InputError(f"{path} exists; choose another name.")
-
-
-def _settings(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        return {}
-    try:
-        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError(f"{path} cannot be read ({error}).") from error
-    return settings if isinstance(settings, dict) else {}

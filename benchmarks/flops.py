@@ -4,17 +4,22 @@ import keras
 import numpy as np
 
 from acer_tf.networks.actor_critic import ActorCritic
+from acer_tf.networks.lstm import LSTM
 
 
 def forward_flops(network: ActorCritic) -> list[int]:
-    """Counts the multiplications and additions of one observation in each layer with a kernel, in order."""
+    """Counts the multiplications and additions of one observation in each layer with matrices, in order."""
     parts = [part for branch in network.trunk.branches for part in branch.parts] + network.heads
     layers = [layer for part in parts for layer in (part.layers if isinstance(part, keras.Model) else [part])]
-    return [
-        2 * int(np.prod(layer.kernel.shape)) * int(np.prod(layer.output.shape[1:-1]))
-        for layer in layers
-        if hasattr(layer, "kernel")
-    ]
+    return [flops for flops in map(_layer_flops, layers) if flops]
+
+
+def _layer_flops(layer: keras.layers.Layer) -> int:
+    if isinstance(layer, LSTM):
+        return 2 * int(np.prod(layer.wx.shape)) + 2 * int(np.prod(layer.wh.shape))
+    if not hasattr(layer, "kernel"):
+        return 0
+    return 2 * int(np.prod(layer.kernel.shape)) * int(np.prod(layer.output.shape[1:-1]))
 
 
 def update_flops(network: ActorCritic, nenvs: int, nsteps: int, trust_region: bool = True) -> int:
@@ -24,7 +29,7 @@ def update_flops(network: ActorCritic, nenvs: int, nsteps: int, trust_region: bo
     critic's head; and backward into every kernel and every layer's input but the observations.
 
     Args:
-        network: policy and Q with one torso and no memory.
+        network: policy and Q with one network for both.
         nenvs: environments.
         nsteps: steps of a segment.
         trust_region: whether the average policy is evaluated.

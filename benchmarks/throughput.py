@@ -10,7 +10,7 @@ import statistics
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +134,7 @@ def measure(flags: Throughput) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _timed(owner: Any, method: str, spent: dict[str, float], under_way: set[str], part: str) -> Any:
+def _timed(owner: Any, method: str, spent: dict[str, float], under_way: set[str], part: str) -> Iterator[None]:
     original = getattr(owner, method)
 
     def timed(*args: Any) -> Any:

@@ -84,7 +84,7 @@ def test_unknown_words_are_handed_back() -> None:
     ("error", "status", "line"),
     [
         (InputError("no such thing."), 2, "error: no such thing.\n"),
-        (KeyboardInterrupt(), 130, "interrupted; the last checkpoint is what remains\n"),
+        (KeyboardInterrupt(), 130, "interrupted\n"),
     ],
 )
 def test_errors_become_a_line_and_a_status(

@@ -6,12 +6,21 @@ from pathlib import Path
 import pytest
 
 from acer_tf.cli import parse, parse_known
+from acer_tf.compare_baselines import CompareBaselines
+from acer_tf.convert import Convert
 from acer_tf.enjoy import Enjoy
 from acer_tf.evaluate import Evaluate
-from acer_tf.presets import with_preset
+from acer_tf.plot import Plot
+from acer_tf.presets import preset_names, with_preset
 from acer_tf.run import Run, network_arguments
 from acer_tf.run_atari import RunAtari
+from acer_tf.sweep import Sweep
 from acer_tf.train import given_preset
+from benchmarks.cartpole import CartPole
+from benchmarks.checkpoints import CheckpointCost
+from benchmarks.continuous import ContinuousSpeed
+from benchmarks.growth import Growth
+from benchmarks.throughput import Throughput
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -20,7 +29,18 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 NAME = re.compile(r"\bacer_tf(?:\.\w+)+")
 FILE = re.compile(r"`((?:\w+/)+\w+\.\w+)`")
 COMMAND = re.compile(r"python -m ((?:acer_tf|benchmarks)[\w.]*)")
-FLAGS = {"acer_tf.run_atari": RunAtari, "acer_tf.evaluate": Evaluate, "acer_tf.enjoy": Enjoy}
+FLAGS = {
+    "acer_tf.evaluate": Evaluate,
+    "acer_tf.enjoy": Enjoy,
+    "acer_tf.plot": Plot,
+    "acer_tf.convert": Convert,
+    "acer_tf.compare_baselines": CompareBaselines,
+    "benchmarks.cartpole": CartPole,
+    "benchmarks.checkpoints": CheckpointCost,
+    "benchmarks.continuous": ContinuousSpeed,
+    "benchmarks.growth": Growth,
+    "benchmarks.throughput": Throughput,
+}
 BASELINES = ("acer/", "a2c/", "bench/", "common/")
 
 
@@ -75,16 +95,24 @@ def test_files_that_are_named_exist(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_take_their_flags(page: Path) -> None:
     for line in re.findall(
-        r"^ {4}(?:\S.* && )?(python -m acer_tf\..*)$", page.read_text(encoding="utf-8"), re.MULTILINE
+        r"^ {4}(?:\S.* && )?(python -m (?:acer_tf|benchmarks)\..*)$", page.read_text(encoding="utf-8"), re.MULTILINE
     ):
         _, _, module, *argv = shlex.split(line, comments=True)
         if module == "acer_tf.run":
             _, rest = parse_known(module, Run, argv, with_preset(Run(), given_preset(argv)))
             network_arguments(rest)
-        elif module in FLAGS:
-            flags = FLAGS[module]
-            default = with_preset(RunAtari(), given_preset(argv)) if flags is RunAtari else None
-            parse(module, flags, argv, default)
+        elif module == "acer_tf.run_atari":
+            parse(module, RunAtari, argv, with_preset(RunAtari(), given_preset(argv)))
+        elif module == "acer_tf.sweep":
+            sweep, rest = parse_known(module, Sweep, argv)
+            sweep.trials(rest)
+        else:
+            parse(module, FLAGS[module], argv)
+
+
+def test_all_presets_are_told() -> None:
+    page = (ROOT / "docs" / "getting-started.md").read_text(encoding="utf-8")
+    assert [name for name in preset_names() if f"`{name}`" not in page] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

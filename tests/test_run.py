@@ -71,6 +71,13 @@ def test_bad_words_are_input_errors(words: list[str], message: str) -> None:
         (["--env", "Pendulum-v1", "--num_samples", "0"], "num_samples is 0; expected a whole number >= 1"),
         (["--reward_scale", "-1"], "reward_scale is -1.0; expected a finite number > 0"),
         (["--sigam=1"], "--sigam is no flag; the nearest is --sigma"),
+        (["--config=mine.yml"], "network 'mlp' does not take the argument config"),
+        (["--rng=1"], "network 'mlp' does not take the argument rng"),
+        (["--settings=1", "--env", "Pendulum-v1"], "network 'mlp' does not take the argument settings"),
+        (["--hyperparameters=1"], "network 'mlp' does not take the argument hyperparameters"),
+        (["--stall_seconds", "0"], "stall_seconds is 0.0; expected a finite number > 0"),
+        (["--env", ":CartPole-v1"], "environment ':CartPole-v1': module '' cannot be imported"),
+        (["--env", "./cart.py:Cart-v0"], "module './cart.py' cannot be imported"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(
@@ -87,6 +94,14 @@ def test_bad_input_is_one_line_and_status_2(
     assert message in error
     assert error.count("\n") == 1
     assert not list(tmp_path.glob("runs/*")), "a refused run leaves no folder"
+
+
+def test_the_environment_of_a_presets_file_imports_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.yml").write_text("env: this:CartPole-v1\n")
+    assert main(["--preset", str(tmp_path / "mine.yml"), "--logdir", str(tmp_path / "run")]) == 2
+    out, error = capsys.readouterr()
+    assert error.startswith("error: environment 'this:CartPole-v1' would import a module")
+    assert out == ""
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ def test_presets_bring_their_environment() -> None:
 
 
 def test_trials_side_by_side_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.cpu_count", lambda: 9)
+    monkeypatch.setattr("acer_tf.sweep.cores", lambda: 9)
     pong, cartpole = commands(envs=("Pong", "CartPole-v1"), seeds=1, workers=2)
     assert "--threads 4 --num_workers 4" in pong
     assert cartpole.endswith("--threads 4")
@@ -47,6 +47,8 @@ def test_trials_side_by_side_share_the_cores(monkeypatch: pytest.MonkeyPatch) ->
         ("--envs CartPole-v1 --seeds 0", "error: seeds is 0; expected a whole number >= 1."),
         ("--envs CartPole-v1 --seed 3", "error: --seed is the sweep's own business"),
         ("--envs CartPole-v1 --gama 0.9", "error: --gama is no flag; the nearest is --gamma."),
+        ("--envs CartPole-v1 --num_env 0", "error: num_env is 0; expected a whole number >= 1."),
+        ("--envs CartPole-v1 --reward_scale 0", "error: reward_scale is 0.0; expected a finite number > 0."),
         ("--envs CartPole-v1 --gamma 2", "error: gamma is 2.0; expected a number between 0 and 1."),
         ("--envs CartPole-v1 --network mlpp", "error: network 'mlpp' does not exist; the nearest are mlp"),
     ],
@@ -63,6 +65,29 @@ def test_bad_input_is_one_sentence_and_starts_nothing(
 
 def row(name: str, seed: int, status: str, mean: str) -> dict[str, str]:
     return {"name": name, "seed": str(seed), "status": status, "steps": "10", "episodes": "2", "mean_return": mean}
+
+
+def test_a_preset_of_an_unknown_environment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.yml").write_text("env: CartPol-v1\n")
+    assert main(["--presets", str(tmp_path / "mine.yml"), "--out", str(tmp_path / "sweep")]) == 2
+    assert "environment 'CartPol-v1' does not exist; the nearest are CartPole-v1" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    assert main(["--envs", "CartPole-v1", "--out", str(tmp_path / "file" / "sweep")]) == 2
+    assert capsys.readouterr().err.endswith("cannot be made (Not a directory); choose another folder with --out.\n")
+
+
+def test_a_table_that_cannot_be_written_is_written_later(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = Table(tmp_path / "sweep.csv")
+    first, second = (Trial("CartPole-v1", seed, tmp_path / str(seed), ("acer_tf.run",)) for seed in (0, 1))
+    (tmp_path / "sweep.csv").mkdir()
+    table.take(first, "failed")
+    assert "sweep.csv cannot be written (Is a directory); it will be tried again" in capsys.readouterr().err
+    (tmp_path / "sweep.csv").rmdir()
+    table.take(second, "failed")
+    assert [row["seed"] for row in Table(tmp_path / "sweep.csv").rows([first, second])] == ["0", "1"]
 
 
 def test_the_summary_is_over_seeds_that_are_done() -> None:
@@ -87,7 +112,7 @@ def test_only_the_same_command_that_ended_well_is_done(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "episodes.csv").write_text("steps,return\n" + "".join(f"{i},{i}.5\n" for i in range(1, 301)))
     trial = Trial("a", 0, folder, ("acer_tf.run", "--env", "A B"))
-    written = Table(tmp_path / "sweep.csv").write(trial, "stopped")
+    written = Table(tmp_path / "sweep.csv").take(trial, "stopped")
     assert (written["steps"], written["episodes"], written["mean_return"]) == ("300", "300", "251")
     assert not Table(tmp_path / "sweep.csv").is_done(trial)
     Table(tmp_path / "sweep.csv").write(trial, "done")

@@ -1,6 +1,7 @@
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import pytest
 import yaml
 
@@ -38,6 +39,18 @@ def test_a_file_needs_an_environment(tmp_path: Path) -> None:
         find_trained(file, None)
     (run := tmp_path / "run").mkdir()
     assert find_trained(write_run(run, env="CartPole-v1") / "model.zip", None).env_id == "CartPole-v1"
+
+
+def test_a_typed_environment_may_come_from_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own_module.py").write_text(
+        "import gymnasium\ngymnasium.register('Own-v0', 'gymnasium.envs.classic_control:CartPoleEnv')\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    run = write_run(tmp_path / "run", env="Own-v0")
+    try:
+        assert PlayFlags(run, env="own_module:Own-v0").find().env_id == "Own-v0"
+    finally:
+        gymnasium.registry.pop("Own-v0", None)
 
 
 def test_frames_of_a_game_that_is_observed_and_rendered(tmp_path: Path) -> None:

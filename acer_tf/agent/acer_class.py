@@ -115,8 +115,8 @@ class ACER(Learner):
             policy_kwargs: arguments of the named network, such as `dict(net_arch=[64, dict(pi=[32], vf=[32])])`.
             full_tensorboard_log: has no effect: no histograms are written.
             seed: of environments, weights, replay and sampling; None draws one.
-            n_cpu_tf_sess: threads of TensorFlow; None leaves it the choice (Stable Baselines: 1). Small networks are
-                faster with 1. Results of a seed do not depend on it but in the last bits.
+            n_cpu_tf_sess: threads of TensorFlow; None leaves it the choice (Stable Baselines: 1). Small networks need
+                no more than 2. Results of a seed do not depend on it but in the last bits.
             optimizer: "rmsprop" (TensorFlow 1's form), "adam", or a Keras optimizer.
             normalize_observations: by their running mean and variance, which are saved with the agent.
             normalize_rewards: by the running deviation of the discounted return.

@@ -62,14 +62,16 @@ def pretrain(
     split = max(1, round(TRAIN_FRACTION * len(order)))
     train, validation = order[:split], order[split:]
     cloning = Cloning(agent, learning_rate, adam_epsilon)
-    for epoch in range(1, n_epochs + 1):
-        losses = [cloning.train(windows.rows(part)) for part in _batches(rng.permutation(train))]
-        if agent.verbose and epoch % val_interval == 0:
-            validated = [cloning.loss(windows.rows(part)) for part in _batches(validation)]
-            text = f"{np.mean(validated):.4f}" if validated else "none"
-            print(f"epoch {epoch}/{n_epochs}: loss {np.mean(losses):.4f}, validation {text}", flush=True)
-    for average, param in zip(agent.model.averages, agent.model.params, strict=True):
-        average.assign(param)
+    try:
+        for epoch in range(1, n_epochs + 1):
+            losses = [cloning.train(windows.rows(part)) for part in _batches(rng.permutation(train))]
+            if agent.verbose and epoch % val_interval == 0:
+                validated = [cloning.loss(windows.rows(part)) for part in _batches(validation)]
+                text = f"{np.mean(validated):.4f}" if validated else "none"
+                print(f"epoch {epoch}/{n_epochs}: loss {np.mean(losses):.4f}, validation {text}", flush=True)
+    finally:  # also after Ctrl-C: the average policy is never left behind
+        for average, param in zip(agent.model.averages, agent.model.params, strict=True):
+            average.assign(param)
 
 
 class Cloning:
@@ -126,6 +128,9 @@ def _windows(agent: "PolicyHolder", arrays: Mapping[str, Any]) -> Windows:
     count = len(obs) // length
     if count == 0:
         raise InputError(f"the dataset has {len(obs)} steps; expected at least {length}.")
+    for name, array in (("an observation", obs), ("an action", actions)):
+        if not np.isfinite(array).all():
+            raise InputError(f"the dataset holds {name} that is not a finite number.")
     if isinstance(agent.action_space, Box):
         actions = np.clip(actions, -1, 1)
     return Windows(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from acer_tf.envs.box_actions import to_space
 from acer_tf.envs.flatten import Flatten
-from acer_tf.envs.normalize import CLIP, EPS
+from acer_tf.envs.normalize import CLIP, normalized
 from acer_tf.errors import InputError
 
 Array = NDArray[Any]
@@ -66,7 +66,7 @@ class Translation:
                 f"the observation has shape {rows.shape}; expected {self.flatten.space.shape}, or a batch of such."
             )
         if self.is_normalized:
-            rows = normalized(rows, statistics)
+            rows = normalized(rows, statistics["obs_mean"], statistics["obs_var"])
         return rows if extra else rows[np.newaxis], extra == 0
 
     def actions(self, actions: Array) -> Array:
@@ -109,9 +109,3 @@ def check_same_spaces(
 def half_range(space: Box) -> Array:
     """Returns half the range of each dimension, [*space.shape] float64: the networks' unit."""
     return (space.high.astype(np.float64) - space.low.astype(np.float64)) / 2
-
-
-def normalized(observations: Array, statistics: Mapping[str, Array]) -> Array:
-    """Normalises as `NormalizeObservations`, whose statistics stay as they are."""
-    mean, scale = statistics["obs_mean"], np.sqrt(statistics["obs_var"] + EPS)
-    return np.clip((observations - mean) / scale, -CLIP, CLIP).astype(np.float32)

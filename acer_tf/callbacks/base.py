@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any, Protocol
 
-from acer_tf.errors import InputError
 from acer_tf.evaluation import Predictor
 
 
@@ -107,14 +106,3 @@ class BaseCallback:
 
     def _on_training_end(self) -> None:
         """Comes with `on_training_end`."""
-
-
-def require_positive(**numbers: Any) -> None:
-    """Checks that a callback's numbers are whole and positive.
-
-    Raises:
-        InputError: one is not.
-    """
-    for name, value in numbers.items():
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise InputError(f"{name} is {value!r}; expected a whole number >= 1.")

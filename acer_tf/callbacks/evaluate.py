@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from acer_tf.callbacks.base import BaseCallback, require_positive
+from acer_tf.callbacks.base import BaseCallback
 from acer_tf.callbacks.event import EventCallback
+from acer_tf.config import require_count
 from acer_tf.errors import InputError
 from acer_tf.evaluation import as_vector_env, play
 from acer_tf.persistence.arrays import load_arrays, save_arrays
@@ -58,7 +59,8 @@ class EvalCallback(EventCallback):
             InputError: an argument cannot work.
         """
         super().__init__(callback_on_new_best, verbose)
-        require_positive(n_eval_episodes=n_eval_episodes, eval_freq=eval_freq)
+        require_count("n_eval_episodes", n_eval_episodes)
+        require_count("eval_freq", eval_freq)
         self.eval_env = as_vector_env(eval_env)
         self.n_eval_episodes = n_eval_episodes
         self.eval_freq = eval_freq

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from acer_tf.callbacks.base import BaseCallback, require_positive
+from acer_tf.callbacks.base import BaseCallback
 from acer_tf.callbacks.conversion import as_callback
+from acer_tf.config import require_count
 
 
 class EventCallback(BaseCallback):
@@ -56,7 +57,7 @@ class EveryNTimesteps(EventCallback):
             InputError: `n_steps` cannot work, or it is no callback.
         """
         super().__init__(callback)
-        require_positive(n_steps=n_steps)
+        require_count("n_steps", n_steps)
         self.n_steps = n_steps
         self.last_time_trigger = 0
 

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from acer_tf.callbacks.base import BaseCallback, require_positive
+from acer_tf.callbacks.base import BaseCallback
+from acer_tf.config import require_count
 from acer_tf.evaluation import as_vector_env
 from acer_tf.screen import say
 from acer_tf.video import check_video, record_video
@@ -32,7 +33,8 @@ class VideoCallback(BaseCallback):
             InputError: an argument cannot work, or there is no ffmpeg.
         """
         super().__init__(verbose)
-        require_positive(save_freq=save_freq, n_episodes=n_episodes)
+        require_count("save_freq", save_freq)
+        require_count("n_episodes", n_episodes)
         self.env = as_vector_env(env)
         self.save_freq = save_freq
         self.save_path = Path(save_path)

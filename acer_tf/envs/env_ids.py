@@ -49,7 +49,7 @@ def typed_env_id(text: str) -> str:
         return text
     try:
         importlib.import_module(module)
-    except ImportError as error:
+    except (ImportError, TypeError, ValueError) as error:  # the latter two: what is no module's name
         raise InputError(f"environment '{text}': module '{module}' cannot be imported ({error}).") from error
     return env_id
 

@@ -41,10 +41,6 @@ class Normalizer(VectorWrapper[Array, Any, Array, Any, Array]):
         if not self.is_frozen:
             self.moments.take_in(entries)
 
-    def _scale(self) -> Array:
-        scale: Array = np.sqrt(self.moments.var + EPS)
-        return scale
-
 
 class NormalizeObservations(Normalizer):
     """Gives (observation − mean) / √(variance + EPS), clipped to ±10, as float32.
@@ -79,7 +75,12 @@ class NormalizeObservations(Normalizer):
 
     def normalized(self, obs: Array) -> Array:
         """Normalises observations [..., *observation] by the statistics as they are."""
-        return np.clip((obs - self.moments.mean) / self._scale(), -CLIP, CLIP).astype(np.float32)
+        return normalized(obs, self.moments.mean, self.moments.var)
+
+
+def normalized(obs: Array, mean: Array, variance: Array) -> Array:
+    """Normalises observations [..., *observation] by these statistics; clips to ±CLIP."""
+    return np.clip((obs - mean) / np.sqrt(variance + EPS), -CLIP, CLIP).astype(np.float32)
 
 
 class NormalizeRewards(Normalizer):
@@ -109,7 +110,7 @@ class NormalizeRewards(Normalizer):
         self._returns = self._gamma * self._returns + rewards
         self._take_in(self._returns)
         self._returns[terminations | truncations] = 0
-        return obs, np.clip(rewards / self._scale(), -CLIP, CLIP), terminations, truncations, infos
+        return obs, np.clip(rewards / np.sqrt(self.moments.var + EPS), -CLIP, CLIP), terminations, truncations, infos
 
 
 def normalization_state(env: VectorEnv[Any, Any, Any]) -> dict[str, Array]:

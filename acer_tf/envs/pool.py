@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import os
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -21,6 +20,7 @@ from acer_tf.envs.shared_rows import SharedRows
 from acer_tf.envs.workers import Fault, Workers
 from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.screen import say
+from acer_tf.threads import cores
 
 Bools = NDArray[np.bool_]
 StepReturn = tuple[NDArray[np.uint8], NDArray[np.float32], Bools, Bools, dict[str, Any]]
@@ -67,7 +67,8 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         Args:
             env_id: such as `BreakoutNoFrameskip-v4`.
             num_env: number of games, N.
-            num_workers: processes; 0 steps all games in this one, None uses one per processor, but at most N.
+            num_workers: processes; 0 steps all games in this one, None uses one per core that this process may use, but
+                at most N.
             max_episode_frames: raw frames after which a game is cut (108,000 are half an hour); None or 0 is no limit.
             timeout: seconds after which a worker that gives no answer to a step or reset is replaced.
             max_restarts: workers that may be replaced in the life of the pool.
@@ -93,7 +94,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         self.render_mode = render_mode
         if render_mode is not None:
             num_workers = 0
-        self._num_workers = min(num_env, os.cpu_count() or 1 if num_workers is None else num_workers)
+        self._num_workers = min(num_env, cores() if num_workers is None else num_workers)
         self._timeout = timeout
         self._start_timeout = max(timeout, _START_TIMEOUT)
         self._max_restarts = max_restarts

@@ -43,6 +43,7 @@ class ActorCritic:
         observation_space: gym.spaces.Box,
         nact: int,
         rng: np.random.RandomState,
+        /,
         **network_kwargs: Any,
     ) -> None:
         """Builds the network. Its initial weights are drawn from `rng` in the order of `params`.

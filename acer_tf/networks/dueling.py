@@ -70,6 +70,7 @@ class DuelingNetwork:
         dimensions: int,
         rng: np.random.RandomState,
         learned_sigma: float | None = None,
+        /,
         **network_kwargs: Any,
     ) -> None:
         """Builds the network; its initial weights are drawn from `rng` in the order of `params`, means start near 0.

@@ -105,6 +105,7 @@ class Trunk:
         network: str | Network,
         observation_space: gym.spaces.Box,
         rng: np.random.RandomState,
+        /,
         value_network: str | Network | None = None,
         **network_kwargs: Any,
     ) -> None:

@@ -18,7 +18,7 @@ import yaml
 from acer_tf import __version__
 from acer_tf.errors import InputError
 from acer_tf.persistence.lock import LOCK_FILES, locked
-from acer_tf.threads import tensorflow_threads
+from acer_tf.threads import cores, tensorflow_threads
 
 SETTINGS = "config.yml"
 STATISTICS = "progress.csv"
@@ -95,12 +95,30 @@ def _clear(folder: Path, restart_behavior: str) -> None:
     folder.mkdir()
 
 
+def read_settings(folder: Path) -> dict[str, Any] | None:
+    """Reads the settings of a run; None if the folder has none.
+
+    Raises:
+        InputError: the file cannot be read, or holds something else.
+    """
+    path = folder / SETTINGS
+    if not path.is_file():
+        return None
+    try:
+        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InputError(f"{path} cannot be read: {' '.join(str(error).split())}.") from error
+    if not isinstance(settings, dict):
+        raise InputError(f"{path} holds no settings; expected those of a run.")
+    return settings
+
+
 def origin() -> dict[str, Any]:
     """Returns the software and hardware that the last bits of a result depend on."""
     packages = {name: importlib.metadata.version(name) for name in PACKAGES}
     return {
         "versions": {"acer_tf": __version__, "python": platform.python_version(), **packages},
-        "cores": os.cpu_count(),
+        "cores": cores(),
         "tensorflow_threads": tensorflow_threads(),
         "processor": platform.machine(),
         "onednn": os.environ["TF_ENABLE_ONEDNN_OPTS"],

@@ -88,12 +88,13 @@ class TensorBoardSink(Sink):
             with contextlib.suppress(OSError):  # the file will say it, and wait
                 self._folder.mkdir(parents=True, exist_ok=True)
             version = self._encode(file_version="brain.Event:2")
-            self._file = AppendFile(self._folder / f"{PREFIX}{len(self._paths()):06d}", version)
+            number = max((int(path.name.removeprefix(PREFIX)) + 1 for path in self._paths()), default=0)
+            self._file = AppendFile(self._folder / f"{PREFIX}{number:06d}", version)
         self._file.append_bytes(self._pending)
         self._pending = b""
 
     def _paths(self) -> list[Path]:
-        return sorted(self._folder.glob(f"{PREFIX}*"))
+        return sorted(self._folder.glob(f"{PREFIX}{'[0-9]' * 6}"))
 
     def _name(self, path: Path) -> str:
         return f"{self._folder.name}/{path.name}"

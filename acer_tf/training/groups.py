@@ -1,13 +1,10 @@
 """Which runs are the same but for their seed, and what each is called in a plot."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import yaml
-
-from acer_tf.errors import InputError
-from acer_tf.persistence.run_folder import SETTINGS
+from acer_tf.persistence.run_folder import read_settings
 from acer_tf.training.curves import Returns, read_returns
 from acer_tf.training.settings import CHECKPOINT_SETTINGS, FREE
 
@@ -52,7 +49,7 @@ def read_runs(sources: Sequence[Path], labels: Sequence[str]) -> list[Run]:
     Raises:
         InputError: a file cannot be read, or holds something else.
     """
-    settings = [_settings(source) for source in sources]
+    settings = [read_settings(source) for source in sources]
     known = [s for s in settings if s is not None]
     names = [name for s in known for name in s]
     differing = {name for name in names if any(s.get(name) != known[0].get(name) for s in known)}
@@ -79,19 +76,6 @@ def grouped(runs: Sequence[Run], is_labelled: bool) -> dict[str, list[Run]]:
         name = run.setting if hides_env else f"{run.env} {run.setting}".strip()
         groups.setdefault(name, []).append(run)
     return groups
-
-
-def _settings(source: Path) -> Mapping[str, Any] | None:
-    path = source / SETTINGS
-    if not path.is_file():
-        return None
-    try:
-        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError(f"{path} cannot be read: {' '.join(str(error).split())}.") from error
-    if not isinstance(settings, dict):
-        raise InputError(f"{path} holds no settings; expected those of a run.")
-    return settings
 
 
 def _short_name(source: Path, sources: Sequence[Path]) -> str:

@@ -101,7 +101,14 @@ def agent() -> ACER:
         ({"obs": np.array(["a.png"] * 3), "actions": [0, 1, 1]}, "obs of the dataset are no numbers"),
         ({"obs": np.zeros((2, 4)), "actions": [0, 1], "episode_starts": [1]}, "2 observations and 1 episode_starts"),
         ("absent.npz", "absent.npz is not a file"),
-        ({"obs": np.full((3, 4), np.nan), "actions": [0, 1, 1]}, "the loss of pretraining is not finite"),
+        (
+            {"obs": np.full((3, 4), np.nan), "actions": [0, 1, 1]},
+            "the dataset holds an observation that is not a finite number",
+        ),
+        (
+            {"obs": np.where(np.arange(800) == 799, np.inf, 0).reshape(200, 4), "actions": [0] * 200},
+            "the dataset holds an observation that is not a finite number",
+        ),
     ],
 )
 def test_data_that_do_not_fit(agent: ACER, data: Any, message: str) -> None:

@@ -18,6 +18,12 @@ def test_forward_flops_of_the_nature_network():
     assert forward_flops(nature_cnn()) == [*convolutions, 2 * 3136 * 512, 2 * 512 * 4, 2 * 512 * 4]
 
 
+def test_forward_flops_of_an_lstm():
+    space = gym.spaces.Box(-1, 1, (3,))
+    network = ActorCritic("lstm", space, 4, np.random.RandomState(0), nlstm=8)
+    assert forward_flops(network) == [2 * 3 * 32 + 2 * 8 * 32, 2 * 8 * 4, 2 * 8 * 4]
+
+
 def test_update_flops_count_both_forward_passes_and_no_gradient_of_the_observations():
     forward = forward_flops(nature_cnn())
     total, first, q_head = sum(forward), forward[0], forward[-1]

@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -100,9 +101,10 @@ def test_a_typed_id_without_a_module_stays_as_it_is() -> None:
     assert typed_env_id("ALE/Surround-v5") == "ALE/Surround-v5"
 
 
-def test_a_module_that_does_not_exist_is_named() -> None:
-    with pytest.raises(InputError, match="module 'no_such_module' cannot be imported"):
-        typed_env_id("no_such_module:Env-v0")
+@pytest.mark.parametrize("module", ["no_such_module", "", "./module.py", ".relative"])
+def test_a_module_that_does_not_exist_is_named(module: str) -> None:
+    with pytest.raises(InputError, match=f"module '{re.escape(module)}' cannot be imported"):
+        typed_env_id(f"{module}:Env-v0")
 
 
 def test_the_control_suite_is_registered_on_demand() -> None:

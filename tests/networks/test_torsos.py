@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import keras
 import numpy as np
 import pytest
@@ -113,8 +116,11 @@ def test_mlp_refuses_arguments_of_the_wrong_kind(kwargs: dict[str, object], mess
 
 
 def test_names_known_without_tensorflow_are_those_registered() -> None:
-    for name in NETWORKS:
-        network_fn(name, RandomState(0), {})
+    code = (
+        "import acer_tf.networks.actor_critic as _; from acer_tf.networks.registry import _BUILDERS; print(*_BUILDERS)"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert set(shown.split()) == set(NETWORKS)
 
 
 @pytest.mark.parametrize("name", ["mlp", "cnn_small"])

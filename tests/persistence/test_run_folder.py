@@ -10,7 +10,7 @@ from acer_tf import __version__
 from acer_tf.errors import InputError
 from acer_tf.persistence.lock import LOCK_FILES
 from acer_tf.persistence.run_folder import default_run_folder, run_folder
-from acer_tf.threads import tensorflow_threads
+from acer_tf.threads import cores, tensorflow_threads
 
 
 def test_config_tells_settings_and_origin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,7 +19,7 @@ def test_config_tells_settings_and_origin(tmp_path: Path, monkeypatch: pytest.Mo
         pass
     config = yaml.safe_load((tmp_path / "a" / "b" / "config.yml").read_text())
     assert {name: config[name] for name in ("env", "gamma", "seed")} == {"env": "Some-v0", "gamma": 0.99, "seed": None}
-    assert config["cores"] == os.cpu_count()
+    assert config["cores"] == cores()
     assert config["tensorflow_threads"] == tensorflow_threads()
     assert config["versions"]["acer_tf"] == __version__
     assert re.fullmatch(r"\d+\.\d+\.\d+.*", config["versions"]["tensorflow"])

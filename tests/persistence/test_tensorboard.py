@@ -81,6 +81,18 @@ def test_resuming_drops_what_came_after_the_checkpoint(tmp_path: Path) -> None:
     assert curves["rollout/episode_return"] == [(50, 1.0)]
 
 
+def test_a_deleted_file_ends_no_run(tmp_path: Path) -> None:
+    for steps in (0, 50):
+        sink = TensorBoardSink(tmp_path)
+        sink.write(row(steps, 1.0))
+        sink.close()
+    (tmp_path / "events.out.tfevents.000000").unlink()
+    sink = TensorBoardSink(tmp_path)
+    sink.write(row(60, 1.0))
+    sink.close()
+    assert read(tmp_path)["train/loss"] == [(50, 1.0), (60, 1.0)]
+
+
 def test_a_run_without_rows_leaves_no_folder(tmp_path: Path) -> None:
     sink = TensorBoardSink(tmp_path / "tb")
     assert sink.state_dict() == {}
