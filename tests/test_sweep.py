@@ -115,7 +115,7 @@ def test_only_the_same_command_that_ended_well_is_done(tmp_path: Path) -> None:
     written = Table(tmp_path / "sweep.csv").take(trial, "stopped")
     assert (written["steps"], written["episodes"], written["mean_return"]) == ("300", "300", "251")
     assert not Table(tmp_path / "sweep.csv").is_done(trial)
-    Table(tmp_path / "sweep.csv").write(trial, "done")
+    Table(tmp_path / "sweep.csv").take(trial, "done")
     read = Table(tmp_path / "sweep.csv")
     assert read.is_done(trial)
     assert not read.is_done(trial._replace(command=("acer_tf.run", "--env", "C")))
