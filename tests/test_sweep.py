@@ -121,7 +121,7 @@ def test_only_the_same_command_that_ended_well_is_done(tmp_path: Path) -> None:
     assert not read.is_done(trial._replace(command=("acer_tf.run", "--env", "C")))
     other = trial._replace(folder=tmp_path / "b" / "seed-0")
     assert not read.is_done(other)
-    read.write(other, "failed")  # rows that are not asked for again stay
+    read.take(other, "failed")  # rows that are not asked for again stay
     assert [row["status"] for row in Table(tmp_path / "sweep.csv").rows([trial, other])] == ["done", "failed"]
 
 
