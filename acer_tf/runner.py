@@ -208,7 +208,7 @@ class Runner:
             "actions": actions,
             "mus": mus,
             "states": self._state,
-            "obs": self._obs,
+            "obs": self._obs.copy(),  # the next step overwrites it
             "rewards": rewards,
             "dones": self._dones,
             "infos": infos,

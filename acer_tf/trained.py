@@ -113,9 +113,14 @@ def find_trained(run: Path, env_id: str | None) -> Trained:
     settings = read_settings(folder) or {}
     if not file.is_file():
         raise InputError(f"{run} holds no {MODEL}; the training has not ended yet, or this is no run folder.")
-    env_id = env_id or settings.get("env")
-    if not isinstance(env_id, str):
-        raise InputError(f"{run} does not say which environment it plays; give it with --env.")
+    if env_id is None:
+        env_id = settings.get("env")
+        if not isinstance(env_id, str):
+            raise InputError(f"{run} does not say which environment it plays; give it with --env.")
+        try:
+            check_env_id(env_id)
+        except InputError as error:
+            raise InputError(f"{error} If a module of yours registers it, give --env MODULE:{env_id}.") from error
     check_env_id(env_id)
     frames = settings.get("max_episode_frames", MAX_EPISODE_FRAMES)
     return Trained(file, env_id, frames if isinstance(frames, int) else None)

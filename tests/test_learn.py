@@ -42,7 +42,7 @@ def quick(network: Any = "mlp", env: Any = None, **kwargs: Any) -> Model:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: vec_env("CartPole-v1", AutoresetMode.NEXT_STEP), "autoreset mode is NEXT_STEP; pass autoreset_mode"),
+        (lambda: vec_env("CartPole-v1", AutoresetMode.NEXT_STEP), "autoreset mode is NEXT_STEP; make it with"),
         (lambda: gymnasium.make("CartPole-v1"), "the environment is a single one; wrap it"),
         (lambda: "CartPole-v1", "the environment is a str; expected a gymnasium.vector.VectorEnv"),
         (lambda: ScriptedEnv(np.full((9, NENVS, 3), np.nan)), "environment 0 gave an observation that is not a finite"),

@@ -239,7 +239,7 @@ class ACER(Learner):
         found = {} if folder is None else read_folder(folder)
         normalized = {"normalize_observations": "obs_mean" in found, "normalize_rewards": "return_mean" in found}
         policy = {"policy": old.policy, "policy_kwargs": old.policy_kwargs}
-        defaults = {name: inspect.signature(cls).parameters[name].default for name in _ARGUMENTS}
+        defaults = {name: inspect.signature(ACER.__init__).parameters[name].default for name in _ARGUMENTS}
         agent = cls.__new__(cls)
         agent._begin({**defaults, **old.settings, **normalized, **policy, **overrides})
         environment = None if env is None else agent._made(env)

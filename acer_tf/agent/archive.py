@@ -69,7 +69,8 @@ def load(source: File, agent: "PolicyHolder", overrides: Mapping[str, Any]) -> t
     except InputError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, AssertionError) as error:
-        raise InputError(f"{name} is damaged, or of another version of this package ({error!r}).") from error
+        given = f", or one of {', '.join(overrides)} does not work" if overrides else ""
+        raise InputError(f"{name} is damaged, or of another version of this package{given} ({error!r}).") from error
 
 
 def load_weights(source: File, agent: "PolicyHolder") -> Arrays:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import keras
 import numpy as np
 import tensorflow as tf
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
 from acer_tf.agent.expert import expert_arrays
@@ -117,7 +117,10 @@ class Cloning:
 
 
 def _windows(agent: "PolicyHolder", arrays: Mapping[str, Any]) -> Windows:
-    obs, _ = agent._translation.observations(arrays["obs"], agent._current_statistics)
+    given = arrays["obs"]
+    if isinstance(agent.observation_space, Discrete):
+        given = np.reshape(given, -1)  # Stable Baselines wrote a column
+    obs, _ = agent._translation.observations(given, agent._current_statistics)
     actions = agent._translation.from_actions(arrays["actions"])
     if len(obs) != len(actions):
         raise InputError(f"the dataset has {len(obs)} observations and {len(actions)} actions; expected as many.")

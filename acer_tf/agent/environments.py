@@ -6,6 +6,7 @@ import gymnasium
 from gymnasium.vector import VectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
+from acer_tf.envs.box_actions import BoxActions
 from acer_tf.envs.flatten import flattened
 from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.make import make_vec_env, stacked
@@ -20,7 +21,7 @@ def training_env(env: Any, normalize_observations: bool, normalize_rewards: bool
 
     Args:
         env: a vector environment with SAME_STEP autoreset, a single environment, or an id (of which one is made; Atari
-            games get baselines' wrappers). One that `make_vec_env` made is taken as it is.
+            games get baselines' wrappers).
         normalize_observations: whether they are normalised.
         normalize_rewards: whether the agent's rewards are.
         gamma: discount factor, which the latter depends on.
@@ -42,8 +43,14 @@ def training_env(env: Any, normalize_observations: bool, normalize_rewards: bool
             "id."
         )
     vector_env = as_vector_env(env)
-    if isinstance(vector_env, FrameStack):
+    if isinstance(vector_env, FrameStack) and vector_env.nstack > 1:
+        if normalize_observations or normalize_rewards:
+            raise InputError(
+                "stacked frames are not normalised; leave normalize_observations and normalize_rewards out."
+            )
         return stacked(vector_env)
+    while isinstance(vector_env, FrameStack | BoxActions):  # `stacked` puts them back, above what comes in between
+        vector_env = vector_env.env
     if not reports_episodes(vector_env):
         vector_env = RecordEpisodeStatistics(vector_env)
     vector_env = flattened(vector_env)

@@ -171,7 +171,13 @@ class Learner(PolicyHolder):
         return training_env(env, *(self._settings[name] for name in names))
 
     def _use(self, environment: FrameStack) -> None:
-        """Puts the environment in place, with the statistics that the agent has."""
+        """Puts the environment in place, with the statistics that the agent has.
+
+        Raises:
+            InputError: it normalises observations, and the agent does not; nothing has been changed then.
+        """
+        if is_normalized(environment)["normalize_observations"] != self._settings["normalize_observations"]:
+            raise InputError("the environment normalises observations, but the agent was made without; leave it out.")
         self._take_statistics(environment, self._current_statistics)
         self._environment, self._loop = environment, None
         self.n_envs = environment.num_envs

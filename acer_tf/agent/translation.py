@@ -6,7 +6,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Discrete, Tuple
 from numpy.typing import NDArray
 
 from acer_tf.envs.box_actions import to_space
@@ -59,6 +59,9 @@ class Translation:
         Raises:
             InputError: it is none of the space's.
         """
+        if isinstance(observation, tuple) and len(observation) == 2 and isinstance(observation[1], dict):
+            if not isinstance(self.observation_space, Tuple):
+                raise InputError("this is what reset returns; write obs, info = env.reset() and give obs.")
         rows = self.flatten(observation)
         extra = rows.ndim - len(self.flatten.space.shape)
         if extra > 1 or rows.size == 0:

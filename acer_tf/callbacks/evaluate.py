@@ -69,6 +69,7 @@ class EvalCallback(EventCallback):
         self.deterministic = deterministic
         self.render = render
         self.best_mean_reward = self.last_mean_reward = -np.inf
+        self._evaluated: Any = None
         self.evaluations_timesteps: list[int] = []
         self.evaluations_results: list[list[float]] = []
         self.evaluations_length: list[list[int]] = []
@@ -84,6 +85,7 @@ class EvalCallback(EventCallback):
         render = self.eval_env.render if self.render else None
         played = play(self.model, self.eval_env, self.n_eval_episodes, self.deterministic, render, self._seed())
         episodes = [episode for ended in played for episode in ended]
+        self._evaluated = self.model
         self._note([episode.r for episode in episodes], [episode.l for episode in episodes])
         if self.last_mean_reward <= self.best_mean_reward:
             return True
@@ -139,6 +141,8 @@ class EvalCallback(EventCallback):
             say(f"{len(self.evaluations_timesteps) - rows} evaluations after step {self.num_timesteps:,} are dropped")
         for column in (self.evaluations_timesteps, self.evaluations_results, self.evaluations_length):
             del column[rows:]
+        if self._evaluated is self.model:
+            return  # the same agent goes on: its best remains the best, wherever its steps are counted from
         has_best = self.best_model_save_path is None or self.best_model_save_path.exists()
         means = [float(np.mean(returns)) for returns in self.evaluations_results] if has_best else []
         self.best_mean_reward = max(means, default=-np.inf)

@@ -30,7 +30,9 @@ def check_vec_env(env: object) -> None:
     if mode is not AutoresetMode.SAME_STEP:
         raise InputError(
             f"the vector environment's autoreset mode is {mode.name if isinstance(mode, AutoresetMode) else mode}; "
-            "pass autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP when you make it."
+            "make it with gymnasium.vector.SyncVectorEnv(env_fns, autoreset_mode=AutoresetMode.SAME_STEP), or with "
+            'gymnasium.make_vec(id, n, "sync", vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP}); '
+            "AutoresetMode is in gymnasium.vector."
         )
     _check_actions(env.single_action_space)
     Flatten(env.single_observation_space)
@@ -50,6 +52,9 @@ def _check_box_actions(space: Box) -> None:
     if not np.issubdtype(space.dtype, np.floating):
         raise InputError(f"the actions are a Box of type {space.dtype}; expected floating point numbers.")
     if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
-        raise InputError("the action space is an unbounded Box; expected finite bounds (gymnasium's RescaleAction).")
+        raise InputError(
+            "the action space is an unbounded Box; expected finite bounds, for instance by "
+            "gymnasium.wrappers.TransformAction(env, lambda action: action, Box(low, high))."
+        )
     if not (space.low < space.high).all():
         raise InputError("the action space is a Box with an empty range; expected low < high in each dimension.")

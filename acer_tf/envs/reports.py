@@ -14,7 +14,7 @@ def reported_episodes(infos: Mapping[str, Any]) -> Iterator[tuple[int, float, in
     """Yields the index of the environment, the raw return and the length of each episode that a step's infos report."""
     # gymnasium's statistics wrapper puts them at the top; a single environment's own wrapper under final_info.
     infos = infos if "episode" in infos else infos.get("final_info", {})
-    if "episode" in infos:
+    if isinstance(infos.get("episode"), Mapping):  # else it is the environment's own, a counter for instance
         for i in np.flatnonzero(infos["_episode"]):
             yield int(i), float(infos["episode"]["r"][i]), int(infos["episode"]["l"][i])
 

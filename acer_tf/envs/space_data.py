@@ -25,9 +25,10 @@ def space_to_data(space: gymnasium.Space[Any]) -> dict[str, Any]:
             bounds = {"low": _bound(space.low), "high": _bound(space.high)}
             return {"type": "Box", "shape": list(space.shape), "dtype": space.dtype.name, **bounds}
         case Discrete():
-            return {"type": "Discrete", "n": int(space.n), "start": int(space.start)}
+            return {"type": "Discrete", "n": int(space.n), "start": int(space.start), "dtype": space.dtype.name}
         case MultiDiscrete():
-            return {"type": "MultiDiscrete", "nvec": space.nvec.tolist(), "start": space.start.tolist()}
+            numbers = {"nvec": space.nvec.tolist(), "start": space.start.tolist()}
+            return {"type": "MultiDiscrete", **numbers, "dtype": space.dtype.name}
         case MultiBinary():
             return {"type": "MultiBinary", "shape": list(space.shape)}
         case Dict():
@@ -51,9 +52,9 @@ def space_from_data(data: Mapping[str, Any]) -> gymnasium.Space[Any]:
             low, high = (np.full(shape, np.asarray(data[end], dtype)) for end in ("low", "high"))
             return Box(low, high, shape, dtype.type)
         case "Discrete":
-            return Discrete(data["n"], start=data["start"])
+            return Discrete(data["n"], start=data["start"], dtype=_integer(data))
         case "MultiDiscrete":
-            return MultiDiscrete(data["nvec"], start=data["start"])
+            return MultiDiscrete(data["nvec"], start=data["start"], dtype=_integer(data))
         case "MultiBinary":
             return MultiBinary(data["shape"] if len(data["shape"]) != 1 else data["shape"][0])
         case "Dict":
@@ -61,6 +62,10 @@ def space_from_data(data: Mapping[str, Any]) -> gymnasium.Space[Any]:
         case "Tuple":
             return Tuple([space_from_data(part) for part in data["parts"]])
     raise KeyError(data["type"])
+
+
+def _integer(data: Mapping[str, Any]) -> Any:
+    return np.dtype(data.get("dtype", "int64")).type
 
 
 def _bound(array: NDArray[Any]) -> Any:

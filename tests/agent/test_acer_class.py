@@ -256,6 +256,20 @@ def test_normalisation_is_kept_and_left_alone_by_predictions() -> None:
     assert tiny().get_vec_normalize_env() is None
 
 
+def test_what_make_vec_env_made_is_normalised_if_the_agent_is() -> None:
+    agent = tiny(env=make_vec_env("Pendulum-v1", 2), normalize_observations=True, normalize_rewards=True)
+    assert agent.normalize_observations and agent.normalize_rewards
+    agent.learn(20, log_interval=1)
+    agent.set_env(make_vec_env("Pendulum-v1", 1))
+    agent.predict(observations(agent))
+    kept = agent.env
+    with pytest.raises(InputError, match="the environment normalises observations, but the agent was made without"):
+        (plain := tiny(env=vec_env("Pendulum-v1"))).set_env(make_vec_env("Pendulum-v1", 1, normalize_observations=True))
+    assert agent.env is kept and plain.n_envs == 2
+    with pytest.raises(InputError, match="stacked frames are not normalised"):
+        tiny("cnn_small", make_vec_env("PongNoFrameskip-v4", 1, num_workers=0), normalize_observations=True)
+
+
 def test_what_make_vec_env_made_is_taken_as_it_is() -> None:
     agent = tiny(env=make_vec_env("Pendulum-v1", 2, normalize_observations=True))
     assert agent.normalize_observations and not agent.normalize_rewards

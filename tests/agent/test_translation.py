@@ -26,6 +26,7 @@ def test_one_observation_is_a_batch_of_one() -> None:
         (np.ones(3), r"observation has shape \(3,\); expected \(4,\)"),
         (np.ones((2, 3, 4)), r"observation has shape \(2, 3, 4\); expected \(4,\), or a batch"),
         (np.ones((0, 4)), r"shape \(0, 4\)"),
+        ((np.ones(4), {}), r"this is what reset returns; write obs, info = env\.reset\(\) and give obs"),
     ],
 )
 def test_other_shapes(observation: Any, message: str) -> None:

@@ -85,6 +85,16 @@ def test_a_training_that_goes_on_keeps_rows_and_the_best(tmp_path: Path) -> None
     assert (tmp_path / "best" / "best_model.zip").read_text() == "8"
 
 
+def test_the_best_of_an_agent_that_begins_to_count_anew_stays(tmp_path: Path) -> None:
+    agent = ScriptedAgent(skill={4: 9, 8: 3, 12: 3, 16: 3, 20: 3})
+    callback = evaluated(tmp_path, agent)
+    best = callback.best_mean_reward
+    agent.num_timesteps, agent.skill = 0, {}
+    agent.learn(4, callback)
+    assert callback.best_mean_reward == best
+    assert (tmp_path / "best" / "best_model.zip").read_text() == "4"
+
+
 def test_a_new_training_begins_a_new_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     evaluated(tmp_path)
     callback = evaluated(tmp_path, ScriptedAgent())

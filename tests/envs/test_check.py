@@ -49,9 +49,9 @@ def test_accepts_finite_boxes(space: Box) -> None:
         (vec_env(action=Dict(a=ACTION, b=Box(0, 1))), "action space is a Dict; expected Discrete or Box"),
         (vec_env(action=Discrete(3, start=1)), "actions start at 1; expected Discrete with start 0"),
         (vec_env(Text(5)), "observation space is a Text; expected Box, Discrete, MultiDiscrete or MultiBinary"),
-        (vec_env(mode=None), "autoreset mode is None; pass autoreset_mode="),
-        (vec_env(mode=AutoresetMode.NEXT_STEP), "autoreset mode is NEXT_STEP; pass autoreset_mode="),
-        (vec_env(mode=AutoresetMode.DISABLED), "autoreset mode is DISABLED; pass autoreset_mode="),
+        (vec_env(mode=None), "autoreset mode is None; make it with"),
+        (vec_env(mode=AutoresetMode.NEXT_STEP), "autoreset mode is NEXT_STEP; make it with"),
+        (vec_env(mode=AutoresetMode.DISABLED), "autoreset mode is DISABLED; make it with"),
         (gymnasium.make("CartPole-v1"), "is a single one; wrap it as gymnasium.vector.SyncVectorEnv"),
         ("CartPole-v1", "is a str; expected a gymnasium.vector.VectorEnv"),
     ],
@@ -59,6 +59,27 @@ def test_accepts_finite_boxes(space: Box) -> None:
 def test_refuses(env: object, message: str) -> None:
     with pytest.raises(InputError, match=message):
         check_vec_env(env)
+
+
+def test_advice_for_make_vec_works() -> None:
+    with pytest.raises(InputError, match="NEXT_STEP") as caught:
+        check_vec_env(gymnasium.make_vec("CartPole-v1", 2))
+    advice = 'gymnasium.make_vec(id, n, "sync", vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP})'
+    assert advice in str(caught.value)
+    vector_kwargs = {"autoreset_mode": AutoresetMode.SAME_STEP}
+    check_vec_env(gymnasium.make_vec("CartPole-v1", 2, "sync", vector_kwargs=vector_kwargs))
+
+
+def test_advice_for_unbounded_actions_works() -> None:
+    env = gymnasium.make("Pendulum-v1")
+    unbounded = gymnasium.wrappers.TransformAction(env, lambda action: action, Box(-np.inf, np.inf, (1,)))
+
+    def vector(single: gymnasium.Env[Any, Any]) -> SyncVectorEnv:
+        return SyncVectorEnv([lambda: single], autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)
+
+    with pytest.raises(InputError, match=r"gymnasium\.wrappers\.TransformAction\(env, lambda action: action, Box"):
+        check_vec_env(vector(unbounded))
+    check_vec_env(vector(gymnasium.wrappers.TransformAction(unbounded, lambda action: action, Box(-2, 2, (1,)))))
 
 
 def test_advice_for_next_step_works() -> None:

@@ -28,6 +28,7 @@ def test_reads_them_from_the_top_and_from_final_info() -> None:
     report = {"episode": {"r": np.array([0.0, 7.5]), "l": np.array([0, 3])}, "_episode": np.array([False, True])}
     assert list(reported_episodes(report)) == [(1, 7.5, 3)]
     assert list(reported_episodes({"final_info": report, "other": 1})) == [(1, 7.5, 3)]
+    assert list(reported_episodes({"episode": np.array([3, 4]), "_episode": np.array([True, True])})) == []
     assert list(reported_episodes({"final_info": {}})) == list(reported_episodes({})) == []
 
 

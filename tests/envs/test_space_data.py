@@ -17,6 +17,8 @@ SPACES: list[gymnasium.Space[Any]] = [
     Box(-(2**62), 2**62, (1,), np.int64),
     Box(0, 1, (), np.float64),
     Discrete(3, start=-1),
+    Discrete(3, dtype=np.int32),
+    MultiDiscrete([3, 2], dtype=np.uint8),
     MultiDiscrete([3, 2], start=[1, 0]),
     MultiDiscrete([[3, 2], [1, 1]]),
     MultiBinary(4),
