@@ -70,22 +70,14 @@ def measured_ratio(env: FrameStack, config: Config) -> float:
     return packed / plain
 
 
-def check_least_memory(env: FrameStack, config: Config) -> None:
-    """Checks, before any environment is started, that replay would fit if frames compressed to nothing.
-
-    Raises:
-        InputError: it would not.
-    """
-    _require(replay_bytes(env, config, 1.0 if compressed_row(env, config) is None else 0.0))
-
-
 def check_memory(env: FrameStack, config: Config) -> int:
     """Checks that replay will fit; returns the bytes it will take, 0 without replay.
 
     Raises:
         InputError: it will not.
     """
-    check_least_memory(env, config)
+    smallest = 1.0 if compressed_row(env, config) is None else 0.0
+    _require(replay_bytes(env, config, smallest))  # before any environment is started
     ratio = measured_ratio(env, config) if config.replay_ratio else 1.0
     needed = replay_bytes(env, config, ratio)
     _require(needed)

@@ -3,13 +3,11 @@
 import argparse
 import contextlib
 import dataclasses
-import importlib
 import inspect
 import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -24,7 +22,7 @@ from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError, nearest
 from acer_tf.maths.schedules import SCHEDULES
-from acer_tf.memory import check_least_memory, check_memory
+from acer_tf.memory import check_memory
 from acer_tf.networks.names import NETWORKS
 from acer_tf.persistence.arrays import save_arrays
 from acer_tf.persistence.checkpoints import Checkpoints
@@ -167,12 +165,14 @@ def train(
             **env_kwargs,
         )
         stack.callback(env.close)
-        replay_bytes = _check_memory(env, config)
+        replay_bytes = check_memory(env, config)
         stack.enter_context(run_folder(folder, settings, flags.restart_behavior))
         logger = stack.enter_context(contextlib.closing(_logger(folder, flags)))
         backend, replay = type(env.unwrapped).__name__, f"replay will take {replay_bytes / 2**30:.2f} GiB"
         print(f"training on {flags.num_env} x {flags.env} ({backend}); run folder: {folder}; {replay}", flush=True)
 
+        # Otherwise TensorFlow's C++ part greets with hints about this machine.
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
         from acer_tf.device import device
         from acer_tf.training.checkpointing import Checkpointer
 
@@ -203,17 +203,6 @@ def train(
     if stop():
         print(f"to go on: {_resume_command(folder)}")
     return stop.status
-
-
-def _check_memory(env: FrameStack, config: Config) -> int:
-    """Checks that replay will fit, and imports TensorFlow; returns the bytes that replay will take."""
-    check_least_memory(env, config)
-    # Otherwise TensorFlow's C++ part greets with hints about this machine.
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    with ThreadPoolExecutor(1) as beside:  # games load and play while TensorFlow is imported, which takes as long
-        needed = beside.submit(check_memory, env, config)
-        importlib.import_module("acer_tf.agent")
-    return needed.result()
 
 
 def _agent(
