@@ -1,8 +1,7 @@
 """Plays whole episodes with a trained policy, and says how sure the mean of their returns is."""
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium
 import numpy as np
@@ -29,6 +28,19 @@ class Predictor(Protocol):
         self, observation: Any, state: Any = None, mask: Any = None, deterministic: bool = False
     ) -> tuple[Any, Any]:
         """Returns an action for each observation, and the policy's state after them."""
+        ...
+
+
+@runtime_checkable
+class Trainee(Predictor, Protocol):
+    """An agent that may be in the middle of episodes of its own."""
+
+    def abandon_episodes(self, env: VectorEnv[Any, Any, Any]) -> None:
+        """Is told that others are about to play in these environments.
+
+        Raises:
+            InputError: the agent is learning in them right now.
+        """
         ...
 
 
@@ -86,9 +98,9 @@ def evaluate_policy(
 
     Args:
         agent: anything with Stable Baselines' `predict`.
-        env: an environment, or a vector environment with SAME_STEP autoreset; best another than that of training,
-            whose episodes would be cut. Wrappers that are only for training (normalisation) are left out: the agent
-            normalises with its own statistics, which stay as they are.
+        env: an environment, or a vector environment with SAME_STEP autoreset. If it is that of training, the next
+            `learn` begins new episodes there. Wrappers that are only for training (normalisation) are left out: the
+            agent normalises with its own statistics, which stay as they are.
         n_eval_episodes: episodes, over all environments.
         deterministic: takes the most probable action; otherwise actions are drawn from the policy, as in training.
         render: calls `env.render()` before every step.
@@ -134,13 +146,15 @@ def play(
     episodes; those that it begins after them do not count.
 
     Raises:
-        InputError: the number of episodes cannot work.
+        InputError: the number of episodes cannot work, or the agent is learning in these environments right now.
     """
     if episodes < 1:
         raise InputError(f"{episodes} episodes are to be played; expected a whole number >= 1.")
+    if isinstance(agent, Trainee):
+        agent.abandon_episodes(env)
     env = users_env(env)
     left = [(episodes + i) // env.num_envs for i in range(env.num_envs)]
-    ended_episodes = _reported if reports_episodes(env) else _Sums(env.num_envs).ended
+    count = _EpisodeCount(env)
     obs = _begin(env, seed)
     state, mask = None, np.ones(env.num_envs, np.bool_)
     while any(left):
@@ -149,7 +163,7 @@ def play(
         actions, state = agent.predict(obs, state, mask, deterministic)
         obs, rewards, terminations, truncations, infos = env.step(actions)
         mask = terminations | truncations
-        ended = [episode for episode in ended_episodes(rewards, mask, infos) if left[episode.env]]
+        ended = [episode for episode in count.ended(rewards, terminations, truncations, infos) if left[episode.env]]
         for episode in ended:
             left[episode.env] -= 1
         yield ended
@@ -194,21 +208,36 @@ def _begin(env: VectorEnv[Any, Any, Any], seed: int | None) -> Any:
     return obs
 
 
-def _reported(rewards: NDArray[Any], dones: NDArray[np.bool_], infos: dict[str, Any]) -> list[Played]:
-    return list(itertools.starmap(Played, reported_episodes(infos)))
+class _EpisodeCount:
+    """Episodes as the environments report them, or with the sums of their rewards where nobody does."""
 
+    def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
+        self._returns = np.zeros(env.num_envs)
+        self._lengths = np.zeros(env.num_envs, np.int64)
+        self._is_atari = isinstance(env.unwrapped, AtariPool)
+        self._reports = reports_episodes(env)
 
-class _Sums:
-    """Adds rewards up where nobody reports episodes."""
-
-    def __init__(self, nenvs: int) -> None:
-        self._returns = np.zeros(nenvs)
-        self._lengths = np.zeros(nenvs, np.int64)
-
-    def ended(self, rewards: NDArray[Any], dones: NDArray[np.bool_], infos: dict[str, Any]) -> list[Played]:
+    def ended(
+        self,
+        rewards: NDArray[Any],
+        terminations: NDArray[np.bool_],
+        truncations: NDArray[np.bool_],
+        infos: dict[str, Any],
+    ) -> list[Played]:
         self._returns += rewards
         self._lengths += 1
-        ended = [Played(int(i), float(self._returns[i]), int(self._lengths[i])) for i in np.flatnonzero(dones)]
-        self._returns[dones] = 0
-        self._lengths[dones] = 0
+        reported = {i: (r, length) for i, r, length in reported_episodes(infos)}
+        over = sorted({*reported, *np.flatnonzero(self._unreported(terminations, truncations)).tolist()})
+        sums = zip(self._returns[over].tolist(), self._lengths[over].tolist(), strict=True)
+        ended = [Played(i, *reported.get(i, own)) for i, own in zip(over, sums, strict=True)]
+        self._returns[over] = 0
+        self._lengths[over] = 0
         return ended
+
+    def _unreported(self, terminations: NDArray[np.bool_], truncations: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Returns which episodes are over even if no report says so."""
+        if self._is_atari:
+            return np.zeros_like(truncations)  # a life; or a game that was lost with its worker
+        if self._reports:
+            return truncations  # by a TimeLimit outside of what reports; an end without a report may be a life's
+        return terminations | truncations

@@ -4,7 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import SyncVectorEnv
-from gymnasium.wrappers import TransformReward
+from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit, TransformReward
 
 from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import InputError
@@ -68,9 +68,32 @@ def test_without_a_seed_the_environments_go_on_with_their_streams() -> None:
 
 def test_recorded_returns_are_before_a_transform_of_rewards() -> None:
     def make() -> gymnasium.Env[Any, Any]:
-        return TransformReward(gymnasium.wrappers.RecordEpisodeStatistics(Counter(3)), lambda reward: reward / 10)
+        return TransformReward(RecordEpisodeStatistics(Counter(3)), lambda reward: reward / 10)
 
     assert evaluate_policy(Recorder(), make(), 2) == (30, 0)
+
+
+def test_a_time_limit_outside_of_the_statistics_ends_episodes_too() -> None:
+    env = TimeLimit(RecordEpisodeStatistics(Counter(9)), 4)
+    assert evaluate_policy(Always(1), env, 2, return_episode_rewards=True) == ([4, 4], [4, 4])
+
+
+class Lives(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Ends an episode after each step but tells the agent alone: a reset goes on with the game."""
+
+    over = True
+
+    def step(self, action: Any) -> Any:
+        obs, reward, self.over, truncated, info = self.env.step(action)
+        return obs, reward, True, truncated, info
+
+    def reset(self, **kwargs: Any) -> Any:
+        return self.env.reset(**kwargs) if self.over else (np.zeros(1, np.float32), {})
+
+
+def test_the_end_of_a_life_is_no_episode() -> None:
+    env = Lives(RecordEpisodeStatistics(Counter(3)))
+    assert evaluate_policy(Always(), env, 2, return_episode_rewards=True) == ([30, 30], [4, 4])
 
 
 def test_atari_games_are_whole_and_begin_anew_at_every_call() -> None:

@@ -16,7 +16,7 @@ from acer_tf.callbacks.conversion import as_callback
 from acer_tf.config import Config, require_count
 from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.normalize import load_normalization_state, normalization_state
-from acer_tf.envs.own import users_env
+from acer_tf.envs.own import share_episodes, users_env
 from acer_tf.errors import InputError
 from acer_tf.memory import check_memory
 from acer_tf.persistence.agent_file import Arrays, File
@@ -32,6 +32,7 @@ class Learner(PolicyHolder):
         super()._begin(settings)
         self._environment: FrameStack | None = None
         self._loop: Acer | None = None
+        self._is_learning = self._must_restart = False
         self.n_envs = 0
         self.num_timesteps = 0
         self.logger = Logger()
@@ -72,6 +73,8 @@ class Learner(PolicyHolder):
     ) -> AnyLearner:
         """Trains; what was learned, replay, environments and their episodes go on from the last time.
 
+        Where `evaluate_policy` has played in the environments since then, they begin new episodes.
+
         Args:
             total_timesteps: agent steps to add, over all environments; rounded up to whole segments of all.
             callback: a callback (`acer_tf.callbacks`), a function of the local and global variables that is called
@@ -93,6 +96,9 @@ class Learner(PolicyHolder):
         require_count("log_interval", log_interval)
         told = as_callback(callback)
         loop = self._ready_loop()
+        if self._must_restart:
+            loop.restart_environments(int(self._rng.randint(2**31)), is_recorded=False)
+            self._must_restart = False
         if reset_num_timesteps:
             loop.count_from(0)
         self.num_timesteps = loop.steps
@@ -110,16 +116,30 @@ class Learner(PolicyHolder):
 
         if told is not None:
             told.init_callback(self)
+        self._is_learning = True
         try:
             if told is not None:
                 told.on_training_start(variables, globals())
             loop.learn(after_iteration, end=end, log_interval=log_interval, hooks=hooks)
         finally:
+            self._is_learning = False
             self.num_timesteps = loop.steps
             if told is not None:
                 told.on_training_end()
             self.logger.close()
         return self
+
+    def abandon_episodes(self, env: VectorEnv[Any, Any, Any]) -> None:
+        """Begins new episodes in the next `learn`, if it learns in these environments; see `evaluation.play`.
+
+        Raises:
+            InputError: it is learning in them right now.
+        """
+        if self._environment is None or not share_episodes(self._environment, env):
+            return
+        if self._is_learning:
+            raise InputError("the environment is that of training, which goes on in it; evaluate in one of its own.")
+        self._must_restart = self._loop is not None
 
     def begin(self, logger: Logger) -> Acer:
         """Resets the environments and returns the training loop, for those who run it themselves."""
@@ -179,7 +199,7 @@ class Learner(PolicyHolder):
         if is_normalized(environment)["normalize_observations"] != self._settings["normalize_observations"]:
             raise InputError("the environment normalises observations, but the agent was made without; leave it out.")
         self._take_statistics(environment, self._current_statistics)
-        self._environment, self._loop = environment, None
+        self._environment, self._loop, self._must_restart = environment, None, False
         self.n_envs = environment.num_envs
 
     @staticmethod

@@ -9,7 +9,7 @@ from acer_tf.callbacks.base import BaseCallback
 from acer_tf.callbacks.event import EventCallback
 from acer_tf.config import require_count
 from acer_tf.errors import InputError
-from acer_tf.evaluation import as_vector_env, play
+from acer_tf.evaluation import Trainee, as_vector_env, play
 from acer_tf.persistence.arrays import load_arrays, save_arrays
 from acer_tf.screen import say
 
@@ -75,6 +75,9 @@ class EvalCallback(EventCallback):
         self.evaluations_length: list[list[int]] = []
 
     def _on_training_start(self) -> None:
+        """Raises InputError: the environment is that of training."""
+        if isinstance(self.model, Trainee):
+            self.model.abandon_episodes(self.eval_env)  # raises now what else the first evaluation would
         if not self.evaluations_timesteps and self.log_path is not None and self.log_path.exists():
             self._read(self.log_path)
         self._forget_later_rows()

@@ -133,19 +133,19 @@ def lnlstm(rng: np.random.RandomState, nlstm: int = 128) -> Recurrent:
     return _with_lstm(_flat, rng, nlstm, layer_norm=True)
 
 
-@register("cnn_lstm")
+@register("cnn_lstm", sees_pixels=True)
 def cnn_lstm(rng: np.random.RandomState, nlstm: int = 128, layer_norm: bool = False) -> Recurrent:
     """The network of the Nature DQN paper, then an LSTM."""
     return _with_lstm(nature_cnn(rng), rng, nlstm, layer_norm)
 
 
-@register("cnn_lnlstm")
+@register("cnn_lnlstm", sees_pixels=True)
 def cnn_lnlstm(rng: np.random.RandomState, nlstm: int = 128) -> Recurrent:
     """`cnn_lstm` with layer normalisation."""
     return _with_lstm(nature_cnn(rng), rng, nlstm, layer_norm=True)
 
 
-@register("impala_cnn_lstm")
+@register("impala_cnn_lstm", sees_pixels=True)
 def impala_cnn_lstm(rng: np.random.RandomState) -> Recurrent:
     """The network of IMPALA, then an LSTM of 256 units."""
     return _with_lstm(impala_cnn(rng), rng, nlstm=256, layer_norm=False)

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
+import gymnasium as gym
 import keras
 import numpy as np
 
@@ -46,10 +47,15 @@ AnyBuilder = TypeVar("AnyBuilder", bound=Builder)
 Built = TypeVar("Built")
 
 _BUILDERS: dict[str, Builder] = {}
+_PIXEL_NETWORKS: set[str] = set()
 
 
-def register(name: str) -> Callable[[AnyBuilder], AnyBuilder]:
+def register(name: str, sees_pixels: bool = False) -> Callable[[AnyBuilder], AnyBuilder]:
     """Registers a network under a name, so that `learn(network=name)` and `--network name` find it.
+
+    Args:
+        name: of the network.
+        sees_pixels: whether it divides observations by 255, as baselines' do whatever the bounds are.
 
     Example:
         >>> @register("tiny")
@@ -64,6 +70,8 @@ def register(name: str) -> Callable[[AnyBuilder], AnyBuilder]:
         if name in _BUILDERS:
             raise InputError(f"network '{name}' is registered already; choose another name.")
         _BUILDERS[name] = builder
+        if sees_pixels:
+            _PIXEL_NETWORKS.add(name)
         return builder
 
     return add
@@ -89,6 +97,20 @@ def network_fn(network: str | Network, rng: np.random.RandomState, network_kwarg
     if isinstance(built, Split):
         return Split(_body_checked(network, built.body), _checked(network, built.ends))
     return _body_checked(network, built)
+
+
+def check_pixels(network: object, observation_space: gym.spaces.Box) -> None:
+    """Checks that a named network for images gets images that it can see.
+
+    Raises:
+        InputError: their bounds lie so close together that next to nothing is left of them after a division by 255.
+    """
+    low, high = float(observation_space.low.min()), float(observation_space.high.max())
+    if network in _PIXEL_NETWORKS and high - low <= 2:
+        raise InputError(
+            f"network '{network}' divides observations by 255, but these lie between {low:g} and {high:g}; give images "
+            "from 0 to 255, best as uint8."
+        )
 
 
 def _check_arguments(name: str, builder: Builder, network_kwargs: dict[str, Any]) -> None:

@@ -97,11 +97,11 @@ def recurrent_policy(
 
 
 register("MlpPolicy")(feed_forward_policy)
-register("CnnPolicy")(partial(feed_forward_policy, feature_extraction="cnn"))
+register("CnnPolicy", sees_pixels=True)(partial(feed_forward_policy, feature_extraction="cnn"))
 register("MlpLstmPolicy")(recurrent_policy)
 register("MlpLnLstmPolicy")(partial(recurrent_policy, layer_norm=True))
-register("CnnLstmPolicy")(partial(recurrent_policy, feature_extraction="cnn"))
-register("CnnLnLstmPolicy")(partial(recurrent_policy, feature_extraction="cnn", layer_norm=True))
+register("CnnLstmPolicy", sees_pixels=True)(partial(recurrent_policy, feature_extraction="cnn"))
+register("CnnLnLstmPolicy", sees_pixels=True)(partial(recurrent_policy, feature_extraction="cnn", layer_norm=True))
 
 
 def _parsed(net_arch: NetArch) -> tuple[list[int | str], dict[str, Sequence[int]]]:

@@ -46,7 +46,7 @@ def mlp(
     return torso
 
 
-@register("cnn")
+@register("cnn", sees_pixels=True)
 def nature_cnn(rng: np.random.RandomState) -> NetworkFn:
     """The network of the Nature DQN paper: three convolutions and 512 units."""
 
@@ -59,7 +59,7 @@ def nature_cnn(rng: np.random.RandomState) -> NetworkFn:
     return torso
 
 
-@register("cnn_small")
+@register("cnn_small", sees_pixels=True)
 def cnn_small(rng: np.random.RandomState) -> NetworkFn:
     """Two small convolutions and 128 units."""
 
@@ -71,7 +71,7 @@ def cnn_small(rng: np.random.RandomState) -> NetworkFn:
     return torso
 
 
-@register("conv_only")
+@register("conv_only", sees_pixels=True)
 def conv_only(
     rng: np.random.RandomState, convs: tuple[tuple[int, int, int], ...] = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
 ) -> NetworkFn:
@@ -86,7 +86,7 @@ def conv_only(
     return torso
 
 
-@register("impala_cnn")
+@register("impala_cnn", sees_pixels=True)
 def impala_cnn(rng: np.random.RandomState, depths: tuple[int, ...] = (16, 32, 32)) -> NetworkFn:
     """The deep residual network of IMPALA (https://arxiv.org/abs/1802.01561), Glorot-uniform from Keras' generator."""
 

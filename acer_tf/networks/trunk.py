@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from acer_tf.errors import InputError
 from acer_tf.networks import lstm, stable_baselines, torsos  # noqa: F401  (register the networks that ship)
-from acer_tf.networks.registry import Network, NetworkFn, Recurrent, Split, network_fn
+from acer_tf.networks.registry import Network, NetworkFn, Recurrent, Split, check_pixels, network_fn
 
 
 class Latents(NamedTuple):
@@ -122,6 +122,7 @@ class Trunk:
         Raises:
             InputError: a network or arguments that do not exist, or a named network that does not fit the observations.
         """
+        check_pixels(network, observation_space)
         own = network_fn(network, rng, network_kwargs)
         is_shared = value_network is None or value_network == "shared"
         self.ends: Ends | None = None

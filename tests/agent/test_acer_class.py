@@ -10,9 +10,11 @@ from gymnasium.spaces import Box, Discrete
 import acer_tf
 from acer_tf import policies
 from acer_tf.agent import ACER
-from acer_tf.callbacks import BaseCallback
+from acer_tf.callbacks import BaseCallback, EvalCallback
 from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import InputError
+from acer_tf.evaluation import evaluate_policy
+from tests.counter import Counter
 from tests.scripted import ScriptedEnv
 from tests.small_agents import NSTEPS, TINY, assert_same, everything, observations, tiny, vec_env
 
@@ -86,6 +88,40 @@ def test_learning_in_parts_is_learning_at_once() -> None:
     parts.learn(50)  # counts anew, but environments, replay and random streams go on
     assert parts.num_timesteps == 50
     assert_same(whole, parts)
+
+
+@pytest.mark.parametrize("how", ["the agent's vector environment", "the environment itself", "another wrapper"])
+def test_episodes_begin_anew_after_others_played_in_the_environment(how: str) -> None:
+    single = Counter(6)
+    agent = tiny(env=single)
+    agent.learn(5)  # two steps before the end
+    theirs = {
+        "the agent's vector environment": agent.get_env(),
+        "the environment itself": single,
+        "another wrapper": gymnasium.wrappers.TimeLimit(single, 100),
+    }[how]
+    evaluate_policy(agent, theirs, 1)
+    agent.learn(15)
+    assert agent._loop is not None
+    assert list(agent._loop.stats._last_lengths) == [7, 7]
+
+
+def test_evaluation_elsewhere_leaves_episodes_alone() -> None:
+    alone, watched = tiny(), tiny()
+    alone.learn(20).learn(20)
+    watched.learn(20)
+    evaluate_policy(watched, gymnasium.make("CartPole-v1"), 1)
+    assert_same(alone, watched.learn(20))
+
+
+def test_training_and_evaluation_cannot_go_on_in_one_environment() -> None:
+    agent = tiny()
+    message = "the environment is that of training, which goes on in it; evaluate in one of its own"
+    with pytest.raises(InputError, match=message):
+        agent.learn(10, EvalCallback(agent.get_env(), eval_freq=1000))
+    with pytest.raises(InputError, match=message):
+        agent.learn(10, lambda here, _: evaluate_policy(here["self"], here["self"].env, 1))
+    assert np.isfinite(evaluate_policy(agent, agent.env, 1)[0])
 
 
 def test_the_schedule_goes_on_or_begins_anew() -> None:

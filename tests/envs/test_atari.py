@@ -10,7 +10,12 @@ from acer_tf.envs.env_ids import atari_game
 from acer_tf.errors import InputError
 from tests.envs.reference_wrappers import Reference
 
-UNUSUAL_GAMES = ("AirRaid", "Carnival", "Tutankham")  # screens of 250 and 214 lines; no FIRE
+UNUSUAL_IDS = (  # screens of 250 and 214 lines; no FIRE; no NoFrameskip
+    "AirRaidNoFrameskip-v4",
+    "CarnivalNoFrameskip-v4",
+    "TutankhamNoFrameskip-v4",
+    "ALE/Surround-v5",
+)
 ALL_IDS = [env_id for env_id in gymnasium.registry if env_id.endswith("NoFrameskip-v4")] + ["ALE/Surround-v5"]
 
 
@@ -180,7 +185,11 @@ def test_there_are_62_ids_without_frameskip() -> None:
     assert {atari_game(env_id) for env_id in ALL_IDS} <= set(roms.get_all_rom_ids())
 
 
-def plays(env_id: str) -> None:
+@pytest.mark.parametrize(
+    "env_id",
+    [env_id if env_id in UNUSUAL_IDS else pytest.param(env_id, marks=pytest.mark.slow) for env_id in ALL_IDS],
+)
+def test_every_game_runs(env_id: str) -> None:
     env = AtariEnv(atari_game(env_id), 0)
     frame = first_frame(env)
     random = np.random.default_rng(0)
@@ -190,14 +199,3 @@ def plays(env_id: str) -> None:
         if step.terminated or step.truncated:
             env.reset(frame)
     assert frame.std() > 0
-
-
-@pytest.mark.parametrize("env_id", [f"{game}NoFrameskip-v4" for game in UNUSUAL_GAMES] + ["ALE/Surround-v5"])
-def test_unusual_games_run(env_id: str) -> None:
-    plays(env_id)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("env_id", ALL_IDS)
-def test_every_game_runs(env_id: str) -> None:
-    plays(env_id)

@@ -1,11 +1,12 @@
 import keras
 import numpy as np
 import pytest
+from gymnasium.spaces import Box
 from numpy.random import RandomState
 
 from acer_tf.errors import InputError
-from acer_tf.networks import torsos  # noqa: F401  (registers the networks that ship)
 from acer_tf.networks.registry import NetworkFn, network_fn, register
+from acer_tf.networks.trunk import Trunk
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -70,3 +71,11 @@ def test_what_does_not_fit_the_observations(network: str, kwargs: dict[str, obje
     with pytest.raises(InputError, match=message) as error:
         torso(keras.Input((4,)))
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("network", ["cnn", "impala_cnn", "cnn_lstm", "CnnPolicy", "CnnLnLstmPolicy"])
+def test_images_of_which_a_division_by_255_leaves_nothing(network: str) -> None:
+    with pytest.raises(InputError, match=f"'{network}' divides observations by 255, but these lie between -1 and 1; "):
+        Trunk(network, Box(-1, 1, (84, 84, 1), np.float32), RandomState(0))
+    Trunk(network, Box(0, 255, (84, 84, 1), np.float32), RandomState(0))
+    Trunk("mlp", Box(-1, 1, (84, 84, 1), np.float32), RandomState(0))
