@@ -1,5 +1,6 @@
 import importlib
 import re
+import runpy
 import shlex
 from pathlib import Path
 
@@ -124,6 +125,18 @@ def test_all_presets_are_told() -> None:
 def test_commands_exist(page: Path) -> None:
     for module in set(COMMAND.findall(page.read_text(encoding="utf-8"))):
         assert hasattr(importlib.import_module(module), "main"), module
+
+
+def test_the_examples_of_the_readme_run_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    examples = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S)
+    of_the_class = "".join(example for example in examples if "model.learn(" in example)
+    assert of_the_class.count("model.learn(") == 2
+    monkeypatch.chdir(tmp_path)
+    script = tmp_path / "example.py"
+    script.write_text(re.sub(r"\b(25_000|100_000|1000|100)\b", "20", of_the_class), encoding="utf-8")
+    variables = runpy.run_path(str(script))
+    assert variables["model"].num_timesteps == 80 and (tmp_path / "acer_cartpole.zip").exists()
+    assert (tmp_path / "best" / "best_model.zip").exists() and variables["mean"] > 0
 
 
 def test_a_name_that_does_not_exist_is_noticed() -> None:

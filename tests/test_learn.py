@@ -64,7 +64,7 @@ def test_environments_that_cannot_work(make: Callable[[], Any], message: str) ->
         ({"network": "mpl"}, "network 'mpl' does not exist; the nearest are mlp"),
         ({"num_hiden": 3}, "does not take the argument num_hiden; the nearest are num_hidden"),
         ({"value_network": "coppy"}, "value_network is 'coppy'"),
-        ({"network": "cnn"}, "cannot be built for observations of shape"),
+        ({"network": "cnn"}, "is for images .*, but observations have shape"),
         ({"load_path": "absent.npz"}, "absent.npz is not a file"),
         ({"buffer_size": 10**12}, "lower buffer_size"),
         ({"burn_in": 20}, "burn_in 20 leaves no step of a segment of nsteps 20"),

@@ -103,10 +103,18 @@ def check_pixels(network: object, observation_space: gym.spaces.Box) -> None:
     """Checks that a named network for images gets images that it can see.
 
     Raises:
-        InputError: their bounds lie so close together that next to nothing is left of them after a division by 255.
+        InputError: they are none, or their bounds lie so close together that next to nothing is left of them after a
+            division by 255.
     """
+    if network not in _PIXEL_NETWORKS:
+        return
+    if len(observation_space.shape) != 3:
+        raise InputError(
+            f"network '{network}' is for images [height, width, channels], but observations have shape "
+            f"{observation_space.shape}; choose another, such as mlp."
+        )
     low, high = float(observation_space.low.min()), float(observation_space.high.max())
-    if network in _PIXEL_NETWORKS and high - low <= 2:
+    if high - low <= 2:
         raise InputError(
             f"network '{network}' divides observations by 255, but these lie between {low:g} and {high:g}; give images "
             "from 0 to 255, best as uint8."

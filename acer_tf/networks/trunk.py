@@ -122,8 +122,8 @@ class Trunk:
         Raises:
             InputError: a network or arguments that do not exist, or a named network that does not fit the observations.
         """
-        check_pixels(network, observation_space)
         own = network_fn(network, rng, network_kwargs)
+        check_pixels(network, observation_space)
         is_shared = value_network is None or value_network == "shared"
         self.ends: Ends | None = None
         if isinstance(own, Split):

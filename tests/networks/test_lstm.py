@@ -138,7 +138,7 @@ def test_a_critic_without_memory_beside_a_recurrent_policy() -> None:
         ("lnlstm", {"nlstm": 2.5}, "nlstm is 2.5; expected a whole number"),
         ("lstm", {"layer_norm": "yes"}, "layer_norm is 'yes'; expected True or False"),
         ("lstm", {"nlst": 3}, "does not take the argument nlst; the nearest are nlstm"),
-        ("cnn_lstm", {}, r"'cnn_lstm' cannot be built for observations of shape \(6,\)"),
+        ("cnn_lstm", {}, r"'cnn_lstm' is for images .*, but observations have shape \(6,\)"),
     ],
 )
 def test_arguments_that_cannot_work(network: str, kwargs: dict[str, Any], message: str) -> None:

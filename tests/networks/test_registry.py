@@ -74,8 +74,10 @@ def test_what_does_not_fit_the_observations(network: str, kwargs: dict[str, obje
 
 
 @pytest.mark.parametrize("network", ["cnn", "impala_cnn", "cnn_lstm", "CnnPolicy", "CnnLnLstmPolicy"])
-def test_images_of_which_a_division_by_255_leaves_nothing(network: str) -> None:
+def test_networks_for_images_get_images_that_they_can_see(network: str) -> None:
     with pytest.raises(InputError, match=f"'{network}' divides observations by 255, but these lie between -1 and 1; "):
         Trunk(network, Box(-1, 1, (84, 84, 1), np.float32), RandomState(0))
+    with pytest.raises(InputError, match=rf"'{network}' is for images .*, but observations have shape \(4,\); "):
+        Trunk(network, Box(-1, 1, (4,), np.float32), RandomState(0))
     Trunk(network, Box(0, 255, (84, 84, 1), np.float32), RandomState(0))
     Trunk("mlp", Box(-1, 1, (84, 84, 1), np.float32), RandomState(0))

@@ -133,7 +133,7 @@ def test_policies_for_images() -> None:
         ("MlpLstmPolicy", {"n_lstm": 0}, "n_lstm is 0; expected a whole number >= 1"),
         ("MlpLstmPolicy", {"layer_norm": 1}, "layer_norm is 1; expected True or False"),
         ("CnnPolicy", {"cnn_extractor": "lstm"}, "cnn_extractor is 'lstm'; expected a feed-forward network"),
-        ("CnnPolicy", {}, r"'CnnPolicy' cannot be built for observations of shape \(4,\)"),
+        ("CnnPolicy", {}, r"'CnnPolicy' is for images .*, but observations have shape \(4,\)"),
     ],
 )
 def test_what_cannot_work(policy: str, kwargs: dict[str, Any], message: str) -> None:
