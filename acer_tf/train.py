@@ -19,7 +19,7 @@ from acer_tf.config import CONTINUOUS, Config, Continuous, require_count, requir
 from acer_tf.envs.atari import FRAMES_PER_STEP
 from acer_tf.envs.env_ids import check_env_id, is_atari
 from acer_tf.envs.frame_stack import FrameStack
-from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.make import make_training_env
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError, nearest
 from acer_tf.maths.schedules import SCHEDULES
 from acer_tf.memory import check_memory
@@ -138,7 +138,7 @@ def train(
         flags: those of every training command.
         network: name of the network.
         network_kwargs: its arguments.
-        env_kwargs: further arguments of `make_vec_env`.
+        env_kwargs: further arguments of `make_training_env`.
         continuous: settings that only continuous actions have.
 
     Raises:
@@ -156,7 +156,7 @@ def train(
         settings["seed"] = int(np.random.SeedSequence().generate_state(1)[0])
     with contextlib.ExitStack() as stack:
         stop = stack.enter_context(stop_on_signals())
-        env = make_vec_env(
+        env = make_training_env(
             flags.env,
             flags.num_env,
             num_workers=flags.num_workers,

@@ -10,7 +10,7 @@ from gymnasium.vector import VectorEnv
 
 from acer_tf.envs.atari import MAX_EPISODE_FRAMES
 from acer_tf.envs.env_ids import atari_game, check_env_id, is_atari, typed_env_id
-from acer_tf.envs.make import make_evaluation_env
+from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import InputError
 from acer_tf.evaluation import Predictor
 from acer_tf.persistence.run_folder import MODEL, read_settings
@@ -79,10 +79,8 @@ class Trained(NamedTuple):
         return atari_game(self.env_id) if is_atari(self.env_id) else None
 
     def make_env(self, num_env: int, render_mode: str | None = None) -> VectorEnv[Any, Any, Any]:
-        """Makes environments like those of training, with whole games; see `make_evaluation_env`."""
-        return make_evaluation_env(
-            self.env_id, num_env, max_episode_frames=self.max_episode_frames, render_mode=render_mode
-        )
+        """Makes environments like those of training, with whole games; see `make_vec_env`."""
+        return make_vec_env(self.env_id, num_env, max_episode_frames=self.max_episode_frames, render_mode=render_mode)
 
     def load(self, env: VectorEnv[Any, Any, Any]) -> Predictor:
         """Loads the agent, and TensorFlow with it.

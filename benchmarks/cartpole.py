@@ -13,7 +13,7 @@ from scipy.stats import mannwhitneyu
 
 from acer_tf import learn
 from acer_tf.cli import guarded, parse
-from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.make import make_training_env
 from acer_tf.persistence.logger import Logger, Sink
 from acer_tf.segment import Episode
 
@@ -61,7 +61,7 @@ class Collector(Sink):
 def run(flags: CartPole, seed: int) -> NDArray[np.float64]:
     """Trains one agent; returns the mean return in each bin, then that of the last 20 episodes."""
     collector = Collector()
-    with contextlib.closing(make_vec_env("CartPole-v1", flags.num_env)) as env:
+    with contextlib.closing(make_training_env("CartPole-v1", flags.num_env)) as env:
         learn(
             "mlp",
             env,

@@ -11,7 +11,7 @@ from pathlib import Path
 from acer_tf.acer import Acer, make_acer
 from acer_tf.cli import guarded, parse
 from acer_tf.config import Config
-from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.make import make_training_env
 from acer_tf.persistence.checkpoint import manifests, read_manifest, verify
 from acer_tf.persistence.checkpoints import Checkpoints
 from acer_tf.persistence.logger import Logger
@@ -54,7 +54,10 @@ def main(argv: Sequence[str]) -> int:
     """Runs the measurement; returns the exit status."""
     flags = parse("benchmarks.checkpoints", CheckpointCost, argv)
     config = Config(compress_replay=flags.compress_replay)
-    with contextlib.closing(make_vec_env(flags.env, flags.num_env)) as env, tempfile.TemporaryDirectory() as folder:
+    with (
+        contextlib.closing(make_training_env(flags.env, flags.num_env)) as env,
+        tempfile.TemporaryDirectory() as folder,
+    ):
         acer = make_acer("cnn", env, 0, config, Logger())
         checkpoints = Checkpoints(Path(folder), keep=3, keep_every=None)
 

@@ -11,7 +11,7 @@ from typing import Any
 from acer_tf.acer import make_acer
 from acer_tf.cli import guarded, parse
 from acer_tf.config import Config
-from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.make import make_training_env
 from acer_tf.persistence.logger import Logger
 from benchmarks.throughput import loop
 
@@ -49,7 +49,7 @@ def measure(flags: ContinuousSpeed) -> dict[str, Any]:
         c=5,
         lrschedule="constant",
     )
-    with contextlib.closing(make_vec_env(flags.env, flags.num_env, normalize_observations=True)) as env:
+    with contextlib.closing(make_training_env(flags.env, flags.num_env, normalize_observations=True)) as env:
         acer = make_acer(flags.network, env, 0, config, Logger(), value_network="copy")
         acer.learn(lambda: acer.steps >= WARM_UP * acer.nbatch)
         return loop(acer, env, "simulation", flags.seconds)

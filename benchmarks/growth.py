@@ -18,7 +18,7 @@ import psutil
 
 from acer_tf.cli import guarded, parse
 from acer_tf.config import Config
-from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.make import make_training_env
 from acer_tf.persistence.logger import Logger
 from acer_tf.threads import choose_threads
 
@@ -88,7 +88,7 @@ def measure(point: Point) -> dict[str, float]:
         overlap=point.overlap and point.replay_ratio > 0,
         lrschedule="constant",
     )
-    with contextlib.closing(make_vec_env(point.env, point.num_env)) as env:
+    with contextlib.closing(make_training_env(point.env, point.num_env)) as env:
         acer = make_acer(point.network, env, 0, config, Logger())
         acer.learn(lambda: acer.steps >= WARM_UP * acer.nbatch)
         if point.replay_ratio:

@@ -22,7 +22,7 @@ from acer_tf.buffer import Buffer
 from acer_tf.cli import guarded, parse
 from acer_tf.config import Config
 from acer_tf.envs.frame_stack import FrameStack
-from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.make import make_training_env
 from acer_tf.memory import compressed_row
 from acer_tf.model import Model
 from acer_tf.persistence.logger import Logger
@@ -121,7 +121,7 @@ def measure(flags: Throughput) -> dict[str, Any]:
         lrschedule="constant",
     )
     rng = np.random.RandomState(0)
-    with contextlib.closing(make_vec_env(flags.env, flags.num_env)) as env:
+    with contextlib.closing(make_training_env(flags.env, flags.num_env)) as env:
         spaces = env.single_observation_space, env.single_action_space
         model = Model(CategoricalPolicy(flags.network, *spaces, rng), config, seed=0)
         runner = Runner(env, model, config.nsteps, seed=0)

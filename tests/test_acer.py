@@ -8,7 +8,7 @@ from numpy.random import RandomState
 from acer_tf.acer import Acer, make_acer
 from acer_tf.buffer import Buffer
 from acer_tf.config import Config
-from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.make import make_training_env
 from acer_tf.episode_stats import EpisodeStats
 from acer_tf.model import Model
 from acer_tf.persistence.logger import Logger, Sink
@@ -64,7 +64,7 @@ def loop(
     seed: int = 0, should_stop: Callable[[], bool] = lambda: False, **config: Any
 ) -> tuple[RecordingModel, RecordingSink, Buffer, RandomState]:
     settings = Config(**{"nsteps": NSTEPS, "total_timesteps": 200, "replay_start": 30, "buffer_size": 50} | config)
-    env = make_vec_env("CartPole-v1", NENVS)
+    env = make_training_env("CartPole-v1", NENVS)
     policy = CategoricalPolicy("mlp", env.single_observation_space, env.single_action_space, RandomState(0), **SMALL)
     model, sink, rng = RecordingModel(policy, settings, seed), RecordingSink(), RandomState(seed)
     buffer = Buffer(settings.nsteps, settings.buffer_size)
@@ -150,7 +150,7 @@ def cartpole(seed: int, network: str = "mlp", **config: Any) -> Acer:
     settings = {"nsteps": NSTEPS, "total_timesteps": 1000, "replay_start": 30, "buffer_size": 50, "log_interval": 3}
     kwargs = SMALL if network == "mlp" else {"nlstm": 4}
     config = Config(**(settings | config))
-    return make_acer(network, make_vec_env("CartPole-v1", NENVS), seed, config, Logger(), **kwargs)
+    return make_acer(network, make_training_env("CartPole-v1", NENVS), seed, config, Logger(), **kwargs)
 
 
 def train(acer: Acer, iterations: int) -> None:

@@ -6,7 +6,7 @@ import pytest
 from gymnasium.vector import SyncVectorEnv
 from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit, TransformReward
 
-from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.make import make_training_env
 from acer_tf.errors import InputError
 from acer_tf.evaluation import evaluate_policy, summarize
 from tests.counter import Always, Counter, counters
@@ -97,7 +97,7 @@ def test_the_end_of_a_life_is_no_episode() -> None:
 
 
 def test_atari_games_are_whole_and_begin_anew_at_every_call() -> None:
-    env = make_vec_env("BreakoutNoFrameskip-v4", 2, num_workers=0)
+    env = make_training_env("BreakoutNoFrameskip-v4", 2, num_workers=0)
     agent = Always()
     first = evaluate_policy(agent, env, 2, return_episode_rewards=True, seed=3)
     assert agent.ends >= 8  # five lives a game, the last of each game that ends last is not seen
@@ -112,7 +112,7 @@ def test_atari_games_are_whole_and_begin_anew_at_every_call() -> None:
 
 
 def test_atari_scores_are_not_clipped() -> None:
-    env = make_vec_env("SpaceInvadersNoFrameskip-v4", 1, num_workers=0, max_episode_frames=2000)
+    env = make_training_env("SpaceInvadersNoFrameskip-v4", 1, num_workers=0, max_episode_frames=2000)
     mean, _ = evaluate_policy(Always(1), env, 1, seed=0)
     assert mean >= 5 and mean % 5 == 0  # an invader is worth 5 points at least, the agent sees 1
     env.close()

@@ -15,7 +15,7 @@ from numpy.random import RandomState
 import acer_tf
 from acer_tf.acer import learn
 from acer_tf.config import Continuous
-from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.make import make_training_env
 from acer_tf.errors import InputError
 from acer_tf.model import Model
 from acer_tf.networks.registry import Recurrent
@@ -202,7 +202,7 @@ class Returns(Sink):
 @pytest.mark.slow
 def test_learns_to_balance_the_pole() -> None:
     sink = Returns()
-    env = make_vec_env("CartPole-v1", 4)
+    env = make_training_env("CartPole-v1", 4)
     learn("mlp", env, seed=0, total_timesteps=40_000, buffer_size=5000, replay_start=1000, logger=Logger([sink]))
     assert np.mean(sink.returns[:40]) < 40
     assert np.mean(sink.returns[-20:]) > 60

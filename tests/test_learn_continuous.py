@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from acer_tf.acer import Acer, learn, make_acer
 from acer_tf.config import Config, Continuous
-from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.make import make_training_env
 from acer_tf.errors import InputError
 from acer_tf.model import Model
 from acer_tf.persistence.logger import Logger
@@ -87,7 +87,7 @@ def test_a_loaded_run_goes_on_to_the_bit() -> None:
     config = Config(nsteps=5, total_timesteps=400, replay_start=10, buffer_size=50)
 
     def fresh() -> Acer:
-        env = make_vec_env("Pendulum-v1", 2, normalize_observations=True, normalize_rewards=True)
+        env = make_training_env("Pendulum-v1", 2, normalize_observations=True, normalize_rewards=True)
         return make_acer("mlp", env, 3, config, Logger(), **SMALL)
 
     first, second = fresh(), fresh()

@@ -5,7 +5,7 @@ import pytest
 from acer_tf.buffer import Buffer
 from acer_tf.config import Config
 from acer_tf.envs.frame_stack import FrameStack
-from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.make import make_training_env
 from acer_tf.errors import InputError
 from acer_tf.memory import check_memory, compressed_row, measured_ratio, replay_bytes
 from acer_tf.runner import Runner
@@ -48,7 +48,7 @@ def test_only_images_are_compressed() -> None:
 
 
 def test_prediction_is_near_what_replay_takes() -> None:
-    env = make_vec_env("BreakoutNoFrameskip-v4", 2, num_workers=0)
+    env = make_training_env("BreakoutNoFrameskip-v4", 2, num_workers=0)
     config = Config(buffer_size=400, replay_start=0)
     predicted = check_memory(env, config)
 
@@ -71,7 +71,7 @@ def test_prediction_is_near_what_replay_takes() -> None:
 
 
 def test_environments_are_not_started_to_refuse_what_cannot_fit() -> None:
-    env = make_vec_env("PongNoFrameskip-v4", 16)
+    env = make_training_env("PongNoFrameskip-v4", 16)
     with pytest.raises(InputError, match="lower buffer_size"):
         check_memory(env, Config(buffer_size=10**12))
     assert env.unwrapped._workers is None

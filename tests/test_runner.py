@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from acer_tf.buffer import stack_obs
 from acer_tf.envs.frame_stack import FrameStack
-from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.make import make_training_env
 from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.runner import Runner, TrainingStoppedError
 from acer_tf.segment import Action, Segment
@@ -232,7 +232,7 @@ class Random(ScriptedActor):
 
 
 def real(env_id: str = "CartPole-v1", seed: int = 0, **kwargs: Any) -> Runner:
-    env = make_vec_env(env_id, NENVS, **kwargs)
+    env = make_training_env(env_id, NENVS, **kwargs)
     return Runner(env, Random(seed, env.single_action_space.n), 20, seed)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from acer_tf.config import Config
-from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.make import make_training_env
 from acer_tf.errors import InputError
 from acer_tf.model import Model
 from acer_tf.policy import CategoricalPolicy
@@ -153,7 +153,7 @@ def test_zero_ignores_the_stored_state_and_stored_uses_it() -> None:
 
 def test_ratios_on_policy_are_one_with_stored_states_only() -> None:
     """Right after collecting, on segments that start in the middle of episodes; actions' probabilities over mus."""
-    env = make_vec_env("CartPole-v1", 4)
+    env = make_training_env("CartPole-v1", 4)
     policy = CategoricalPolicy(
         "lstm", env.single_observation_space, env.single_action_space, np.random.RandomState(0), nlstm=16
     )

@@ -7,7 +7,7 @@ import pytest
 
 from acer_tf.acer import Acer, make_acer
 from acer_tf.config import Config
-from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.make import make_training_env
 from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.persistence.logger import Logger, Sink
 from acer_tf.segment import Episode, Segment
@@ -61,7 +61,7 @@ class Episodes(Sink):
 def cartpole(seed: int = 0, **config: Any) -> tuple[Acer, Episodes]:
     settings = {"nsteps": 20, "total_timesteps": 2000, "replay_start": 100, "buffer_size": 1000, "log_interval": 5}
     sink = Episodes()
-    env = make_vec_env("CartPole-v1", 4)
+    env = make_training_env("CartPole-v1", 4)
     return make_acer("mlp", env, seed, Config(**{**settings, "overlap": True, **config}), Logger([sink])), sink
 
 

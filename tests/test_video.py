@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from acer_tf.envs.make import make_evaluation_env
+from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import InputError
 from acer_tf.video import check_video, record_video
 from tests.counter import Always, Counter, counters
@@ -31,7 +31,7 @@ def test_one_frame_for_every_step_and_what_it_shows(tmp_path: Path) -> None:
 
 
 def test_an_atari_game_in_colour_and_full_size(tmp_path: Path) -> None:
-    env = make_evaluation_env("BreakoutNoFrameskip-v4", 1, render_mode="rgb_array")
+    env = make_vec_env("BreakoutNoFrameskip-v4", 1, render_mode="rgb_array")
     agent = Always()
     (game,) = record_video(agent, env, tmp_path / "video.mp4", seed=1)
     env.close()
@@ -105,8 +105,8 @@ def test_environments_that_cannot_be_rendered() -> None:
     gymnasium.register("Sighted-v0", lambda render_mode=None: Counter(1, render_mode))
     try:
         with pytest.raises(InputError, match="environment 'Blind-v0' cannot be rendered"):
-            make_evaluation_env("Blind-v0", 1, render_mode="rgb_array")
-        assert make_evaluation_env("Blind-v0", 1).render_mode is None
-        assert make_evaluation_env("Sighted-v0", 1, render_mode="rgb_array").render_mode == "rgb_array"
+            make_vec_env("Blind-v0", 1, render_mode="rgb_array")
+        assert make_vec_env("Blind-v0", 1).render_mode is None
+        assert make_vec_env("Sighted-v0", 1, render_mode="rgb_array").render_mode == "rgb_array"
     finally:
         del gymnasium.registry["Blind-v0"], gymnasium.registry["Sighted-v0"]

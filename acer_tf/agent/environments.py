@@ -9,7 +9,7 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics
 from acer_tf.envs.box_actions import BoxActions
 from acer_tf.envs.flatten import flattened
 from acer_tf.envs.frame_stack import FrameStack
-from acer_tf.envs.make import make_vec_env, stacked
+from acer_tf.envs.make import make_training_env, stacked
 from acer_tf.envs.normalize import NormalizeObservations, NormalizeRewards, normalization_state
 from acer_tf.envs.reports import reports_episodes
 from acer_tf.errors import InputError
@@ -30,7 +30,7 @@ def training_env(env: Any, normalize_observations: bool, normalize_rewards: bool
         InputError: it is something else, or ACER cannot train on it.
     """
     if isinstance(env, str):
-        return make_vec_env(
+        return make_training_env(
             env,
             1,
             normalize_observations=normalize_observations,

@@ -7,7 +7,7 @@ from typing import Any
 
 from acer_tf.agent.settings import OF_LEARN, RENAMED
 from acer_tf.config import Config
-from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.make import make_training_env
 from acer_tf.errors import InputError
 from acer_tf.presets import load_preset
 
@@ -27,8 +27,8 @@ def preset_arguments(name: str | Path, env: Any, overrides: Mapping[str, Any]) -
         overrides: arguments of the constructor, `num_env` or `reward_scale`, in place of the preset's.
 
     Raises:
-        InputError: see `load_preset` and `make_vec_env`; the preset has no environment, or scales the rewards of one
-            that is made already.
+        InputError: see `load_preset` and `make_training_env`; the preset has no environment, or scales the rewards of
+            one that is made already.
     """
     preset = load_preset(name)
     names = {theirs: ours for ours, theirs in RENAMED.items()}
@@ -49,7 +49,7 @@ def preset_arguments(name: str | Path, env: Any, overrides: Mapping[str, Any]) -
         raise InputError(f"preset '{name}' has no environment; give one: ACER.from_preset('{name}', env).")
     if isinstance(env, str):
         of_both = {key: arguments[key] for key in OF_BOTH}
-        env = make_vec_env(env, gamma=arguments["gamma"], **of_environment, **of_both)
+        env = make_training_env(env, gamma=arguments["gamma"], **of_environment, **of_both)
     elif of_environment["reward_scale"] != 1:
         raise InputError(
             f"preset '{name}' scales rewards, which those of a finished environment are not; give its id, or "

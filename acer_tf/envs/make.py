@@ -1,4 +1,4 @@
-"""Makes the vector environment that the trainer steps."""
+"""Makes vector environments of an id: with their own actions and observations, or as the trainer steps them."""
 
 import math
 from typing import Any
@@ -19,13 +19,42 @@ from acer_tf.envs.normalize import NormalizeObservations, NormalizeRewards
 from acer_tf.envs.pool import AtariPool
 from acer_tf.errors import InputError
 
-__all__ = ["ATARI_STACK", "check_env_id", "check_vec_env", "make_vec_env"]
+__all__ = ["ATARI_STACK", "check_env_id", "check_vec_env", "make_training_env", "make_vec_env"]
 
 ATARI_STACK = 4
 """Frames that the agent sees at once."""
 
 
 def make_vec_env(
+    env_id: str,
+    num_env: int,
+    *,
+    max_episode_frames: int | None = MAX_EPISODE_FRAMES,
+    render_mode: str | None = None,
+) -> VectorEnv[Any, Any, Any]:
+    """Makes `num_env` environments, to train or to play in: Atari as baselines wraps it, with four frames stacked.
+
+    Any other has gymnasium's own observations, actions and rewards.
+
+    Args:
+        env_id: see `check_env_id`; Atari games as `<Game>NoFrameskip-v4`.
+        num_env: number of environments, N.
+        max_episode_frames: raw frames after which an Atari game is cut, four per agent step; None or 0 is no limit.
+        render_mode: gymnasium's: `rgb_array` so that `render` returns pictures, `human` for a window each.
+
+    Raises:
+        InputError: an id that is not accepted, an environment that ACER cannot train on, a number that cannot work, or
+            the environment has no such render mode.
+    """
+    check_env_id(env_id)
+    _check_counts(num_env=num_env, max_episode_frames=max_episode_frames or 0)
+    if is_atari(env_id):
+        pool = AtariPool(env_id, num_env, max_episode_frames=max_episode_frames, render_mode=render_mode)
+        return FrameStack(pool, ATARI_STACK)
+    return RecordEpisodeStatistics(_make_registered(env_id, num_env, render_mode))
+
+
+def make_training_env(
     env_id: str,
     num_env: int,
     *,
@@ -36,15 +65,15 @@ def make_vec_env(
     gamma: float = Config.gamma,
     reward_scale: float = 1.0,
 ) -> FrameStack:
-    """Makes `num_env` environments: Atari as baselines wraps it, with four frames; any other without a stack.
+    """Makes environments as the Runner takes them: as `make_vec_env`, with arrays to observe, and rewards as told.
 
     Continuous actions are taken in units of half their range, and clipped (`BoxActions`).
 
     Args:
-        env_id: see `check_env_id`; Atari games as `<Game>NoFrameskip-v4`.
+        env_id: as for `make_vec_env`, like `num_env` and `max_episode_frames`.
         num_env: number of environments, N.
         num_workers: processes for Atari; 0 steps all games in this one, None uses one per processor, but at most N.
-        max_episode_frames: raw frames after which an Atari game is cut, four per agent step; None or 0 is no limit.
+        max_episode_frames: raw frames after which an Atari game is cut.
         normalize_observations: whether they are normalised by their running mean and variance; not for Atari.
         normalize_rewards: whether the agent's are divided by the running standard deviation of the discounted return;
             recorded returns are not; not for Atari.
@@ -74,32 +103,6 @@ def make_vec_env(
     if normalize_rewards:
         env = NormalizeRewards(env, gamma)
     return stacked(env)
-
-
-def make_evaluation_env(
-    env_id: str,
-    num_env: int,
-    *,
-    max_episode_frames: int | None = MAX_EPISODE_FRAMES,
-    render_mode: str | None = None,
-) -> VectorEnv[Any, Any, Any]:
-    """Makes environments to evaluate in: as `make_vec_env`, but with gymnasium's own observations, actions and rewards.
-
-    Args:
-        env_id: as for `make_vec_env`, like the next two.
-        num_env: number of environments, N.
-        max_episode_frames: raw frames after which an Atari game is cut.
-        render_mode: gymnasium's: `rgb_array` so that `render` returns pictures, `human` for a window each.
-
-    Raises:
-        InputError: as `make_vec_env`, or the environment has no such render mode.
-    """
-    check_env_id(env_id)
-    _check_counts(num_env=num_env, max_episode_frames=max_episode_frames or 0)
-    if is_atari(env_id):
-        pool = AtariPool(env_id, num_env, max_episode_frames=max_episode_frames, render_mode=render_mode)
-        return FrameStack(pool, ATARI_STACK)
-    return RecordEpisodeStatistics(_make_registered(env_id, num_env, render_mode))
 
 
 def stacked(env: VectorEnv[Any, Any, Any]) -> FrameStack:

@@ -11,7 +11,7 @@ import acer_tf
 from acer_tf import policies
 from acer_tf.agent import ACER
 from acer_tf.callbacks import BaseCallback, EvalCallback
-from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.make import make_training_env, make_vec_env
 from acer_tf.errors import InputError
 from acer_tf.evaluation import evaluate_policy
 from tests.counter import Counter
@@ -292,22 +292,34 @@ def test_normalisation_is_kept_and_left_alone_by_predictions() -> None:
     assert tiny().get_vec_normalize_env() is None
 
 
-def test_what_make_vec_env_made_is_normalised_if_the_agent_is() -> None:
-    agent = tiny(env=make_vec_env("Pendulum-v1", 2), normalize_observations=True, normalize_rewards=True)
+def test_what_make_vec_env_made_speaks_the_environments_own_units() -> None:
+    env = make_vec_env("Pendulum-v1", 2)
+    agent = tiny(env=env, normalize_observations=True, sigma=5).learn(10)
+    assert agent.get_env() is env
+    obs, _ = env.reset(seed=0)
+    actions, _ = agent.predict(np.repeat(obs, 20, axis=0))
+    assert np.abs(obs[:, 2]).max() > 0.1 and set(np.abs(actions[:, 0])) > {2.0}  # the ends of Pendulum's range
+    env.step(actions[:2])
+
+
+def test_what_make_training_env_made_is_normalised_if_the_agent_is() -> None:
+    agent = tiny(env=make_training_env("Pendulum-v1", 2), normalize_observations=True, normalize_rewards=True)
     assert agent.normalize_observations and agent.normalize_rewards
     agent.learn(20, log_interval=1)
-    agent.set_env(make_vec_env("Pendulum-v1", 1))
+    agent.set_env(make_training_env("Pendulum-v1", 1))
     agent.predict(observations(agent))
     kept = agent.env
     with pytest.raises(InputError, match="the environment normalises observations, but the agent was made without"):
-        (plain := tiny(env=vec_env("Pendulum-v1"))).set_env(make_vec_env("Pendulum-v1", 1, normalize_observations=True))
+        (plain := tiny(env=vec_env("Pendulum-v1"))).set_env(
+            make_training_env("Pendulum-v1", 1, normalize_observations=True)
+        )
     assert agent.env is kept and plain.n_envs == 2
     with pytest.raises(InputError, match="stacked frames are not normalised"):
-        tiny("cnn_small", make_vec_env("PongNoFrameskip-v4", 1, num_workers=0), normalize_observations=True)
+        tiny("cnn_small", make_training_env("PongNoFrameskip-v4", 1, num_workers=0), normalize_observations=True)
 
 
-def test_what_make_vec_env_made_is_taken_as_it_is() -> None:
-    agent = tiny(env=make_vec_env("Pendulum-v1", 2, normalize_observations=True))
+def test_what_make_training_env_made_is_taken_as_it_is() -> None:
+    agent = tiny(env=make_training_env("Pendulum-v1", 2, normalize_observations=True))
     assert agent.normalize_observations and not agent.normalize_rewards
     assert agent.action_space == Box(-2, 2, (1,), np.float32)
 

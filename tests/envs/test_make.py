@@ -7,13 +7,13 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from acer_tf.envs.box_actions import BoxActions
 from acer_tf.envs.frame_stack import FrameStack
-from acer_tf.envs.make import make_vec_env, stacked
+from acer_tf.envs.make import make_training_env, stacked
 from acer_tf.envs.pool import AtariPool
 from acer_tf.errors import InputError
 
 
 def test_atari_has_four_frames_of_the_pool() -> None:
-    env = make_vec_env("PongNoFrameskip-v4", 2, num_workers=0)
+    env = make_training_env("PongNoFrameskip-v4", 2, num_workers=0)
     pool = AtariPool("PongNoFrameskip-v4", 2, num_workers=0)
     assert isinstance(env.unwrapped, AtariPool)
     stacked, _ = env.reset(seed=5)
@@ -29,13 +29,13 @@ def test_atari_has_four_frames_of_the_pool() -> None:
 
 
 def test_time_limit_reaches_the_games() -> None:
-    env = make_vec_env("PongNoFrameskip-v4", 1, num_workers=0, max_episode_frames=60)
+    env = make_training_env("PongNoFrameskip-v4", 1, num_workers=0, max_episode_frames=60)
     env.reset(seed=0)
     assert any(env.step([0])[3][0] for _ in range(16))
 
 
 def test_other_environments_have_one_frame_and_gymnasiums_statistics() -> None:
-    env = make_vec_env("CartPole-v1", 3)
+    env = make_training_env("CartPole-v1", 3)
     obs, _ = env.reset(seed=0)
     assert env.nstack == 1
     assert obs.shape == (3, 4) and obs.dtype == np.float32
@@ -63,7 +63,7 @@ def test_keeps_the_dtype_of_the_observations() -> None:
 
     gymnasium.register("Doubles-v0", Doubles)
     try:
-        obs, _ = make_vec_env("Doubles-v0", 1).reset()
+        obs, _ = make_training_env("Doubles-v0", 1).reset()
     finally:
         del gymnasium.registry["Doubles-v0"]
     assert obs.dtype == np.float64
@@ -91,7 +91,7 @@ def test_keeps_the_dtype_of_the_observations() -> None:
 )
 def test_refuses(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        make_vec_env(**{"env_id": "CartPole-v1", "num_env": 1, **arguments})
+        make_training_env(**{"env_id": "CartPole-v1", "num_env": 1, **arguments})
 
 
 @pytest.mark.parametrize("kind", [gymnasium.error.DependencyNotInstalled, ModuleNotFoundError])
@@ -102,14 +102,14 @@ def test_missing_packages_are_told(kind: type[Exception]) -> None:
     gymnasium.register("NeedsMore-v0", entry_point)
     try:
         with pytest.raises(InputError, match=r"environment 'NeedsMore-v0' cannot be made: .*pip install pygame"):
-            make_vec_env("NeedsMore-v0", 1)
+            make_training_env("NeedsMore-v0", 1)
     finally:
         del gymnasium.registry["NeedsMore-v0"]
 
 
 def test_continuous_actions_are_mapped_and_rewards_scaled_but_not_in_the_statistics() -> None:
-    env = make_vec_env("Pendulum-v1", 2, reward_scale=0.1, normalize_observations=True)
-    raw = make_vec_env("Pendulum-v1", 2)
+    env = make_training_env("Pendulum-v1", 2, reward_scale=0.1, normalize_observations=True)
+    raw = make_training_env("Pendulum-v1", 2)
     for other in (env, raw):
         other.reset(seed=0)
     total, actions = np.zeros(2), np.full((2, 1), 0.25, np.float32)
@@ -134,16 +134,16 @@ def test_stacked_frames_without_mapped_actions_are_refused() -> None:
 
 
 def test_choices_are_one_hot_and_normalised_after_that() -> None:
-    env = make_vec_env("FrozenLake-v1", 3)
+    env = make_training_env("FrozenLake-v1", 3)
     obs, _ = env.reset(seed=0)
     np.testing.assert_array_equal(obs, np.eye(16)[[0, 0, 0]])
     assert obs.dtype == np.uint8
-    obs, _ = make_vec_env("Blackjack-v1", 2, normalize_observations=True).reset(seed=0)
+    obs, _ = make_training_env("Blackjack-v1", 2, normalize_observations=True).reset(seed=0)
     assert (obs.dtype, obs.shape) == (np.float32, (2, 32 + 11 + 2))
 
 
 def test_normalised_rewards_leave_the_statistics_alone() -> None:
-    env, raw = (make_vec_env("CartPole-v1", 2, normalize_rewards=kind, gamma=0.5) for kind in (True, False))
+    env, raw = (make_training_env("CartPole-v1", 2, normalize_rewards=kind, gamma=0.5) for kind in (True, False))
     for other in (env, raw):
         other.reset(seed=0)
     returns, seen = np.zeros(2), []
@@ -159,7 +159,7 @@ def test_normalised_rewards_leave_the_statistics_alone() -> None:
 
 
 def test_tasks_of_the_control_suite_are_one_array() -> None:
-    env = make_vec_env("dm_control/cartpole-swingup-v0", 2)
+    env = make_training_env("dm_control/cartpole-swingup-v0", 2)
     obs, _ = env.reset(seed=[3, 4])
     assert obs.shape == (2, 5)  # position 3, velocity 2
     same, _ = env.reset(seed=[3, 4])

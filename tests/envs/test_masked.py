@@ -3,7 +3,7 @@ import contextlib
 import gymnasium
 import numpy as np
 
-from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.make import make_training_env
 
 
 def test_shows_the_positions_of_cartpole_and_nothing_else() -> None:
@@ -22,5 +22,5 @@ def test_shows_the_positions_of_cartpole_and_nothing_else() -> None:
 
 
 def test_commands_can_name_it() -> None:
-    with contextlib.closing(make_vec_env("MaskedCartPole-v1", 2)) as env:
+    with contextlib.closing(make_training_env("MaskedCartPole-v1", 2)) as env:
         assert env.reset(seed=0)[0].shape == (2, 2)

@@ -8,7 +8,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import RecordEpisodeStatistics
 from gymnasium.wrappers.vector import RecordEpisodeStatistics as RecordVectorStatistics
 
-from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.make import make_training_env
 from acer_tf.envs.reports import reported_episodes, reports_episodes
 
 
@@ -42,8 +42,8 @@ def test_knows_single_environments_that_report(make: Callable[[], gymnasium.Env[
 
 def test_knows_vector_environments_that_report() -> None:
     assert reports_episodes(RecordVectorStatistics(sync(cartpole)))
-    assert reports_episodes(make_vec_env("CartPole-v1", 2))
-    assert reports_episodes(make_vec_env("PongNoFrameskip-v4", 2))
+    assert reports_episodes(make_training_env("CartPole-v1", 2))
+    assert reports_episodes(make_training_env("PongNoFrameskip-v4", 2))
 
 
 def test_what_a_single_environment_reports_is_read() -> None:

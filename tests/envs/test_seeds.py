@@ -3,14 +3,14 @@ import numpy as np
 import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
-from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.make import make_training_env
 from acer_tf.envs.pool import AtariPool
 from acer_tf.envs.seeds import environment_seeds, next_seed
 from tests.scripted import ScriptedEnv
 
 
 def test_gymnasiums_vector_environments_get_a_seed_per_environment() -> None:
-    env = make_vec_env("CartPole-v1", 3)
+    env = make_training_env("CartPole-v1", 3)
     seeds = environment_seeds(env, 10)
     assert seeds == np.random.SeedSequence(10).generate_state(3).tolist()
     singles = [gymnasium.make("CartPole-v1") for _ in range(3)]
@@ -28,7 +28,7 @@ def test_asynchronous_ones_too() -> None:
 
 
 def test_runs_share_no_seed() -> None:
-    env = make_vec_env("CartPole-v1", 16)
+    env = make_training_env("CartPole-v1", 16)
     seeds = [seed for run in range(100) for seed in environment_seeds(env, run)]
     assert len(set(seeds)) == len(seeds)
 
@@ -41,7 +41,7 @@ def test_other_environments_get_the_number(env: gymnasium.vector.VectorEnv) -> N
 
 
 def test_no_seed_stays_none() -> None:
-    assert environment_seeds(make_vec_env("CartPole-v1", 2), None) is None
+    assert environment_seeds(make_training_env("CartPole-v1", 2), None) is None
 
 
 def test_lost_games_get_seeds_of_their_own() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from acer_tf.acer import make_acer
 from acer_tf.config import Config
-from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.make import make_training_env
 from acer_tf.persistence.json_lines import JsonLinesSink
 from acer_tf.persistence.logger import Logger
 from acer_tf.persistence.metrics import METRICS, full_name
@@ -41,7 +41,7 @@ def test_a_run_writes_every_metric_and_nothing_else(tmp_path: Path) -> None:
             TensorBoardSink(tmp_path / "tb", frames_per_step=4),
         ]
     )
-    env = make_vec_env("CartPole-v1", 2)
+    env = make_training_env("CartPole-v1", 2)
     make_acer("mlp", env, 0, config, logger, num_layers=1, num_hidden=4).learn()
     logger.close()
     columns = [name for name, metric in METRICS.items() if metric.is_column]

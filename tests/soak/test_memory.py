@@ -9,7 +9,7 @@ import pytest
 
 from acer_tf.acer import make_acer
 from acer_tf.config import Config
-from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.make import make_training_env
 from acer_tf.persistence.checkpoints import Checkpoints
 from acer_tf.persistence.episode_files import EpisodesSink
 from acer_tf.persistence.logger import Logger
@@ -26,7 +26,7 @@ def test_memory_and_descriptors_do_not_grow_once_replay_is_full(tmp_path: Path) 
     """With logs and checkpoints; less than 1 MB in 100,000 steps."""
     config = Config(nsteps=20, total_timesteps=STEPS, buffer_size=2000, replay_start=500, replay_ratio=1)
     logger = Logger([StatisticsSink(tmp_path / "progress.csv"), EpisodesSink(tmp_path / "episodes.csv")])
-    acer = make_acer("mlp", make_vec_env("CartPole-v1", 4), 0, config, logger, num_layers=1, num_hidden=16)
+    acer = make_acer("mlp", make_training_env("CartPole-v1", 4), 0, config, logger, num_layers=1, num_hidden=16)
     checkpoints = Checkpoints(tmp_path / "checkpoints", 2, None)
     saver = Checkpointer(acer, checkpoints, seed=0, every=4000, is_exact=True, settings={}, origin={})
     process, seen = psutil.Process(), []

@@ -8,7 +8,7 @@ import pytest
 
 from acer_tf.acer import Acer, make_acer
 from acer_tf.config import Config
-from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.make import make_training_env
 from acer_tf.errors import InputError
 from acer_tf.persistence.checkpoint import read_manifest, read_state, step_folder
 from acer_tf.persistence.checkpoints import Checkpoints
@@ -29,7 +29,7 @@ MIDDLE = 220
 def make(folder: Path, seed: int = 3) -> Acer:
     config = Config(nsteps=NSTEPS, total_timesteps=TOTAL, replay_start=20, buffer_size=100, log_interval=10**6)
     logger = Logger([EpisodesSink(folder / "episodes.csv")])
-    return make_acer("mlp", make_vec_env("CartPole-v1", NENVS), seed, config, logger, num_layers=1, num_hidden=4)
+    return make_acer("mlp", make_training_env("CartPole-v1", NENVS), seed, config, logger, num_layers=1, num_hidden=4)
 
 
 def checkpointer(
