@@ -186,7 +186,8 @@ class GaussianPolicy(SequencePolicy):
         q_opc = q_ret
         if self._settings.use_q_opc:
             q_opc = retrace(rewards, continues, q_i, v_with_bootstrap, tf.ones_like(rho_i), config.gamma)
-        v_target = continuous.v_target(rho_i, q_ret, q_i, v)
+        # Only in the dueling network is V tied to Q: by itself it is drawn to the return, not along with Q's error.
+        v_target = continuous.v_target(rho_i, q_ret, q_i if self._settings.dueling else v, v)
 
         gain = continuous.gain(log_f, log_f_sampled, evaluation.q_sampled, v, q_opc, rho_i, rho_sampled, config.c)
         loss_q = tf.reduce_mean(0.5 * tf.square(q_ret - q_i) + 0.5 * tf.square(v_target - v))

@@ -101,7 +101,7 @@ def update(params: Params, averages: Params, batch: Batch, h: Hyper) -> dict[str
     q_opc = q_ret
     if h.use_q_opc:
         q_opc = retrace(batch.rewards, continues, q_i, values, np.ones_like(rho_i), h.gamma, batch.final_values)
-    v_target = np.minimum(1, rho_i) * (q_ret - q_i) + v
+    v_target = np.minimum(1, rho_i) * (q_ret - (q_i if h.dueling else v)) + v
 
     truncated = np.minimum(h.c, rho_i) * (q_opc - v)
     correction = np.maximum(0, 1 - h.c / rho_sampled) * (q_sampled - v) * h.correction
