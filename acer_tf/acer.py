@@ -17,13 +17,14 @@ from gymnasium.spaces import Box, Discrete
 
 from acer_tf.buffer import Buffer
 from acer_tf.config import CONTINUOUS, Config, Continuous
+from acer_tf.envs.check import check_vec_env
 from acer_tf.envs.frame_stack import FrameStack
-from acer_tf.envs.make import check_vec_env, stacked
+from acer_tf.envs.make import stacked
 from acer_tf.episode_stats import EpisodeStats
 from acer_tf.errors import InputError
 from acer_tf.gaussian import GaussianPolicy
 from acer_tf.maths.schedules import learning_rate
-from acer_tf.memory import check_memory, compressed_row
+from acer_tf.memory import check_memory, check_states, compressed_row, state_bytes
 from acer_tf.model import Model
 from acer_tf.networks.registry import Network
 from acer_tf.persistence.logger import Logger
@@ -371,8 +372,10 @@ def learn(
     check_vec_env(env)
     env = stacked(env)
     seed = checked_seed(seed)
-    print(f"replay will take {check_memory(env, config) / 2**30:.2f} GiB", flush=True)
+    needed = check_memory(env, config)
     acer = make_acer(network, env, seed, config, logger, load_path, continuous, **network_kwargs)
+    needed += state_bytes(env.num_envs, config, acer.model.policy.network.state_size)
+    print(f"replay will take {needed / 2**30:.2f} GiB", flush=True)
     acer.learn(should_stop)
     return acer.model
 
@@ -432,6 +435,7 @@ def make_model(
 def make_loop(env: FrameStack, model: Model, rng: np.random.RandomState, seed: int, logger: Logger) -> Acer:
     """Builds what trains a model in environments, and resets them; `rng` draws how often to replay, and what."""
     config = model.config
+    check_states(env.num_envs, config, model.policy.network.state_size)
     snapshot = Snapshot(model) if config.overlap else None
     actor = model if snapshot is None else snapshot
     runner = Runner(env, actor, config.nsteps, seed, actor.values if config.bootstrap_truncated else None)

@@ -116,7 +116,7 @@ class GaussianPolicy(SequencePolicy):
 
         Args:
             obs: [N, *observation].
-            state: [N, S] float32, from the step before.
+            state: [N, P] float32, from the step before.
             mask: [N] bool, True where an episode just ended and the state starts anew.
             seed: [2] int32, for the stateless sampler.
 

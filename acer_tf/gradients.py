@@ -129,7 +129,7 @@ def first_not_finite(segment: Segment, gradients: Gradients, names: list[str]) -
         "the behaviour policy mu": segment.mus,
         "the policy f": gradients.evaluation.f,
         "the critic q": gradients.evaluation.q,
-        "the importance ratio rho": gradients.losses.rho_i,
+        "the importance ratio rho": np.minimum(gradients.losses.rho_i, 1),  # truncated everywhere: it may be infinite
         "the Retrace target q_ret": gradients.losses.q_ret,
         "the loss": gradients.losses.loss,
         **{f"the gradient of {name}": gradient for name, gradient in zip(names, gradients.raw, strict=True)},

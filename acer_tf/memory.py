@@ -18,7 +18,7 @@ SEGMENTS = 5
 
 
 def replay_bytes(env: FrameStack, config: Config, frame_ratio: float = 1.0) -> int:
-    """Computes what a full buffer will take, but for recurrent policies' states (few); 0 without replay.
+    """Computes what a full buffer will take, but for a recurrent policy's states (`state_bytes`); 0 without replay.
 
     Args:
         env: the environments.
@@ -32,6 +32,11 @@ def replay_bytes(env: FrameStack, config: Config, frame_ratio: float = 1.0) -> i
     step = _action_bytes(env.single_action_space) + 4 + 4 + 1  # action and mu, reward, final value, done
     segment = round(frames * frame_ratio) + config.nsteps * step + (config.nsteps + 1)  # masks
     return len(stack) * (config.buffer_size // config.nsteps) * segment
+
+
+def state_bytes(nenvs: int, config: Config, state_size: int) -> int:
+    """Computes what the states of a policy, `state_size` numbers each, will take in a full buffer: one per segment."""
+    return 4 * state_size * nenvs * (config.buffer_size // config.nsteps) if config.replay_ratio else 0
 
 
 def _action_bytes(space: gymnasium.Space[Any]) -> int:
@@ -80,6 +85,17 @@ def check_memory(env: FrameStack, config: Config) -> int:
     _require(replay_bytes(env, config, smallest))  # before any environment is started
     ratio = measured_ratio(env, config) if config.replay_ratio else 1.0
     needed = replay_bytes(env, config, ratio)
+    _require(needed)
+    return needed
+
+
+def check_states(nenvs: int, config: Config, state_size: int) -> int:
+    """Checks that a policy's states will fit beside the rest of replay, as far as it is there; returns their bytes.
+
+    Raises:
+        InputError: they will not.
+    """
+    needed = state_bytes(nenvs, config, state_size)
     _require(needed)
     return needed
 

@@ -66,7 +66,7 @@ class Model:
         self._gradients = Traced(self._both_gradients)
 
     def initial_state(self, nenvs: int) -> NDArray[np.float32]:
-        """Returns the policy's state before the first step, [N, S] float32; S is 0 for a feed-forward network."""
+        """Returns the policy's state before the first step, [N, P] float32; P is 0 for a feed-forward network."""
         return self.policy.initial_state(nenvs)
 
     def reseed(self, seed: int) -> None:
@@ -82,7 +82,7 @@ class Model:
 
         Args:
             obs: [N, *observation], in the space's dtype.
-            state: [N, S] float32, from the step before or from `initial_state`.
+            state: [N, P] float32, from the step before or from `initial_state`.
             mask: [N] bool, True where an episode just ended and the state starts anew.
 
         Raises:
@@ -133,10 +133,11 @@ class Model:
         return {name: float(value) for name, value in report.items()}
 
     def report(self, segment: Segment) -> dict[str, float]:
-        """Returns the same statistics of an update that is not made."""
-        return {
-            name: float(value) for name, value in statistics(self.gradients(segment), self.policy, self.config).items()
-        }
+        """Returns the same statistics of an update that is not made; what is drawn for it is drawn again afterwards."""
+        stream = self._random.state.numpy()
+        report = statistics(self.gradients(segment), self.policy, self.config)
+        self._random.state.assign(stream)
+        return {name: float(value) for name, value in report.items()}
 
     def gradients(self, segment: Segment) -> Gradients:
         """Computes the gradients of one update, both parts of them, and all that leads to them; updates nothing."""

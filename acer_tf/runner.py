@@ -23,7 +23,7 @@ class Actor(Protocol):
     """What a Runner needs of a model."""
 
     def initial_state(self, nenvs: int) -> NDArray[np.float32]:
-        """Returns the state before the first step, [N, S]."""
+        """Returns the state before the first step, [N, P]."""
         ...
 
     def act(self, obs: NDArray[Any], state: NDArray[np.float32], mask: NDArray[np.bool_]) -> Action:

@@ -1,7 +1,7 @@
 """The batches that cross a border between Runner, Buffer and Model.
 
 Letters used everywhere: `N` environments, `T` steps of a segment, `A` actions, `C` channels of one frame, `S` frames
-in a stack. Arrays are env-major, so that row = env * T + t when flattened.
+in a stack, `P` numbers in a policy's state. Arrays are env-major, so that row = env * T + t when flattened.
 """
 
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 class Segment(NamedTuple):
-    """`T` consecutive steps of each of `N` environments; baselines' fields in its Runner's order, and `states`.
+    """`T` consecutive steps of each of `N` environments; baselines' fields in its Runner's order, then ours.
 
     Attributes:
         enc_obs: [N, T + S, *frame], the frames unstacked, each once: what the buffer stores.

@@ -30,7 +30,7 @@ class StatefulNetwork(Protocol):
         Args:
             obs: [N, T, *observation].
             masks: [N, T] bool, True where an episode ended before the step and the state starts anew.
-            state: [N, S] float32, before the first step.
+            state: [N, P] float32, before the first step.
 
         Returns:
             A NamedTuple of tensors [N, T, ...]; its last field, `state`, is the state after the last step.
@@ -52,7 +52,7 @@ class SequencePolicy(ABC):
         self.params = network.params
 
     def initial_state(self, nenvs: int) -> NDArray[np.float32]:
-        """Returns the state before the first step, [N, S] zeros."""
+        """Returns the state before the first step, [N, P] zeros."""
         return np.zeros((nenvs, self.network.state_size), np.float32)
 
     def check_state(self, state: object, nenvs: int) -> None:
@@ -107,7 +107,7 @@ class SequencePolicy(ABC):
         }
 
     def values(self, obs: tf.Tensor, state: tf.Tensor) -> tf.Tensor:
-        """Computes V of observations [N, *observation] within an episode, [N] float32, from the state [N, S] before."""
+        """Computes V of observations [N, *observation] within an episode, [N] float32, from the state [N, P] before."""
         masks = tf.zeros([obs.shape[0], 1], tf.bool)
         return self.state_values(self.network(obs[:, tf.newaxis], masks, state))[:, 0]
 

@@ -23,12 +23,12 @@ from acer_tf.screen import say
 from acer_tf.threads import cores
 from acer_tf.train import checked
 from acer_tf.training.curves import read_returns
+from acer_tf.training.intervals import LAST_EPISODES
 from acer_tf.training.signals import stop_on_signals
 from acer_tf.training.trials import DONE, FAILED, STOPPED, Trial, run_trials
 
 TABLE = "sweep.csv"
 COLUMNS = ("name", "seed", "status", "steps", "episodes", "mean_return", "folder", "command")
-LAST_EPISODES = 100
 OWN = ("env", "preset", "seed", "logdir")
 """Flags of a training command that the sweep gives itself."""
 

@@ -22,7 +22,7 @@ from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.make import make_training_env
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError, nearest
 from acer_tf.maths.schedules import SCHEDULES
-from acer_tf.memory import check_memory
+from acer_tf.memory import check_memory, state_bytes
 from acer_tf.networks.names import NETWORKS
 from acer_tf.persistence.arrays import save_arrays
 from acer_tf.persistence.checkpoints import Checkpoints
@@ -189,7 +189,11 @@ def train(
             origin=origin(),
         )
         checkpointer.begin()
-        print(f"device: {device()}", flush=True)
+        states = state_bytes(flags.num_env, config, agent.model.policy.network.state_size)
+        print(
+            f"device: {device()}" + (f"; states in replay will take {states / 2**30:.2f} GiB" if states else ""),
+            flush=True,
+        )
         moved = stack.enter_context(watchdog(flags.stall_seconds))
 
         def after_iteration() -> bool:
@@ -269,7 +273,7 @@ def checked(flags: TrainFlags, network: str) -> Config:
     if flags.is_exact and flags.hyperparameters.overlap:
         raise InputError(
             "overlap has a segment in the making at every moment, which no checkpoint holds, so no run can resume to "
-            "the bit; give --no_exact_resume, or leave overlap out."
+            "the bit; give --exact_resume False, or leave overlap out."
         )
     return flags.hyperparameters.config()
 

@@ -1,3 +1,4 @@
+import dataclasses
 import importlib
 import re
 import runpy
@@ -114,6 +115,28 @@ def test_commands_take_their_flags(page: Path) -> None:
             sweep.trials(rest)
         else:
             parse(module, FLAGS[module], argv)
+
+
+def flags_of(command: type) -> set[str]:
+    """All of a command's, as its parser has them: a field that is True or False has two."""
+    found = set()
+    for field in dataclasses.fields(command):
+        if dataclasses.is_dataclass(field.type):
+            found |= flags_of(field.type)
+        found |= {field.name, f"no_{field.name}"} if field.type is bool else {field.name}
+    return found
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if not page.name.startswith("from-")],  # those name flags of other programs as well
+    ids=lambda page: page.name,
+)
+def test_flags_that_are_named_exist(page: Path) -> None:
+    of_networks = {"num_layers", "num_hidden", "nlstm", "layer_norm"}
+    known = set().union(*map(flags_of, (Run, RunAtari, Sweep, *FLAGS.values()))) | of_networks | {"help", "logdir"}
+    named = set(re.findall(r"`--(\w+)", page.read_text(encoding="utf-8")))
+    assert sorted(named - known) == []
 
 
 def test_all_presets_are_told() -> None:

@@ -62,7 +62,7 @@ def test_bad_words_are_input_errors(words: list[str], message: str) -> None:
         (["--load_path", "absent.npz"], "absent.npz is no file"),
         (["--buffer_size", "100"], "replay would never start"),
         (["--threads", "0"], "threads is 0; expected a whole number >= 1"),
-        (["--overlap", "--checkpoint_every", "100"], "give --no_exact_resume, or leave overlap out"),
+        (["--overlap", "--checkpoint_every", "100"], "give --exact_resume False, or leave overlap out"),
         (["--logdir", "/dev/null/run"], "cannot be written"),
         (["--num_hiden", "3"], "num_hiden"),
         (["--value_network", "coppy"], "coppy"),

@@ -87,7 +87,10 @@ def load_weights(source: File, agent: "PolicyHolder") -> Arrays:
         raise InputError(f"{name} has no {error}.") from error
     statistics = groups.get("normalization", {})
     if agent._translation.is_normalized != ("obs_mean" in statistics):
-        raise InputError(f"{name} and this agent do not both normalise observations.")
+        ours = agent._translation.is_normalized
+        raise InputError(
+            f"the agent of {name} was made with normalize_observations={not ours}, this one with {ours}; make both alike."
+        )
     agent.model.load_state_dict({**weights, "random": agent.model.state_dict()["random"]}, name)
     return statistics
 

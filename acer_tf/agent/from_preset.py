@@ -1,11 +1,10 @@
 """A preset as arguments of `ACER`."""
 
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from acer_tf.agent.settings import OF_LEARN, RENAMED
+from acer_tf.agent.settings import arguments_of
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.errors import InputError
@@ -19,7 +18,8 @@ OF_BOTH = {"normalize_observations": False, "normalize_rewards": False}
 def preset_arguments(name: str | Path, env: Any, overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the arguments of the constructor that a preset stands for, the environment included.
 
-    What the preset does not set has the default of `acer_tf.learn`, which for memory is not that of the constructor.
+    What the preset does not set has the default of `acer_tf.learn`, which for memory and `bootstrap_truncated` is not
+    that of the constructor.
 
     Args:
         name: see `load_preset`.
@@ -31,12 +31,10 @@ def preset_arguments(name: str | Path, env: Any, overrides: Mapping[str, Any]) -
             one that is made already.
     """
     preset = load_preset(name)
-    names = {theirs: ours for ours, theirs in RENAMED.items()}
-    config = {field.name: preset.config.get(field.name, field.default) for field in dataclasses.fields(Config)}
     command = {"network": "mlp", "value_network": None, **OF_ENVIRONMENT, **OF_BOTH, **preset.command}
     policy_kwargs = {"value_network": command["value_network"], **preset.network_kwargs}
     arguments = {
-        **{names.get(key, key): value for key, value in config.items() if key not in OF_LEARN},
+        **arguments_of(Config(**preset.config)),
         **preset.continuous,
         **{key: command[key] for key in (*OF_ENVIRONMENT, *OF_BOTH)},
         "policy": command["network"],
@@ -52,7 +50,7 @@ def preset_arguments(name: str | Path, env: Any, overrides: Mapping[str, Any]) -
         env = make_training_env(env, gamma=arguments["gamma"], **of_environment, **of_both)
     elif of_environment["reward_scale"] != 1:
         raise InputError(
-            f"preset '{name}' scales rewards, which those of a finished environment are not; give its id, or "
-            f"reward_scale=1 if you have scaled them by {preset.command['reward_scale']}."
+            f"preset '{name}' scales rewards, which is not possible in an environment that is made already; give its "
+            f"id, or reward_scale=1 if you have scaled them by {preset.command['reward_scale']}."
         )
     return {"env": env, **arguments}

@@ -106,12 +106,12 @@ class PolicyHolder:
 
         Args:
             observation: one, or a batch as a vector environment gives it, not normalised.
-            state: [N, S], what the call before returned; None at the start, and for feed-forward policies.
+            state: [N, P], what the call before returned; None at the start, and for feed-forward policies.
             mask: [N] bool, True where an episode just ended and the state starts anew; None: nowhere.
             deterministic: takes the most probable action (the mean); else it is drawn.
 
         Returns:
-            The action or actions, in the environment's own units and bounds, and the state [N, S] float32 after them,
+            The action or actions, in the environment's own units and bounds, and the state [N, P] float32 after them,
             None for feed-forward policies.
 
         Raises:
@@ -207,7 +207,7 @@ class PolicyHolder:
         """Writes the deterministic policy as a TensorFlow SavedModel, which needs nothing of this package.
 
         Its signature `serving_default` takes `obs` [N, ...], as the environment gives them, and of a recurrent policy
-        `state` [N, S] float32 and `mask` [N] bool, and returns `action` [N, ...] in the environment's units, and
+        `state` [N, P] float32 and `mask` [N] bool, and returns `action` [N, ...] in the environment's units, and
         `state`. Parts of Dict or Tuple observations are `obs_<name>`.
 
         Raises:

@@ -19,8 +19,6 @@ from acer_tf.envs.normalize import NormalizeObservations, NormalizeRewards
 from acer_tf.envs.pool import AtariPool
 from acer_tf.errors import InputError
 
-__all__ = ["ATARI_STACK", "check_env_id", "check_vec_env", "make_training_env", "make_vec_env"]
-
 ATARI_STACK = 4
 """Frames that the agent sees at once."""
 

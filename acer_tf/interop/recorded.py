@@ -2,7 +2,6 @@
 
 import fnmatch
 import json
-import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -117,11 +116,7 @@ def read(path: Path) -> Recorded:
     Raises:
         InputError: it cannot be read or holds something else.
     """
-    try:
-        arrays = load_arrays(path)
-    except (EOFError, NotImplementedError, zlib.error) as error:
-        raise InputError(f"{path} is not a readable npz file of arrays ({error}).") from error
-    return Recorded(path, arrays)
+    return Recorded(path, load_arrays(path))
 
 
 def find(paths: Sequence[Path]) -> list[Path]:

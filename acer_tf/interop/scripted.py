@@ -55,7 +55,7 @@ class ScriptedActor:
     """
 
     def __init__(self, actions: NDArray[np.int64], mus: NDArray[np.float32], states: Array) -> None:
-        """Takes the actions [K, N], the probabilities [K, N, A] and the states before them [K, N, S] of K steps."""
+        """Takes the actions [K, N], the probabilities [K, N, A] and the states before them [K, N, P] of K steps."""
         self.obs: list[Array] = []
         self.masks: list[Array] = []
         self.states: list[Array] = []

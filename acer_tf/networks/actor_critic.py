@@ -19,7 +19,7 @@ class Outputs(NamedTuple):
     Attributes:
         logits: [N, T, A] float32, of the policy.
         q: [N, T, A] float32, the critic.
-        state: [N, S] float32, after the last step.
+        state: [N, P] float32, after the last step.
     """
 
     logits: tf.Tensor
@@ -34,7 +34,7 @@ class ActorCritic:
         trunk: what comes before the heads.
         heads: the policy's, where there is one, and the critic's.
         params: trainable variables by name, in baselines' order: policy's network, critic's network, heads.
-        state_size: numbers in the state of one environment, S.
+        state_size: numbers in the state of one environment, P.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ class DuelingOutputs(NamedTuple):
             then log sigmas.
         v: [N, T] float32, state values.
         features: [N, T, F] float32, what advantages are computed from.
-        state: [N, S] float32, after the last step.
+        state: [N, P] float32, after the last step.
     """
 
     f: tf.Tensor
@@ -60,7 +60,7 @@ class DuelingNetwork:
     Attributes:
         trunk: what comes before the heads.
         params: trainable variables by name: policy's network, critic's network, heads of policy, V and advantage.
-        state_size: numbers in the state of one environment, S.
+        state_size: numbers in the state of one environment, P.
     """
 
     def __init__(

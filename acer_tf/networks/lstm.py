@@ -40,7 +40,7 @@ class LSTM(keras.layers.Layer):
         self.b = self._vector("b", 4 * self.units)
 
     def call(self, features: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Steps through features [N, T, F] from the state [N, S], which masks [N, T] set to zero before their steps.
+        """Steps through features [N, T, F] from the state [N, P], which masks [N, T] set to zero before their steps.
 
         Returns:
             h of each step, [N, T, units], and the state after the last.

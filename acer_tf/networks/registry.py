@@ -19,8 +19,8 @@ class Recurrent(NamedTuple):
 
     Attributes:
         torso: as of a feed-forward network.
-        memory: makes a Keras layer with an attribute `state_size`, S, that is called on features [N, T, F] float32,
-            masks [N, T] bool and a state [N, S] float32, and returns outputs [N, T, H] and the state after the last
+        memory: makes a Keras layer with an attribute `state_size`, P, that is called on features [N, T, F] float32,
+            masks [N, T] bool and a state [N, P] float32, and returns outputs [N, T, H] and the state after the last
             step. Where a mask is True an episode ended before the step, and the state is zero.
     """
 

@@ -18,7 +18,7 @@ class Latents(NamedTuple):
     Attributes:
         policy: [N, T, F] float32, features for the policy.
         critic: [N, T, F'] float32, features for the critic; the same tensor where the critic shares the network.
-        state: [N, S] float32, after the last step.
+        state: [N, P] float32, after the last step.
     """
 
     policy: tf.Tensor
@@ -97,7 +97,7 @@ class Trunk:
         branches: the policy's network and, where the critic has one of its own, the critic's.
         ends: what follows a network that is shared only up to a point; else None.
         widths: of the features for the policy and of those for the critic.
-        state_size: numbers in the state of one environment, S; those of the policy's network come first.
+        state_size: numbers in the state of one environment, P; those of the policy's network come first.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class Trunk:
         Args:
             obs: [N, T, *observation], in the space's dtype.
             masks: [N, T] bool, True where an episode ended before the step and the state starts anew.
-            state: [N, S] float32, before the first step.
+            state: [N, P] float32, before the first step.
         """
         states = tf.split(state, [branch.state_size for branch in self.branches], axis=1)
         features, states = zip(*(b(obs, masks, s) for b, s in zip(self.branches, states, strict=True)), strict=True)

@@ -15,8 +15,8 @@ from acer_tf.old_agents.pickled import read_pickle
 
 _SCOPE = "acer_model/"
 _AVERAGE, _MEAN_SQUARE, _MOMENTUM = "/ExponentialMovingAverage", "/RMSProp", "/RMSProp_1"
-# Of baselines' learn(), where they are others than Stable Baselines'.
-_SETTINGS = {"buffer_size": 50000, "replay_start": 10000}
+# Of baselines' learn(), where they are others than the class has.
+_SETTINGS = {"buffer_size": 50000, "replay_start": 10000, "bootstrap_truncated": False}
 _CONV_ONLY = [(8, 32), (4, 64), (3, 64)]
 _BEHIND_PIXELS = {
     "cnn": ("pi/fc1/kernel", 7 * 7 * 64),

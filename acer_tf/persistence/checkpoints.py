@@ -17,7 +17,7 @@ from acer_tf.persistence.checkpoint import (
     verify,
     write_checkpoint,
 )
-from acer_tf.persistence.durable import sync_folder
+from acer_tf.persistence.durable import free_path, sync_folder
 from acer_tf.persistence.replay_files import ReplayFile, Rows, read_rows, remove_unused, write_new_rows
 
 
@@ -86,7 +86,7 @@ class Checkpoints:
         self._replay = checkpoint.replay
         for path in manifests(self.folder):
             if path.name > checkpoint.path.name:
-                path.rename(_free(path.with_name(f"damaged-{path.name}")))
+                path.rename(free_path(path.with_name(f"damaged-{path.name}")))
         return state
 
     def tidy(self) -> None:
@@ -126,12 +126,3 @@ def _manifest_or_none(path: Path) -> Checkpoint | None:
         return read_manifest(path)
     except InputError:
         return None
-
-
-def _free(path: Path) -> Path:
-    number = 1
-    free = path
-    while free.exists():
-        number += 1
-        free = path.with_name(f"{path.name}-{number}")
-    return free

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,3 +71,9 @@ def fingerprint(path: Path) -> Fingerprint:
         while block := file.read(BLOCK):
             digest.update(block)
     return Fingerprint(path.stat().st_size, digest.hexdigest())
+
+
+def free_path(path: Path) -> Path:
+    """Returns the path, or the first of `path-2`, `path-3`, ... that does not exist yet."""
+    numbered = (path.with_name(f"{path.name}-{number}") for number in itertools.count(2))
+    return next(free for free in itertools.chain([path], numbered) if not free.exists())

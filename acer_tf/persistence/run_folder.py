@@ -3,7 +3,6 @@
 import contextlib
 import datetime
 import importlib.metadata
-import itertools
 import os
 import platform
 import shlex
@@ -17,6 +16,7 @@ import yaml
 
 from acer_tf import __version__
 from acer_tf.errors import InputError
+from acer_tf.persistence.durable import free_path
 from acer_tf.persistence.lock import LOCK_FILES, locked
 from acer_tf.threads import cores, tensorflow_threads
 
@@ -30,7 +30,7 @@ PACKAGES = ("tensorflow", "keras", "numpy", "gymnasium", "ale-py")
 def default_run_folder(env_id: str) -> Path:
     """Returns runs/<env>-<date>-<time>, numbered if it exists."""
     now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-    return _free(Path("runs") / f"{env_id.replace('/', '-')}-{now}")
+    return free_path(Path("runs") / f"{env_id.replace('/', '-')}-{now}")
 
 
 @contextlib.contextmanager
@@ -67,7 +67,7 @@ def run_folder(folder: Path, settings: Mapping[str, Any], restart_behavior: str)
                 raise InputError(f"{folder} cannot be written ({error.strerror}); choose another folder.") from error
         elif not _has_checkpoints(folder):
             raise InputError(
-                f"{folder} holds a run without checkpoints; choose another folder (such as {_free(folder)}), or "
+                f"{folder} holds a run without checkpoints; choose another folder (such as {free_path(folder)}), or "
                 "--restart_behavior restart to keep it under another name."
             )
         try:
@@ -89,7 +89,7 @@ def _has_checkpoints(folder: Path) -> bool:
 
 def _clear(folder: Path, restart_behavior: str) -> None:
     if restart_behavior == "restart":
-        folder.rename(_free(folder.with_name(f"{folder.name}-old")))
+        folder.rename(free_path(folder.with_name(f"{folder.name}-old")))
     else:
         shutil.rmtree(folder)
     folder.mkdir()
@@ -123,8 +123,3 @@ def origin() -> dict[str, Any]:
         "processor": platform.machine(),
         "onednn": os.environ["TF_ENABLE_ONEDNN_OPTS"],
     }
-
-
-def _free(folder: Path) -> Path:
-    numbered = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
-    return next(path for path in itertools.chain([folder], numbered) if not path.exists())

@@ -205,7 +205,9 @@ def test_weights_alone(agent: ACER, tmp_path: Path) -> None:
         if name.startswith(("param/", "average/", "ms/", "mom/", "obs_")):
             np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
     np.testing.assert_array_equal(theirs["random"], random)
-    with pytest.raises(InputError, match="agent and this agent do not both normalise observations"):
+    with pytest.raises(
+        InputError, match="was made with normalize_observations=True, this one with False; make both alike"
+    ):
         tiny().load_weights(tmp_path / "agent")
 
 

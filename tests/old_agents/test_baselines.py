@@ -48,7 +48,7 @@ def test_slots_keep_their_values_under_our_names(tmp_path: Path) -> None:
 
 def test_settings_are_those_of_baselines_learn(tmp_path: Path) -> None:
     agent = read_baselines(write_joblib(tmp_path / "agent", recording("lstm")))
-    assert agent.settings == {"buffer_size": 50000, "replay_start": 10000}
+    assert agent.settings == {"buffer_size": 50000, "replay_start": 10000, "bootstrap_truncated": False}
 
 
 @pytest.mark.parametrize(
