@@ -114,7 +114,7 @@ class Acer:
             end: value of `steps` to train until; the learning rate depends on `steps / end`. None is the
                 configuration's `total_timesteps`.
             log_interval: iterations between two rows of statistics; None is the configuration's.
-            hooks: told of every step. A segment in which they end training is dropped.
+            hooks: told of every step. A segment in which they end training counts, but nothing is learned from it.
 
         Raises:
             InputError: there are hooks, and segments are collected while updates run.
@@ -132,7 +132,8 @@ class Acer:
                 self.steps += self.nbatch
                 if after_iteration():
                     break
-        except TrainingStoppedError as stopped:
+        except TrainingStoppedError as stopped:  # these steps were made, though nothing is learned from them
+            self.steps += stopped.dones.size
             self.stats.feed(stopped.rewards, stopped.dones)
             self.logger.episodes(self._runner.episodes)
         finally:

@@ -169,6 +169,18 @@ def require_count(name: str, value: Any) -> None:
     _require(name, value, "a whole number >= 1", lambda x: _is_whole(x) and x >= 1)
 
 
+def whole(name: str, value: Any) -> int:
+    """Returns a whole number >= 1, which may be written as a float such as 1e6.
+
+    Raises:
+        InputError: it is none.
+    """
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    require_count(name, value)
+    return int(value)
+
+
 def require_positive(name: str, value: Any) -> None:
     """Raises: InputError: the value is no finite number > 0."""
     _require(name, value, "a finite number > 0", lambda x: _is_number(x) and 0 < x < math.inf)

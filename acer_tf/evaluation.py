@@ -1,7 +1,7 @@
 """Plays whole episodes with a trained policy, and says how sure the mean of their returns is."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol
 
 import gymnasium
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from acer_tf.envs.check import check_vec_env
 from acer_tf.envs.own import users_env
+from acer_tf.envs.players import Player
 from acer_tf.envs.pool import AtariPool
 from acer_tf.envs.reports import reported_episodes, reports_episodes
 from acer_tf.envs.seeds import environment_seeds
@@ -28,19 +29,6 @@ class Predictor(Protocol):
         self, observation: Any, state: Any = None, mask: Any = None, deterministic: bool = False
     ) -> tuple[Any, Any]:
         """Returns an action for each observation, and the policy's state after them."""
-        ...
-
-
-@runtime_checkable
-class Trainee(Predictor, Protocol):
-    """An agent that may be in the middle of episodes of its own."""
-
-    def abandon_episodes(self, env: VectorEnv[Any, Any, Any]) -> None:
-        """Is told that others are about to play in these environments.
-
-        Raises:
-            InputError: the agent is learning in them right now.
-        """
         ...
 
 
@@ -146,12 +134,11 @@ def play(
     episodes; those that it begins after them do not count.
 
     Raises:
-        InputError: the number of episodes cannot work, or the agent is learning in these environments right now.
+        InputError: the number of episodes cannot work, or an agent is learning in these environments right now.
     """
     if episodes < 1:
         raise InputError(f"{episodes} episodes are to be played; expected a whole number >= 1.")
-    if isinstance(agent, Trainee):
-        agent.abandon_episodes(env)
+    Player().enter(env)
     env = users_env(env)
     left = [(episodes + i) // env.num_envs for i in range(env.num_envs)]
     count = _EpisodeCount(env)

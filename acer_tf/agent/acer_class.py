@@ -14,6 +14,7 @@ from acer_tf.agent.from_preset import preset_arguments
 from acer_tf.agent.learner import Learner
 from acer_tf.agent.translation import Translation
 from acer_tf.config import CONTINUOUS, Config
+from acer_tf.envs.normalize import reward_scale as scale_of
 from acer_tf.envs.own import users_env
 from acer_tf.errors import InputError, nearest
 from acer_tf.networks.registry import Network
@@ -72,6 +73,7 @@ class ACER(Learner):
         optimizer: object = Config.optimizer,
         normalize_observations: bool = False,
         normalize_rewards: bool = False,
+        reward_scale: float = 1.0,
         compress_replay: bool = Config.compress_replay,
         replay_state: str = Config.replay_state,
         burn_in: int = Config.burn_in,
@@ -120,6 +122,7 @@ class ACER(Learner):
             optimizer: "rmsprop" (TensorFlow 1's form), "adam", or a Keras optimizer.
             normalize_observations: by their running mean and variance, which are saved with the agent.
             normalize_rewards: by the running deviation of the discounted return.
+            reward_scale: the agent's rewards are multiplied by it, recorded returns are not; not for Atari.
             compress_replay: see `Config`, as for all arguments up to `overlap`.
             replay_state: where a recurrent policy's state starts in training.
             burn_in: first steps of a segment that only warm it up.
@@ -145,8 +148,8 @@ class ACER(Learner):
         self._begin(settings)
         environment = self._made(env)
         own = users_env(environment)
-        for name, found in is_normalized(environment).items():
-            self._settings[name] = found  # an environment may come with it
+        # An environment may come with it.
+        self._settings |= {**is_normalized(environment), "reward_scale": scale_of(environment)}
         self._translation = Translation(
             own.single_observation_space, own.single_action_space, self._settings["normalize_observations"]
         )

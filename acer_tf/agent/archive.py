@@ -89,7 +89,8 @@ def load_weights(source: File, agent: "PolicyHolder") -> Arrays:
     if agent._translation.is_normalized != ("obs_mean" in statistics):
         ours = agent._translation.is_normalized
         raise InputError(
-            f"the agent of {name} was made with normalize_observations={not ours}, this one with {ours}; make both alike."
+            f"the agent of {name} was made with normalize_observations={not ours}, this one with {ours}; give both the "
+            "same."
         )
     agent.model.load_state_dict({**weights, "random": agent.model.state_dict()["random"]}, name)
     return statistics

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from acer_tf.agent.expert import expert_arrays
 from acer_tf.config import require_count, require_positive
+from acer_tf.envs.moments import Moments
 from acer_tf.errors import InputError, NotFiniteError
 
 if TYPE_CHECKING:
@@ -56,7 +57,10 @@ def pretrain(
     if val_interval is None:
         val_interval = max(1, n_epochs // 10)
     require_count("val_interval", val_interval)
-    windows = _windows(agent, expert_arrays(dataset))
+    arrays = expert_arrays(dataset)
+    statistics = _statistics(agent, arrays)
+    windows = _windows(agent, arrays, statistics)
+    agent._use_statistics(statistics)
     rng = np.random.default_rng(agent.seed)
     order = rng.permutation(len(windows.obs))
     split = max(1, round(TRAIN_FRACTION * len(order)))
@@ -116,11 +120,24 @@ class Cloning:
         self._optimizer.apply(tape.gradient(loss, params, unconnected_gradients=tf.UnconnectedGradients.ZERO))
 
 
-def _windows(agent: "PolicyHolder", arrays: Mapping[str, Any]) -> Windows:
+def _observations(agent: "PolicyHolder", arrays: Mapping[str, Any]) -> Any:
     given = arrays["obs"]
-    if isinstance(agent.observation_space, Discrete):
-        given = np.reshape(given, -1)  # Stable Baselines wrote a column
-    obs, _ = agent._translation.observations(given, agent._current_statistics)
+    return np.reshape(given, -1) if isinstance(agent.observation_space, Discrete) else given  # it was a column once
+
+
+def _statistics(agent: "PolicyHolder", arrays: Mapping[str, Any]) -> dict[str, Array]:
+    """Returns the normalisation to clone with: the agent's, or if that has seen nothing yet, that of the data."""
+    statistics = agent._current_statistics
+    if not agent._translation.is_normalized or statistics["obs_count"] > 0:
+        return statistics
+    moments = Moments(agent._translation.flatten.space.shape)
+    rows = agent._translation.flatten(_observations(agent, arrays))
+    moments.take_in(np.reshape(rows, (-1, *moments.mean.shape)).astype(np.float64))
+    return {**statistics, "obs_mean": moments.mean, "obs_var": moments.var, "obs_count": np.array(moments.count)}
+
+
+def _windows(agent: "PolicyHolder", arrays: Mapping[str, Any], statistics: Mapping[str, Array]) -> Windows:
+    obs, _ = agent._translation.observations(_observations(agent, arrays), statistics)
     actions = agent._translation.from_actions(arrays["actions"])
     if len(obs) != len(actions):
         raise InputError(f"the dataset has {len(obs)} observations and {len(actions)} actions; expected as many.")
@@ -131,9 +148,8 @@ def _windows(agent: "PolicyHolder", arrays: Mapping[str, Any]) -> Windows:
     count = len(obs) // length
     if count == 0:
         raise InputError(f"the dataset has {len(obs)} steps; expected at least {length}.")
-    for name, array in (("an observation", obs), ("an action", actions)):
-        if not np.isfinite(array).all():
-            raise InputError(f"the dataset holds {name} that is not a finite number.")
+    if not np.isfinite(actions).all():
+        raise InputError("the dataset holds an action that is not a finite number.")
     if isinstance(agent.action_space, Box):
         actions = np.clip(actions, -1, 1)
     return Windows(

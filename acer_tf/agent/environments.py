@@ -10,13 +10,16 @@ from acer_tf.envs.box_actions import BoxActions
 from acer_tf.envs.flatten import flattened
 from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.make import make_training_env, stacked
-from acer_tf.envs.normalize import NormalizeObservations, NormalizeRewards, normalization_state
+from acer_tf.envs.normalize import NormalizeObservations, NormalizeRewards, ScaleRewards, normalization_state
+from acer_tf.envs.normalize import reward_scale as scale_of
 from acer_tf.envs.reports import reports_episodes
 from acer_tf.errors import InputError
 from acer_tf.evaluation import as_vector_env
 
 
-def training_env(env: Any, normalize_observations: bool, normalize_rewards: bool, gamma: float) -> FrameStack:
+def training_env(
+    env: Any, normalize_observations: bool, normalize_rewards: bool, reward_scale: float, gamma: float
+) -> FrameStack:
     """Returns the environment as the Runner takes it.
 
     Args:
@@ -24,6 +27,7 @@ def training_env(env: Any, normalize_observations: bool, normalize_rewards: bool
             games get baselines' wrappers).
         normalize_observations: whether they are normalised.
         normalize_rewards: whether the agent's rewards are.
+        reward_scale: what they are multiplied by, unless the environment does so already.
         gamma: discount factor, which the latter depends on.
 
     Raises:
@@ -35,6 +39,7 @@ def training_env(env: Any, normalize_observations: bool, normalize_rewards: bool
             1,
             normalize_observations=normalize_observations,
             normalize_rewards=normalize_rewards,
+            reward_scale=reward_scale,
             gamma=gamma,
         )
     if not isinstance(env, gymnasium.Env | VectorEnv):
@@ -44,9 +49,10 @@ def training_env(env: Any, normalize_observations: bool, normalize_rewards: bool
         )
     vector_env = as_vector_env(env)
     if isinstance(vector_env, FrameStack) and vector_env.nstack > 1:
-        if normalize_observations or normalize_rewards:
+        if normalize_observations or normalize_rewards or reward_scale != 1:
             raise InputError(
-                "stacked frames are not normalised; leave normalize_observations and normalize_rewards out."
+                "stacked frames are not normalised; leave normalize_observations, normalize_rewards and reward_scale "
+                "out."
             )
         return stacked(vector_env)
     while isinstance(vector_env, FrameStack | BoxActions):  # `stacked` puts them back, above what comes in between
@@ -55,6 +61,8 @@ def training_env(env: Any, normalize_observations: bool, normalize_rewards: bool
         vector_env = RecordEpisodeStatistics(vector_env)
     vector_env = flattened(vector_env)
     found = is_normalized(vector_env)
+    if reward_scale != 1 and scale_of(vector_env) == 1:
+        vector_env = ScaleRewards(vector_env, reward_scale)
     if normalize_observations and not found["normalize_observations"]:
         vector_env = NormalizeObservations(vector_env)
     if normalize_rewards and not found["normalize_rewards"]:

@@ -32,11 +32,14 @@ def export(path: str | Path, policy: SequencePolicy, translation: Translation, s
         statistics: of the normalisation.
 
     Raises:
-        InputError: the path is a file, or cannot be written.
+        InputError: the path is a file, or cannot be written; or two parts of an observation have one name.
     """
     if Path(path).is_file():
         raise InputError(f"{path} is a file; expected a folder, which a SavedModel is.")
-    specs = {name: tf.TensorSpec([None, *(part.shape or ())], part.dtype) for name, part in _parts(translation)}
+    parts = _parts(translation)
+    specs = {name: tf.TensorSpec([None, *(part.shape or ())], part.dtype) for name, part in parts}
+    if len(specs) < len(parts):
+        raise InputError("two parts of the observation would have one name in the SavedModel; rename one.")
     size = policy.network.state_size
     if size:
         specs |= {"state": tf.TensorSpec([None, size], tf.float32), "mask": tf.TensorSpec([None], tf.bool)}

@@ -10,9 +10,9 @@ from acer_tf.envs.make import make_training_env
 from acer_tf.errors import InputError
 from acer_tf.presets import load_preset
 
-OF_ENVIRONMENT = {"num_env": 1, "reward_scale": 1.0}
+OF_ENVIRONMENT = {"num_env": 1}
 """Settings that only say how an environment is made, with their defaults."""
-OF_BOTH = {"normalize_observations": False, "normalize_rewards": False}
+OF_BOTH = {"normalize_observations": False, "normalize_rewards": False, "reward_scale": 1.0}
 
 
 def preset_arguments(name: str | Path, env: Any, overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -24,11 +24,10 @@ def preset_arguments(name: str | Path, env: Any, overrides: Mapping[str, Any]) -
     Args:
         name: see `load_preset`.
         env: environments, taken as they are; an id, made as the preset says; or None for the preset's own id.
-        overrides: arguments of the constructor, `num_env` or `reward_scale`, in place of the preset's.
+        overrides: arguments of the constructor, or `num_env`, in place of the preset's.
 
     Raises:
-        InputError: see `load_preset` and `make_training_env`; the preset has no environment, or scales the rewards of
-            one that is made already.
+        InputError: see `load_preset` and `make_training_env`; or the preset has no environment.
     """
     preset = load_preset(name)
     command = {"network": "mlp", "value_network": None, **OF_ENVIRONMENT, **OF_BOTH, **preset.command}
@@ -48,9 +47,4 @@ def preset_arguments(name: str | Path, env: Any, overrides: Mapping[str, Any]) -
     if isinstance(env, str):
         of_both = {key: arguments[key] for key in OF_BOTH}
         env = make_training_env(env, gamma=arguments["gamma"], **of_environment, **of_both)
-    elif of_environment["reward_scale"] != 1:
-        raise InputError(
-            f"preset '{name}' scales rewards, which is not possible in an environment that is made already; give its "
-            f"id, or reward_scale=1 if you have scaled them by {preset.command['reward_scale']}."
-        )
     return {"env": env, **arguments}

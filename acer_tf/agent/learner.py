@@ -1,5 +1,7 @@
 """The part of an agent that learns: its environments, and the training loop in them."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import gymnasium
@@ -13,11 +15,12 @@ from acer_tf.agent.logs import make_logger, tensorboard_folder
 from acer_tf.agent.policy_holder import PolicyHolder
 from acer_tf.agent.translation import check_same_spaces
 from acer_tf.callbacks.conversion import as_callback
-from acer_tf.config import Config, require_count
+from acer_tf.config import Config, whole
 from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.normalize import load_normalization_state, normalization_state
-from acer_tf.envs.own import share_episodes, users_env
-from acer_tf.errors import InputError
+from acer_tf.envs.own import users_env
+from acer_tf.envs.players import Player
+from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.memory import check_memory, state_bytes
 from acer_tf.persistence.agent_file import Arrays, File
 from acer_tf.persistence.logger import Logger
@@ -32,7 +35,8 @@ class Learner(PolicyHolder):
         super()._begin(settings)
         self._environment: FrameStack | None = None
         self._loop: Acer | None = None
-        self._is_learning = self._must_restart = False
+        self._player = Player()
+        self._must_restart = False
         self.n_envs = 0
         self.num_timesteps = 0
         self.logger = Logger()
@@ -57,6 +61,11 @@ class Learner(PolicyHolder):
         check_same_spaces(self._translation, own.single_observation_space, own.single_action_space)
         self._use(environment)
 
+    def setup_model(self) -> None:
+        """Builds networks and optimiser anew; the constructor does, unless it is told not to."""
+        super().setup_model()
+        self._loop, self._must_restart = None, False
+
     def get_vec_normalize_env(self) -> VectorEnv[Any, Any, Any] | None:
         """Returns the environments with the wrappers that normalise observations and rewards; None without these."""
         environment = self._environment
@@ -73,10 +82,12 @@ class Learner(PolicyHolder):
     ) -> AnyLearner:
         """Trains; what was learned, replay, environments and their episodes go on from the last time.
 
-        Where `evaluate_policy` has played in the environments since then, they begin new episodes.
+        New episodes begin where `evaluate_policy` or another agent has played in the environments since then, and after
+        an error or Ctrl-C.
 
         Args:
-            total_timesteps: agent steps to add, over all environments; rounded up to whole segments of all.
+            total_timesteps: agent steps to add, over all environments; rounded up to whole segments of all. Whole, such
+                as 100_000 or 1e5.
             callback: a callback (`acer_tf.callbacks`), a function of the local and global variables that is called
                 after each step of all environments and ends training with False, or a list of these.
             log_interval: iterations (one segment from every environment each) between two rows of statistics.
@@ -92,17 +103,11 @@ class Learner(PolicyHolder):
             InputError: an argument cannot work, there is no environment, or it gave a number that is not finite.
             EnvironmentFailedError: an environment raised an error.
         """
-        require_count("total_timesteps", total_timesteps)
-        require_count("log_interval", log_interval)
+        total_timesteps = whole("total_timesteps", total_timesteps)
+        log_interval = whole("log_interval", log_interval)
         told = as_callback(callback)
         loop = self._ready_loop()
-        if self._must_restart:
-            loop.restart_environments(int(self._rng.randint(2**31)), is_recorded=False)
-            self._must_restart = False
-        if reset_num_timesteps:
-            loop.count_from(0)
-        self.num_timesteps = loop.steps
-        end = loop.steps + total_timesteps
+        end = total_timesteps + (0 if reset_num_timesteps else loop.steps)
         folder = None
         if self._settings["tensorboard_log"] is not None:
             folder = tensorboard_folder(self._settings["tensorboard_log"], tb_log_name, reset_num_timesteps)
@@ -114,36 +119,40 @@ class Learner(PolicyHolder):
             self.num_timesteps = loop.steps
             return False
 
-        if told is not None:
-            told.init_callback(self)
-        self._is_learning = True
-        try:
+        with contextlib.ExitStack() as afterwards:
+            afterwards.callback(self.logger.close)
             if told is not None:
-                told.on_training_start(variables, globals())
-            loop.learn(after_iteration, end=end, log_interval=log_interval, hooks=hooks)
-        finally:
-            self._is_learning = False
-            self.num_timesteps = loop.steps
-            if told is not None:
-                told.on_training_end()
-            self.logger.close()
+                told.init_callback(self)
+                afterwards.callback(told.on_training_end)
+            with self._learning(loop, reset_num_timesteps):
+                if told is not None:
+                    told.on_training_start(variables, globals())
+                loop.learn(after_iteration, end=end, log_interval=log_interval, hooks=hooks)
         return self
 
-    def abandon_episodes(self, env: VectorEnv[Any, Any, Any]) -> None:
-        """Begins new episodes in the next `learn`, if it learns in these environments; see `evaluation.play`.
-
-        Raises:
-            InputError: it is learning in them right now.
-        """
-        if self._environment is None or not share_episodes(self._environment, env):
-            return
-        if self._is_learning:
-            raise InputError("the environment is that of training, which goes on in it; evaluate in one of its own.")
-        self._must_restart = self._loop is not None
+    @contextlib.contextmanager
+    def _learning(self, loop: Acer, reset_num_timesteps: bool) -> Iterator[None]:
+        """Counts anew if that is wanted, and keeps others out of the environments."""
+        before = loop.steps
+        if reset_num_timesteps:
+            loop.count_from(0)
+        start = self.num_timesteps = loop.steps
+        self._player.is_learning = True
+        try:
+            yield
+        except BaseException:
+            self._must_restart = True  # the environments may be anywhere
+            if loop.steps == start:  # nothing was learned
+                loop.count_from(before)
+            raise
+        finally:
+            self._player.is_learning = False
+            self.num_timesteps = loop.steps
 
     def begin(self, logger: Logger) -> Acer:
         """Resets the environments and returns the training loop, for those who run it themselves."""
         assert self._environment is not None
+        self._player.enter(self._environment)
         self._loop = make_loop(self._environment, self.model, self._rng, self.seed, logger)
         self._loop.count_from(self.num_timesteps)
         return self._loop
@@ -154,9 +163,7 @@ class Learner(PolicyHolder):
         Raises:
             InputError: it is not the file of an agent, or of another network; nothing has been changed then.
         """
-        self._statistics = archive.load_weights(load_path, self)
-        if self._environment is not None:
-            self._take_statistics(self._environment, self._statistics)
+        self._use_statistics(archive.load_weights(load_path, self))
 
     def set_random_seed(self, seed: int | None) -> None:
         """Begins all random streams anew, and with them the environments' episodes; None does nothing."""
@@ -181,13 +188,18 @@ class Learner(PolicyHolder):
             raise InputError("cloudpickle=True is not possible: files of this package hold no code.")
         archive.save(save_path, self, self.num_timesteps, self.n_envs)
 
+    def _use_statistics(self, statistics: Arrays) -> None:
+        super()._use_statistics(statistics)
+        if self._environment is not None:
+            self._take_statistics(self._environment, statistics)
+
     @property
     def _current_statistics(self) -> Arrays:
         return self._statistics if self._environment is None else normalization_state(self._environment)
 
     def _made(self, env: Any) -> FrameStack:
         """Returns what users give, as the Runner takes it, normalised as the arguments say."""
-        names = ("normalize_observations", "normalize_rewards", "gamma")
+        names = ("normalize_observations", "normalize_rewards", "reward_scale", "gamma")
         return training_env(env, *(self._settings[name] for name in names))
 
     def _use(self, environment: FrameStack) -> None:
@@ -216,4 +228,14 @@ class Learner(PolicyHolder):
             if self._settings["verbose"]:
                 print(f"replay will take {needed / 2**30:.2f} GiB", flush=True)
             return self.begin(self.logger)
+        self._must_restart |= not self._player.enter(self._environment)
+        if self._must_restart:
+            self._restart(self._loop)
         return self._loop
+
+    def _restart(self, loop: Acer) -> None:
+        try:
+            loop.restart_environments(int(self._rng.randint(2**31)), is_recorded=False)
+        except EnvironmentFailedError as error:
+            raise EnvironmentFailedError(f"{error}; give new environments with set_env.") from error
+        self._must_restart = False

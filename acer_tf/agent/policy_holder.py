@@ -81,6 +81,9 @@ class PolicyHolder:
     def _current_statistics(self) -> Arrays:
         return self._statistics
 
+    def _use_statistics(self, statistics: Arrays) -> None:
+        self._statistics = statistics
+
     def setup_model(self) -> None:
         """Builds networks and optimiser; the constructor does, unless it is told not to."""
         use_threads(self._settings["n_cpu_tf_sess"])
@@ -185,6 +188,8 @@ class PolicyHolder:
 
         70 % of the steps are trained on, the rest validates. Recurrent policies learn from `n_steps` steps at a time,
         from the zero state.
+
+        The normalisation of observations, if there is one that has seen none yet, begins with those of the data.
 
         Args:
             dataset: arrays `obs` and `actions`, one row a step, and for recurrent policies `episode_starts`; the path

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from acer_tf.config import Config, Continuous
+from acer_tf.config import Config, Continuous, require_positive
 from acer_tf.errors import InputError, nearest
 
 Settings = dict[str, Any]
@@ -67,6 +67,7 @@ def checked(settings: Settings) -> Settings:
     for name in ("normalize_observations", "normalize_rewards"):
         if not isinstance(settings[name], bool):
             raise InputError(f"{name} is {settings[name]!r}; expected True or False.")
+    require_positive("reward_scale", settings["reward_scale"])
     if settings["verbose"] not in (0, 1, 2):
         raise InputError(f"verbose is {settings['verbose']!r}; expected 0, 1 or 2.")
     threads = settings["n_cpu_tf_sess"]
@@ -134,7 +135,7 @@ def _named_activation(value: Any) -> Any:
     is_known = callable(value) and any(
         getattr(home, name, None) is value for home in (tf.nn, keras.activations, keras.ops)
     )
-    return name if is_known else value
+    return name if is_known and hasattr(keras.activations, name) else value
 
 
 def _optimizer_to_plain(optimizer: keras.optimizers.Optimizer) -> Any:

@@ -57,7 +57,7 @@ class Translation:
             statistics: as `normalization_state` gives them.
 
         Raises:
-            InputError: it is none of the space's.
+            InputError: it is none of the space's, or holds a number that is not finite.
         """
         if isinstance(observation, tuple) and len(observation) == 2 and isinstance(observation[1], dict):
             if not isinstance(self.observation_space, Tuple):
@@ -68,6 +68,8 @@ class Translation:
             raise InputError(
                 f"the observation has shape {rows.shape}; expected {self.flatten.space.shape}, or a batch of such."
             )
+        if rows.dtype.kind == "f" and not np.isfinite(rows).all():
+            raise InputError("the observation holds a number that is not finite.")
         if self.is_normalized:
             rows = normalized(rows, statistics["obs_mean"], statistics["obs_var"])
         return rows if extra else rows[np.newaxis], extra == 0

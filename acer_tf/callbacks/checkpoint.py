@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from acer_tf.callbacks.base import BaseCallback
-from acer_tf.config import require_count
+from acer_tf.config import whole
 from acer_tf.screen import say
 
 
@@ -21,8 +21,7 @@ class CheckpointCallback(BaseCallback):
             InputError: `save_freq` cannot work.
         """
         super().__init__(verbose)
-        require_count("save_freq", save_freq)
-        self.save_freq = save_freq
+        self.save_freq = whole("save_freq", save_freq)
         self.save_path = Path(save_path)
         self.name_prefix = name_prefix
 

@@ -7,9 +7,10 @@ import numpy as np
 
 from acer_tf.callbacks.base import BaseCallback
 from acer_tf.callbacks.event import EventCallback
-from acer_tf.config import require_count
+from acer_tf.config import whole
+from acer_tf.envs.players import Player
 from acer_tf.errors import InputError
-from acer_tf.evaluation import Trainee, as_vector_env, play
+from acer_tf.evaluation import as_vector_env, play
 from acer_tf.persistence.arrays import load_arrays, save_arrays
 from acer_tf.screen import say
 
@@ -59,11 +60,9 @@ class EvalCallback(EventCallback):
             InputError: an argument cannot work.
         """
         super().__init__(callback_on_new_best, verbose)
-        require_count("n_eval_episodes", n_eval_episodes)
-        require_count("eval_freq", eval_freq)
         self.eval_env = as_vector_env(eval_env)
-        self.n_eval_episodes = n_eval_episodes
-        self.eval_freq = eval_freq
+        self.n_eval_episodes = whole("n_eval_episodes", n_eval_episodes)
+        self.eval_freq = whole("eval_freq", eval_freq)
         self.log_path = None if log_path is None else Path(log_path) / EVALUATIONS
         self.best_model_save_path = None if best_model_save_path is None else Path(best_model_save_path) / BEST_MODEL
         self.deterministic = deterministic
@@ -76,8 +75,7 @@ class EvalCallback(EventCallback):
 
     def _on_training_start(self) -> None:
         """Raises InputError: the environment is that of training."""
-        if isinstance(self.model, Trainee):
-            self.model.abandon_episodes(self.eval_env)  # raises now what else the first evaluation would
+        Player().enter(self.eval_env)  # raises now what else the first evaluation would
         if not self.evaluations_timesteps and self.log_path is not None and self.log_path.exists():
             self._read(self.log_path)
         self._forget_later_rows()

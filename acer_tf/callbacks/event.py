@@ -4,7 +4,7 @@ from typing import Any
 
 from acer_tf.callbacks.base import BaseCallback
 from acer_tf.callbacks.conversion import as_callback
-from acer_tf.config import require_count
+from acer_tf.config import whole
 
 
 class EventCallback(BaseCallback):
@@ -57,8 +57,7 @@ class EveryNTimesteps(EventCallback):
             InputError: `n_steps` cannot work, or it is no callback.
         """
         super().__init__(callback)
-        require_count("n_steps", n_steps)
-        self.n_steps = n_steps
+        self.n_steps = whole("n_steps", n_steps)
         self.last_time_trigger = 0
 
     def _on_training_start(self) -> None:

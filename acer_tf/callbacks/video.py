@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from acer_tf.callbacks.base import BaseCallback
-from acer_tf.config import require_count
+from acer_tf.config import whole
 from acer_tf.evaluation import as_vector_env
 from acer_tf.screen import say
 from acer_tf.video import check_video, record_video
@@ -33,13 +33,11 @@ class VideoCallback(BaseCallback):
             InputError: an argument cannot work, or there is no ffmpeg.
         """
         super().__init__(verbose)
-        require_count("save_freq", save_freq)
-        require_count("n_episodes", n_episodes)
         self.env = as_vector_env(env)
-        self.save_freq = save_freq
+        self.save_freq = whole("save_freq", save_freq)
         self.save_path = Path(save_path)
         self.name_prefix = name_prefix
-        self.n_episodes = n_episodes
+        self.n_episodes = whole("n_episodes", n_episodes)
         self.deterministic = deterministic
         check_video(self._path())
 

@@ -6,7 +6,7 @@ from typing import Any
 import gymnasium
 from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
-from gymnasium.wrappers.vector import RecordEpisodeStatistics, TransformReward
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from acer_tf.config import Config
 from acer_tf.envs.atari import MAX_EPISODE_FRAMES
@@ -15,7 +15,7 @@ from acer_tf.envs.check import check_vec_env
 from acer_tf.envs.env_ids import check_env_id, is_atari
 from acer_tf.envs.flatten import flattened
 from acer_tf.envs.frame_stack import FrameStack
-from acer_tf.envs.normalize import NormalizeObservations, NormalizeRewards
+from acer_tf.envs.normalize import NormalizeObservations, NormalizeRewards, ScaleRewards
 from acer_tf.envs.pool import AtariPool
 from acer_tf.errors import InputError
 
@@ -95,7 +95,7 @@ def make_training_env(
         return FrameStack(pool, ATARI_STACK)
     env: VectorEnv[Any, Any, Any] = RecordEpisodeStatistics(_make_registered(env_id, num_env))
     if reward_scale != 1:
-        env = TransformReward(env, lambda rewards: reward_scale * rewards)
+        env = ScaleRewards(env, reward_scale)
     if normalize_observations:
         env = NormalizeObservations(flattened(env))
     if normalize_rewards:

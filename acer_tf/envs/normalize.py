@@ -1,4 +1,4 @@
-"""Normalises observations and rewards by running statistics, which are saved with the agent and can be frozen."""
+"""Normalises observations and rewards by running statistics, which are saved and can be frozen; scales rewards."""
 
 import contextlib
 from collections.abc import Iterator, Mapping
@@ -111,6 +111,33 @@ class NormalizeRewards(Normalizer):
         self._take_in(self._returns)
         self._returns[terminations | truncations] = 0
         return obs, np.clip(rewards / np.sqrt(self.moments.var + EPS), -CLIP, CLIP), terminations, truncations, infos
+
+
+class ScaleRewards(VectorWrapper[Array, Any, Array, Any, Array]):
+    """Multiplies rewards.
+
+    Attributes:
+        scale: by this.
+    """
+
+    def __init__(self, env: VectorEnv[Array, Any, Array], scale: float) -> None:
+        """Wraps a vector environment."""
+        super().__init__(env)
+        self.scale = scale
+
+    def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        """Steps."""
+        obs, rewards, terminations, truncations, infos = self.env.step(actions)
+        return obs, self.scale * rewards, terminations, truncations, infos
+
+
+def reward_scale(env: VectorEnv[Any, Any, Any]) -> float:
+    """Returns what the environment's rewards are multiplied by."""
+    scale = 1.0
+    while isinstance(env, VectorWrapper):
+        scale *= env.scale if isinstance(env, ScaleRewards) else 1
+        env = env.env
+    return scale
 
 
 def normalization_state(env: VectorEnv[Any, Any, Any]) -> dict[str, Array]:

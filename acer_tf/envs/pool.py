@@ -218,6 +218,10 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         """An error between a command and its answers leaves nothing that could go on."""
         try:
             yield
+        except KeyboardInterrupt:  # nothing is wrong with the games: a reset starts new workers
+            self.close_extras()
+            self._is_reset = False
+            raise
         except BaseException:
             self.close()
             raise

@@ -36,7 +36,7 @@ def feed_forward_policy(
         act_fun: activation of those layers, by Keras' name or a function.
         layers: widths of the layers of both, where there is no `net_arch`.
         feature_extraction: what comes before: "mlp" (nothing), or "cnn" for images.
-        cnn_extractor: network of images, a name or a function.
+        cnn_extractor: network of images: a name, or a function of them as float32, divided by 255.
 
     Raises:
         InputError: an argument is of the wrong kind.
@@ -126,7 +126,9 @@ def _torso(rng: np.random.RandomState, feature_extraction: str, cnn_extractor: s
     extractor = network_fn(cnn_extractor, rng, {})
     if isinstance(extractor, Recurrent | Split):
         raise InputError(f"cnn_extractor is {cnn_extractor!r}; expected a feed-forward network such as cnn.")
-    return lambda inputs: keras.layers.Flatten()(extractor(inputs))
+    if isinstance(cnn_extractor, str):
+        return lambda inputs: keras.layers.Flatten()(extractor(inputs))
+    return lambda inputs: keras.layers.Flatten()(extractor(keras.ops.cast(inputs, "float32") / 255.0))
 
 
 def _ends(

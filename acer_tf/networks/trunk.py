@@ -11,6 +11,9 @@ from acer_tf.errors import InputError
 from acer_tf.networks import lstm, stable_baselines, torsos  # noqa: F401  (register the networks that ship)
 from acer_tf.networks.registry import Network, NetworkFn, Recurrent, Split, check_pixels, network_fn
 
+LONGEST_REASON = 300
+"""Characters of Keras' own words about a network that cannot be built."""
+
 
 class Latents(NamedTuple):
     """What a trunk makes of N x T observations.
@@ -46,11 +49,27 @@ class Branch:
     """
 
     def __init__(self, name: str, network: NetworkFn | Recurrent, observation_space: gym.spaces.Box) -> None:
-        """Builds the network; `name` is the scope of its parameters."""
+        """Builds the network; `name` is the scope of its parameters.
+
+        Raises:
+            InputError: it cannot be built for these observations.
+        """
+        self.name = name
+        try:
+            self._build(network, observation_space)
+        except InputError:
+            raise
+        except (TypeError, ValueError, tf.errors.OpError) as error:
+            reason = " ".join(str(error).split())[:LONGEST_REASON].rstrip(".")
+            raise InputError(
+                f"the network cannot be built for observations of shape {observation_space.shape} and type "
+                f"{observation_space.dtype}: {reason}."
+            ) from error
+
+    def _build(self, network: NetworkFn | Recurrent, observation_space: gym.spaces.Box) -> None:
         torso, make_memory = network if isinstance(network, Recurrent) else (network, NoMemory)
         inputs = keras.Input(observation_space.shape, dtype=str(observation_space.dtype))
-        self.name = name
-        self._torso = keras.Model(inputs, keras.layers.Flatten()(torso(inputs)), name=name)
+        self._torso = keras.Model(inputs, keras.layers.Flatten()(torso(inputs)), name=self.name)
         self._memory = make_memory()
         self.parts = [self._torso, self._memory]
         self.state_size = int(self._memory.state_size)

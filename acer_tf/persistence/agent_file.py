@@ -54,6 +54,8 @@ def read_agent(source: File) -> tuple[dict[str, Any], dict[str, Arrays]]:
         InputError: there is no such file, or it is not a whole file of an agent.
     """
     name = file_name(source)
+    if not isinstance(source, str | os.PathLike) and not hasattr(source, "read"):
+        raise InputError(f"it is a {type(source).__name__}; expected a path, or a file open for reading.")
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         path = path if path.is_file() else _with_suffix(path)

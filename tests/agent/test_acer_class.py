@@ -6,13 +6,14 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import acer_tf
 from acer_tf import policies
 from acer_tf.agent import ACER
-from acer_tf.callbacks import BaseCallback, EvalCallback
+from acer_tf.callbacks import BaseCallback, EvalCallback, StopTrainingOnRewardThreshold
 from acer_tf.envs.make import make_training_env, make_vec_env
-from acer_tf.errors import InputError
+from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.evaluation import evaluate_policy
 from tests.counter import Counter
 from tests.scripted import ScriptedEnv
@@ -106,6 +107,91 @@ def test_episodes_begin_anew_after_others_played_in_the_environment(how: str) ->
     assert list(agent._loop.stats._last_lengths) == [7, 7]
 
 
+def test_episodes_begin_anew_after_another_agent_played_in_the_environment() -> None:
+    env = SyncVectorEnv([lambda: Counter(6)], autoreset_mode=AutoresetMode.SAME_STEP)
+    first, second = tiny(env=env).learn(5), tiny(env=env)
+    second.learn(10)
+    first.learn(15)
+    evaluate_policy(second, env, 1)
+    second.learn(10)
+    assert first._loop is not None and second._loop is not None
+    assert list(first._loop.stats._last_lengths) == [7, 7] and list(second._loop.stats._last_lengths) == [7, 7]
+
+
+class Flawed(Counter):
+    """Fails once, in its third step."""
+
+    def __init__(self, failure: BaseException | float) -> None:
+        super().__init__(6)
+        self.failure: BaseException | float | None = failure
+
+    def step(self, action: int) -> Any:
+        obs, reward, terminated, truncated, info = super().step(action)
+        if self.t == 3 and self.failure is not None:
+            failure, self.failure = self.failure, None
+            if isinstance(failure, BaseException):
+                raise failure
+            return np.full(1, failure, np.float32), reward, terminated, truncated, info
+        return obs, reward, terminated, truncated, info
+
+
+@pytest.mark.parametrize(
+    ("failure", "error"),
+    [(float("nan"), InputError), (OSError("no"), EnvironmentFailedError), (KeyboardInterrupt(), KeyboardInterrupt)],
+)
+def test_after_an_error_episodes_begin_anew(failure: Any, error: type[BaseException]) -> None:
+    agent = tiny(env=Flawed(failure))
+    with pytest.raises(error):
+        agent.learn(20)
+    agent.learn(15)
+    assert agent._loop is not None
+    assert list(agent._loop.stats._last_lengths) == [7, 7]
+
+
+def test_a_learn_that_is_refused_changes_no_count() -> None:
+    agent = tiny().learn(20)
+    for callback in (StopTrainingOnRewardThreshold(5), EvalCallback(agent.get_env())):
+        with pytest.raises(InputError):
+            agent.learn(20, callback)
+        assert agent.num_timesteps == 20
+    assert agent.learn(10, reset_num_timesteps=False).num_timesteps == 30
+
+
+def test_a_model_that_is_set_up_anew_is_the_one_that_learns() -> None:
+    agent = tiny().learn(20)
+    agent.setup_model()
+    before = agent.get_parameters()
+    agent.learn(20)
+    assert any((array != before[name]).any() for name, array in agent.get_parameters().items())
+
+
+def test_whole_numbers_may_be_written_as_floats() -> None:
+    agent = tiny().learn(2e1, log_interval=1.0)  # type: ignore[arg-type]
+    assert agent.num_timesteps == 20
+    with pytest.raises(InputError, match=r"total_timesteps is 20\.5; expected a whole number"):
+        agent.learn(20.5)  # type: ignore[arg-type]
+
+
+def rewards_seen(agent: ACER) -> set[float]:
+    seen: set[float] = set()
+    agent.learn(20, lambda here, _: seen.update(here["rewards"].tolist()))
+    return seen
+
+
+def test_the_scale_of_rewards_is_kept(tmp_path: Path) -> None:
+    agent = tiny(env=Counter(0), reward_scale=0.5)
+    agent.save(tmp_path / "agent")
+    assert rewards_seen(agent) == {0.0, 0.5}
+    assert rewards_seen(ACER.load(tmp_path / "agent", Counter(0))) == {0.0, 0.5}
+    agent.set_env(Counter(0))
+    assert rewards_seen(agent) == {0.0, 0.5}
+    assert agent.get_env().step(np.array([1]))[1] == 1, "the user's own rewards are as they were"
+    agent = tiny(env=make_training_env("CartPole-v1", 1, reward_scale=0.1))
+    assert (agent.reward_scale, rewards_seen(agent)) == (0.1, {np.float32(0.1)})
+    with pytest.raises(InputError, match="reward_scale is 0; expected a finite number > 0"):
+        tiny(reward_scale=0)
+
+
 def test_evaluation_elsewhere_leaves_episodes_alone() -> None:
     alone, watched = tiny(), tiny()
     alone.learn(20).learn(20)
@@ -175,11 +261,12 @@ def test_a_callback_ends_training_within_a_segment() -> None:
     recorder, agent = Recorder(stop_at=26), tiny()
     agent.learn(1000, log_interval=1, callback=recorder)
     assert recorder.steps[-1] == 26 and recorder.calls[-2:] == ["rollout start", "training end"]
-    assert agent.num_timesteps == 20, "the unfinished segment is dropped"
+    assert agent.num_timesteps == 26, "steps of the unfinished segment count"
+    assert agent.model.updates == 2, "but nothing is learned from them"
     agent.learn(20, log_interval=1, reset_num_timesteps=False)
-    assert agent.num_timesteps == 40
+    assert agent.num_timesteps == 46
     stats = agent._loop.stats
-    assert (stats._lengths + 0).sum() + sum(stats._last_lengths) == 46, "but its rewards count"
+    assert (stats._lengths + 0).sum() + sum(stats._last_lengths) == 46, "and so do its rewards"
 
 
 def test_functions_and_lists_are_callbacks() -> None:

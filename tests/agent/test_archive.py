@@ -206,7 +206,7 @@ def test_weights_alone(agent: ACER, tmp_path: Path) -> None:
             np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
     np.testing.assert_array_equal(theirs["random"], random)
     with pytest.raises(
-        InputError, match="was made with normalize_observations=True, this one with False; make both alike"
+        InputError, match="was made with normalize_observations=True, this one with False; give both the same"
     ):
         tiny().load_weights(tmp_path / "agent")
 

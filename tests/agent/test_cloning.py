@@ -48,6 +48,23 @@ def test_means_become_the_experts_actions_in_their_own_units() -> None:
     assert np.abs(actions - expected).mean() < 0.4
 
 
+def test_normalisation_that_has_seen_nothing_begins_with_the_data() -> None:
+    env = vec_env()
+    agent = tiny(env=env, normalize_observations=True)
+    expert = cartpole_expert()
+    expert["obs"] = 3 + 2 * expert["obs"]
+    agent.pretrain(expert, n_epochs=20, learning_rate=0.02)
+    statistics = agent._current_statistics
+    np.testing.assert_allclose(statistics["obs_mean"], expert["obs"].astype(np.float64).mean(axis=0), rtol=1e-6)
+    np.testing.assert_allclose(statistics["obs_var"], expert["obs"].astype(np.float64).var(axis=0), rtol=1e-6)
+    before, _ = agent.predict(expert["obs"], deterministic=True)
+    agent.set_env(env)  # as a first reset would: its observations join the data's
+    agent.begin(agent.logger)
+    assert agent._current_statistics["obs_count"] == N + 4  # two environments, reset twice
+    after, _ = agent.predict(expert["obs"], deterministic=True)
+    assert (after == before).mean() > 0.98
+
+
 def test_a_recurrent_policy_learns_from_what_was_before() -> None:
     """The action repeats what was seen at the first step of the episode."""
     random = np.random.default_rng(0)
@@ -103,11 +120,11 @@ def agent() -> ACER:
         ("absent.npz", "absent.npz is not a file"),
         (
             {"obs": np.full((3, 4), np.nan), "actions": [0, 1, 1]},
-            "the dataset holds an observation that is not a finite number",
+            "the observation holds a number that is not finite",
         ),
         (
             {"obs": np.where(np.arange(800) == 799, np.inf, 0).reshape(200, 4), "actions": [0] * 200},
-            "the dataset holds an observation that is not a finite number",
+            "the observation holds a number that is not finite",
         ),
     ],
 )

@@ -76,6 +76,7 @@ def test_load_keeps_every_argument(tmp_path: Path) -> None:
         "replay_start": 21, "correction_term": 5.0, "trust_region": False, "alpha": 0.95, "delta": 0.5, "verbose": 1,
         "tensorboard_log": "tb", "policy_kwargs": {"num_layers": 1, "num_hidden": 3}, "seed": 4, "n_cpu_tf_sess": None,
         "full_tensorboard_log": True, "optimizer": "adam", "normalize_observations": True, "normalize_rewards": True,
+        "reward_scale": 0.5,
         "compress_replay": False, "replay_state": "zero", "burn_in": 2, "correction": False, "q_lambda": 0.5,
         "on_policy_updates": False, "bootstrap_truncated": False, "overlap": True, "sigma": 0.4, "learn_sigma": True,
         "num_samples": 3, "dueling": False, "use_q_opc": False,

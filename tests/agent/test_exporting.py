@@ -10,6 +10,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 
 from acer_tf.agent import ACER
 from acer_tf.errors import InputError
+from tests.counter import Counter
 from tests.small_agents import TINY, enlarge, observations, tiny, vec_env
 
 USE = """
@@ -89,3 +90,11 @@ def test_a_place_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "model").touch()
     with pytest.raises(InputError, match="model is a file; expected a folder"):
         tiny().export(tmp_path / "model")
+
+
+def test_parts_that_would_have_one_name(tmp_path: Path) -> None:
+    class TwoParts(Counter):
+        observation_space = Dict({"a b": Discrete(2), "a_b": Discrete(3)})
+
+    with pytest.raises(InputError, match="two parts of the observation would have one name in the SavedModel"):
+        tiny(env=TwoParts(1)).export(tmp_path / "model")

@@ -72,3 +72,5 @@ def test_what_does_not_fit_is_named_and_changes_nothing(
 def test_a_file_that_is_none(agent: ACER, tmp_path: Any) -> None:
     with pytest.raises(InputError, match="absent is not a file; expected the file of a trained agent"):
         agent.load_parameters(tmp_path / "absent")
+    with pytest.raises(InputError, match="it is a list; expected a path, or a file open for reading"):
+        agent.load_parameters([np.zeros(3)])  # type: ignore[arg-type]

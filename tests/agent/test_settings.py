@@ -53,6 +53,9 @@ def test_functions_are_in_no_file(settings: dict[str, Any], name: str, value: An
 def test_activations_of_tensorflow_and_keras_are_names(settings: dict[str, Any], function: Any) -> None:
     given = checked({**settings, "policy_kwargs": {"act_fun": function}})
     assert given["policy_kwargs"] == {"act_fun": function.__name__}
+    assert (
+        checked({**settings, "policy_kwargs": {"act_fun": keras.ops.sin}})["policy_kwargs"]["act_fun"] is keras.ops.sin
+    )
 
 
 def test_keras_optimizers_come_back(settings: dict[str, Any]) -> None:

@@ -34,6 +34,13 @@ def test_other_shapes(observation: Any, message: str) -> None:
         Translation(CARTPOLE, Discrete(2), False).observations(observation, {})
 
 
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_numbers_that_are_not_finite(number: float) -> None:
+    translation = Translation(Box(-np.inf, np.inf, (2,), np.float32), Discrete(2), is_normalized=False)
+    with pytest.raises(InputError, match="the observation holds a number that is not finite"):
+        translation.observations(np.array([0, number], np.float32), {})
+
+
 def test_choices_and_parts_are_flattened() -> None:
     translation = Translation(Dict(a=Discrete(3), b=Box(0, 1, (2,))), Discrete(2), False)
     batch, is_single = translation.observations({"a": 1, "b": [0.5, 0.25]}, {})

@@ -55,7 +55,7 @@ def test_hooks_come_in_order_and_know_the_steps(agent: ACER) -> None:
     assert callback.locals["self"] is agent and callback.locals["total_timesteps"] == 16
 
 
-def test_false_ends_training_at_that_step_and_drops_the_segment(agent: ACER) -> None:
+def test_false_ends_training_at_that_step_and_learns_nothing_from_the_segment(agent: ACER) -> None:
     before: dict[str, Any] = {}
 
     class Stop(BaseCallback):
@@ -73,7 +73,7 @@ def test_false_ends_training_at_that_step_and_drops_the_segment(agent: ACER) -> 
     stop = Stop()
     agent.learn(100, stop)
     assert stop.n_calls == 6 and stop.ended
-    assert agent.num_timesteps == 8  # what was trained on
+    assert agent.num_timesteps == 12  # what was trained on
     assert_equal(before, parameters(agent))
 
 

@@ -214,6 +214,27 @@ def test_close_twice_and_use_after_close(num_workers: int) -> None:
             call()
 
 
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_after_an_interrupt_a_reset_begins_anew(num_workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = AtariPool(PONG, 2, num_workers=num_workers)
+    first, _ = pool.reset(seed=3)
+    first = first.copy()
+    with monkeypatch.context() as patch:
+        broken = pool._workers if num_workers else pool._games
+        patch.setattr(broken, "send" if num_workers else "step", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            pool.step([0, 0])
+    with pytest.raises(RuntimeError, match="reset must be called first"):
+        pool.step([0, 0])
+    np.testing.assert_array_equal(pool.reset(seed=3)[0], first)
+    pool.step([0, 0])
+    pool.close()
+
+
+def interrupt(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
 def test_equals_single_games_with_the_derived_seeds(pong: AtariPool) -> None:
     obs, _ = pong.reset(seed=11)
     for frame, seed in zip(obs, np.random.SeedSequence(11).generate_state(3, np.uint64), strict=True):

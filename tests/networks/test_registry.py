@@ -81,3 +81,9 @@ def test_networks_for_images_get_images_that_they_can_see(network: str) -> None:
         Trunk(network, Box(-1, 1, (4,), np.float32), RandomState(0))
     Trunk(network, Box(0, 255, (84, 84, 1), np.float32), RandomState(0))
     Trunk("mlp", Box(-1, 1, (84, 84, 1), np.float32), RandomState(0))
+
+
+def test_a_network_of_ones_own_that_cannot_be_built() -> None:
+    message = r"the network cannot be built for observations of shape \(84, 84, 1\) and type uint8: .{1,300}\.$"
+    with pytest.raises(InputError, match=message):
+        Trunk(lambda images: keras.layers.Conv2D(4, 3)(images), Box(0, 255, (84, 84, 1), np.uint8), RandomState(0))

@@ -116,6 +116,22 @@ def test_policies_for_images() -> None:
     assert list(shapes(small)) == ["shared/shared_fc0/kernel", "pi_head/kernel", "q_head/kernel"]
 
 
+def test_an_extractor_of_ones_own_gets_scaled_images() -> None:
+    seen = []
+
+    def extractor(images: Any) -> Any:
+        seen.append(images.dtype)
+        return tf.keras.layers.Flatten()(
+            tf.keras.layers.Conv2D(1, 36, use_bias=False, kernel_initializer="ones")(images)
+        )
+
+    network = make("CnnPolicy", IMAGES, cnn_extractor=extractor, net_arch=[])
+    white = np.full((1, 1, 36, 36, 2), 255, np.uint8)
+    features = network.trunk(white, np.zeros((1, 1), np.bool_), np.zeros((1, 0), np.float32)).policy
+    assert seen == ["float32"]
+    np.testing.assert_allclose(features, [[[36 * 36 * 2]]], rtol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("policy", "kwargs", "message"),
     [
