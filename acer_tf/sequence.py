@@ -61,7 +61,7 @@ class SequencePolicy(ABC):
         if (shape := getattr(state, "shape", None)) != expected:
             raise InputError(
                 f"the state has shape {shape}; expected {expected} (environments, numbers in the state), as "
-                "initial_state gives."
+                "the call before returned it."
             )
 
     def check_config(self, config: Config) -> None:

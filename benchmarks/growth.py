@@ -131,6 +131,8 @@ def plot(found: dict[str, list[dict[str, float]]], path: Path) -> None:
         for name, label in (("env_steps_per_s_ratio", "environment steps/s"), ("memory_mib_ratio", "resident memory")):
             panel.plot([row[axis] for row in rows], [row[name] for row in rows], marker="o", label=label)
         panel.set_xscale("symlog" if any(row[axis] == 0 for row in rows) else "log")
+        panel.set_xticks([row[axis] for row in rows], [f"{row[axis]:,}" for row in rows])
+        panel.minorticks_off()
         panel.set_xlabel(axis)
         panel.set_ylim(bottom=0)
         panel.legend()

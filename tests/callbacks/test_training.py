@@ -73,7 +73,7 @@ def test_false_ends_training_at_that_step_and_learns_nothing_from_the_segment(ag
     stop = Stop()
     agent.learn(100, stop)
     assert stop.n_calls == 6 and stop.ended
-    assert agent.num_timesteps == 12  # what was trained on
+    assert agent.num_timesteps == 12
     assert_equal(before, parameters(agent))
 
 
