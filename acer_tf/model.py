@@ -15,6 +15,7 @@ from acer_tf.errors import InputError, NotFiniteError
 from acer_tf.gradients import Gradients, first_not_finite, statistics, two_stage_gradients
 from acer_tf.optimizers import make_optimizer, named_slots
 from acer_tf.persistence.arrays import load_arrays, save_arrays
+from acer_tf.sampler import Sampler
 from acer_tf.segment import Action, Segment
 from acer_tf.sequence import SequencePolicy
 from acer_tf.traced import Traced
@@ -58,7 +59,7 @@ class Model:
         self._random = tf.random.Generator.from_seed(seed, alg="philox")
         self.updates = 0
         self._made = tf.Variable(0, dtype=tf.int32)  # updates of the call of `train_many` that is under way
-        self._act = Traced(self._sample)
+        self._sampler = Sampler(policy, self._draw_seed, contextlib.nullcontext)
         self._values = Traced(policy.values)
         self._train = Traced(self._update)
         self._train_many = Traced(self._updates, is_stacked=True)
@@ -89,8 +90,7 @@ class Model:
             InputError: the state has another shape.
         """
         self.policy.check_state(state, len(obs))
-        actions, mus, new_state = self._act(obs, state, mask)
-        return Action(actions.numpy(), mus.numpy(), new_state.numpy())
+        return self._sampler(obs, state, mask)
 
     def values(self, obs: NDArray[Any], state: NDArray[np.float32]) -> NDArray[np.float32]:
         """Returns V of observations within an episode, [N] float32; arguments as of `act`. Draws nothing."""
@@ -190,9 +190,6 @@ class Model:
         params = {f"param/{name}": variable for name, variable in zip(names, self.params, strict=True)}
         averages = {f"average/{name}": variable for name, variable in zip(names, self.averages, strict=True)}
         return params | averages | named_slots(self.optimizer, names)
-
-    def _sample(self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        return self.policy.act(obs, state, mask, self._draw_seed())
 
     def _draw_seed(self) -> tf.Tensor:
         return self._random.uniform_full_int([2], tf.int32)

@@ -8,6 +8,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from acer_tf.model import Model
+from acer_tf.sampler import Sampler
 from acer_tf.segment import Action
 from acer_tf.traced import Traced
 
@@ -20,7 +21,7 @@ class Snapshot:
         self._model = model
         self._copies = [tf.Variable(param) for param in model.params]
         self._random = tf.random.Generator.from_seed(0, alg="philox")
-        self._act = Traced(self._sample)
+        self._sampler = Sampler(model.policy, lambda: self._random.uniform_full_int([2], tf.int32), self._scope)
         self._values = Traced(self._state_values)
 
     def take(self) -> None:
@@ -38,17 +39,12 @@ class Snapshot:
 
     def act(self, obs: NDArray[Any], state: NDArray[np.float32], mask: NDArray[np.bool_]) -> Action:
         """Samples an action for each environment; arguments as of `Model.act`."""
-        actions, mus, new_state = self._act(obs, state, mask)
-        return Action(actions.numpy(), mus.numpy(), new_state.numpy())
+        return self._sampler(obs, state, mask)
 
     def values(self, obs: NDArray[Any], state: NDArray[np.float32]) -> NDArray[np.float32]:
         """Returns V of observations within an episode, [N] float32, as `Model.values`."""
         values: NDArray[np.float32] = self._values(obs, state).numpy()
         return values
-
-    def _sample(self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        with self._scope():
-            return self._model.policy.act(obs, state, mask, self._random.uniform_full_int([2], tf.int32))
 
     def _state_values(self, obs: tf.Tensor, state: tf.Tensor) -> tf.Tensor:
         with self._scope():
