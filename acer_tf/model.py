@@ -59,6 +59,10 @@ class Model:
         self._random = tf.random.Generator.from_seed(seed, alg="philox")
         self.updates = 0
         self._made = tf.Variable(0, dtype=tf.int32)  # updates of the call of `train_many` that is under way
+        # What the train step reads of a segment: each array that goes in takes time.
+        self._reads = ["obs", "actions", "rewards", "mus", "masks"]
+        self._reads += ["states"] if policy.network.state_size else []
+        self._reads += ["final_values"] if config.bootstrap_truncated else []
         self._sampler = Sampler(policy, self._draw_seed, contextlib.nullcontext)
         self._values = Traced(policy.values)
         self._train = Traced(self._update)
@@ -104,7 +108,7 @@ class Model:
             NotFiniteError: the gradient is not finite; nothing has been updated.
         """
         with self._not_finite_told([segment]):
-            self._train(*_inputs(segment), np.asarray(lr, np.float32))
+            self._train(*self._inputs(segment), np.asarray(lr, np.float32))
         self.updates += 1
 
     def train_many(self, segments: Sequence[Segment], lr: float) -> None:
@@ -120,7 +124,7 @@ class Model:
         if len(segments) == 1:
             self.train(segments[0], lr)
             return
-        stacks = map(np.stack, zip(*map(_inputs, segments), strict=True))
+        stacks = map(np.stack, zip(*map(self._inputs, segments), strict=True))
         with self._not_finite_told(segments):
             self._train_many(*stacks, np.full(len(segments), lr, np.float32))
         self.updates += len(segments)
@@ -128,7 +132,7 @@ class Model:
     def train_and_report(self, segment: Segment, lr: float) -> dict[str, float]:
         """Does what `train` does, to the bit, and returns its statistics: baselines', under its names, then ours."""
         with self._not_finite_told([segment]):
-            report = self._train_and_report(*_inputs(segment), np.asarray(lr, np.float32))
+            report = self._train_and_report(*self._inputs(segment), np.asarray(lr, np.float32))
         self.updates += 1
         return {name: float(value) for name, value in report.items()}
 
@@ -141,7 +145,7 @@ class Model:
 
     def gradients(self, segment: Segment) -> Gradients:
         """Computes the gradients of one update, both parts of them, and all that leads to them; updates nothing."""
-        gradients: Gradients = self._gradients(*_inputs(segment))
+        gradients: Gradients = self._gradients(*self._inputs(segment))
         return gradients
 
     def save(self, path: str | Path) -> None:
@@ -196,7 +200,7 @@ class Model:
 
     def _update(self, *inputs: tf.Tensor) -> None:
         *tensors, lr = inputs
-        self._apply(self._two_stage_gradients(_segment(*tensors)), lr)
+        self._apply(self._two_stage_gradients(self._segment(*tensors)), lr)
 
     def _updates(self, *stacks: tf.Tensor) -> None:
         """Makes an update on each segment of a stack, in order: each iteration waits for the one before."""
@@ -214,12 +218,23 @@ class Model:
 
     def _update_and_report(self, *inputs: tf.Tensor) -> dict[str, tf.Tensor]:
         *tensors, lr = inputs
-        gradients = self._two_stage_gradients(_segment(*tensors), parts=True)
+        gradients = self._two_stage_gradients(self._segment(*tensors), parts=True)
         self._apply(gradients, lr)
         return statistics(gradients, self.policy, self.config)
 
+    def _inputs(self, segment: Segment) -> tuple[NDArray[Any], ...]:
+        """Picks what the train step reads."""
+        return tuple(getattr(segment, name) for name in self._reads)
+
+    def _segment(self, *inputs: tf.Tensor) -> Segment:
+        """Is the other end of `_inputs`: a segment of tensors, without the unstacked frames."""
+        given = dict(zip(self._reads, inputs, strict=True))
+        rewards, masks = given["rewards"], given["masks"]
+        unread = {"states": tf.zeros([rewards.shape[0], 0]), "final_values": tf.zeros_like(rewards)}
+        return Segment(**{"enc_obs": None, **unread, **given}, dones=masks[:, 1:])
+
     def _both_gradients(self, *inputs: tf.Tensor) -> Gradients:
-        return self._two_stage_gradients(_segment(*inputs), parts=True)
+        return self._two_stage_gradients(self._segment(*inputs), parts=True)
 
     def _two_stage_gradients(self, segment: Segment, parts: bool = False) -> Gradients:
         return two_stage_gradients(self.policy, self.averages, segment, self.config, self._draw_seed, parts)
@@ -243,15 +258,3 @@ def _assign(variables: Mapping[str, tf.Variable], arrays: Mapping[str, NDArray[A
         )
     for name, variable in variables.items():
         variable.assign(arrays[name])
-
-
-def _inputs(segment: Segment) -> tuple[NDArray[Any], ...]:
-    """Picks what the train step reads, so that nothing else is copied into a tensor."""
-    names = ("obs", "actions", "rewards", "mus", "masks", "states", "final_values")
-    return tuple(getattr(segment, name) for name in names)
-
-
-def _segment(*inputs: tf.Tensor) -> Segment:
-    """Is the other end of `_inputs`: a segment of tensors, without the unstacked frames."""
-    obs, actions, rewards, mus, masks, *others = inputs
-    return Segment(None, obs, actions, rewards, mus, masks[:, 1:], masks, *others)  # type: ignore[arg-type]
