@@ -29,8 +29,8 @@ def policy(recorded: Recorded, rng: np.random.RandomState) -> CategoricalPolicy:
     Raises:
         UnsupportedError: the package does not have it.
     """
-    # The network depends on the space's shape and dtype, not on its bounds.
-    space = gym.spaces.Box(0, 1, tuple(recorded.setting("obs_shape")), np.dtype(recorded.setting("obs_dtype")).type)
+    # The network depends on the space's shape and dtype; of its bounds, images need wide ones.
+    space = gym.spaces.Box(0, 255, tuple(recorded.setting("obs_shape")), np.dtype(recorded.setting("obs_dtype")).type)
     actions = gym.spaces.Discrete(recorded.setting("nact"))
     # Baselines' biases of convolutions have axes of length 1 unless this is set; ours never do.
     arguments = {name: value for name, value in recorded.setting("network_kwargs").items() if name != "one_dim_bias"}

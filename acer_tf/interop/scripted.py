@@ -26,7 +26,7 @@ class ScriptedEnv(VectorEnv[Array, Any, Array]):
     def __init__(self, frames: Array, dones: NDArray[np.bool_], rewards: NDArray[np.float32]) -> None:
         """Takes what entry by entry is emitted: [K, N, *frame], [K, N] and [K, N]."""
         self.num_envs = frames.shape[1]
-        self.single_observation_space = gym.spaces.Box(0, 1, frames.shape[2:], frames.dtype.type)
+        self.single_observation_space = gym.spaces.Box(0, 255, frames.shape[2:], frames.dtype.type)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.emitted = 0
         self.reset_at: list[int] = []
