@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import math
-import numbers
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +30,7 @@ from acer_tf.persistence.logger import Logger
 from acer_tf.persistence.metrics import METRICS
 from acer_tf.persistence.table import TableSink
 from acer_tf.policy import CategoricalPolicy
+from acer_tf.random_streams import checked_seed, load_stream_state, stream_state
 from acer_tf.runner import Runner, TrainingStoppedError
 from acer_tf.segment import Segment
 from acer_tf.sequence import SequencePolicy
@@ -444,31 +444,7 @@ def make_loop(env: FrameStack, model: Model, rng: np.random.RandomState, seed: i
     return Acer(env.num_envs, runner, model, buffer, rng, logger, snapshot)
 
 
-def stream_state(rng: np.random.RandomState) -> dict[str, Any]:
-    """Returns where a random stream is: an array `keys`, and numbers."""
-    _, keys, position, has_gauss, cached_gaussian = rng.get_state(legacy=True)
-    return {"keys": keys, "position": position, "has_gauss": has_gauss, "cached_gaussian": cached_gaussian}
-
-
-def load_stream_state(rng: np.random.RandomState, state: Mapping[str, Any]) -> None:
-    """Takes what `stream_state` returned."""
-    rng.set_state(("MT19937", *(state[name] for name in ("keys", "position", "has_gauss", "cached_gaussian"))))
-
-
 def _refuse_continuous(continuous: Continuous) -> None:
     for field in dataclasses.fields(Continuous):
         if (value := getattr(continuous, field.name)) != field.default:
             raise InputError(f"{field.name} is {value!r}, but the actions are Discrete; it belongs to Box actions.")
-
-
-def checked_seed(seed: int | None) -> int:
-    """Returns the seed, or one drawn in place of None.
-
-    Raises:
-        InputError: it is no whole number, or too large.
-    """
-    if seed is None:
-        return int(np.random.SeedSequence().generate_state(1)[0])
-    if not isinstance(seed, numbers.Integral) or isinstance(seed, bool) or not 0 <= seed < 2**32:
-        raise InputError(f"seed is {seed!r}; expected a whole number from 0 to {2**32 - 1}.")
-    return int(seed)

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from acer_tf.acer import checked_seed, make_model
+from acer_tf.acer import make_model
 from acer_tf.agent import archive, cloning, exporting, probabilities, state
 from acer_tf.agent.acting import Acting
 from acer_tf.agent.settings import Settings, checked, config_of, continuous_of
@@ -18,6 +18,7 @@ from acer_tf.agent.translation import Translation
 from acer_tf.errors import InputError
 from acer_tf.model import Model
 from acer_tf.persistence.agent_file import Arrays, File
+from acer_tf.random_streams import checked_seed
 from acer_tf.segment import Action
 
 Array = NDArray[Any]

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from acer_tf.acer import load_stream_state, stream_state
 from acer_tf.agent.acting import Acting
 from acer_tf.errors import InputError
 from acer_tf.model import Model
 from acer_tf.persistence.agent_file import Arrays
+from acer_tf.random_streams import load_stream_state, stream_state
 
 PREFIXES = {"parameters": "param/", "average": "average/", "optimizer": ""}
 """How the names in each group of a file begin in the model's state."""

@@ -1,0 +1,33 @@
+"""Seeds, and random streams that can be kept."""
+
+import numbers
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from acer_tf.errors import InputError
+
+
+def checked_seed(seed: int | None) -> int:
+    """Returns the seed, or one drawn in place of None.
+
+    Raises:
+        InputError: it is no whole number, or too large.
+    """
+    if seed is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if not isinstance(seed, numbers.Integral) or isinstance(seed, bool) or not 0 <= seed < 2**32:
+        raise InputError(f"seed is {seed!r}; expected a whole number from 0 to {2**32 - 1}.")
+    return int(seed)
+
+
+def stream_state(rng: np.random.RandomState) -> dict[str, Any]:
+    """Returns where a random stream is: an array `keys`, and numbers."""
+    _, keys, position, has_gauss, cached_gaussian = rng.get_state(legacy=True)
+    return {"keys": keys, "position": position, "has_gauss": has_gauss, "cached_gaussian": cached_gaussian}
+
+
+def load_stream_state(rng: np.random.RandomState, state: Mapping[str, Any]) -> None:
+    """Takes what `stream_state` returned."""
+    rng.set_state(("MT19937", *(state[name] for name in ("keys", "position", "has_gauss", "cached_gaussian"))))
