@@ -89,6 +89,10 @@ def loop(acer: Acer, env: FrameStack, env_part: str, seconds: float) -> dict[str
         env: the environments it steps.
         env_part: name of their share.
         seconds: how long.
+
+    Returns:
+        Environment steps per second, each part's `share` of the time, and what storing and drawing from replay take for
+        each second of collecting and of training.
     """
     parts = {
         env_part: (env, "step"),
@@ -103,12 +107,19 @@ def loop(acer: Acer, env: FrameStack, env_part: str, seconds: float) -> dict[str
     under_way: set[str] = set()
     with contextlib.ExitStack() as stack:
         for part, (owner, method) in parts.items():
-            stack.enter_context(_timed(owner, method, spent, under_way, part.split(":")[0]))
+            stack.enter_context(_timed(owner, method, spent, under_way, part))
         start, steps = time.perf_counter(), acer.steps
         acer.learn(lambda: time.perf_counter() - start > seconds)
         elapsed = time.perf_counter() - start
-    share = {name: value / elapsed for name, value in spent.items()}
-    return {"env_steps_per_s": (acer.steps - steps) / elapsed, "share": share | {"rest": 1 - sum(share.values())}}
+    share: dict[str, float] = defaultdict(float)
+    for part, value in spent.items():
+        share[part.split(":")[0]] += value / elapsed
+    return {
+        "env_steps_per_s": (acer.steps - steps) / elapsed,
+        "share": share | {"rest": 1 - sum(share.values())},
+        "storing_of_collecting": spent["replay:put"] / elapsed / (share[env_part] + share["acting"]),
+        "drawing_of_training": spent["replay:get"] / elapsed / share["training"],
+    }
 
 
 def measure(flags: Throughput) -> dict[str, Any]:
@@ -136,17 +147,18 @@ def measure(flags: Throughput) -> dict[str, Any]:
 @contextlib.contextmanager
 def _timed(owner: Any, method: str, spent: dict[str, float], under_way: set[str], part: str) -> Iterator[None]:
     original = getattr(owner, method)
+    group = part.split(":")[0]
 
     def timed(*args: Any) -> Any:
-        if part in under_way:  # called by another method of the same part
+        if group in under_way:  # called by another method of the same part
             return original(*args)
-        under_way.add(part)
+        under_way.add(group)
         start = time.perf_counter()
         try:
             return original(*args)
         finally:
             spent[part] += time.perf_counter() - start
-            under_way.remove(part)
+            under_way.remove(group)
 
     setattr(owner, method, timed)
     yield
@@ -171,6 +183,8 @@ def main(argv: Sequence[str]) -> int:
     print(f"environment steps     {numbers['env_steps_per_s']:8.0f} /s")
     for part, share in numbers["share"].items():
         print(f"  {part:<19} {share:8.1%}")
+    print(f"storing               {numbers['storing_of_collecting']:8.1%} of collecting")
+    print(f"drawing               {numbers['drawing_of_training']:8.1%} of training")
     if flags.json is not None:
         flags.json.write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
     return 0

@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -14,4 +15,8 @@ def test_shares_are_of_the_whole(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert {line.split()[0] for line in out.splitlines()[1:]} == {"simulation", "acting", "training", "replay", "rest"}
     assert sum(shares) == pytest.approx(100, abs=0.5)
     assert all(0 < share < 100 for share in shares)
-    assert '"env_steps_per_s"' in path.read_text()
+    numbers = json.loads(path.read_text())
+    assert numbers["env_steps_per_s"] > 0
+    storing = numbers["storing_of_collecting"] * (numbers["share"]["simulation"] + numbers["share"]["acting"])
+    drawing = numbers["drawing_of_training"] * numbers["share"]["training"]
+    assert min(storing, drawing) > 0 and storing + drawing == pytest.approx(numbers["share"]["replay"])
