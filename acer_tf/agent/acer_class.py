@@ -9,12 +9,11 @@ import gymnasium
 from gymnasium.vector import VectorEnv
 
 from acer_tf.agent import archive, conversion
-from acer_tf.agent.environments import is_normalized
+from acer_tf.agent.environments import brought_settings
 from acer_tf.agent.from_preset import preset_arguments
 from acer_tf.agent.learner import Learner
 from acer_tf.agent.translation import Translation
 from acer_tf.config import CONTINUOUS, Config
-from acer_tf.envs.normalize import reward_scale as scale_of
 from acer_tf.envs.own import users_env
 from acer_tf.errors import InputError, nearest
 from acer_tf.networks.registry import Network
@@ -148,8 +147,8 @@ class ACER(Learner):
         self._begin(settings)
         environment = self._made(env)
         own = users_env(environment)
-        # An environment may come with it.
-        self._settings |= {**is_normalized(environment), "reward_scale": scale_of(environment)}
+        brought = brought_settings(environment)
+        self._settings |= brought if reward_scale == 1 else brought | {"reward_scale": reward_scale}
         self._translation = Translation(
             own.single_observation_space, own.single_action_space, self._settings["normalize_observations"]
         )

@@ -74,3 +74,8 @@ def is_normalized(env: VectorEnv[Any, Any, Any]) -> dict[str, bool]:
     """Says, for `normalize_observations` and `normalize_rewards`, whether the environment does that."""
     statistics = normalization_state(env)
     return {"normalize_observations": "obs_mean" in statistics, "normalize_rewards": "return_mean" in statistics}
+
+
+def brought_settings(env: VectorEnv[Any, Any, Any]) -> dict[str, bool | float]:
+    """Returns the agent's arguments that an environment decides by the wrappers it has."""
+    return {**is_normalized(env), "reward_scale": scale_of(env)}

@@ -9,7 +9,7 @@ from gymnasium.vector import VectorEnv
 
 from acer_tf.acer import Acer, make_loop
 from acer_tf.agent import archive
-from acer_tf.agent.environments import is_normalized, training_env
+from acer_tf.agent.environments import brought_settings, is_normalized, training_env
 from acer_tf.agent.hooks import CallbackHooks
 from acer_tf.agent.logs import make_logger, tensorboard_folder
 from acer_tf.agent.policy_holder import PolicyHolder
@@ -206,10 +206,14 @@ class Learner(PolicyHolder):
         """Puts the environment in place, with the statistics that the agent has.
 
         Raises:
-            InputError: it normalises observations, and the agent does not; nothing has been changed then.
+            InputError: it normalises or scales what the agent does not; nothing has been changed then.
         """
-        if is_normalized(environment)["normalize_observations"] != self._settings["normalize_observations"]:
-            raise InputError("the environment normalises observations, but the agent was made without; leave it out.")
+        for name, value in brought_settings(environment).items():
+            if value != self._settings[name]:
+                raise InputError(
+                    f"the environment brings {name}={value}, the agent has {self._settings[name]}; "
+                    "make the environment without it."
+                )
         self._take_statistics(environment, self._current_statistics)
         self._environment, self._loop, self._must_restart = environment, None, False
         self.n_envs = environment.num_envs
