@@ -1,14 +1,15 @@
 """How probable actions are: what `action_probability` returns."""
 
-import math
 from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
-from acer_tf.agent.translation import Translation, half_range
+from acer_tf.agent.translation import Translation
+from acer_tf.envs.box_actions import half_range, to_space
 from acer_tf.errors import InputError
+from acer_tf.maths.continuous import log_density
 
 Array = NDArray[Any]
 
@@ -25,8 +26,7 @@ def distribution(f: Array, sigma: float | None, translation: Translation) -> Arr
     if not isinstance(space, Box):
         return f
     mean, deviation = _moments(f, sigma, translation)
-    shape, unit = (len(f), *space.shape), half_range(space)
-    return space.low + (mean.reshape(shape) + 1) * unit, deviation.reshape(shape) * unit
+    return to_space(mean, space), deviation.reshape(len(f), *space.shape) * half_range(space)
 
 
 def likelihood(f: Array, sigma: float | None, translation: Translation, actions: Any, logp: bool) -> Array:
@@ -53,8 +53,7 @@ def likelihood(f: Array, sigma: float | None, translation: Translation, actions:
             chosen = np.take_along_axis(f, given[:, np.newaxis], axis=1)
             return np.log(chosen) if logp else chosen
     mean, deviation = _moments(f, sigma, translation)
-    squares = np.square((given - mean) / deviation) / 2
-    density: Array = -np.sum(squares + np.log(deviation) + 0.5 * math.log(2 * math.pi), axis=1, keepdims=True)
+    density: Array = log_density(given.astype(np.float64), mean, np.log(deviation)).numpy()[:, np.newaxis]
     density = density - np.log(half_range(space)).sum()
     return density if logp else np.exp(density)
 

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, Tuple
 from numpy.typing import NDArray
 
-from acer_tf.envs.box_actions import to_space
+from acer_tf.envs.box_actions import from_space, to_space
 from acer_tf.envs.flatten import Flatten
 from acer_tf.envs.normalize import CLIP, normalized
 from acer_tf.errors import InputError
@@ -91,8 +91,7 @@ class Translation:
             raise InputError(f"the actions have shape {given.shape}; expected {shape}, or a batch of such.")
         given = given.reshape(-1, *shape)
         if isinstance(self.action_space, Box):
-            low, span = self.action_space.low.astype(np.float64), half_range(self.action_space)
-            return ((given - low) / span - 1).reshape(-1, size).astype(np.float32)
+            return from_space(given, self.action_space)
         assert isinstance(self.network_actions, Discrete)
         if not np.isin(given, np.arange(self.network_actions.n)).all():
             raise InputError(f"an action is none of {self.action_space}.")
@@ -109,8 +108,3 @@ def check_same_spaces(
     ):
         if theirs != ours:
             raise InputError(f"the environment's {name} space is {theirs}; the agent's is {ours}.")
-
-
-def half_range(space: Box) -> Array:
-    """Returns half the range of each dimension, [*space.shape] float64: the networks' unit."""
-    return (space.high.astype(np.float64) - space.low.astype(np.float64)) / 2

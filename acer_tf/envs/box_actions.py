@@ -50,3 +50,14 @@ def to_space(actions: Array, space: Box) -> Array:
     low, high = space.low.astype(np.float64), space.high.astype(np.float64)
     fractions = (np.clip(actions, -1, 1).astype(np.float64).reshape(*actions.shape[:-1], *space.shape) + 1) / 2
     return np.clip(low + fractions * (high - low), low, high).astype(space.dtype)
+
+
+def from_space(actions: Array, space: Box) -> Array:
+    """Maps actions of the space, [..., *space.shape], to [..., D] float32: what `to_space` takes, but for clipping."""
+    units = (actions - space.low.astype(np.float64)) / half_range(space) - 1
+    return units.reshape(*actions.shape[: actions.ndim - len(space.shape)], -1).astype(np.float32)
+
+
+def half_range(space: Box) -> Array:
+    """Returns half the range of each dimension, [*space.shape] float64: the policy's unit."""
+    return (space.high.astype(np.float64) - space.low.astype(np.float64)) / 2

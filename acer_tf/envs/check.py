@@ -51,7 +51,11 @@ def _check_actions(space: gymnasium.Space[Any]) -> None:
 def _check_box_actions(space: Box) -> None:
     if not np.issubdtype(space.dtype, np.floating):
         raise InputError(f"the actions are a Box of type {space.dtype}; expected floating point numbers.")
-    if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
+    if 0 in space.shape:
+        raise InputError(f"the actions are a Box of shape {space.shape}; expected one number at least, such as (1,).")
+    with np.errstate(over="ignore", invalid="ignore"):
+        span = space.high.astype(np.float64) - space.low.astype(np.float64)
+    if not np.isfinite(span).all():
         raise InputError(
             "the action space is an unbounded Box; expected finite bounds, for instance by "
             "gymnasium.wrappers.TransformAction(env, lambda action: action, Box(low, high))."

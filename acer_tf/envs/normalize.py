@@ -38,7 +38,8 @@ class Normalizer(VectorWrapper[Array, Any, Array, Any, Array]):
         self.is_frozen = False
 
     def _take_in(self, entries: Array) -> None:
-        if not self.is_frozen:
+        # What is not finite ends the run (`Runner`), and must not end those that go on from its statistics.
+        if not self.is_frozen and np.isfinite(entries).all():
             self.moments.take_in(entries)
 
 

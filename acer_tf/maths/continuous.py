@@ -35,7 +35,7 @@ def log_density(x: tf.Tensor, mean: tf.Tensor, log_sigma: tf.Tensor) -> tf.Tenso
 def importance_ratio(log_f: tf.Tensor, log_mu: tf.Tensor) -> tf.Tensor:
     """Computes ρ = f / μ from the logarithms of the densities, a constant; infinite where μ is too small for a float.
 
-    Whatever it is used for truncates it, so neither infinity nor zero does harm.
+    Whatever is learned from truncates it, so neither infinity nor zero does harm.
     """
     return tf.stop_gradient(tf.exp(log_f - log_mu))
 

@@ -26,6 +26,9 @@ def project(g: tf.Tensor, k: tf.Tensor, delta: float) -> Projection:
 
         z = g − max(0, (kᵀg − delta) / (‖k‖² + EPS)) k
 
+    baselines' EPS lets kᵀz exceed delta by EPS / (‖k‖² + EPS) of what kᵀg exceeds it by: nothing for probabilities,
+    whose ‖k‖² is 1 at least, and for Gaussians little unless the mean is within 0.01 σ² of the average's.
+
     Args:
         g: [N, T, A] float32, ascent direction with respect to the policy's statistics.
         k: [N, T, A] float32, gradient of the divergence from the average policy.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete
 
-from acer_tf.agent.translation import Translation, half_range
+from acer_tf.agent.translation import Translation
 from acer_tf.envs.box_actions import to_space
 from acer_tf.errors import InputError
 
@@ -66,7 +66,6 @@ def test_actions_there_and_back() -> None:
     np.testing.assert_array_equal(actions, to_space(units, ACTIONS))
     np.testing.assert_allclose(translation.from_actions(actions), units, atol=1e-6)
     np.testing.assert_allclose(translation.from_actions([[3.0, 0.0]]), [[1, -1]], atol=1e-6)
-    np.testing.assert_allclose(half_range(ACTIONS), [[2, 0.25]])
 
 
 @pytest.mark.parametrize("actions", [np.array([0, 1, 1]), np.array([[0], [1], [1]]), [0.0, 1.0, 1.0]])

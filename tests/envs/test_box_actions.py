@@ -6,7 +6,7 @@ from gymnasium.spaces import Box
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
-from acer_tf.envs.box_actions import BoxActions, to_space
+from acer_tf.envs.box_actions import BoxActions, from_space, half_range, to_space
 from acer_tf.errors import NotFiniteError
 
 UNEQUAL = Box(np.array([-2, 0], np.float32), np.array([2, 10], np.float32))
@@ -54,6 +54,15 @@ def test_results_are_in_the_space() -> None:
     space = Box(np.float32(-0.1), np.float32(0.7), (50,))
     actions = np.random.default_rng(0).normal(0, 2, (20, 50)).astype(np.float32)
     assert all(space.contains(action) for action in to_space(actions, space))
+
+
+def test_there_and_back() -> None:
+    units = np.random.default_rng(0).uniform(-1, 1, (4, 20, 2)).astype(np.float32)
+    back = from_space(to_space(units, UNEQUAL), UNEQUAL)
+    np.testing.assert_allclose(back, units, atol=1e-6)
+    assert back.dtype == np.float32
+    np.testing.assert_array_equal(from_space(np.array([4, 10]), UNEQUAL), [2, 1])
+    np.testing.assert_array_equal(half_range(UNEQUAL), [2, 5])
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -43,6 +43,8 @@ def test_accepts_finite_boxes(space: Box) -> None:
     ("env", "message"),
     [
         (vec_env(action=Box(-np.inf, 1, (2,))), "action space is an unbounded Box; expected finite bounds"),
+        (vec_env(action=Box(-1e308, 1e308, (2,), np.float64)), "action space is an unbounded Box"),
+        (vec_env(action=Box(0, 1, (0,))), r"actions are a Box of shape \(0,\); expected one number at least"),
         (vec_env(action=Box(np.array([0, 1]), np.array([1, 1]), dtype=np.float32)), "empty range; expected low < high"),
         (vec_env(action=Box(0, 5, (2,), np.int64)), "actions are a Box of type int64; expected floating point numbers"),
         (vec_env(action=MultiDiscrete([2, 2])), "action space is a MultiDiscrete; expected Discrete or Box"),
