@@ -3,9 +3,9 @@
 import contextlib
 import dataclasses
 import math
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ import keras
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
+from acer_tf.background import Background
 from acer_tf.buffer import Buffer
 from acer_tf.config import CONTINUOUS, Config, Continuous
 from acer_tf.envs.check import check_vec_env
@@ -86,7 +87,7 @@ class Acer:
         """
         self._runner = runner
         self._snapshot = snapshot
-        self._collected: Segment | None = None
+        self._collected: Background[Segment] | None = None
         self.model = model
         self.buffer = buffer
         self._rng = rng
@@ -204,21 +205,28 @@ class Acer:
     def _collecting(self) -> Iterator[None]:
         """Collects the next segment in the meantime, if that is wanted and there is a next one.
 
-        What the thread raises is raised here; whatever happens, the thread has ended when this is left.
+        `_collect` hands it out, or raises what the thread raised: then this iteration is complete. When updates raise,
+        or Ctrl-C comes, the thread ends after the step it is in, and what it collected is lost.
         """
         if self._snapshot is None or self.steps + self.nbatch >= self._end:
             yield
             return
         self._snapshot.take()
-        with ThreadPoolExecutor(1, "collecting") as pool:
-            collected = pool.submit(self._runner.run)
+        must_stop = threading.Event()
+        collected = Background(lambda: self._runner.run(lambda _: not must_stop.is_set()), "collecting")
+        try:
             yield
-        self._collected = collected.result()
+            collected.join()
+        except BaseException:
+            must_stop.set()
+            collected.join()
+            raise
+        self._collected = collected
 
     def _collect(self) -> Segment:
         if self._collected is not None:
-            segment, self._collected = self._collected, None
-            return segment
+            collected, self._collected = self._collected, None
+            return collected.result()
         if self._snapshot is not None:
             self._snapshot.take()
         if self._hooks is None:

@@ -17,7 +17,7 @@ def keep_freed_memory() -> None:
     if not sys.platform.startswith("linux"):
         return
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(_M_MMAP_THRESHOLD, 1 << 30)
+    # A glibc that refuses so high a threshold keeps its own rule, which the other parameters would only switch off.
+    if mallopt is not None and mallopt(_M_MMAP_THRESHOLD, 1 << 30):
         mallopt(_M_TRIM_THRESHOLD, (1 << 31) - 1)
         mallopt(_M_TOP_PAD, 1 << 28)

@@ -1,4 +1,6 @@
+import signal
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -165,7 +167,29 @@ def test_failures_surface_when_both_threads_have_ended(fails: str) -> None:
     with pytest.raises(EnvironmentFailedError if fails == "environment" else ZeroDivisionError):
         acer.learn()
     assert not any(thread.name.startswith("collecting") for thread in threading.enumerate())
-    assert acer.steps == (720 if fails == "environment" else 0)
+    # Four steps of all environments make an iteration of 80; the one during which the 205th step failed is complete.
+    assert acer.steps == (800 if fails == "environment" else 0)
+
+
+def test_ctrl_c_ends_the_collecting_thread_after_the_step_it_is_in() -> None:
+    acer, _ = cartpole(total_timesteps=10000, replay_start=1000)
+    step, count = acer._runner._env.step, [0]
+
+    def slow(actions: Any) -> Any:
+        count[0] += 1
+        if count[0] == 25:  # the first five steps of the second segment
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        time.sleep(0.02)
+        return step(actions)
+
+    acer._runner._env.step = slow  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        acer.learn()
+    assert not any(thread.name.startswith("collecting") for thread in threading.enumerate())
+    assert 25 <= count[0] <= 27
+    acer.restart_environments(1, is_recorded=False)
+    acer.learn(lambda: acer.steps >= 160)
+    assert acer.steps == 160
 
 
 def test_callbacks_cannot_follow() -> None:
