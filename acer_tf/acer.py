@@ -115,13 +115,10 @@ class Acer:
             end: value of `steps` to train until; the learning rate depends on `steps / end`. None is the
                 configuration's `total_timesteps`.
             log_interval: iterations between two rows of statistics; None is the configuration's.
-            hooks: told of every step. A segment in which they end training counts, but nothing is learned from it.
-
-        Raises:
-            InputError: there are hooks, and segments are collected while updates run.
+            hooks: told of every step; they cannot follow where segments are collected while updates run. A segment in
+                which they end training counts, but nothing is learned from it.
         """
-        if hooks is not None and self._snapshot is not None:
-            raise InputError("overlap collects steps while updates run, where callbacks cannot follow; leave one out.")
+        assert hooks is None or self._snapshot is None
         config = self.model.config
         self._end = config.total_timesteps if end is None else end
         self._log_interval = config.log_interval if log_interval is None else log_interval

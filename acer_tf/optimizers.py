@@ -11,10 +11,10 @@ from acer_tf.maths.rmsprop import RMSProp
 
 
 def make_optimizer(config: Config) -> keras.optimizers.Optimizer:
-    """Makes the optimiser; a Keras optimiser of the user's is taken as it is.
+    """Makes the optimiser; of the user's Keras optimiser a copy, which has trained nothing yet.
 
     Raises:
-        InputError: the user's has trained something else, or has a learning-rate schedule of its own.
+        InputError: the user's is something else, or has a learning-rate schedule of its own.
     """
     if config.optimizer == "rmsprop":
         return RMSProp(config.lr, rho=config.rprop_alpha, epsilon=config.rprop_epsilon)
@@ -23,11 +23,11 @@ def make_optimizer(config: Config) -> keras.optimizers.Optimizer:
     optimizer = config.optimizer
     if not isinstance(optimizer, keras.optimizers.Optimizer):
         raise InputError(f"optimizer is a {type(optimizer).__name__}; expected rmsprop, adam or a Keras optimizer.")
-    if optimizer.built:
-        raise InputError("the optimizer has trained another model already; give each model one of its own.")
-    if not isinstance(optimizer.get_config()["learning_rate"], float | int):
+    settings = optimizer.get_config()
+    if not isinstance(settings["learning_rate"], float | int):
         raise InputError("the optimizer has a schedule of its own; give lr and lrschedule, which set its rate.")
-    return optimizer
+    copy: keras.optimizers.Optimizer = type(optimizer).from_config(settings)
+    return copy
 
 
 def named_slots(optimizer: keras.optimizers.Optimizer, params: Sequence[str]) -> dict[str, tf.Variable]:

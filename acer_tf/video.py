@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
+from acer_tf.envs.players import Player
 from acer_tf.errors import InputError
 from acer_tf.evaluation import Played, Predictor, as_vector_env, play
 from acer_tf.screen import say
@@ -47,8 +48,7 @@ def record_video(
         InputError: the environment gives no pictures, the file cannot be written, or there is no ffmpeg.
     """
     vector_env = as_vector_env(env)
-    if vector_env.num_envs != 1:
-        raise InputError(f"a video shows one environment; expected num_envs 1, not {vector_env.num_envs}.")
+    _require_single(vector_env)
     frames_per_second = vector_env.metadata.get("render_fps") or FRAMES_PER_SECOND
     with _video_file(Path(path), frames_per_second) as append:
         played = play(agent, vector_env, n_episodes, deterministic, lambda: append(_picture(vector_env)), seed)
@@ -69,6 +69,23 @@ def check_video(path: Path) -> None:
         imageio_ffmpeg.get_ffmpeg_exe()
     except (ImportError, RuntimeError) as error:
         raise InputError('videos need imageio and ffmpeg; install them with: pip install -e ".[video]".') from error
+
+
+def check_pictures(env: VectorEnv[Any, Any, Any]) -> None:
+    """Resets the environment and takes a picture of it.
+
+    Raises:
+        InputError: it gives none, is more than one, or is one that is being trained on.
+    """
+    _require_single(env)
+    Player().enter(env)
+    env.reset()
+    _picture(env)
+
+
+def _require_single(env: VectorEnv[Any, Any, Any]) -> None:
+    if env.num_envs != 1:
+        raise InputError(f"a video shows one environment; expected num_envs 1, not {env.num_envs}.")
 
 
 @contextlib.contextmanager

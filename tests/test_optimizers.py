@@ -13,24 +13,21 @@ from tests.agents import assert_same, make_model, make_segment
 RATE = keras.optimizers.schedules.ExponentialDecay(0.1, 10, 0.5)
 
 
-def built() -> keras.optimizers.Optimizer:
-    optimizer = keras.optimizers.SGD()
-    optimizer.build([keras.Variable(np.zeros(2))])
-    return optimizer
-
-
 def test_names() -> None:
     rmsprop = make_optimizer(Config(rprop_alpha=0.9, rprop_epsilon=1e-3))
     assert isinstance(rmsprop, RMSProp) and (rmsprop.rho, rmsprop.epsilon) == (0.9, 1e-3)
     assert type(make_optimizer(Config(optimizer="adam"))) is keras.optimizers.Adam
-    own = keras.optimizers.Lion()
-    assert make_optimizer(Config(optimizer=own)) is own
+    own = keras.optimizers.Lion(beta_1=0.5)
+    own.build([keras.Variable(np.zeros(2))])
+    copies = [make_optimizer(Config(optimizer=own)) for _ in range(2)]
+    assert copies[0] is not copies[1]
+    for copy in copies:
+        assert type(copy) is keras.optimizers.Lion and copy.beta_1 == 0.5 and not copy.built
 
 
 @pytest.mark.parametrize(
     ("optimizer", "message"),
     [
-        (built, "the optimizer has trained another model already; give each model one of its own"),
         (lambda: keras.optimizers.Adam(RATE), "the optimizer has a schedule of its own; give lr and lrschedule"),
         (lambda: keras.layers.Dense(1), "optimizer is .*; expected rmsprop, adam or a Keras optimizer"),
         (lambda: "adm", "optimizer is 'adm'; expected rmsprop, adam or a Keras optimizer"),

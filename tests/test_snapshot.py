@@ -10,7 +10,7 @@ import pytest
 from acer_tf.acer import Acer, make_acer
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
-from acer_tf.errors import EnvironmentFailedError, InputError
+from acer_tf.errors import EnvironmentFailedError
 from acer_tf.persistence.logger import Logger, Sink
 from acer_tf.segment import Episode, Segment
 from acer_tf.snapshot import Snapshot
@@ -190,9 +190,3 @@ def test_ctrl_c_ends_the_collecting_thread_after_the_step_it_is_in() -> None:
     acer.restart_environments(1, is_recorded=False)
     acer.learn(lambda: acer.steps >= 160)
     assert acer.steps == 160
-
-
-def test_callbacks_cannot_follow() -> None:
-    acer, _ = cartpole()
-    with pytest.raises(InputError, match="overlap collects steps while updates run"):
-        acer.learn(hooks=object())  # type: ignore[arg-type]

@@ -118,7 +118,8 @@ class ACER(Learner):
             seed: of environments, weights, replay and sampling; None draws one.
             n_cpu_tf_sess: threads of TensorFlow; None leaves it the choice (Stable Baselines: 1). Small networks need
                 no more than 2. Results of a seed do not depend on it but in the last bits.
-            optimizer: "rmsprop" (TensorFlow 1's form), "adam", or a Keras optimizer.
+            optimizer: "rmsprop" (TensorFlow 1's form), "adam", or a Keras optimizer, of which a copy is used, at the
+                rate of `learning_rate` and `lr_schedule`.
             normalize_observations: by their running mean and variance, which are saved with the agent.
             normalize_rewards: by the running deviation of the discounted return.
             reward_scale: the agent's rewards are multiplied by it, recorded returns are not; not for Atari.

@@ -106,6 +106,8 @@ class Learner(PolicyHolder):
         total_timesteps = whole("total_timesteps", total_timesteps)
         log_interval = whole("log_interval", log_interval)
         told = as_callback(callback)
+        if told is not None and self._settings["overlap"]:
+            raise InputError("overlap collects steps while updates run, where callbacks cannot follow; leave one out.")
         loop = self._ready_loop()
         end = total_timesteps + (0 if reset_num_timesteps else loop.steps)
         folder = None
@@ -127,7 +129,9 @@ class Learner(PolicyHolder):
             with self._learning(loop, reset_num_timesteps):
                 if told is not None:
                     told.on_training_start(variables, globals())
+                self._must_restart = True  # unless all goes well: after an error the environments may be anywhere
                 loop.learn(after_iteration, end=end, log_interval=log_interval, hooks=hooks)
+                self._must_restart = False
         return self
 
     @contextlib.contextmanager
@@ -141,7 +145,6 @@ class Learner(PolicyHolder):
         try:
             yield
         except BaseException:
-            self._must_restart = True  # the environments may be anywhere
             if loop.steps == start:  # nothing was learned
                 loop.count_from(before)
             raise

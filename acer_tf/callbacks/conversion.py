@@ -1,5 +1,6 @@
 """Makes one callback of whatever the user has."""
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeGuard
 
@@ -112,12 +113,22 @@ def as_callback(callback: Any) -> Callback | None:
         )
     if _is_callback(callback):
         return callback
-    if callable(callback):
+    if callable(callback) and _takes_two(callback):
         return FunctionCallback(callback)
     raise InputError(
         f"the callback is a {type(callback).__name__}; expected a BaseCallback, a function of two arguments, a list of "
         "these, or None."
     )
+
+
+def _takes_two(function: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(function).bind({}, {})
+    except TypeError:
+        return False
+    except ValueError:  # what is written in C may say nothing of its arguments
+        return True
+    return True
 
 
 def _is_callback(callback: Any) -> TypeGuard[Callback]:

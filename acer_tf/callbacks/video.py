@@ -7,7 +7,7 @@ from acer_tf.callbacks.base import BaseCallback
 from acer_tf.config import whole
 from acer_tf.evaluation import as_vector_env
 from acer_tf.screen import say
-from acer_tf.video import check_video, record_video
+from acer_tf.video import check_pictures, check_video, record_video
 
 
 class VideoCallback(BaseCallback):
@@ -43,6 +43,10 @@ class VideoCallback(BaseCallback):
 
     def _path(self) -> Path:
         return self.save_path / f"{self.name_prefix}_{self.num_timesteps}_steps.mp4"
+
+    def _on_training_start(self) -> None:
+        """Raises InputError: the environment cannot be recorded; said now, not in the middle of training."""
+        check_pictures(self.env)
 
     def _on_step(self) -> bool:
         if self.n_calls % self.save_freq == 0:

@@ -27,12 +27,13 @@ def test_it_trains_without_trust_region_and_without_clipping(kwargs: dict[str, A
     assert moved(agent.learn(40, log_interval=1), before)
 
 
-def test_entropy_acts() -> None:
+@pytest.mark.parametrize("trust_region", [False, True])
+def test_entropy_acts(trust_region: bool) -> None:
     """The bonus alone (no rewards) makes a policy that is far from uniform more uniform; without it, it stays."""
 
     def entropy_after(ent_coef: float) -> float:
         env = ScriptedEnv(np.random.default_rng(0).normal(size=(2000, 2, 4)).astype(np.float32), nact=2)
-        agent = tiny(env=env, ent_coef=ent_coef, optimizer="adam", learning_rate=0.02, trust_region=False)
+        agent = tiny(env=env, ent_coef=ent_coef, optimizer="adam", learning_rate=0.02, trust_region=trust_region)
         head = agent.model.policy.params["pi_head/kernel"]
         head.assign(200 * head.value)
         agent.learn(100, log_interval=1)

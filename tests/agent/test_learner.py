@@ -2,6 +2,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
+import keras
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
@@ -87,17 +88,26 @@ def test_after_an_error_episodes_begin_anew(failure: Any, error: type[BaseExcept
     assert list(agent._loop.stats._last_lengths) == [7, 7]
 
 
-def test_a_learn_that_is_refused_changes_no_count() -> None:
-    agent = tiny().learn(20)
-    for callback in (StopTrainingOnRewardThreshold(5), EvalCallback(agent.get_env())):
+def test_a_learn_that_is_refused_changes_nothing() -> None:
+    agent, twin = tiny().learn(20), tiny().learn(20)
+    for callback in (StopTrainingOnRewardThreshold(5), EvalCallback(agent.get_env()), lambda one: True):
         with pytest.raises(InputError):
             agent.learn(20, callback)
         assert agent.num_timesteps == 20
-    assert agent.learn(10, reset_num_timesteps=False).num_timesteps == 30
+    assert_same(agent.learn(10, reset_num_timesteps=False), twin.learn(10, reset_num_timesteps=False))
+    assert agent.num_timesteps == 30
 
 
-def test_a_model_that_is_set_up_anew_is_the_one_that_learns() -> None:
-    agent = tiny().learn(20)
+def test_callbacks_cannot_follow_overlap() -> None:
+    agent, twin = tiny(overlap=True).learn(20), tiny(overlap=True).learn(20)
+    with pytest.raises(InputError, match="overlap collects steps while updates run, where callbacks cannot follow"):
+        agent.learn(20, Recorder())
+    assert_same(agent.learn(20), twin.learn(20))
+
+
+@pytest.mark.parametrize("optimizer", ["rmsprop", keras.optimizers.Adam()])
+def test_a_model_that_is_set_up_anew_is_the_one_that_learns(optimizer: Any) -> None:
+    agent = tiny(optimizer=optimizer).learn(20)
     agent.setup_model()
     before = agent.get_parameters()
     agent.learn(20)

@@ -120,6 +120,7 @@ def test_kinds_that_are_accepted() -> None:
     "wrong, message",
     [
         (3, "the callback is a int; expected a BaseCallback, a function"),
+        (lambda here: True, "the callback is a function; expected a BaseCallback, a function of two arguments"),
         ("checkpoint", "the callback is a str; expected a BaseCallback, a function"),
         ([BaseCallback(), 3], "the callback is a int; expected a BaseCallback, a function"),
         (EvalCallback, r"the callback is the class EvalCallback; expected an object of it, such as EvalCallback\(\)"),

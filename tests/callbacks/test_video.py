@@ -7,7 +7,7 @@ import pytest
 from acer_tf.callbacks import VideoCallback
 from acer_tf.errors import InputError
 from tests.callbacks.scripted_agent import ScriptedAgent
-from tests.counter import Counter
+from tests.counter import Counter, counters
 
 
 def test_records_every_so_many_calls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -17,6 +17,17 @@ def test_records_every_so_many_calls(tmp_path: Path, capsys: pytest.CaptureFixtu
     reader = imageio.v2.get_reader(tmp_path / "rl_video_8_steps.mp4", format="FFMPEG")  # type: ignore[call-overload]
     assert reader.count_frames() == 8
     assert "rl_video_16_steps.mp4: returns 34, 34" in capsys.readouterr().out
+
+
+def test_environments_that_cannot_be_recorded_are_found_before_training(tmp_path: Path) -> None:
+    for env, message in (
+        (Counter(1, render_mode=None), "the environment gives no pictures"),
+        (counters(2), "a video shows one environment; expected num_envs 1, not 2"),
+    ):
+        agent = ScriptedAgent()
+        with pytest.raises(InputError, match=message):
+            agent.learn(2, VideoCallback(env, 4, tmp_path))
+        assert agent.num_timesteps == 0
 
 
 def test_bad_input_is_found_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
