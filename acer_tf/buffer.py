@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from acer_tf.columns import Column, CompressedColumn, PlainColumn
+from acer_tf.columns import Column, CompressedColumn, FrameColumn, PlainColumn
 from acer_tf.errors import InputError
 from acer_tf.segment import Segment
 
@@ -29,7 +29,7 @@ class Buffer:
             nsteps: agent steps of a segment.
             size: agent steps kept per environment; rounded down to whole segments.
             compressed_row: shape of `enc_obs` in every segment, [N, T + S, ...] uint8, to keep it compressed, without
-                loss; None keeps it as it is.
+                loss; None keeps it as it is, each frame once.
         """
         self._nsteps = nsteps
         self._slots = size // nsteps
@@ -111,8 +111,13 @@ class Buffer:
         if name not in self._columns:
             if row is None:
                 raise InputError(f"saved replay has no rows of {name}.")
-            self._columns[name], self._nenvs = PlainColumn(self._slots, row), len(row)
+            self._columns[name], self._nenvs = self._uncompressed(name, row), len(row)
         return self._columns[name]
+
+    def _uncompressed(self, name: str, row: NDArray[Any]) -> Column:
+        if name == "enc_obs":
+            return FrameColumn(self._slots, row, self._nsteps)
+        return PlainColumn(self._slots, row)
 
 
 def stack_obs(enc_obs: NDArray[Any], dones: NDArray[np.bool_]) -> NDArray[Any]:

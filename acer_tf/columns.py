@@ -53,10 +53,66 @@ class PlainColumn:
 
     def load(self, slots: Slots, arrays: dict[str, Array]) -> None:
         """See `Column`."""
-        rows = arrays.get("rows", np.empty(0))
-        if rows.shape != (len(slots), *self._rows.shape[1:]) or rows.dtype != self._rows.dtype:
-            raise InputError(f"saved replay has rows {rows.shape[1:]} {rows.dtype}; expected {self._rows.shape[1:]}.")
-        self._rows[slots] = rows
+        self._rows[slots] = _fitting_rows(arrays, len(slots), self._rows.shape[1:], self._rows.dtype)
+
+
+class FrameColumn:
+    """Keeps frames, each once: a row [N, T + S, ...] mostly begins with the S frames that the one before ended with.
+
+    The frames of all rows make one ring of slots * T + S frames, in which each row overlaps the next by S. Where an
+    environment's part begins with other frames, to the bit, these are kept by themselves until the row is overwritten:
+    after a reset, and just after an episode's end, as frames from before it are zero. Rows have to be put into one slot
+    after the other.
+    """
+
+    def __init__(self, slots: int, row: Array, nsteps: int) -> None:
+        """Takes memory for rows like this one, which will be put first; T is `nsteps`."""
+        self._shape, self._nsteps = row.shape, nsteps
+        self._nstack = row.shape[1] - nsteps
+        self._frames = np.empty((len(row), slots * nsteps + self._nstack, *row.shape[2:]), row.dtype)
+        self._frames[:, : self._nstack] = row[:, : self._nstack]
+        self._starts = np.full(slots, -nsteps)  # the row put first follows on one of these: it starts at 0
+        self._heads: list[dict[int, Array]] = [{} for _ in range(slots)]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the frames, those kept by themselves included."""
+        return self._frames.nbytes + sum(head.nbytes for heads in self._heads for head in heads.values())
+
+    def put(self, slot: int, row: Array) -> None:
+        """See `Column`."""
+        self._starts[slot] = (self._starts[slot - 1] + self._nsteps) % self._frames.shape[1]
+        places, head = self._places(slot), row[:, : self._nstack]
+        differs = _bits(self._frames[:, places[: self._nstack]]) != _bits(head)
+        envs = np.flatnonzero(differs.any(axis=tuple(range(1, differs.ndim))))
+        self._heads[slot] = {env: head[env].copy() for env in envs.tolist()}
+        self._frames[:, places[self._nstack :]] = row[:, self._nstack :]
+
+    def get(self, slots: Slots) -> Array:
+        """See `Column`."""
+        drawn: Array = self._frames[np.arange(len(slots))[:, np.newaxis], self._places(slots)]
+        for env, slot in enumerate(slots.tolist()):
+            if env in self._heads[slot]:
+                drawn[env, : self._nstack] = self._heads[slot][env]
+        return drawn
+
+    def dump(self, slots: Slots) -> dict[str, Array]:
+        """See `Column`."""
+        rows = np.empty((len(slots), *self._shape), self._frames.dtype)
+        for row, slot in zip(rows, slots, strict=True):
+            row[...] = self.get(np.full(len(row), slot))
+        return {"rows": rows}
+
+    def load(self, slots: Slots, arrays: dict[str, Array]) -> None:
+        """See `Column`."""
+        for slot, row in zip(slots, _fitting_rows(arrays, len(slots), self._shape, self._frames.dtype), strict=True):
+            self.put(slot, row)
+
+    def _places(self, slots: int | Slots) -> NDArray[np.int64]:
+        """Returns [..., T + S], the places in the ring of the rows in `slots`, [...]."""
+        starts = np.asarray(self._starts[slots])[..., np.newaxis]
+        places: NDArray[np.int64] = (starts + np.arange(self._shape[1])) % self._frames.shape[1]
+        return places
 
 
 class CompressedColumn:
@@ -124,3 +180,15 @@ def compress(frames: Array) -> bytes:
         nthreads=1,
     )
     return packed
+
+
+def _fitting_rows(arrays: dict[str, Array], count: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    rows = arrays.get("rows", np.empty(0))
+    if rows.shape != (count, *shape) or rows.dtype != dtype:
+        raise InputError(f"saved replay has rows {rows.shape[1:]} {rows.dtype}; expected {shape}.")
+    return rows
+
+
+def _bits(array: Array) -> NDArray[np.uint8]:
+    """Lets equal mean equal to the bit: -0.0 is not 0.0."""
+    return np.ascontiguousarray(array).view(np.uint8)

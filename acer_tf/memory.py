@@ -18,7 +18,10 @@ SEGMENTS = 5
 
 
 def replay_bytes(env: FrameStack, config: Config, frame_ratio: float = 1.0) -> int:
-    """Computes what a full buffer will take, but for a recurrent policy's states (`state_bytes`); 0 without replay.
+    """Computes what a full buffer will take; 0 without replay.
+
+    What is not known before is left out: a recurrent policy's states (`state_bytes`), and the few frames that
+    `acer_tf.columns.FrameColumn` keeps by themselves after episodes' ends.
 
     Args:
         env: the environments.
@@ -28,10 +31,18 @@ def replay_bytes(env: FrameStack, config: Config, frame_ratio: float = 1.0) -> i
     if config.replay_ratio == 0:
         return 0
     stack = env.stacked  # [N, ..., S * C]
-    frames = (config.nsteps + env.nstack) * (int(stack[0].nbytes) // env.nstack)
+    frames = _stored_frames(env, config) * (int(stack[0].nbytes) // env.nstack)
     step = _action_bytes(env.single_action_space) + 4 + 4 + 1  # action and mu, reward, final value, done
-    segment = round(frames * frame_ratio) + config.nsteps * step + (config.nsteps + 1)  # masks
-    return len(stack) * (config.buffer_size // config.nsteps) * segment
+    segment = config.nsteps * step + (config.nsteps + 1)  # masks
+    return len(stack) * (round(frames * frame_ratio) + (config.buffer_size // config.nsteps) * segment)
+
+
+def _stored_frames(env: FrameStack, config: Config) -> int:
+    """Counts one environment's frames in a full buffer."""
+    segments, nsteps, nstack = config.buffer_size // config.nsteps, config.nsteps, env.nstack
+    if compressed_row(env, config) is not None:
+        return segments * (nsteps + nstack)
+    return nstack + segments * (nsteps if env.keeps_frames else nsteps + nstack)
 
 
 def state_bytes(nenvs: int, config: Config, state_size: int) -> int:

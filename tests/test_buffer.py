@@ -61,9 +61,12 @@ def test_equals_a_list_of_segments(data: st.DataObject) -> None:
     row = (nenvs, nsteps + nstack, *frame) if data.draw(st.booleans()) else None
     buffer = Buffer(nsteps, slots * nsteps + data.draw(st.integers(0, nsteps - 1)), compressed_row=row)
     ring: list[Segment | None] = [None] * slots
+    previous = None
     for i, segment in enumerate(segments(puts, nenvs, nsteps, nstack, frame, seed)):
+        if previous is not None and data.draw(st.booleans()):
+            segment.enc_obs[:, :nstack] = previous.enc_obs[:, nsteps:]
         buffer.put(segment)
-        ring[i % slots] = segment
+        ring[i % slots] = previous = segment
         assert buffer.next_idx == (i + 1) % slots
         assert buffer.num_in_buffer == min(i + 1, slots)
 
@@ -158,11 +161,14 @@ class BufferMachine(RuleBasedStateMachine):
     def fresh(self) -> Buffer:
         return Buffer(NSTEPS, self.slots * NSTEPS)
 
-    @rule(count=st.integers(1, 4))
-    def put(self, count: int) -> None:
+    @rule(count=st.integers(1, 4), goes_on=st.booleans())
+    def put(self, count: int, goes_on: bool) -> None:
         for _ in range(count):
-            self.history.append(make_segment(len(self.history)))
-            self.buffer.put(self.history[-1])
+            segment = make_segment(len(self.history))
+            if goes_on and self.history:
+                segment.enc_obs[:, 0] = self.history[-1].enc_obs[:, -1]
+            self.history.append(segment)
+            self.buffer.put(segment)
 
     @precondition(lambda self: self.history)
     @rule(seed=st.integers(0, 2**32 - 1))

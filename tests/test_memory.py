@@ -3,6 +3,7 @@ import psutil
 import pytest
 
 from acer_tf.buffer import Buffer
+from acer_tf.columns import FrameColumn
 from acer_tf.config import Config
 from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.make import make_training_env
@@ -10,21 +11,38 @@ from acer_tf.errors import InputError
 from acer_tf.memory import check_memory, compressed_row, measured_ratio, replay_bytes
 from acer_tf.runner import Runner
 from acer_tf.segment import Action
-from tests.agents import make_segment
 from tests.scripted import ScriptedEnv
 
 
+class Random:
+    """Chooses actions by the observations alone."""
+
+    def __init__(self, nact: int) -> None:
+        self._nact = nact
+
+    def initial_state(self, nenvs: int) -> np.ndarray:
+        return np.zeros((nenvs, 0), np.float32)
+
+    def act(self, obs: np.ndarray, state: np.ndarray, mask: np.ndarray) -> Action:
+        actions = np.random.default_rng(int(obs.sum())).integers(0, self._nact, len(obs))
+        return Action(actions, np.full((len(obs), self._nact), 1 / self._nact, np.float32), state)
+
+
 @pytest.mark.parametrize(("frame", "dtype"), [((7, 3, 1), np.uint8), ((5,), np.float32), ((2, 3), np.float64)])
-@pytest.mark.parametrize("nstack", [1, 4])
-def test_replay_bytes_are_the_bytes_of_a_full_buffer(frame: tuple[int, ...], dtype: type, nstack: int) -> None:
-    env = FrameStack(ScriptedEnv(np.ones((1, 3, *frame), dtype), nact=5), nstack)
-    buffer = Buffer(4, 22)
-    frames = np.zeros((3, 4 + nstack, *frame), dtype)
-    segment = make_segment(nenvs=3, nsteps=4)._replace(enc_obs=frames, mus=np.zeros((3, 4, 5), np.float32))
-    for _ in range(5):
-        buffer.put(segment)
-    taken = sum(array.nbytes for name, array in buffer.rows(0, 5).items() if "states" not in name)
+@pytest.mark.parametrize(("nstack", "whole_frames"), [(1, False), (4, False), (4, True)])
+def test_replay_bytes_are_the_bytes_of_a_full_buffer(
+    frame: tuple[int, ...], dtype: type, nstack: int, whole_frames: bool
+) -> None:
+    frames = np.random.default_rng(0).integers(1, 256, (40, 3, *frame)).astype(dtype)
+    env = FrameStack(ScriptedEnv(frames, nact=5), nstack, whole_frames=whole_frames)
+    runner, buffer = Runner(env, Random(5), nsteps=4), Buffer(4, 22)
+    for _ in range(8):
+        buffer.put(runner.run())
+    others = {name: array for name, array in buffer.rows(3, 8).items() if name not in ("enc_obs/rows", "states/rows")}
+    column = buffer._columns["enc_obs"]
+    assert isinstance(column, FrameColumn)
     config = Config(nsteps=4, buffer_size=22, replay_start=0, compress_replay=False)
+    taken = column.nbytes + sum(array.nbytes for array in others.values())
     assert replay_bytes(env, config) == check_memory(env, config) == taken
     assert replay_bytes(env, Config(nsteps=4, buffer_size=22, replay_ratio=0)) == 0
 
@@ -51,16 +69,7 @@ def test_prediction_is_near_what_replay_takes() -> None:
     env = make_training_env("BreakoutNoFrameskip-v4", 2, num_workers=0)
     config = Config(buffer_size=400, replay_start=0)
     predicted = check_memory(env, config)
-
-    class Random:
-        def initial_state(self, nenvs: int) -> np.ndarray:
-            return np.zeros((nenvs, 0), np.float32)
-
-        def act(self, obs: np.ndarray, state: np.ndarray, mask: np.ndarray) -> Action:
-            actions = np.random.default_rng(int(obs.sum())).integers(0, 4, len(obs))
-            return Action(actions, np.full((len(obs), 4), 0.25, np.float32), state)
-
-    runner = Runner(env, Random(), config.nsteps, seed=1)
+    runner = Runner(env, Random(4), config.nsteps, seed=1)
     buffer = Buffer(config.nsteps, config.buffer_size, compressed_row(env, config))
     for _ in range(20):
         buffer.put(runner.run())

@@ -21,6 +21,7 @@ class FrameStack(VectorWrapper[Array, Any, Array, Any, Array]):
 
     Attributes:
         nstack: frames in a stack, S.
+        keeps_frames: whether frames move through the stack as they are, not scrambled.
         stacked: [N, ..., S * C], what `reset` and `step` return, in the dtype of the observation space.
     """
 
@@ -43,6 +44,7 @@ class FrameStack(VectorWrapper[Array, Any, Array, Any, Array]):
         self._flat = self.stacked.reshape(-1)
         self._channels = frame.shape[-1]
         self._roll = self._channels if whole_frames else 1
+        self.keeps_frames = nstack == 1 or self._roll == self._channels
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         """Returns [N, ..., S * C] with zeros before the first frame, and the infos; `seed` is passed on."""
