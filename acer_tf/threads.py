@@ -21,12 +21,18 @@ def is_for_images(network: str) -> bool:
     return any(word in network.lower() for word in ("cnn", "conv"))
 
 
+def threads_for(network: str) -> int | None:
+    """Returns the threads that suit a network; None leaves them to TensorFlow, which takes one per core.
+
+    Networks without convolutions get two at most: their operations are too small to be shared among many. With
+    convolutions a thread per core is right: while TensorFlow computes, the emulator's processes wait, and the other way
+    round.
+    """
+    return None if is_for_images(network) else min(SMALL_THREADS, cores())
+
+
 def choose_threads(network: str, threads: int | None) -> None:
     """Sets TensorFlow's environment variables, if TensorFlow is not there yet.
-
-    Networks without convolutions get two threads at most: their operations are too small to be shared among many.
-    Others get what TensorFlow takes by itself, a thread per core: while it computes, the emulator's processes wait, and
-    the other way round.
 
     Args:
         network: name of the network.
@@ -34,11 +40,12 @@ def choose_threads(network: str, threads: int | None) -> None:
     """
     if "tensorflow" in sys.modules:
         return
+    chosen = threads_for(network)
     for variable in VARIABLES:
         if threads is not None:
             os.environ[variable] = str(threads)
-        elif not is_for_images(network):
-            os.environ.setdefault(variable, str(min(SMALL_THREADS, cores())))
+        elif chosen is not None:
+            os.environ.setdefault(variable, str(chosen))
 
 
 def tensorflow_threads() -> int:

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from acer_tf.acer import make_acer
+from acer_tf.agent.threads import use_threads
 from acer_tf.cli import guarded, parse
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.persistence.logger import Logger
+from acer_tf.threads import threads_for
 from benchmarks.throughput import loop
-
-WARM_UP = 5
-"""Iterations before the clock starts, in which TensorFlow traces its functions."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +39,7 @@ class ContinuousSpeed:
 
 
 def measure(flags: ContinuousSpeed) -> dict[str, Any]:
-    """Measures the loop; the environment's share is simulation, observations normalised as in the tuned settings."""
+    """Measures the loop; observations are normalised as in the tuned settings."""
     config = Config(
         nsteps=flags.nsteps,
         replay_ratio=flags.replay_ratio,
@@ -51,7 +50,6 @@ def measure(flags: ContinuousSpeed) -> dict[str, Any]:
     )
     with contextlib.closing(make_training_env(flags.env, flags.num_env, normalize_observations=True)) as env:
         acer = make_acer(flags.network, env, 0, config, Logger(), value_network="copy")
-        acer.learn(lambda: acer.steps >= WARM_UP * acer.nbatch)
         return loop(acer, env, "simulation", flags.seconds)
 
 
@@ -59,6 +57,7 @@ def measure(flags: ContinuousSpeed) -> dict[str, Any]:
 def main(argv: Sequence[str]) -> int:
     """Runs the measurement; returns the exit status."""
     flags = parse("benchmarks.continuous", ContinuousSpeed, argv)
+    use_threads(threads_for(flags.network))
     numbers = measure(flags)
     print(f"{flags.env}: {numbers['env_steps_per_s']:.0f} environment steps/s")
     for part, share in numbers["share"].items():

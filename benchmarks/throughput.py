@@ -18,6 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from acer_tf.acer import Acer
+from acer_tf.agent.threads import use_threads
 from acer_tf.buffer import Buffer
 from acer_tf.cli import guarded, parse
 from acer_tf.config import Config
@@ -28,11 +29,14 @@ from acer_tf.model import Model
 from acer_tf.persistence.logger import Logger
 from acer_tf.policy import CategoricalPolicy
 from acer_tf.runner import Runner
+from acer_tf.threads import threads_for
 from benchmarks.flops import update_flops
 
 ROUNDS = 7
 CALLS_PER_ROUND = 5
 MATRIX = 2048
+WARM_UP = 5
+"""Iterations before the clock starts, in which TensorFlow traces its functions."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,20 +86,23 @@ def train_step(model: Model, buffer: Buffer, rng: np.random.RandomState, flops: 
 
 
 def loop(acer: Acer, env: FrameStack, env_part: str, seconds: float) -> dict[str, Any]:
-    """Runs the loop and measures where its time goes.
+    """Runs the loop, once all functions are traced, and measures where its time goes.
 
     Args:
         acer: the loop.
         env: the environments it steps.
-        env_part: name of their share.
+        env_part: name of their own share; that of the wrappers around them is told apart.
         seconds: how long.
 
     Returns:
         Environment steps per second, each part's `share` of the time, and what storing and drawing from replay take for
         each second of collecting and of training.
     """
+    first = acer.steps
+    acer.learn(lambda: acer.steps >= first + WARM_UP * acer.nbatch)
     parts = {
-        env_part: (env, "step"),
+        env_part: (env.unwrapped, "step"),
+        "wrappers": (env, "step"),
         "acting": (acer.model, "act"),
         "replay:put": (acer.buffer, "put"),
         "replay:get": (acer.buffer, "get"),
@@ -111,13 +118,14 @@ def loop(acer: Acer, env: FrameStack, env_part: str, seconds: float) -> dict[str
         start, steps = time.perf_counter(), acer.steps
         acer.learn(lambda: time.perf_counter() - start > seconds)
         elapsed = time.perf_counter() - start
+    spent["wrappers"] -= spent[env_part]
     share: dict[str, float] = defaultdict(float)
     for part, value in spent.items():
         share[part.split(":")[0]] += value / elapsed
     return {
         "env_steps_per_s": (acer.steps - steps) / elapsed,
         "share": share | {"rest": 1 - sum(share.values())},
-        "storing_of_collecting": spent["replay:put"] / elapsed / (share[env_part] + share["acting"]),
+        "storing_of_collecting": spent["replay:put"] / sum(spent[part] for part in (env_part, "wrappers", "acting")),
         "drawing_of_training": spent["replay:get"] / elapsed / share["training"],
     }
 
@@ -170,6 +178,7 @@ def _seconds(call: Callable[[], Any]) -> float:
     start = time.perf_counter()
     for _ in range(CALLS_PER_ROUND):
         call()
+    tf.test.experimental.sync_devices()
     return (time.perf_counter() - start) / CALLS_PER_ROUND
 
 
@@ -177,6 +186,7 @@ def _seconds(call: Callable[[], Any]) -> float:
 def main(argv: Sequence[str]) -> int:
     """Runs the measurement; returns the exit status."""
     flags = parse("benchmarks.throughput", Throughput, argv)
+    use_threads(threads_for(flags.network))
     numbers = measure(flags)
     print(f"train call            {numbers['train_call_ms']:8.2f} ms")
     print(f"share of its bound    {numbers['bound_share']:8.2f}    ({numbers['matmul_gflops']:.0f} GFLOP/s)")

@@ -99,7 +99,7 @@ def test_a_learn_that_is_refused_changes_nothing() -> None:
 
 
 def test_callbacks_cannot_follow_overlap() -> None:
-    agent, twin = tiny(overlap=True).learn(20), tiny(overlap=True).learn(20)
+    agent, twin = (tiny(overlap=True, replay_ratio=1).learn(20) for _ in range(2))
     with pytest.raises(InputError, match="overlap collects steps while updates run, where callbacks cannot follow"):
         agent.learn(20, Recorder())
     assert_same(agent.learn(20), twin.learn(20))
