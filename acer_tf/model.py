@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from acer_tf.allocator import keep_freed_memory
 from acer_tf.config import Config
-from acer_tf.errors import InputError, NotFiniteError
+from acer_tf.errors import NotFiniteError
 from acer_tf.gradients import Gradients, first_not_finite, statistics, two_stage_gradients
 from acer_tf.optimizers import make_optimizer, named_slots
 from acer_tf.persistence.arrays import load_arrays, save_arrays
+from acer_tf.persistence.fit import check_arrays
 from acer_tf.sampler import Sampler
 from acer_tf.segment import Action, Segment
 from acer_tf.sequence import SequencePolicy
@@ -156,7 +157,7 @@ class Model:
         """Reads what `save` wrote.
 
         Raises:
-            InputError: no such file, or it was saved from another network; nothing has been changed then.
+            InputError: no such file, or it is damaged or of another network; nothing has been changed then.
         """
         _assign(self._variables(), load_arrays(path), str(path))
 
@@ -168,7 +169,7 @@ class Model:
         """Takes what `state_dict` returned; errors name the source.
 
         Raises:
-            InputError: it is of another network; nothing has been changed then.
+            InputError: it is damaged, or of another network; nothing has been changed then.
         """
         _assign(self._training_state(), state, source)
 
@@ -248,13 +249,6 @@ class Model:
 
 
 def _assign(variables: Mapping[str, tf.Variable], arrays: Mapping[str, NDArray[Any]], source: str) -> None:
-    expected = {name: tuple(variable.shape) for name, variable in variables.items()}
-    found = {name: array.shape for name, array in arrays.items()}
-    if found != expected:
-        name = min(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
-        raise InputError(
-            f"{source} is of another network: {name} has shape {found.get(name, 'none')} there, "
-            f"{expected.get(name, 'none')} here."
-        )
+    check_arrays(source, arrays, {name: np.asarray(variable.numpy()) for name, variable in variables.items()})
     for name, variable in variables.items():
         variable.assign(arrays[name])

@@ -29,5 +29,13 @@ def stream_state(rng: np.random.RandomState) -> dict[str, Any]:
 
 
 def load_stream_state(rng: np.random.RandomState, state: Mapping[str, Any]) -> None:
-    """Takes what `stream_state` returned."""
+    """Takes what `stream_state` returned.
+
+    Raises:
+        InputError: the position lies outside of the keys, where numpy would read whatever is there.
+    """
+    if not 0 <= state["position"] <= len(state["keys"]):
+        raise InputError(
+            f"a saved random stream is at position {state['position']}; expected 0 to {len(state['keys'])}."
+        )
     rng.set_state(("MT19937", *(state[name] for name in ("keys", "position", "has_gauss", "cached_gaussian"))))

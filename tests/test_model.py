@@ -313,10 +313,21 @@ def test_a_state_comes_back_with_the_random_stream() -> None:
 def test_the_state_of_another_network_changes_nothing() -> None:
     model, other = make_model(), make_model(network_kwargs={"num_hidden": 9})
     before = model.state_dict()
-    with pytest.raises(InputError, match="the checkpoint is of another network"):
+    with pytest.raises(InputError, match="the checkpoint is damaged, or of another network: average/"):
         model.load_state_dict(other.state_dict())
     for name, array in model.state_dict().items():
         np.testing.assert_array_equal(array, before[name], err_msg=name)
+
+
+@pytest.mark.parametrize("name", ["param/q_head/bias", "average/q_head/bias", "ms/q_head/bias"])
+def test_a_state_that_is_not_finite_changes_nothing(name: str) -> None:
+    model = make_model()
+    before = model.state_dict()
+    other = {key: array + 1 for key, array in before.items()}
+    with pytest.raises(InputError, match=f"the checkpoint is damaged: {name} holds a number that is not finite"):
+        model.load_state_dict(other | {name: before[name] * np.nan})
+    for key, array in model.state_dict().items():
+        np.testing.assert_array_equal(array, before[key], err_msg=key)
 
 
 def with_one(segment: Segment, field: str, value: float) -> Segment:

@@ -70,5 +70,5 @@ def test_adam_comes_back_with_its_slots() -> None:
     for trained in (model, other):
         trained.train(make_segment(1), lr=0.1)
     assert_same(model, other)
-    with pytest.raises(InputError, match="is of another network: mom/"):
+    with pytest.raises(InputError, match="of another network: mom/"):
         other.load_state_dict(make_model().state_dict())

@@ -24,3 +24,12 @@ def test_seeds() -> None:
 def test_seeds_that_cannot_work(seed: object) -> None:
     with pytest.raises(InputError, match="expected a whole number from 0 to 4294967295"):
         checked_seed(seed)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("position", [-1, 625])
+def test_a_position_outside_of_the_keys_changes_nothing(position: int) -> None:
+    rng = np.random.RandomState(3)
+    expected = np.random.RandomState(3).normal(size=2)
+    with pytest.raises(InputError, match=f"at position {position}; expected 0 to 624"):
+        load_stream_state(rng, stream_state(rng) | {"position": position})
+    np.testing.assert_array_equal(rng.normal(size=2), expected)

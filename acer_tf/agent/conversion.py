@@ -54,7 +54,7 @@ def load(agent: "PolicyHolder", old: OldAgent, path: str | Path) -> None:
     """Puts weights, average policy and slots into a freshly built agent; without an average, it is the weights.
 
     Raises:
-        InputError: they are of another network.
+        InputError: they are damaged, or of another network.
     """
     model = agent.model
     try:
@@ -64,7 +64,7 @@ def load(agent: "PolicyHolder", old: OldAgent, path: str | Path) -> None:
     slots = {"ms": old.mean_squares or {}, "mom": old.momenta or {}}
     arrays = {f"{slot}/{name}": array for slot, named in slots.items() for name, array in named.items()}
     current = model.state_dict()
-    model.load_state_dict(current | {name: array for name, array in arrays.items() if name in current})
+    model.load_state_dict(current | {name: array for name, array in arrays.items() if name in current}, str(path))
 
 
 def check_statistics(statistics: Mapping[str, Any], shape: tuple[int, ...], source: str | Path) -> Arrays:

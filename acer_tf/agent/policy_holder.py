@@ -170,7 +170,7 @@ class PolicyHolder:
             exact_match: whether there must be one for each parameter.
 
         Raises:
-            InputError: an entry is missing, unknown or misshapen; nothing has been changed then.
+            InputError: an entry is missing, unknown, misshapen or not finite; nothing has been changed then.
         """
         if isinstance(load_path_or_dict, Mapping):
             state.load_parameters(self.model, load_path_or_dict, {}, exact_match)

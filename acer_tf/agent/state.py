@@ -10,6 +10,7 @@ from acer_tf.agent.acting import Acting
 from acer_tf.errors import InputError
 from acer_tf.model import Model
 from acer_tf.persistence.agent_file import Arrays
+from acer_tf.persistence.fit import check_arrays, numbers
 from acer_tf.random_streams import load_stream_state, stream_state
 
 PREFIXES = {"parameters": "param/", "average": "average/", "optimizer": ""}
@@ -62,29 +63,25 @@ def load_agent_arrays(
         source: name of the file.
 
     Raises:
-        InputError: they are of another network.
-        KeyError: a group or an entry is missing.
-        ValueError: an entry has another kind or shape.
+        InputError: they are damaged, or of another network.
+        KeyError: a group is missing.
     """
-    state, fresh = model_state(groups), model.state_dict()
+    fresh = agent_arrays(model, acting, rng, {})
+    kept = {"optimizer": not has_optimizer, "random": not has_random}
+    groups = {**groups, **{name: fresh[name] for name, is_kept in kept.items() if is_kept}}
     random = groups["random"]
-    state["random"] = random["sampling"] if has_random else fresh["random"]
-    if not has_optimizer:
-        kept = tuple(prefix for prefix in PREFIXES.values() if prefix)
-        state = {name: array for name, array in state.items() if name.startswith(kept)}
-        state |= {name: array for name, array in fresh.items() if not name.startswith(kept)}
-    if has_random:
-        load_stream_state(
-            rng,
-            {
-                "keys": random["replay_keys"],
-                "position": int(random["replay_position"]),
-                "has_gauss": int(random["replay_has_gauss"]),
-                "cached_gaussian": float(random["replay_cached_gaussian"]),
-            },
-        )
-        acting.stream.assign(random["predictions"])
-    model.load_state_dict(state, source)
+    check_arrays(source, random, fresh["random"])
+    load_stream_state(
+        rng,
+        {
+            "keys": random["replay_keys"],
+            "position": int(random["replay_position"]),
+            "has_gauss": int(random["replay_has_gauss"]),
+            "cached_gaussian": float(random["replay_cached_gaussian"]),
+        },
+    )
+    acting.stream.assign(random["predictions"])
+    model.load_state_dict(model_state(groups) | {"random": random["sampling"]}, source)
 
 
 def load_parameters(model: Model, arrays: Mapping[str, Any], averages: Mapping[str, Any], exact_match: bool) -> None:
@@ -97,7 +94,8 @@ def load_parameters(model: Model, arrays: Mapping[str, Any], averages: Mapping[s
         exact_match: whether there must be one for each parameter.
 
     Raises:
-        InputError: an entry is missing, unknown or of another shape or kind; nothing has been changed then.
+        InputError: an entry is missing, unknown, of another shape or kind, or not finite; nothing has been changed
+            then.
     """
     shapes = {name: tuple(variable.shape) for name, variable in model.policy.params.items()}
     missing = [name for name in shapes if name not in arrays]
@@ -114,12 +112,10 @@ def load_parameters(model: Model, arrays: Mapping[str, Any], averages: Mapping[s
 
 
 def _numbers(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    array = np.asarray(value)
-    if array.dtype.kind not in "biuf":
-        raise InputError(f"the parameter {name} is of type {array.dtype}; expected numbers.")
+    array = numbers(f"the parameter {name}", value, np.float32)
     if array.shape != shape:
         raise InputError(f"the parameter {name} has shape {array.shape}; expected {shape}.")
-    return array.astype(np.float32)
+    return array
 
 
 def _some(names: list[str]) -> str:

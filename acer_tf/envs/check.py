@@ -34,11 +34,12 @@ def check_vec_env(env: object) -> None:
             'gymnasium.make_vec(id, n, "sync", vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP}); '
             "AutoresetMode is in gymnasium.vector."
         )
-    _check_actions(env.single_action_space)
+    check_actions(env.single_action_space)
     Flatten(env.single_observation_space)
 
 
-def _check_actions(space: gymnasium.Space[Any]) -> None:
+def check_actions(space: gymnasium.Space[Any]) -> None:
+    """Raises: InputError: the space is neither Discrete from 0 on nor a finite Box."""
     if isinstance(space, Box):
         _check_box_actions(space)
         return

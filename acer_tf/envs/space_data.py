@@ -11,7 +11,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tu
 from numpy.typing import NDArray
 
 LARGEST = 2**24
-"""Numbers in one observation or action: a small file cannot become large bounds."""
+"""Numbers and choices in one observation or action: a small file cannot become large arrays."""
 
 
 def space_to_data(space: gymnasium.Space[Any]) -> dict[str, Any]:
@@ -42,13 +42,33 @@ def space_from_data(data: Mapping[str, Any]) -> gymnasium.Space[Any]:
     """Returns the space of which `space_to_data` gave the values.
 
     Raises:
+        ValueError: it is larger than `LARGEST`, or not of numbers.
         KeyError: other values; or any error of the space's own.
     """
+    if (size := _size(data)) > LARGEST:
+        raise ValueError(f"a space has {size:,} numbers or choices; expected at most {LARGEST:,}")
+    return _space(data)
+
+
+def _size(data: Mapping[str, Any]) -> int:
+    match data["type"]:
+        case "Box" | "MultiBinary":
+            return abs(int(math.prod(data["shape"])))  # what is negative must not make room for others
+        case "Discrete":
+            return abs(int(data["n"]))
+        case "MultiDiscrete":
+            return sum(abs(int(n)) for n in np.asarray(data["nvec"], object).flat)
+        case "Dict":
+            return sum(_size(part) for _, part in data["parts"])
+        case "Tuple":
+            return sum(map(_size, data["parts"]))
+    raise KeyError(data["type"])
+
+
+def _space(data: Mapping[str, Any]) -> gymnasium.Space[Any]:
     match data["type"]:
         case "Box":
-            dtype, shape = np.dtype(data["dtype"]), tuple(data["shape"])
-            if math.prod(shape) > LARGEST:
-                raise ValueError(f"a Box of shape {shape} is too large")
+            dtype, shape = _dtype(data["dtype"]), tuple(data["shape"])
             low, high = (np.full(shape, np.asarray(data[end], dtype)) for end in ("low", "high"))
             return Box(low, high, shape, dtype.type)
         case "Discrete":
@@ -58,14 +78,21 @@ def space_from_data(data: Mapping[str, Any]) -> gymnasium.Space[Any]:
         case "MultiBinary":
             return MultiBinary(data["shape"] if len(data["shape"]) != 1 else data["shape"][0])
         case "Dict":
-            return Dict(OrderedDict((name, space_from_data(part)) for name, part in data["parts"]))  # Dict sorts a dict
+            return Dict(OrderedDict((name, _space(part)) for name, part in data["parts"]))  # Dict sorts a dict
         case "Tuple":
-            return Tuple([space_from_data(part) for part in data["parts"]])
+            return Tuple([_space(part) for part in data["parts"]])
     raise KeyError(data["type"])
 
 
 def _integer(data: Mapping[str, Any]) -> Any:
-    return np.dtype(data.get("dtype", "int64")).type
+    return _dtype(data.get("dtype", "int64")).type
+
+
+def _dtype(name: str) -> np.dtype[Any]:
+    dtype = np.dtype(name)
+    if dtype.kind not in "biuf":  # text and records may be of any size
+        raise ValueError(f"a space is of type {dtype}; expected booleans, integers or floating point numbers")
+    return dtype
 
 
 def _bound(array: NDArray[Any]) -> Any:

@@ -99,7 +99,7 @@ def test_overrides(agent: ACER, tmp_path: Path) -> None:
         ({"gama": 1}, "ACER takes no argument gama"),
         ({"gamma": 2}, "gamma is 2; expected a number between 0 and 1"),
         ({"normalize_observations": False}, "normalize_observations is True in .*; what was learned depends on it"),
-        ({"policy_kwargs": {"n_lstm": 4, "layers": [4]}}, "agent is of another network: "),
+        ({"policy_kwargs": {"n_lstm": 4, "layers": [4]}}, "agent is damaged, or of another network: "),
         ({"env": "CartPole-v1"}, "the environment's observation space"),
     ):
         with pytest.raises(InputError, match=message):
@@ -193,6 +193,108 @@ def test_damaged_and_foreign_files(agent: ACER, tmp_path: Path) -> None:
         write(path, other)
         with pytest.raises(InputError, match=r"agent\.zip|network '3' does not exist"):
             ACER.load(path)
+
+
+@pytest.fixture(scope="module")
+def content(agent: ACER, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    path = tmp_path_factory.mktemp("whole") / "agent.zip"
+    agent.save(path)
+    return members(path)
+
+
+def discrete(n: int, start: int = 0) -> dict[str, Any]:
+    return {"type": "Discrete", "n": n, "start": start}
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"num_timesteps": -5}, "agent.zip is damaged: num_timesteps is -5; expected a whole number >= 0"),
+        ({"num_timesteps": np.inf}, "num_timesteps is inf; expected a whole number >= 0"),
+        ({"n_envs": -3}, "n_envs is -3; expected a whole number >= 0"),
+        ({"n_envs": 2.5}, r"n_envs is 2\.5; expected a whole number >= 0"),
+        ({"observation_space": {"type": "MultiBinary", "shape": [10**12]}}, "1,000,000,000,000 numbers or choices"),
+        ({"observation_space": discrete(10**19)}, "expected at most 16,777,216"),
+        ({"observation_space": discrete(3, 10**19)}, "agent.zip is damaged.*OverflowError"),
+        ({"action_space": discrete(10**9)}, "1,000,000,000 numbers or choices; expected at most 16,777,216"),
+        ({"action_space": discrete(10**6)}, r"agent.zip is damaged: it has no weights for the actions Discrete\(10000"),
+        ({"action_space": discrete(2, 5)}, "the actions start at 5; expected Discrete with start 0"),
+        ({"action_space": {"type": "MultiBinary", "shape": [2]}}, "a MultiBinary; expected Discrete or Box"),
+    ],
+)
+def test_values_that_no_agent_has(content: dict[str, bytes], tmp_path: Path, fields: Any, message: str) -> None:
+    write(tmp_path / "agent.zip", content | {"data.json": changed(content["data.json"], **fields)})
+    with pytest.raises(InputError, match=message):
+        ACER.load(tmp_path / "agent.zip")
+
+
+def test_a_network_that_memory_does_not_hold(content: dict[str, bytes], tmp_path: Path) -> None:
+    settings = json.loads(content["data.json"])["settings"] | {"policy_kwargs": {"n_lstm": 3, "layers": [2**50]}}
+    write(tmp_path / "agent.zip", content | {"data.json": changed(content["data.json"], settings=settings)})
+    with pytest.raises(InputError, match=r"agent\.zip is damaged, .*MemoryError"):
+        ACER.load(tmp_path / "agent.zip")
+
+
+def arrays(content: dict[str, bytes], group: str) -> dict[str, Any]:
+    with np.load(io.BytesIO(content[f"{group}.npz"]), allow_pickle=False) as file:
+        return dict(file)
+
+
+ANY = ""
+"""Stands for the first array of a group."""
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "change", "message"),
+    [
+        ("parameters", ANY, lambda a: a * np.nan, "agent.zip is damaged: param/.* holds a number that is not finite"),
+        ("parameters", ANY, lambda a: a.astype(str), "param/.* is of type <U32; expected numbers of type float32"),
+        ("parameters", ANY, lambda a: a + 0j, "param/.* is of type complex64; expected numbers of type float32"),
+        ("parameters", ANY, lambda a: a[1:], r"param/.* has shape \(2, 4\) there, \(3, 4\) here"),
+        ("average", ANY, lambda a: a * np.inf, "average/.* holds a number that is not finite"),
+        ("optimizer", ANY, lambda a: a + np.nan, "ms/.* holds a number that is not finite"),
+        (
+            "normalization",
+            "obs_var",
+            lambda a: a.astype(str),
+            "obs_var is of type <U32; expected numbers of",
+        ),
+        ("normalization", "obs_var", lambda a: -a, "obs_var is negative; expected numbers >= 0"),
+        ("normalization", "obs_mean", lambda a: a[0], r"obs_mean has shape \(\) there, \(3,\) here"),
+        ("normalization", "obs_count", lambda a: None, r"obs_count has shape none there, \(\) here"),
+        ("random", "sampling", lambda a: a * np.nan, "sampling is of type float64; expected numbers of type int64"),
+        ("random", "replay_keys", lambda a: a[0], r"replay_keys has shape \(\) there, \(624,\) here"),
+        (
+            "random",
+            "replay_position",
+            lambda a: a - 10**6,
+            "random stream is at position -99.*; expected 0 to 624",
+        ),
+    ],
+)
+def test_arrays_that_no_agent_has(
+    agent: ACER, content: dict[str, bytes], tmp_path: Path, group: str, name: str, change: Any, message: str
+) -> None:
+    whole = arrays(content, group)
+    name = name or next(iter(whole))
+    other = {key: array if key != name else change(array) for key, array in whole.items()}
+    damaged = npz(**{key: array for key, array in other.items() if array is not None})
+    write(tmp_path / "agent.zip", content | {f"{group}.npz": damaged})
+    with pytest.raises(InputError, match=message):
+        ACER.load(tmp_path / "agent.zip")
+    if group == "random":
+        return
+    before = everything(agent)
+    with pytest.raises(InputError, match=message):
+        agent.load_weights(tmp_path / "agent.zip")
+    for key, array in everything(agent).items():
+        np.testing.assert_array_equal(array, before[key], err_msg=key)
+
+
+def test_numbers_of_another_precision_are_converted(agent: ACER, content: dict[str, bytes], tmp_path: Path) -> None:
+    wide = {name: array.astype(np.float64) for name, array in arrays(content, "parameters").items()}
+    write(tmp_path / "agent.zip", content | {"parameters.npz": npz(**wide)})
+    assert_same(agent, ACER.load(tmp_path / "agent.zip"))
 
 
 def test_weights_alone(agent: ACER, tmp_path: Path) -> None:

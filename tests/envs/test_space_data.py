@@ -1,4 +1,5 @@
 import json
+import tracemalloc
 from collections import OrderedDict
 from typing import Any
 
@@ -57,3 +58,39 @@ def test_other_spaces_cannot_be_written() -> None:
 def test_other_data(data: dict[str, Any]) -> None:
     with pytest.raises((KeyError, ValueError)):
         space_from_data(data)
+
+
+HALF = {"type": "MultiBinary", "shape": [2**12, 2**11]}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"type": "Box", "shape": [2**13, 2**12], "dtype": "uint8", "low": 0, "high": 1},
+        {"type": "Discrete", "n": 2**24 + 1, "start": 0},
+        {"type": "Discrete", "n": 10**19, "start": 0},
+        {"type": "MultiDiscrete", "nvec": [[2**62, 2**62]], "start": [[0, 0]]},
+        {"type": "MultiBinary", "shape": [10**12]},
+        {"type": "Tuple", "parts": [HALF, HALF, {"type": "Discrete", "n": 1, "start": 0}]},
+        {
+            "type": "Dict",
+            "parts": [["a", {"type": "MultiBinary", "shape": [10**12]}], ["b", HALF | {"shape": [-(10**12)]}]],
+        },
+    ],
+)
+def test_spaces_that_are_too_large_take_no_memory(data: dict[str, Any]) -> None:
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="numbers or choices; expected at most 16,777,216"):
+        space_from_data(data)
+    assert tracemalloc.get_traced_memory()[1] < 1e6
+    tracemalloc.stop()
+
+
+def test_the_largest_space() -> None:
+    assert space_from_data({"type": "Tuple", "parts": [HALF, HALF]}) == Tuple([MultiBinary([2**12, 2**11])] * 2)
+
+
+@pytest.mark.parametrize("dtype", ["U100000000", "V100000000", "f4,f4", "(100000000,)f4", "object"])
+def test_types_of_any_size(dtype: str) -> None:
+    with pytest.raises(ValueError, match="expected booleans, integers or floating point numbers"):
+        space_from_data({"type": "Box", "shape": [2], "dtype": dtype, "low": 0, "high": 1})
