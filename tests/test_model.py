@@ -68,6 +68,18 @@ def test_train_and_train_and_report_end_equal(config: dict[str, Any], value_netw
     assert all((before[name] != array).any() for name, array in arrays(models[0]).items())
 
 
+@pytest.mark.parametrize("kind", ["mlp", "lstm", "continuous"])
+def test_calls_without_dispatch_and_unread_arrays_equal_plain_ones_to_the_bit(kind: str) -> None:
+    make, segment_of = MANY[kind]
+    model, plain = make(), make()
+    plain._reads = ["obs", "actions", "rewards", "mus", "masks", "states", "final_values"]
+    plain._train = tf.function(plain._update, autograph=False)
+    for seed in range(3):
+        model.train(segment_of(seed), lr=0.01)
+        plain.train(segment_of(seed), lr=0.01)
+    assert_same(model, plain)
+
+
 def lstm_segment(seed: int) -> Segment:
     return make_segment(seed)._replace(states=np.random.default_rng(seed).normal(size=(NENVS, 16)).astype(np.float32))
 
