@@ -20,6 +20,7 @@ from acer_tf.sweep import Sweep
 from acer_tf.train import given_preset
 from benchmarks.cartpole import CartPole
 from benchmarks.checkpoints import CheckpointCost
+from benchmarks.compression import Compression
 from benchmarks.continuous import ContinuousSpeed
 from benchmarks.growth import Growth
 from benchmarks.throughput import Throughput
@@ -40,6 +41,7 @@ FLAGS = {
     "acer_tf.compare_baselines": CompareBaselines,
     "benchmarks.cartpole": CartPole,
     "benchmarks.checkpoints": CheckpointCost,
+    "benchmarks.compression": Compression,
     "benchmarks.continuous": ContinuousSpeed,
     "benchmarks.growth": Growth,
     "benchmarks.throughput": Throughput,
