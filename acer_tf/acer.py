@@ -24,7 +24,7 @@ from acer_tf.episode_stats import EpisodeStats
 from acer_tf.errors import InputError
 from acer_tf.gaussian import GaussianPolicy
 from acer_tf.maths.schedules import learning_rate
-from acer_tf.memory import check_memory, check_states, compressed_row, state_bytes
+from acer_tf.memory import check_memory, check_states, compressed_row
 from acer_tf.model import Model
 from acer_tf.networks.registry import Network
 from acer_tf.persistence.logger import Logger
@@ -380,7 +380,7 @@ def learn(
     seed = checked_seed(seed)
     needed = check_memory(env, config)
     acer = make_acer(network, env, seed, config, logger, load_path, continuous, **network_kwargs)
-    needed += state_bytes(env.num_envs, config, acer.model.policy.network.state_size)
+    needed = check_states(needed, env.num_envs, config, acer.model.policy.network.state_size)
     print(f"replay will take {needed / 2**30:.2f} GiB", flush=True)
     acer.learn(should_stop)
     return acer.model
@@ -441,7 +441,6 @@ def make_model(
 def make_loop(env: FrameStack, model: Model, rng: np.random.RandomState, seed: int, logger: Logger) -> Acer:
     """Builds what trains a model in environments, and resets them; `rng` draws how often to replay, and what."""
     config = model.config
-    check_states(env.num_envs, config, model.policy.network.state_size)
     snapshot = Snapshot(model) if config.overlap else None
     actor = model if snapshot is None else snapshot
     runner = Runner(env, actor, config.nsteps, seed, actor.values if config.bootstrap_truncated else None)

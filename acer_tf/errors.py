@@ -1,7 +1,8 @@
 """What went wrong: the input (and how to name the nearest valid choice), or the environments."""
 
+import contextlib
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from numpy.typing import NDArray
@@ -32,6 +33,20 @@ class EnvironmentFailedError(RuntimeError):
 
     What was learned so far is intact.
     """
+
+
+@contextlib.contextmanager
+def failures_told() -> Iterator[None]:
+    """Makes a context for steps and resets of environments: whatever they raise is an `EnvironmentFailedError`.
+
+    What this package itself raises stays as it is: `InputError` and `EnvironmentFailedError`.
+    """
+    try:
+        yield
+    except (InputError, EnvironmentFailedError):
+        raise
+    except Exception as error:
+        raise EnvironmentFailedError(f"an environment raised {type(error).__name__}: {error}") from error
 
 
 def nearest(name: str, choices: Iterable[str], n: int = 3) -> list[str]:

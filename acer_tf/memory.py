@@ -1,5 +1,6 @@
 """How much memory replay will take, said before training begins."""
 
+import contextlib
 import math
 from typing import Any
 
@@ -11,10 +12,14 @@ from gymnasium.spaces import Box, Discrete
 from acer_tf.columns import compress
 from acer_tf.config import Config
 from acer_tf.envs.frame_stack import FrameStack
-from acer_tf.errors import InputError
+from acer_tf.envs.normalize import frozen
+from acer_tf.envs.pool import AtariPool
+from acer_tf.errors import InputError, failures_told
 
 SEGMENTS = 5
-"""Segments of random play that the ratio of compression is measured on."""
+"""Segments of random play, in every environment, that the ratio of compression is measured on; but of Atari:"""
+GAMES, GAME_STEPS = 2, 900
+"""Games, and agent steps of each. Many games begin with little on the screen: two that go on tell more than many."""
 
 
 def replay_bytes(env: FrameStack, config: Config, frame_ratio: float = 1.0) -> int:
@@ -68,29 +73,44 @@ def compressed_row(env: FrameStack, config: Config) -> tuple[int, ...] | None:
 def measured_ratio(env: FrameStack, config: Config) -> float:
     """Plays at random and compresses the frames; returns compressed over plain size, 1 where they are not compressed.
 
-    The environments have to be reset afterwards.
+    Atari games are played beside the environments, which are not touched, and no longer than replay reaches back.
+    Others have to be reset afterwards; their statistics stay as they are.
+
+    Raises:
+        EnvironmentFailedError: the environments raised.
     """
     if compressed_row(env, config) is None:
         return 1.0
+    if not isinstance(env.env, AtariPool):
+        return _played_ratio(env, config, SEGMENTS)
+    segments = max(1, min(GAME_STEPS, config.buffer_size) // (config.nsteps + env.nstack))
+    with contextlib.closing(FrameStack(env.env.alike(GAMES), env.nstack)) as games:
+        return _played_ratio(games, config, segments)
+
+
+def _played_ratio(env: FrameStack, config: Config, segments: int) -> float:
     channels = env.stacked.shape[-1] // env.nstack
-    env.action_space.seed(0)
-    env.reset(seed=0)
     plain = packed = 0
-    for _ in range(SEGMENTS):
-        steps = [
-            env.step(env.action_space.sample())[0][..., -channels:].copy() for _ in range(config.nsteps + env.nstack)
-        ]
-        for frames in np.stack(steps, axis=1):
-            plain += frames.nbytes
-            packed += len(compress(frames))
+    with frozen(env), failures_told():
+        env.action_space.seed(0)
+        env.reset(seed=0)
+        for _ in range(segments):
+            steps = [
+                env.step(env.action_space.sample())[0][..., -channels:].copy()
+                for _ in range(config.nsteps + env.nstack)
+            ]
+            for frames in np.stack(steps, axis=1):
+                plain += frames.nbytes
+                packed += len(compress(frames))
     return packed / plain
 
 
 def check_memory(env: FrameStack, config: Config) -> int:
-    """Checks that replay will fit; returns the bytes it will take, 0 without replay.
+    """Checks that replay will fit, but for a recurrent policy's states (`check_states`); returns its bytes, 0 without.
 
     Raises:
         InputError: it will not.
+        EnvironmentFailedError: the environments raised.
     """
     smallest = 1.0 if compressed_row(env, config) is None else 0.0
     _require(replay_bytes(env, config, smallest))  # before any environment is started
@@ -100,13 +120,19 @@ def check_memory(env: FrameStack, config: Config) -> int:
     return needed
 
 
-def check_states(nenvs: int, config: Config, state_size: int) -> int:
-    """Checks that a policy's states will fit beside the rest of replay, as far as it is there; returns their bytes.
+def check_states(needed: int, nenvs: int, config: Config, state_size: int) -> int:
+    """Checks that a policy's states will fit beside the rest of replay; returns the bytes of both.
+
+    Args:
+        needed: what `check_memory` returned.
+        nenvs: number of environments, N.
+        config: hyper-parameters.
+        state_size: numbers in a state, P.
 
     Raises:
         InputError: they will not.
     """
-    needed = state_bytes(nenvs, config, state_size)
+    needed += state_bytes(nenvs, config, state_size)
     _require(needed)
     return needed
 

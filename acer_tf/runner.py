@@ -1,8 +1,7 @@
 """Collects segments from the environments (baselines, `acer/runner.py`)."""
 
-import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,7 +11,7 @@ from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.normalize import frozen, load_normalization_state, normalization_state
 from acer_tf.envs.reports import reported_episodes
 from acer_tf.envs.seeds import environment_seeds
-from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError
+from acer_tf.errors import InputError, NotFiniteError, failures_told
 from acer_tf.segment import Action, Episode, Segment
 
 Values = Callable[[NDArray[Any], NDArray[np.float32]], NDArray[np.float32]]
@@ -70,7 +69,7 @@ class Runner:
         self._nsteps = nsteps
         self._values = values
         self._channels = env.stacked.shape[-1] // env.nstack
-        with _failures_told():
+        with failures_told():
             env.reset(seed=environment_seeds(env, seed))
             self._obs, _ = env.reset()
         self._dones = np.zeros(env.num_envs, np.bool_)
@@ -87,7 +86,7 @@ class Runner:
 
     def restart(self, seed: int, is_recorded: bool) -> None:
         """Begins new episodes from this seed; if recorded, `state_dict` tells how to come back to any later moment."""
-        with _failures_told():
+        with failures_told():
             self._obs, _ = self._env.reset(seed=environment_seeds(self._env, seed))
         self._dones = np.ones(self._env.num_envs, np.bool_)
         self._state = self._model.initial_state(self._env.num_envs)
@@ -116,7 +115,7 @@ class Runner:
             self.restart(state["restart_seed"], is_recorded=True)
         if "actions" in state:
             self._actions.append(state["actions"])
-            with _failures_told():
+            with failures_told():
                 for actions in np.moveaxis(state["actions"], 1, 0):
                     self._obs, _, terminations, truncations, _ = self._env.step(actions)
             self._dones = terminations | truncations
@@ -162,7 +161,7 @@ class Runner:
             action, mu, self._state = self._model.act(self._obs, self._state, self._dones)
             actions.append(action)
             mus.append(mu)
-            with _failures_told():
+            with failures_told():
                 self._obs, rewards[:, t], terminations, truncations, infos = self._env.step(action)
             self._dones = terminations | truncations  # a time limit counts as an end, as in baselines
             enc_obs[:, nstack + t] = self._obs[..., -self._channels :]
@@ -217,16 +216,6 @@ class Runner:
     def _note_episodes(self, infos: dict[str, Any]) -> None:
         for env, raw_return, length in reported_episodes(infos):
             self.episodes.append(Episode(env, raw_return, length, time.monotonic() - self._start))
-
-
-@contextlib.contextmanager
-def _failures_told() -> Iterator[None]:
-    try:
-        yield
-    except (InputError, EnvironmentFailedError):
-        raise
-    except Exception as error:
-        raise EnvironmentFailedError(f"an environment raised {type(error).__name__}: {error}") from error
 
 
 def _require_numbers(array: NDArray[Any], what: str) -> None:

@@ -22,7 +22,7 @@ from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.make import make_training_env
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError, nearest
 from acer_tf.maths.schedules import SCHEDULES
-from acer_tf.memory import check_memory, state_bytes
+from acer_tf.memory import check_memory, check_states
 from acer_tf.networks.names import NETWORKS
 from acer_tf.persistence.arrays import save_arrays
 from acer_tf.persistence.checkpoints import Checkpoints
@@ -178,6 +178,8 @@ def train(
 
         policy_kwargs = {"policy_kwargs": dict(network_kwargs), **dataclasses.asdict(continuous)}
         agent = _agent(network, env, config, policy_kwargs, settings["seed"], flags.load_path)
+        state_size = agent.model.policy.network.state_size
+        states = check_states(replay_bytes, flags.num_env, config, state_size) - replay_bytes
         acer = agent.begin(logger)
         checkpointer = Checkpointer(
             acer,
@@ -189,7 +191,6 @@ def train(
             origin=origin(),
         )
         checkpointer.begin()
-        states = state_bytes(flags.num_env, config, agent.model.policy.network.state_size)
         print(
             f"device: {device()}" + (f"; states in replay will take {states / 2**30:.2f} GiB" if states else ""),
             flush=True,

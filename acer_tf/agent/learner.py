@@ -21,7 +21,7 @@ from acer_tf.envs.normalize import load_normalization_state, normalization_state
 from acer_tf.envs.own import users_env
 from acer_tf.envs.players import Player
 from acer_tf.errors import EnvironmentFailedError, InputError
-from acer_tf.memory import check_memory, state_bytes
+from acer_tf.memory import check_memory, check_states
 from acer_tf.persistence.agent_file import Arrays, File
 from acer_tf.persistence.logger import Logger
 
@@ -231,7 +231,7 @@ class Learner(PolicyHolder):
             raise InputError("there is no environment to learn in; give one with set_env, or load(path, env).")
         if self._loop is None:
             needed = check_memory(self._environment, self.model.config)
-            needed += state_bytes(self.n_envs, self.model.config, self.model.policy.network.state_size)
+            needed = check_states(needed, self.n_envs, self.model.config, self.model.policy.network.state_size)
             if self._settings["verbose"]:
                 print(f"replay will take {needed / 2**30:.2f} GiB", flush=True)
             return self.begin(self.logger)

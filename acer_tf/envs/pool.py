@@ -90,6 +90,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         self._rows = self._shared.rows(range(num_env))
         self._frames = self._rows.frames.view()
         self._frames.flags.writeable = False
+        self._alike = functools.partial(AtariPool, env_id, num_workers=0, max_episode_frames=max_episode_frames)
         self._make_games = functools.partial(Games, game, max_episode_frames, is_shown=render_mode == "human")
         self.render_mode = render_mode
         if render_mode is not None:
@@ -174,6 +175,10 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         self._require(self._games is not None, "reset must be called before render")
         assert self._games is not None
         return self._games.screens()
+
+    def alike(self, num_env: int) -> "AtariPool":
+        """Makes another pool of this game, with as many environments as said, that steps them in this process."""
+        return self._alike(num_env)
 
     def close_extras(self, **kwargs: Any) -> None:
         """Ends the workers; called by `close`, once."""
