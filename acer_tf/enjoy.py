@@ -29,22 +29,22 @@ class Enjoy(PlayFlags):
             InputError: there is no such agent, or a flag cannot work.
         """
         self.check()
-        trained = self.find()
+        trained, video = self.find(), self.video_file()
         render_mode = "human" if has_display() else None
-        if self.video is not None:
+        if video is not None:
             render_mode = "rgb_array"
         elif render_mode is None:
-            print(f"no display: nothing is shown; for a video add --video {trained.env_id.replace('/', '-')}.mp4")
+            print("no display: nothing is shown; for a video add --video")
         with contextlib.closing(trained.make_env(1, render_mode)) as env:
             agent = trained.load(env)
             print(f"{trained.file}: {trained.env_id}, {self.actions} actions, seed {self.seed}", flush=True)
-            if self.video is None:
+            if video is None:
                 with _dependencies_told():
                     for ended in play(agent, env, self.episodes, self.deterministic, seed=self.seed):
                         _print(ended)
             else:
-                _print(record_video(agent, env, self.video, self.episodes, self.deterministic, seed=self.seed))
-                print(f"video: {self.video}")
+                _print(record_video(agent, env, video, self.episodes, self.deterministic, seed=self.seed))
+                print(f"video: {video}")
 
 
 def has_display() -> bool:

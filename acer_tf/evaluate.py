@@ -34,6 +34,7 @@ class Evaluate(PlayFlags):
             InputError: there is no such agent, or a flag cannot work.
         """
         self.check()
+        video = self.video_file()
         if self.json is not None:
             require_free(self.json)
         trained = self.find()
@@ -48,8 +49,8 @@ class Evaluate(PlayFlags):
         self._print(trained, summary)
         if self.json is not None:
             self._write(self.json, trained, played, summary)
-        if self.video is not None:
-            self._record(self.video, trained, agent)
+        if video is not None:
+            self._record(video, trained, agent)
 
     def _print(self, trained: Trained, summary: Summary) -> None:
         episodes = f"{summary.episodes} episode{'s' if summary.episodes > 1 else ''}"

@@ -13,8 +13,18 @@ from acer_tf.envs.env_ids import atari_game, check_env_id, is_atari, typed_env_i
 from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import InputError
 from acer_tf.evaluation import Predictor
+from acer_tf.persistence.durable import free_path
 from acer_tf.persistence.run_folder import MODEL, read_settings
 from acer_tf.video import check_video
+
+_BESIDE_THE_AGENT = Path()
+_FILE_OR_NOTHING = tyro.constructors.PrimitiveConstructorSpec(
+    nargs=(0, 1),
+    metavar="[PATH]",
+    instance_from_str=lambda words: Path(*words),
+    is_instance=lambda value: isinstance(value, Path),
+    str_from_instance=lambda value: [str(value)],
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,8 +43,9 @@ class PlayFlags:
     """Seed of the environments."""
     env: str | None = None
     """Environment id, or module:id if importing a module registers it; None takes that of the run."""
-    video: Path | None = None
-    """Write a video to this mp4 file."""
+    video: Annotated[Path, _FILE_OR_NOTHING] | None = None
+    """Write a video to this mp4 file; without a file, to video.mp4 in the run folder, or beside an agent's file under
+    its name, numbered if it exists."""
 
     def check(self) -> None:
         """Checks what needs no model.
@@ -46,13 +57,20 @@ class PlayFlags:
             raise InputError(f"episodes is {self.episodes}; expected a whole number >= 1.")
         if self.deterministic and self.stochastic:
             raise InputError("--deterministic and --stochastic exclude each other; give one of them.")
-        if self.video is not None:
-            require_free(self.video)
-            check_video(self.video)
+        video = self.video_file()
+        if video is not None:
+            require_free(video)
+            check_video(video)
 
     def find(self) -> "Trained":
         """Finds the agent; see `find_trained`."""
         return find_trained(self.run, None if self.env is None else typed_env_id(self.env))
+
+    def video_file(self) -> Path | None:
+        """Returns the file of the video, None without one; where none was named, one that does not exist now."""
+        if self.video != _BESIDE_THE_AGENT:
+            return self.video
+        return free_path(self.run / "video" if self.run.is_dir() else self.run.with_suffix(""), ".mp4")
 
     @property
     def actions(self) -> str:

@@ -39,6 +39,13 @@ def test_writes_all_episodes_to_a_video(run: Path, tmp_path: Path, capsys: pytes
     assert reader.count_frames() == 8
 
 
+def test_a_video_without_a_name_is_in_the_run_folder(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("video.mp4", "video-2.mp4"):
+        assert main([str(run), "--video", "--episodes", "1"]) == 0
+        assert capsys.readouterr().out.splitlines()[-1] == f"video: {run / name}"
+    assert (run / "video.mp4").stat().st_size > 0 and (run / "video-2.mp4").stat().st_size > 0
+
+
 def test_without_a_display_it_says_so_and_plays(
     run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -48,7 +55,7 @@ def test_without_a_display_it_says_so_and_plays(
     assert not has_display()
     assert main([str(run), "--episodes", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "no display: nothing is shown; for a video add --video Shown-v0.mp4"
+    assert lines[0] == "no display: nothing is shown; for a video add --video"
     assert lines[2].startswith("return 3")
 
 

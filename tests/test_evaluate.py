@@ -104,6 +104,16 @@ def test_an_atari_game_and_its_video(game: Path, tmp_path: Path, capsys: pytest.
     assert np.asarray(reader.get_data(0)).shape == (210, 160, 3)
 
 
+def test_a_video_without_a_name_is_beside_the_agent(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "agent.zip"
+    file.write_bytes((run / "model.zip").read_bytes())
+    assert main([str(file), "--env", "Counter-v0", "--episodes", "1", "--video"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith(f": {tmp_path / 'agent.mp4'}")
+    assert (tmp_path / "agent.mp4").stat().st_size > 0
+
+
 def test_bad_input(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def error(*words: str) -> str:
         assert main(list(words)) == 2

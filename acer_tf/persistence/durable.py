@@ -73,7 +73,7 @@ def fingerprint(path: Path) -> Fingerprint:
     return Fingerprint(path.stat().st_size, digest.hexdigest())
 
 
-def free_path(path: Path) -> Path:
-    """Returns the path, or the first of `path-2`, `path-3`, ... that does not exist yet."""
-    numbered = (path.with_name(f"{path.name}-{number}") for number in itertools.count(2))
-    return next(free for free in itertools.chain([path], numbered) if not free.exists())
+def free_path(path: Path, suffix: str = "") -> Path:
+    """Returns the path, or the first of `path-2`, `path-3`, ... that does not exist yet; each with the suffix."""
+    names = itertools.chain([path.name], (f"{path.name}-{number}" for number in itertools.count(2)))
+    return next(free for name in names if not (free := path.with_name(name + suffix)).exists())
