@@ -11,6 +11,7 @@ from acer_tf.cli import guarded, parse
 from acer_tf.envs.env_ids import typed_env_id
 from acer_tf.errors import InputError
 from acer_tf.old_agents.kinds import is_of_stable_baselines
+from acer_tf.persistence.agent_file import with_suffix
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Convert:
     old: tyro.conf.Positional[Path]
     """File of Stable Baselines 2 (.zip, or the older .pkl) or of baselines."""
     new: tyro.conf.Positional[Path]
-    """File to write, for ACER.load; must not exist."""
+    """File to write, for ACER.load; gets the ending .zip if it has none, and must not exist."""
     env: str | None = None
     """Id (or module:id) of the agent's environment, whose bounds are taken over; needed where OLD does not tell the
     size of images."""
@@ -33,9 +34,9 @@ class Convert:
         Raises:
             InputError: the old file or a flag cannot work, or there is a new file already.
         """
-        for path in (self.new, self.new.with_name(f"{self.new.name}.zip")):
-            if path.exists():
-                raise InputError(f"{path} exists already; choose another name for the new agent.")
+        new = with_suffix(self.new)
+        if new.exists():
+            raise InputError(f"{new} exists already; choose another name for the new agent.")
         is_newer = is_of_stable_baselines(self.old)
         if self.statistics is not None and not is_newer:
             raise InputError("--statistics are of Stable Baselines, but the agent is of baselines.")
@@ -47,10 +48,10 @@ class Convert:
         else:
             agent = ACER.import_baselines(self.old, env)
         try:
-            agent.save(self.new)
+            agent.save(new)
         except OSError as error:
-            raise InputError(f"{self.new} cannot be written ({error.strerror}); choose another file.") from error
-        print(f"converted: {self.new}")
+            raise InputError(f"{new} cannot be written ({error.strerror}); choose another file.") from error
+        print(f"converted: {new}")
 
 
 @guarded

@@ -33,23 +33,30 @@ def test_agents_of_both_libraries(tmp_path: Path, capsys: pytest.CaptureFixture[
         assert_acts_as_recorded(ACER.load(new), "mlp_defaults")
 
 
-def test_environment_and_statistics(tmp_path: Path) -> None:
+def test_environment_and_statistics(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old, zoo = stable_baselines(tmp_path / "old", "mlp_defaults"), statistics(tmp_path / "zoo", np.ones(4))
     words = [str(old), str(tmp_path / "new"), "--env", "CartPole-v1", "--statistics", str(zoo)]
     assert convert.main(words) == 0
+    assert capsys.readouterr().out == f"converted: {tmp_path / 'new.zip'}\n"
     agent = ACER.load(tmp_path / "new.zip")
     assert agent.normalize_observations
     assert agent.observation_space.high[0] == pytest.approx(4.8)
 
 
-@pytest.mark.parametrize("existing", ["new", "new.zip"])
-def test_a_new_file_that_exists_is_left_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], existing: str
-) -> None:
-    (tmp_path / existing).write_text("precious")
-    message = refused(capsys, stable_baselines(tmp_path / "old"), tmp_path / "new")
-    assert f"{tmp_path / existing} exists already" in message
-    assert (tmp_path / existing).read_text() == "precious"
+@pytest.mark.parametrize("typed", ["new", "new.zip"])
+def test_a_new_file_that_exists_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str], typed: str) -> None:
+    (tmp_path / "new.zip").write_text("precious")
+    message = refused(capsys, stable_baselines(tmp_path / "old"), tmp_path / typed)
+    assert f"{tmp_path / 'new.zip'} exists already" in message
+    assert (tmp_path / "new.zip").read_text() == "precious"
+
+
+def test_files_with_other_endings_are_in_nobodys_way(tmp_path: Path) -> None:
+    others = [tmp_path / "new", tmp_path / "new.zip.zip"]
+    for other in others:
+        other.write_text("precious")
+    assert convert.main([str(stable_baselines(tmp_path / "old")), str(tmp_path / "new.zip")]) == 0
+    assert [other.read_text() for other in others] == ["precious", "precious"]
 
 
 def test_wrong_files_and_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,7 +41,7 @@ def write_agent(target: File, data: Mapping[str, Any], groups: Mapping[str, Arra
     if not isinstance(target, str | os.PathLike):
         target.write(content)
         return
-    with replacing(_with_suffix(Path(target))) as file:
+    with replacing(with_suffix(Path(target))) as file:
         file.write(content)
 
 
@@ -58,7 +58,7 @@ def read_agent(source: File) -> tuple[dict[str, Any], dict[str, Arrays]]:
         raise InputError(f"it is a {type(source).__name__}; expected a path, or a file open for reading.")
     if isinstance(source, str | os.PathLike):
         path = Path(source)
-        path = path if path.is_file() else _with_suffix(path)
+        path = path if path.is_file() else with_suffix(path)
         if not path.is_file():
             raise InputError(f"{name} is not a file; expected the file of a trained agent.")
         with path.open("rb") as file:
@@ -71,7 +71,8 @@ def file_name(source: File) -> str:
     return str(source) if isinstance(source, str | os.PathLike) else "the file"
 
 
-def _with_suffix(path: Path) -> Path:
+def with_suffix(path: Path) -> Path:
+    """Returns the path that is written: with the ending .zip if it has none."""
     return path if path.suffix else path.with_name(path.name + SUFFIX)
 
 
