@@ -134,6 +134,7 @@ class Acer:
             self.steps += stopped.dones.size
             self.stats.feed(stopped.rewards, stopped.dones)
             self.logger.episodes(self._runner.episodes)
+            self.logger.progress(self.steps)
         finally:
             self._paused = time.monotonic()
 

@@ -185,6 +185,24 @@ def test_a_loaded_state_trains_on_to_the_bit(network: str) -> None:
     assert_same_runs(acer, again)
 
 
+class Stopping:
+    """Ends training after three steps of a segment."""
+
+    def on_rollout_start(self) -> None: ...
+
+    def on_step(self, step: dict[str, Any]) -> bool:
+        return bool(step["t"] < 3)
+
+    def on_rollout_end(self) -> None: ...
+
+
+def test_steps_of_a_segment_that_hooks_end_are_reported() -> None:
+    acer, sink = cartpole(0), RecordingSink()
+    acer.logger = Logger([sink])
+    acer.learn(hooks=Stopping())
+    assert sink.steps == [3 * NENVS] == [acer.steps]
+
+
 def test_rows_tell_of_the_first_update_from_replay_and_change_nothing() -> None:
     often, seldom = cartpole(0, log_interval=1), cartpole(0, log_interval=1000)
     sink, reports = RecordingSink(), list[dict[str, float]]()
