@@ -1,8 +1,10 @@
 """progress.csv: every row of statistics."""
 
+import csv
 from collections.abc import Mapping
 from pathlib import Path
 
+from acer_tf.errors import InputError
 from acer_tf.persistence.csv_file import CsvFile
 from acer_tf.persistence.logger import Sink
 
@@ -20,16 +22,16 @@ class StatisticsSink(Sink):
         """Appends one row.
 
         Raises:
-            ValueError: the names are not those of the first row.
+            InputError: the names are not those of the first row.
         """
         if self._file is None:
-            self._names = tuple(values)
-            self._file = CsvFile(self._path, self._names)
+            self._file = CsvFile(self._path, tuple(values))
             if self._resumed:
                 self._file.load_state_dict(self._resumed)
+            self._names = self._header() or tuple(values)
         if different := set(values) ^ set(self._names):
             names = ", ".join(sorted(different))
-            raise ValueError(f"{self._path.name} has one header for all rows; not in every row: {names}.")
+            raise InputError(f"{self._path} has one header for all rows; not in every row: {names}; move it away.")
         self._file.append([[values[name] for name in self._names]])
 
     def state_dict(self) -> dict[str, int]:
@@ -44,3 +46,9 @@ class StatisticsSink(Sink):
         """Closes the file; may be called again."""
         if self._file is not None:
             self._file.close()
+
+    def _header(self) -> tuple[str, ...]:
+        if not self._path.exists():
+            return ()
+        with self._path.open(encoding="utf-8", newline="") as file:
+            return tuple(next(csv.reader(file), ()))
