@@ -16,22 +16,20 @@ import numpy as np
 import tyro
 
 from acer_tf.config import CONTINUOUS, Config, Continuous, require_count, require_positive
-from acer_tf.envs.atari import FRAMES_PER_STEP
-from acer_tf.envs.env_ids import check_env_id, is_atari
+from acer_tf.envs.env_ids import check_env_id
 from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.make import make_training_env
+from acer_tf.envs.pool import frames_per_step
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError, nearest
 from acer_tf.maths.schedules import SCHEDULES
 from acer_tf.memory import check_memory, check_states
 from acer_tf.networks.names import NETWORKS
 from acer_tf.persistence.arrays import save_arrays
 from acer_tf.persistence.checkpoints import Checkpoints
-from acer_tf.persistence.episode_files import EpisodesSink, MonitorSink
-from acer_tf.persistence.json_lines import JsonLinesSink
 from acer_tf.persistence.logger import Logger
 from acer_tf.persistence.progress import progress_sink
-from acer_tf.persistence.run_folder import CHECKPOINTS, MODEL, STATISTICS, default_run_folder, origin, run_folder
-from acer_tf.persistence.statistics import StatisticsSink
+from acer_tf.persistence.run_files import run_files
+from acer_tf.persistence.run_folder import CHECKPOINTS, MODEL, default_run_folder, origin, run_folder
 from acer_tf.persistence.table import TableSink
 from acer_tf.persistence.tensorboard import TensorBoardSink
 from acer_tf.presets import Preset, load_preset
@@ -167,7 +165,7 @@ def train(
         stack.callback(env.close)
         replay_bytes = check_memory(env, config)
         stack.enter_context(run_folder(folder, settings, flags.restart_behavior))
-        logger = stack.enter_context(contextlib.closing(_logger(folder, flags)))
+        logger = stack.enter_context(contextlib.closing(_logger(folder, flags, env)))
         backend, replay = type(env.unwrapped).__name__, f"replay will take {replay_bytes / 2**30:.2f} GiB"
         print(f"training on {flags.num_env} x {flags.env} ({backend}); run folder: {folder}; {replay}", flush=True)
 
@@ -295,16 +293,13 @@ def _plain(flags: TrainFlags) -> dict[str, Any]:
     return {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}
 
 
-def _logger(folder: Path, flags: TrainFlags) -> Logger:
+def _logger(folder: Path, flags: TrainFlags, env: FrameStack) -> Logger:
     settings = flags.hyperparameters
     replay_steps = settings.buffer_size // settings.nsteps * settings.nsteps * flags.num_env
     return Logger(
         [
-            StatisticsSink(folder / STATISTICS),
-            JsonLinesSink(folder / "progress.jsonl"),
-            TensorBoardSink(folder / "tb", FRAMES_PER_STEP if is_atari(flags.env) else None),
-            MonitorSink(folder / "monitor.csv", flags.env),
-            EpisodesSink(folder / "episodes.csv"),
+            run_files(folder, flags.env),
+            TensorBoardSink(folder / "tb", frames_per_step(env)),
             TableSink(),
             progress_sink(settings.total_timesteps, replay_steps if settings.replay_ratio else 0),
         ]

@@ -7,6 +7,7 @@ import yaml
 
 from acer_tf.cli import parse
 from acer_tf.run_atari import RunAtari, main
+from tests.event_files import read
 
 
 def test_defaults_are_those_of_baselines() -> None:
@@ -62,6 +63,7 @@ def test_trains_on_a_game(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert (folder / "model.zip").exists()
     assert (folder / "progress.csv").read_text().count("\n") >= 2
     assert (folder / "monitor.csv").read_text().splitlines()[1] == "r,l,t"
+    assert read(folder / "tb")["time/frames"] == [(0, 0), (80, 320)]
     config = yaml.safe_load((folder / "config.yml").read_text())
     assert (config["network"], config["lrschedule"], config["env"]) == ("cnn_small", "constant", "PongNoFrameskip-v4")
     assert "PongNoFrameskip-v4" in capsys.readouterr().out

@@ -3,7 +3,7 @@
 from typing import Any
 
 import gymnasium
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import SyncVectorEnv, VectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from acer_tf.envs.box_actions import BoxActions
@@ -79,3 +79,10 @@ def is_normalized(env: VectorEnv[Any, Any, Any]) -> dict[str, bool]:
 def brought_settings(env: VectorEnv[Any, Any, Any]) -> dict[str, bool | float]:
     """Returns the agent's arguments that an environment decides by the wrappers it has."""
     return {**is_normalized(env), "reward_scale": scale_of(env)}
+
+
+def env_id(env: VectorEnv[Any, Any, Any]) -> str | None:
+    """Returns the id of the environments, None where they do not tell it."""
+    base = env.unwrapped
+    spec = base.envs[0].unwrapped.spec if isinstance(base, SyncVectorEnv) else base.spec
+    return None if spec is None else spec.id

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 
 import gymnasium
@@ -11,7 +12,7 @@ from acer_tf.acer import Acer, make_loop
 from acer_tf.agent import archive
 from acer_tf.agent.environments import brought_settings, is_normalized, training_env
 from acer_tf.agent.hooks import CallbackHooks
-from acer_tf.agent.logs import make_logger, tensorboard_folder
+from acer_tf.agent.logs import log_folder, open_logger
 from acer_tf.agent.policy_holder import PolicyHolder
 from acer_tf.agent.translation import check_same_spaces
 from acer_tf.callbacks.conversion import as_callback
@@ -37,6 +38,7 @@ class Learner(PolicyHolder):
         self._loop: Acer | None = None
         self._player = Player()
         self._must_restart = False
+        self._log_folder: Path | None = None
         self.n_envs = 0
         self.num_timesteps = 0
         self.logger = Logger()
@@ -91,9 +93,10 @@ class Learner(PolicyHolder):
             callback: a callback (`acer_tf.callbacks`), a function of the local and global variables that is called
                 after each step of all environments and ends training with False, or a list of these.
             log_interval: iterations (one segment from every environment each) between two rows of statistics.
-            tb_log_name: name of the run's folder for TensorBoard, which gets a number.
-            reset_num_timesteps: whether steps, and the course of the learning rate, begin anew. Else the fraction of
-                training done, on which the rate depends, counts all steps: those before and `total_timesteps`.
+            tb_log_name: name of the run's folder in `tensorboard_log`, which gets a number.
+            reset_num_timesteps: whether steps, the course of the learning rate, and the run's folder begin anew. Else
+                the fraction of training done, on which the rate depends, counts all steps: those before and
+                `total_timesteps`; and the files of the run go on.
             progress_bar: whether to show progress.
 
         Returns:
@@ -110,10 +113,6 @@ class Learner(PolicyHolder):
             raise InputError("overlap collects steps while updates run, where callbacks cannot follow; leave one out.")
         loop = self._ready_loop()
         end = total_timesteps + (0 if reset_num_timesteps else loop.steps)
-        folder = None
-        if self._settings["tensorboard_log"] is not None:
-            folder = tensorboard_folder(self._settings["tensorboard_log"], tb_log_name, reset_num_timesteps)
-        self.logger = loop.logger = make_logger(self._settings["verbose"], folder, progress_bar, end)
         variables = locals() | {"episode_stats": loop.stats, "buffer": loop.buffer}
         hooks = None if told is None else CallbackHooks(told, self, variables)
 
@@ -122,7 +121,9 @@ class Learner(PolicyHolder):
             return False
 
         with contextlib.ExitStack() as afterwards:
-            afterwards.callback(self.logger.close)
+            is_new_run = reset_num_timesteps or not loop.steps
+            logger = self._open_logger(tb_log_name, is_new_run, progress_bar, end)
+            self.logger = loop.logger = afterwards.enter_context(logger)
             if told is not None:
                 told.init_callback(self)
                 afterwards.callback(told.on_training_end)
@@ -133,6 +134,15 @@ class Learner(PolicyHolder):
                 loop.learn(after_iteration, end=end, log_interval=log_interval, hooks=hooks)
                 self._must_restart = False
         return self
+
+    def _open_logger(
+        self, name: str, is_new_run: bool, progress_bar: bool, end: int
+    ) -> contextlib.AbstractContextManager[Logger]:
+        assert self._environment is not None
+        log, folder = self._settings["tensorboard_log"], None
+        if log is not None:
+            folder = self._log_folder = log_folder(log, name, is_new_run, self._log_folder)
+        return open_logger(self._settings["verbose"], folder, self._environment, progress_bar, end)
 
     @contextlib.contextmanager
     def _learning(self, loop: Acer, reset_num_timesteps: bool) -> Iterator[None]:

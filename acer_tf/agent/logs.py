@@ -1,35 +1,81 @@
 """Where the numbers of a `learn` go."""
 
+import contextlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from gymnasium.vector import VectorEnv
+
+from acer_tf.agent.environments import env_id
+from acer_tf.envs.pool import frames_per_step
+from acer_tf.errors import InputError
+from acer_tf.persistence.lock import locked
 from acer_tf.persistence.logger import Logger, Sink
 from acer_tf.persistence.progress import progress_sink
+from acer_tf.persistence.run_files import run_files
 from acer_tf.persistence.table import TableSink
+from acer_tf.persistence.tensorboard import TensorBoardSink
 
 
-def make_logger(verbose: int, tensorboard: Path | None, progress_bar: bool, end: int) -> Logger:
-    """Makes a logger.
+@contextlib.contextmanager
+def open_logger(
+    verbose: int, folder: Path | None, env: VectorEnv[Any, Any, Any], progress_bar: bool, end: int
+) -> Iterator[Logger]:
+    """Makes a logger, closed at the end.
 
     Args:
         verbose: 0 prints no table.
-        tensorboard: folder of the run, if wanted.
+        folder: of the run, for its files, if wanted; those that are there go on.
+        env: what is learned in.
         progress_bar: whether progress is shown.
         end: agent steps at the end.
+
+    Raises:
+        InputError: somebody else writes to the folder, or it cannot be written.
     """
-    sinks: list[Sink] = [TableSink()] if verbose else []
-    if tensorboard is not None:
-        from acer_tf.persistence.tensorboard import TensorBoardSink
+    with contextlib.ExitStack() as stack:
+        sinks: list[Sink] = [TableSink()] if verbose else []
+        if folder is not None:
+            stack.enter_context(locked(folder))
+            files = run_files(folder, env_id(env))
+            files.load_state_dict({path.name: path.stat().st_size for path in folder.iterdir()})
+            sinks += [files, TensorBoardSink(folder, frames_per_step(env))]
+        if progress_bar:
+            sinks.append(progress_sink(end))
+        yield stack.enter_context(contextlib.closing(Logger(sinks)))
 
-        sinks.append(TensorBoardSink(tensorboard))
-    if progress_bar:
-        sinks.append(progress_sink(end))
-    return Logger(sinks)
 
+def log_folder(log: str, name: str, is_new: bool, earlier: Path | None = None) -> Path:
+    """Returns `<log>/<name>_<n>`: for a new run one that it makes, with the next number.
 
-def tensorboard_folder(log: str, name: str, is_new: bool) -> Path:
-    """Returns `<log>/<name>_<n>`: the next that is free, or, if it is not a new run, the last there is."""
+    Args:
+        log: folder of all runs.
+        name: of the run.
+        is_new: whether it is a new run; else it goes on in `earlier`, or in the last folder there is.
+        earlier: the agent's own folder, if it has one.
+
+    Raises:
+        InputError: it cannot be made.
+    """
     pattern = re.compile(re.escape(name) + r"_(\d+)")
-    numbers = [int(match[1]) for path in Path(log).glob("*") if (match := pattern.fullmatch(path.name))]
-    last = max(numbers, default=0)
-    return Path(log) / f"{name}_{last + 1 if is_new or not numbers else last}"
+    folders = {int(match[1]): path for path in Path(log).glob("*") if (match := pattern.fullmatch(path.name))}
+    if folders and not is_new:
+        return earlier if earlier is not None and earlier in folders.values() else folders[max(folders)]
+    try:
+        return _made(Path(log) / name, max(folders, default=0) + 1)
+    except OSError as error:
+        raise InputError(f"{log} cannot be written ({error.strerror}); choose another tensorboard_log.") from error
+
+
+def _made(path: Path, number: int) -> Path:
+    """Makes `<path>_<number>`, or with the next number that is free: agents in other processes take theirs too."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        folder = path.with_name(f"{path.name}_{number}")
+        try:
+            folder.mkdir()
+            return folder
+        except FileExistsError:
+            number += 1

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
-from acer_tf.envs.atari import FRAME_SHAPE, MAX_EPISODE_FRAMES, AtariEnv
+from acer_tf.envs.atari import FRAME_SHAPE, FRAMES_PER_STEP, MAX_EPISODE_FRAMES, AtariEnv
 from acer_tf.envs.env_ids import atari_game
 from acer_tf.envs.games import Games
 from acer_tf.envs.seeds import next_seed
@@ -80,6 +80,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         """
         game = atari_game(env_id)
         self.action_meanings = AtariEnv(game).action_meanings
+        self.spec = gymnasium.spec(env_id)
         self.num_envs = num_env
         self.single_observation_space = gymnasium.spaces.Box(0, 255, FRAME_SHAPE, np.uint8)
         self.single_action_space = gymnasium.spaces.Discrete(len(self.action_meanings))
@@ -276,3 +277,8 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
     def _require(self, ok: bool, why: str) -> None:
         if not ok:
             raise RuntimeError(f"This AtariPool cannot do that: {why}.")
+
+
+def frames_per_step(env: VectorEnv[Any, Any, Any]) -> int | None:
+    """Returns the raw frames of an agent step where a pool of games is inside the wrappers, otherwise None."""
+    return FRAMES_PER_STEP if isinstance(env.unwrapped, AtariPool) else None

@@ -15,7 +15,7 @@ class MonitorSink(FileSink):
 
     _file: CsvFile
 
-    def __init__(self, path: Path, env_id: str) -> None:
+    def __init__(self, path: Path, env_id: str | None) -> None:
         header = json.dumps({"t_start": time.time(), "env_id": env_id})
         self._file = CsvFile(path, ["r", "l", "t"], comment=f"#{header}")
 

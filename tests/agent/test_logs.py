@@ -1,13 +1,152 @@
+import csv
+import json
 from pathlib import Path
+from typing import Any
 
-from acer_tf.agent.logs import tensorboard_folder
+import pytest
+
+from acer_tf.agent import ACER
+from acer_tf.agent.logs import log_folder
+from acer_tf.envs.make import make_vec_env
+from acer_tf.errors import InputError
+from acer_tf.persistence.lock import locked
+from acer_tf.plot import main as plot
+from tests.counter import Counter, counters
+from tests.event_files import read
+from tests.small_agents import tiny
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
+    return list(csv.DictReader(lines))
+
+
+def column(path: Path, name: str) -> list[float]:
+    return [float(row[name]) for row in rows(path)]
 
 
 def test_runs_are_numbered(tmp_path: Path) -> None:
-    for is_new in (True, False):
-        assert tensorboard_folder(str(tmp_path / "tb"), "ACER", is_new) == tmp_path / "tb" / "ACER_1"
+    for is_new in (False, False, True):
+        folder = log_folder(str(tmp_path / "tb"), "ACER", is_new)
+        assert folder.is_dir() and folder == tmp_path / "tb" / f"ACER_{1 + is_new}"
     for name in ("ACER_1", "ACER_10", "ACER_x", "PACER_30", "ACER_2"):
         (tmp_path / name).mkdir()
-    assert tensorboard_folder(str(tmp_path), "ACER", True).name == "ACER_11"
-    assert tensorboard_folder(str(tmp_path), "ACER", False).name == "ACER_10"
-    assert tensorboard_folder(str(tmp_path), "A.ER", True).name == "A.ER_1"
+    log = str(tmp_path)
+    assert log_folder(log, "ACER", True).name == "ACER_11"
+    assert log_folder(log, "ACER", False).name == "ACER_11"
+    assert log_folder(log, "A.ER", True).name == "A.ER_1"
+
+
+def test_a_run_goes_on_where_its_agent_was(tmp_path: Path) -> None:
+    first, second = (log_folder(str(tmp_path), "ACER", True) for _ in range(2))
+    assert log_folder(str(tmp_path), "ACER", False, first) == first
+    assert log_folder(str(tmp_path), "ACER", False) == second
+    assert log_folder(str(tmp_path), "other", False, first).name == "other_1"
+    assert log_folder(str(tmp_path / "elsewhere"), "ACER", False, first) == tmp_path / "elsewhere" / "ACER_1"
+
+
+def test_a_folder_that_another_has_made_in_the_meantime_is_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ACER_1").mkdir()
+    monkeypatch.setattr(Path, "glob", lambda *_: iter(()))
+    assert log_folder(str(tmp_path), "ACER", True) == tmp_path / "ACER_2"
+
+
+def test_a_folder_that_cannot_be_made_is_an_input_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for log in (tmp_path / "file", tmp_path / "file" / "log"):
+        with pytest.raises(InputError, match=r"file.* cannot be written \(.+\); choose another tensorboard_log"):
+            log_folder(str(log), "ACER", True)
+
+
+def counting(log: Path, **kwargs: Any) -> ACER:
+    """Episodes of 1 and 2 steps."""
+    return tiny(env=counters(2), tensorboard_log=log, **kwargs)
+
+
+def test_files_of_a_run_are_those_of_the_commands_and_go_on(tmp_path: Path) -> None:
+    agent, folder = counting(tmp_path), tmp_path / "ACER_1"
+    agent.learn(20, log_interval=1)
+    names = ("progress.csv", "progress.jsonl", "episodes.csv", "monitor.csv")
+    before = {name: (folder / name).read_text() for name in names}
+    assert column(folder / "progress.csv", "total_timesteps") == [0, 10]
+    assert [json.loads(line)["time/total_timesteps"] for line in before["progress.jsonl"].splitlines()] == [0, 10]
+    assert column(folder / "episodes.csv", "steps") == [10] * 7 + [20] * 8
+    assert sorted(column(folder / "episodes.csv", "length")) == [1] * 10 + [2] * 5
+    assert column(folder / "monitor.csv", "r") == column(folder / "episodes.csv", "return")
+
+    counting(tmp_path).learn(10)  # has a folder of its own
+    agent.learn(20, log_interval=1, reset_num_timesteps=False)
+    agent.learn(10, log_interval=1, reset_num_timesteps=False)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ACER_1", "ACER_2"]
+    for name, text in before.items():
+        assert (folder / name).read_text().startswith(text)
+    assert column(folder / "progress.csv", "total_timesteps") == [0, 10, 20, 30, 40]
+    assert sorted(set(column(folder / "episodes.csv", "steps"))) == [10, 20, 30, 40, 50]
+    assert len(rows(folder / "monitor.csv")) == len(rows(folder / "episodes.csv")) == 25 + 12
+    assert [step for step, _ in read(folder)["train/loss"]] == [0, 10, 20, 30, 40]
+
+    agent.learn(10, log_interval=1)
+    assert column(tmp_path / "ACER_3" / "progress.csv", "total_timesteps") == [0]
+
+
+def test_a_loaded_agent_goes_on_in_the_last_folder(tmp_path: Path) -> None:
+    counting(tmp_path / "tb").learn(10, log_interval=1).save(tmp_path / "agent")
+    ACER.load(tmp_path / "agent", counters(2)).learn(10, log_interval=1, reset_num_timesteps=False)
+    assert column(tmp_path / "tb" / "ACER_1" / "progress.csv", "total_timesteps") == [0, 10]
+
+
+def test_an_agent_that_has_not_learned_yet_has_nothing_to_go_on_with(tmp_path: Path) -> None:
+    for number in (1, 2):
+        counting(tmp_path).learn(10, log_interval=1, reset_num_timesteps=False)
+        assert column(tmp_path / f"ACER_{number}" / "progress.csv", "total_timesteps") == [0]
+
+
+def test_statistics_of_another_agent_are_left_alone(tmp_path: Path) -> None:
+    counting(tmp_path / "tb").learn(10, log_interval=1).save(tmp_path / "agent")
+    file = tmp_path / "tb" / "ACER_1" / "progress.csv"
+    text = file.read_text()
+    agent = ACER.load(tmp_path / "agent", counters(2), trust_region=False)
+    with pytest.raises(InputError, match=r"progress\.csv has one header for all rows; not in every row: .*average_kl"):
+        agent.learn(10, log_interval=1, reset_num_timesteps=False)
+    assert file.read_text() == text
+
+
+def test_a_folder_in_which_somebody_trains_is_refused(tmp_path: Path) -> None:
+    agent = counting(tmp_path).learn(10)
+    with locked(tmp_path / "ACER_1"), pytest.raises(InputError, match="ACER_1 is locked by process"):
+        agent.learn(10, reset_num_timesteps=False)
+    assert agent.learn(10, reset_num_timesteps=False).num_timesteps == 20
+
+
+def test_episodes_are_written_too_when_a_callback_ends_training(tmp_path: Path) -> None:
+    agent = counting(tmp_path)
+    agent.learn(100, lambda _, __: agent.num_timesteps < 14)
+    assert agent.num_timesteps == 14
+    assert column(tmp_path / "ACER_1" / "episodes.csv", "steps") == [10] * 7 + [14] * 3
+    assert len(rows(tmp_path / "ACER_1" / "monitor.csv")) == 10
+
+
+def test_a_run_is_plotted_by_its_folder(tmp_path: Path) -> None:
+    tiny(env=Counter(1), tensorboard_log=tmp_path).learn(40)
+    assert plot([str(tmp_path / "ACER_1"), "--out", str(tmp_path / "curve.png"), "--smooth", "20"]) == 0
+    lines = (tmp_path / "curve.csv").read_text().splitlines()[1:]
+    assert [line.split(",")[:2] for line in lines] == [["ACER_1", "20.0"], ["ACER_1", "40.0"]]
+    assert (tmp_path / "curve.png").stat().st_size > 0
+
+
+def test_games_count_their_frames_and_monitor_files_name_the_environment(tmp_path: Path) -> None:
+    env = make_vec_env("PongNoFrameskip-v4", 1, max_episode_frames=40)
+    tiny("cnn_small", env, tensorboard_log=tmp_path, policy_kwargs={}).learn(15, log_interval=1)
+    assert read(tmp_path / "ACER_1")["time/frames"] == [(0, 0), (5, 20), (10, 40)]
+    header = json.loads((tmp_path / "ACER_1" / "monitor.csv").read_text().splitlines()[0][1:])
+    assert header["env_id"] == "PongNoFrameskip-v4"
+    counting(tmp_path).learn(10, log_interval=1)
+    assert "time/frames" not in read(tmp_path / "ACER_2")
+
+
+def test_without_a_folder_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    tiny(env=counters(2)).learn(10)
+    assert list(tmp_path.iterdir()) == []

@@ -9,8 +9,10 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from acer_tf.envs.atari import AtariEnv
-from acer_tf.envs.pool import AtariPool
+from acer_tf.envs.frame_stack import FrameStack
+from acer_tf.envs.pool import AtariPool, frames_per_step
 from acer_tf.errors import InputError
+from tests.counter import counters
 from tests.envs.reference_wrappers import Reference
 
 PONG = "PongNoFrameskip-v4"
@@ -290,3 +292,8 @@ def test_last_frames_of_games_that_the_limit_cut(num_workers: int) -> None:
                 alone[i].reset(frames[i])
     pool.close()
     assert cuts >= 3
+
+
+def test_frames_of_a_step_are_known_of_games_only(pong: AtariPool) -> None:
+    assert frames_per_step(pong) == frames_per_step(FrameStack(pong, 4)) == 4
+    assert frames_per_step(counters(1)) is None
