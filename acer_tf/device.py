@@ -6,12 +6,11 @@ from acer_tf.threads import tensorflow_threads
 
 
 def device() -> str:
-    """Names the graphics processors, or says that there is none and how many threads compute an operation."""
+    """Names the graphics processors, or says that there is none, and how many threads compute an operation."""
     names = [tf.config.experimental.get_device_details(gpu).get("device_name", gpu.name) for gpu in _gpus()]
-    if names:
-        return ", ".join(f"GPU {name}" for name in names)
     threads = tf.config.threading.get_intra_op_parallelism_threads() or tensorflow_threads()
-    return f"CPU, {threads} thread{'s' * (threads != 1)} (no GPU found)"
+    cpu = f"CPU, {threads} thread{'s' * (threads != 1)}"
+    return ", ".join([*(f"GPU {name}" for name in names), cpu]) if names else f"{cpu} (no GPU found)"
 
 
 def _gpus() -> list[tf.config.PhysicalDevice]:

@@ -171,6 +171,7 @@ def train(
 
         # Otherwise TensorFlow's C++ part greets with hints about this machine.
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+        os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")  # several runs may share a graphics processor
         from acer_tf.device import device
         from acer_tf.training.checkpointing import Checkpointer
 
@@ -189,10 +190,10 @@ def train(
             origin=origin(),
         )
         checkpointer.begin()
-        print(
-            f"device: {device()}" + (f"; states in replay will take {states / 2**30:.2f} GiB" if states else ""),
-            flush=True,
-        )
+        workers = getattr(env.unwrapped, "num_workers", 0)
+        games = f"; games in {workers} process{'es' * (workers > 1)}" if workers else ""
+        more = f"; states in replay will take {states / 2**30:.2f} GiB" if states else ""
+        print(f"device: {device()}{games}{more}", flush=True)
         moved = stack.enter_context(watchdog(flags.stall_seconds))
 
         def after_iteration() -> bool:

@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -66,4 +67,6 @@ def test_trains_on_a_game(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert read(folder / "tb")["time/frames"] == [(0, 0), (80, 320)]
     config = yaml.safe_load((folder / "config.yml").read_text())
     assert (config["network"], config["lrschedule"], config["env"]) == ("cnn_small", "constant", "PongNoFrameskip-v4")
-    assert "PongNoFrameskip-v4" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "PongNoFrameskip-v4" in out
+    assert re.search(r"^device: .*; games in 1 process$", out, re.MULTILINE)

@@ -40,6 +40,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
 
     Attributes:
         action_meanings: names of the actions, [A].
+        num_workers: processes that step the games; 0 where this one does.
         replacements: workers replaced so far.
     """
 
@@ -96,7 +97,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         self.render_mode = render_mode
         if render_mode is not None:
             num_workers = 0
-        self._num_workers = min(num_env, cores() if num_workers is None else num_workers)
+        self.num_workers = min(num_env, cores() if num_workers is None else num_workers)
         self._timeout = timeout
         self._start_timeout = max(timeout, _START_TIMEOUT)
         self._max_restarts = max_restarts
@@ -235,9 +236,9 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
     def _send(self, command: str) -> None:
         self._require(not self.closed, "it is closed")
         with self._closed_on_error():
-            if self._num_workers:
+            if self.num_workers:
                 if self._workers is None:
-                    self._workers = Workers(self._make_games, self._shared, self.num_envs, self._num_workers)
+                    self._workers = Workers(self._make_games, self._shared, self.num_envs, self.num_workers)
                 self._workers.send(command)
             else:
                 if self._games is None:
