@@ -6,7 +6,7 @@ and names the quantity (`acer_tf.errors.NotFiniteError`).
 
 from acer_tf.callbacks.base import BaseCallback
 from acer_tf.callbacks.checkpoint import CheckpointCallback
-from acer_tf.callbacks.conversion import CallbackList, FunctionCallback, as_callback
+from acer_tf.callbacks.conversion import CallbackList, ConvertCallback, as_callback
 from acer_tf.callbacks.evaluate import EvalCallback, StopTrainingOnRewardThreshold
 from acer_tf.callbacks.event import EventCallback, EveryNTimesteps
 from acer_tf.callbacks.progress import ProgressBarCallback
@@ -16,10 +16,10 @@ __all__ = [
     "BaseCallback",
     "CallbackList",
     "CheckpointCallback",
+    "ConvertCallback",
     "EvalCallback",
     "EventCallback",
     "EveryNTimesteps",
-    "FunctionCallback",
     "ProgressBarCallback",
     "StopTrainingOnRewardThreshold",
     "VideoCallback",

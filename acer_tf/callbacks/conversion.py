@@ -40,15 +40,15 @@ class Callback(Protocol):
         ...
 
 
-class FunctionCallback(BaseCallback):
-    """Calls `function(locals, globals)` after each step of all environments; False ends training."""
+class ConvertCallback(BaseCallback):
+    """Calls a function, `callback(locals, globals)`, after each step of all environments; False ends training."""
 
-    def __init__(self, function: Function, verbose: int = 0) -> None:
+    def __init__(self, callback: Function, verbose: int = 0) -> None:
         super().__init__(verbose)
-        self.function = function
+        self.callback = callback
 
     def _on_step(self) -> bool | None:
-        return self.function(self.locals, self.globals)
+        return self.callback(self.locals, self.globals)
 
 
 class CallbackList(BaseCallback):
@@ -114,7 +114,7 @@ def as_callback(callback: Any) -> Callback | None:
     if _is_callback(callback):
         return callback
     if callable(callback) and _takes_two(callback):
-        return FunctionCallback(callback)
+        return ConvertCallback(callback)
     raise InputError(
         f"the callback is a {type(callback).__name__}; expected a BaseCallback, a function of two arguments, a list of "
         "these, or None."

@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from acer_tf.callbacks import BaseCallback, CallbackList, EvalCallback, EventCallback, FunctionCallback, as_callback
+from acer_tf.callbacks import BaseCallback, CallbackList, ConvertCallback, EvalCallback, EventCallback, as_callback
 from acer_tf.errors import InputError
 from tests.callbacks.scripted_agent import ScriptedAgent
 
@@ -113,7 +113,7 @@ def test_kinds_that_are_accepted() -> None:
     assert as_callback(callback) is callback
     assert as_callback(own) is own
     assert isinstance(as_callback([]), CallbackList)
-    assert isinstance(as_callback(lambda here, there: True), FunctionCallback)
+    assert isinstance(as_callback(lambda here, there: True), ConvertCallback)
 
 
 @pytest.mark.parametrize(
