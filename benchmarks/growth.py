@@ -7,9 +7,10 @@ import contextlib
 import dataclasses
 import json
 import multiprocessing
+import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,9 @@ class Growth:
     overlap: bool = False
     """Whether segments are collected while updates from replay run."""
     seconds: float = 30
-    """How long each configuration is measured."""
+    """How long each configuration is measured, each time."""
+    repeats: int = 3
+    """How often all configurations are measured, one after the other; the numbers are medians."""
     json: Path | None = None
     """File that the numbers are written to as well."""
     plot: Path | None = None
@@ -107,16 +110,32 @@ def tables(flags: Growth) -> dict[str, list[dict[str, float]]]:
     """Measures every configuration; returns the rows of each table."""
     axes = {"num_env": flags.num_envs, "nsteps": flags.lengths, "replay": flags.replays, "replay_ratio": flags.ratios}
     base = Point(**{field.name: getattr(flags, field.name) for field in dataclasses.fields(Point)})
+    points = {
+        axis: {value: dataclasses.replace(base, **{axis: value}) for value in values} for axis, values in axes.items()
+    }
+    medians = _medians(dict.fromkeys(point for row in points.values() for point in row.values()), flags.repeats)
     found: dict[str, list[dict[str, float]]] = {}
-    for axis, values in axes.items():
+    for axis, row in points.items():
         found[axis] = []
-        for value in values:
-            numbers = _in_a_process(dataclasses.replace(base, **{axis: value}))
+        for value, point in row.items():
+            numbers = medians[point]
             first = found[axis][0] if found[axis] else numbers
             ratios = {f"{name}_ratio": number / first[name] for name, number in numbers.items()}
             found[axis].append({axis: value, **numbers, **ratios})
             print(_line(axis, found[axis][-1]), flush=True)
     return found
+
+
+def _medians(points: Iterable[Point], repeats: int) -> dict[Point, dict[str, float]]:
+    """Measures all configurations in turns: a slow minute of the machine then falls on one of their several numbers."""
+    points, rounds = list(points), []
+    for number in range(1, repeats + 1):
+        rounds.append({point: _in_a_process(point) for point in points})
+        print(f"round {number} of {repeats} is done", flush=True)
+    return {
+        point: {name: statistics.median(measured[point][name] for measured in rounds) for name in rounds[0][point]}
+        for point in points
+    }
 
 
 def plot(found: dict[str, list[dict[str, float]]], path: Path) -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.growth import Point, main, measure, plot
+from benchmarks.growth import Growth, Point, main, measure, plot, tables
 
 
 def test_a_point_has_speed_and_memory() -> None:
@@ -26,7 +26,9 @@ def test_the_plot_has_a_panel_for_each_table(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_tables_of_tiny_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     numbers = tmp_path / "growth.json"
-    words = "--env CartPole-v1 --network mlp --num_env 2 --nsteps 4 --replay 40 --replay_ratio 1 --seconds 0.1"
+    words = (
+        "--env CartPole-v1 --network mlp --num_env 2 --nsteps 4 --replay 40 --replay_ratio 1 --seconds 0.1 --repeats 2"
+    )
     axes = "--num_envs 1 --lengths --replays --ratios 0 2"
     assert main([*words.split(), *axes.split(), "--json", str(numbers)]) == 0
     found = json.loads(numbers.read_text())
@@ -35,4 +37,19 @@ def test_tables_of_tiny_settings(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert min(first["env_steps_per_s"], first["memory_mib"]) > 0
     assert first["env_steps_per_s_ratio"] == first["memory_mib_ratio"] == 1
     assert second["env_steps_per_s_ratio"] == second["env_steps_per_s"] / first["env_steps_per_s"]
-    assert capsys.readouterr().out.count("steps/s (x ") == 3
+    out = capsys.readouterr().out
+    assert out.count("steps/s (x ") == 3 and "round 2 of 2 is done" in out
+
+
+def test_configurations_take_turns_and_medians_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured: list[int] = []
+
+    def speed(point: Point) -> dict[str, float]:
+        measured.append(point.num_env)
+        return {"env_steps_per_s": [4.0, 9.0, 5.0][len(measured) // 2 % 3] * point.num_env, "memory_mib": 1.0}
+
+    monkeypatch.setattr("benchmarks.growth._in_a_process", lambda point: speed(point))
+    found = tables(Growth(num_env=1, num_envs=(1, 2), lengths=(20,), replays=(), ratios=(), repeats=3))
+    assert measured == [1, 2] * 3, "the same configuration in two tables is measured once"
+    assert [row["env_steps_per_s"] for row in found["num_env"]] == [5.0, 10.0]
+    assert found["nsteps"][0]["env_steps_per_s"] == 5.0
