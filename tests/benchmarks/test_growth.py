@@ -46,9 +46,9 @@ def test_configurations_take_turns_and_medians_are_told(monkeypatch: pytest.Monk
 
     def speed(point: Point) -> dict[str, float]:
         measured.append(point.num_env)
-        return {"env_steps_per_s": [4.0, 9.0, 5.0][len(measured) // 2 % 3] * point.num_env, "memory_mib": 1.0}
+        return {"env_steps_per_s": [4.0, 9.0, 5.0][(len(measured) - 1) // 2] * point.num_env, "memory_mib": 1.0}
 
-    monkeypatch.setattr("benchmarks.growth._in_a_process", lambda point: speed(point))
+    monkeypatch.setattr("benchmarks.growth._in_a_process", speed)
     found = tables(Growth(num_env=1, num_envs=(1, 2), lengths=(20,), replays=(), ratios=(), repeats=3))
     assert measured == [1, 2] * 3, "the same configuration in two tables is measured once"
     assert [row["env_steps_per_s"] for row in found["num_env"]] == [5.0, 10.0]
