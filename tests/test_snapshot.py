@@ -183,8 +183,12 @@ def test_ctrl_c_ends_the_collecting_thread_after_the_step_it_is_in() -> None:
         return step(actions)
 
     acer._runner._env.step = slow  # type: ignore[method-assign]
-    with pytest.raises(KeyboardInterrupt):
-        acer.learn()
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # pytest's workers ignore it
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            acer.learn()
+    finally:
+        signal.signal(signal.SIGINT, handler)
     assert not any(thread.name.startswith("collecting") for thread in threading.enumerate())
     assert 25 <= count[0] <= 27
     acer.restart_environments(1, is_recorded=False)
