@@ -26,7 +26,6 @@ def newest(folder: Path) -> int:
     return steps(folder / "checkpoints")[-1]
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_a_killed_and_terminated_run_ends_as_the_undisturbed_one(tmp_path: Path) -> None:
     flags = {"num_timesteps": 1200, "checkpoint_every": 200, "replay_ratio": 2}
