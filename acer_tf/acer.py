@@ -445,7 +445,7 @@ def make_loop(env: FrameStack, model: Model, rng: np.random.RandomState, seed: i
     snapshot = Snapshot(model) if config.overlap else None
     actor = model if snapshot is None else snapshot
     runner = Runner(env, actor, config.nsteps, seed, actor.values if config.bootstrap_truncated else None)
-    buffer = Buffer(config.nsteps, config.buffer_size, compressed_row(env, config))
+    buffer = Buffer(config.nsteps, config.buffer_size, compressed_row(env, config), config.unread)
     return Acer(env.num_envs, runner, model, buffer, rng, logger, snapshot)
 
 

@@ -1,6 +1,6 @@
 """Replay memory: segments, each frame once (baselines, `acer/buffer.py`)."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,13 @@ class Buffer:
         num_put: segments ever put; checkpoints number them so.
     """
 
-    def __init__(self, nsteps: int, size: int, compressed_row: tuple[int, ...] | None = None) -> None:
+    def __init__(
+        self,
+        nsteps: int,
+        size: int,
+        compressed_row: tuple[int, ...] | None = None,
+        unread: Container[str] = (),
+    ) -> None:
         """Makes an empty buffer; memory is taken when the first segment comes.
 
         Args:
@@ -30,9 +36,11 @@ class Buffer:
             size: agent steps kept per environment; rounded down to whole segments.
             compressed_row: shape of `enc_obs` in every segment, [N, T + S, ...] uint8, to keep it compressed, without
                 loss; None keeps it as it is, each frame once.
+            unread: fields of a segment that are not kept, see `Config.unread`; drawn segments have them empty, [N, 0].
         """
         self._nsteps = nsteps
         self._slots = size // nsteps
+        self._unread = unread
         self._columns: dict[str, Column] = {}
         if compressed_row is not None:
             self._columns["enc_obs"] = CompressedColumn(self._slots, compressed_row)
@@ -61,6 +69,7 @@ class Buffer:
         """Stores a segment, in the place of the oldest one when the buffer is full."""
         for name in STORED:
             row = getattr(segment, name)
+            row = row[:, :0] if name in self._unread else row
             self._column(name, row).put(self.next_idx, row)
         self.num_put += 1
 

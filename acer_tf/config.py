@@ -106,6 +106,12 @@ class Config:
         self._check_replay()
         self._check_states()
 
+    @property
+    def unread(self) -> set[str]:
+        """Fields of a `Segment` that updates do not read: replay does not keep them, and they stay out of calls."""
+        is_read = {"states": self.replay_state == "stored", "final_values": self.bootstrap_truncated}
+        return {name for name, read in is_read.items() if not read}
+
     def _require(self, name: str, expected: str, ok: Callable[[Any], bool]) -> None:
         _require(name, getattr(self, name), expected, ok)
 

@@ -11,6 +11,7 @@ from gymnasium.spaces import Box, Discrete
 
 from acer_tf.columns import compress
 from acer_tf.config import Config
+from acer_tf.container import memory_left
 from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.normalize import frozen
 from acer_tf.envs.pool import AtariPool
@@ -27,8 +28,8 @@ BEGINNING = 7
 def replay_bytes(env: FrameStack, config: Config, frame_ratio: float = 1.0) -> int:
     """Computes what a full buffer will take; 0 without replay.
 
-    What is not known before is left out: a recurrent policy's states (`state_bytes`), and the few frames that
-    `acer_tf.columns.FrameColumn` keeps by themselves after episodes' ends.
+    What is not known before is left out: a recurrent policy's states, where they are kept (`state_bytes`), and the few
+    frames that `acer_tf.columns.FrameColumn` keeps by themselves after episodes' ends.
 
     Args:
         env: the environments.
@@ -39,7 +40,8 @@ def replay_bytes(env: FrameStack, config: Config, frame_ratio: float = 1.0) -> i
         return 0
     stack = env.stacked  # [N, ..., S * C]
     frames = _stored_frames(env, config) * (int(stack[0].nbytes) // env.nstack)
-    step = _action_bytes(env.single_action_space) + 4 + 4 + 1  # action and mu, reward, final value, done
+    final_value = 0 if "final_values" in config.unread else 4
+    step = _action_bytes(env.single_action_space) + 4 + final_value + 1  # action and mu, reward, final value, done
     segment = config.nsteps * step + (config.nsteps + 1)  # masks
     return len(stack) * (round(frames * frame_ratio) + (config.buffer_size // config.nsteps) * segment)
 
@@ -54,7 +56,8 @@ def _stored_frames(env: FrameStack, config: Config) -> int:
 
 def state_bytes(nenvs: int, config: Config, state_size: int) -> int:
     """Computes what the states of a policy, `state_size` numbers each, will take in a full buffer: one per segment."""
-    return 4 * state_size * nenvs * (config.buffer_size // config.nsteps) if config.replay_ratio else 0
+    is_kept = config.replay_ratio > 0 and "states" not in config.unread
+    return 4 * state_size * nenvs * (config.buffer_size // config.nsteps) if is_kept else 0
 
 
 def _action_bytes(space: gymnasium.Space[Any]) -> int:
@@ -142,7 +145,8 @@ def check_states(needed: int, nenvs: int, config: Config, state_size: int) -> in
 
 
 def _require(needed: int) -> None:
-    available = psutil.virtual_memory().available
+    left, available = memory_left(), psutil.virtual_memory().available
+    available = available if left is None else min(available, left)
     if needed > available:
         raise InputError(
             f"replay would take {needed / 2**30:.1f} GiB, but {available / 2**30:.1f} GiB are free; lower buffer_size."

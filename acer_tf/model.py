@@ -61,9 +61,8 @@ class Model:
         self.updates = 0
         self._made = tf.Variable(0, dtype=tf.int32)  # updates of the call of `train_many` that is under way
         # What the train step reads of a segment: each array that goes in takes time.
-        self._reads = ["obs", "actions", "rewards", "mus", "masks"]
-        self._reads += ["states"] if policy.network.state_size else []
-        self._reads += ["final_values"] if config.bootstrap_truncated else []
+        reads = ["obs", "actions", "rewards", "mus", "masks", "states", "final_values"]
+        self._reads = [name for name in reads if name not in config.unread]
         self._sampler = Sampler(policy, self._draw_seed, contextlib.nullcontext)
         self._values = Traced(policy.values)
         self._train = Traced(self._update)
@@ -231,7 +230,8 @@ class Model:
         """Is the other end of `_inputs`: a segment of tensors, without the unstacked frames."""
         given = dict(zip(self._reads, inputs, strict=True))
         rewards, masks = given["rewards"], given["masks"]
-        unread = {"states": tf.zeros([rewards.shape[0], 0]), "final_values": tf.zeros_like(rewards)}
+        states = tf.zeros([rewards.shape[0], self.policy.network.state_size])
+        unread = {"states": states, "final_values": tf.zeros_like(rewards)}
         return Segment(**{"enc_obs": None, **unread, **given}, dones=masks[:, 1:])
 
     def _both_gradients(self, *inputs: tf.Tensor) -> Gradients:

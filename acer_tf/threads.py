@@ -3,6 +3,8 @@
 import os
 import sys
 
+from acer_tf.container import cpu_limit
+
 VARIABLES = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
 """Environment variables that TensorFlow reads when it starts: threads within an operation, and between operations."""
 SMALL_THREADS = 2
@@ -10,10 +12,9 @@ SMALL_THREADS = 2
 
 
 def cores() -> int:
-    """Counts the processor's cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """Counts the processor's cores that this process may use, at least 1."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(count, cpu_limit() or count)
 
 
 def is_for_images(network: str) -> bool:
@@ -21,14 +22,14 @@ def is_for_images(network: str) -> bool:
     return any(word in network.lower() for word in ("cnn", "conv"))
 
 
-def threads_for(network: str) -> int | None:
-    """Returns the threads that suit a network; None leaves them to TensorFlow, which takes one per core.
+def threads_for(network: str) -> int:
+    """Returns the threads that suit a network.
 
     Networks without convolutions get two at most: their operations are too small to be shared among many. With
     convolutions a thread per core is right: while TensorFlow computes, the emulator's processes wait, and the other way
     round.
     """
-    return None if is_for_images(network) else min(SMALL_THREADS, cores())
+    return cores() if is_for_images(network) else min(SMALL_THREADS, cores())
 
 
 def choose_threads(network: str, threads: int | None) -> None:
@@ -40,12 +41,11 @@ def choose_threads(network: str, threads: int | None) -> None:
     """
     if "tensorflow" in sys.modules:
         return
-    chosen = threads_for(network)
     for variable in VARIABLES:
         if threads is not None:
             os.environ[variable] = str(threads)
-        elif chosen is not None:
-            os.environ.setdefault(variable, str(chosen))
+        else:
+            os.environ.setdefault(variable, str(threads_for(network)))
 
 
 def tensorflow_threads() -> int:

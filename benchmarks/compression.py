@@ -70,7 +70,7 @@ def taken_bytes(env: FrameStack, config: Config, segments: int) -> int:
     assert isinstance(env.single_action_space, gymnasium.spaces.Discrete)
     actor = RandomActor(int(env.single_action_space.n), seed=1)
     runner = Runner(env, actor, config.nsteps, seed=1)
-    buffer = Buffer(config.nsteps, segments * config.nsteps, compressed_row(env, config))
+    buffer = Buffer(config.nsteps, segments * config.nsteps, compressed_row(env, config), config.unread)
     for _ in range(segments):
         buffer.put(runner.run())
     return sum(array.nbytes for name, array in buffer.rows(0, segments).items() if not name.endswith("/sizes"))

@@ -144,7 +144,7 @@ def measure(flags: Throughput) -> dict[str, Any]:
         spaces = env.single_observation_space, env.single_action_space
         model = Model(CategoricalPolicy(flags.network, *spaces, rng), config, seed=0)
         runner = Runner(env, model, config.nsteps, seed=0)
-        buffer = Buffer(config.nsteps, config.buffer_size, compressed_row(env, config))
+        buffer = Buffer(config.nsteps, config.buffer_size, compressed_row(env, config), config.unread)
         buffer.put(runner.run())
         flops = update_flops(model.policy.network, flags.num_env, flags.nsteps)
         numbers = train_step(model, buffer, rng, flops)

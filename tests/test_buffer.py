@@ -9,6 +9,7 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from acer_tf.buffer import GROUP_BYTES, Buffer, stack_obs
+from acer_tf.config import Config
 from acer_tf.errors import InputError
 from acer_tf.segment import Segment
 from tests.agents import NENVS, NSTEPS, make_segment
@@ -137,6 +138,23 @@ def test_rows_put_into_another_buffer_make_it_equal(puts: int, compressed_row: t
     for seed in range(5):
         for ours, theirs in zip(first.get(RandomState(seed)), second.get(RandomState(seed)), strict=True):
             np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("config", [{}, {"replay_state": "stored"}, {"bootstrap_truncated": True}])
+def test_what_updates_do_not_read_is_not_kept(config: dict[str, Any]) -> None:
+    unread = Config(**config).unread
+    first, second = Buffer(5, 20), Buffer(5, 20, unread=unread)
+    for segment in segments(3, 2, 5, 2, (3,), seed=0):
+        first.put(segment)
+        second.put(segment)
+    assert {name for name, array in second.rows(0, 3).items() if array.size == 0} == {f"{name}/rows" for name in unread}
+    again = Buffer(5, 20, unread=unread)
+    again.load_rows(0, 3, second.rows(0, 3))
+    every, some, loaded = (buffer.get(RandomState(0)) for buffer in (first, second, again))
+    for name in ("obs", *STORED):
+        expected = getattr(every, name)[:, :0] if name in unread else getattr(every, name)
+        np.testing.assert_array_equal(getattr(some, name), expected, err_msg=name, strict=True)
+        np.testing.assert_array_equal(getattr(loaded, name), expected, err_msg=name, strict=True)
 
 
 def test_rows_of_a_buffer_of_another_kind_are_refused() -> None:

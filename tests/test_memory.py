@@ -38,18 +38,21 @@ class Random:
 
 @pytest.mark.parametrize(("frame", "dtype"), [((7, 3, 1), np.uint8), ((5,), np.float32), ((2, 3), np.float64)])
 @pytest.mark.parametrize(("nstack", "whole_frames"), [(1, False), (4, False), (4, True)])
+@pytest.mark.parametrize("bootstrap_truncated", [False, True])
 def test_replay_bytes_are_the_bytes_of_a_full_buffer(
-    frame: tuple[int, ...], dtype: type, nstack: int, whole_frames: bool
+    frame: tuple[int, ...], dtype: type, nstack: int, whole_frames: bool, bootstrap_truncated: bool
 ) -> None:
+    config = Config(
+        nsteps=4, buffer_size=22, replay_start=0, compress_replay=False, bootstrap_truncated=bootstrap_truncated
+    )
     frames = np.random.default_rng(0).integers(1, 256, (40, 3, *frame)).astype(dtype)
     env = FrameStack(ScriptedEnv(frames, nact=5), nstack, whole_frames=whole_frames)
-    runner, buffer = Runner(env, Random(5), nsteps=4), Buffer(4, 22)
+    runner, buffer = Runner(env, Random(5), nsteps=4), Buffer(4, 22, unread=config.unread)
     for _ in range(8):
         buffer.put(runner.run())
-    others = {name: array for name, array in buffer.rows(3, 8).items() if name not in ("enc_obs/rows", "states/rows")}
+    others = {name: array for name, array in buffer.rows(3, 8).items() if name != "enc_obs/rows"}
     column = buffer._columns["enc_obs"]
     assert isinstance(column, FrameColumn)
-    config = Config(nsteps=4, buffer_size=22, replay_start=0, compress_replay=False)
     taken = column.nbytes + sum(array.nbytes for array in others.values())
     assert replay_bytes(env, config) == check_memory(env, config) == taken
     assert replay_bytes(env, Config(nsteps=4, buffer_size=22, replay_ratio=0)) == 0
@@ -114,7 +117,7 @@ def test_an_error_of_the_environments_is_told_as_such() -> None:
 
 def test_replay_and_states_have_to_fit_together(monkeypatch: pytest.MonkeyPatch) -> None:
     env = FrameStack(ScriptedEnv(np.ones((1, 2, 100)), nact=3), 1)
-    config = Config(buffer_size=400, replay_start=0)
+    config = Config(buffer_size=400, replay_start=0, replay_state="stored")
     frames, states = check_memory(env, config), state_bytes(2, config, 256)
     assert states == 2 * 20 * 256 * 4
     memory = psutil.virtual_memory()
@@ -123,20 +126,22 @@ def test_replay_and_states_have_to_fit_together(monkeypatch: pytest.MonkeyPatch)
     assert check_states(frames, 2, config, 256) == frames + states
     with pytest.raises(InputError, match="lower buffer_size"):
         check_states(frames, 2, config, 257)
-    assert check_states(0, 2, Config(replay_ratio=0), 10**12) == 0
+    assert check_states(0, 2, Config(replay_ratio=0, replay_state="stored"), 10**12) == 0
+    assert check_states(frames, 2, Config(), 10**12) == frames
 
 
 def learns(env: FrameStack, folder: Path) -> None:
-    learn("lstm", env, nlstm=4, nsteps=20, total_timesteps=40)
+    learn("lstm", env, nlstm=4, nsteps=20, total_timesteps=40, replay_state="stored")
 
 
 def agent_learns(env: FrameStack, folder: Path) -> None:
-    ACER("lstm", env, n_steps=20, buffer_size=Config.buffer_size, policy_kwargs={"nlstm": 4}).learn(40)
+    settings = {"buffer_size": Config.buffer_size, "replay_state": "stored", "bootstrap_truncated": False}
+    ACER("lstm", env, n_steps=20, policy_kwargs={"nlstm": 4}, **settings).learn(40)
 
 
 def command_runs(env: FrameStack, folder: Path) -> None:
     words = f"--env CartPole-v1 --network lstm --nlstm 4 --num_env 2 --num_timesteps 40 --logdir {folder / 'run'}"
-    main.__wrapped__(words.split())
+    main.__wrapped__([*words.split(), "--replay_state", "stored"])
 
 
 @pytest.mark.parametrize("train", [learns, agent_learns, command_runs])
@@ -144,7 +149,8 @@ def test_who_trains_checks_replay_and_states_together(
     train: Callable[[FrameStack, Path], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     env = make_training_env("CartPole-v1", 2)
-    needed = replay_bytes(env, Config()) + state_bytes(2, Config(), 8)
+    config = Config(replay_state="stored")
+    needed = replay_bytes(env, config) + state_bytes(2, config, 8)
     memory = psutil.virtual_memory()._replace(available=needed - 1)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: memory)
     with pytest.raises(InputError, match="lower buffer_size"):

@@ -68,7 +68,7 @@ def test_train_and_train_and_report_end_equal(config: dict[str, Any], value_netw
     assert all((before[name] != array).any() for name, array in arrays(models[0]).items())
 
 
-@pytest.mark.parametrize("kind", ["mlp", "lstm", "continuous"])
+@pytest.mark.parametrize("kind", ["mlp", "lstm", "lstm from zero", "continuous"])
 def test_calls_without_dispatch_and_unread_arrays_equal_plain_ones_to_the_bit(kind: str) -> None:
     make, segment_of = MANY[kind]
     model, plain = make(), make()
@@ -88,6 +88,7 @@ LSTM = {"network": "lstm", "network_kwargs": {"nlstm": 8}, "replay_state": "stor
 MANY: dict[str, tuple[Callable[[], Model], Callable[[int], Segment]]] = {
     "mlp": (lambda: make_model(delta=0.1, c=1.5), make_segment),
     "lstm": (lambda: make_model(**LSTM), lstm_segment),
+    "lstm from zero": (lambda: make_model(**LSTM | {"replay_state": "zero"}), lstm_segment),
     "continuous": (gaussian_agents.make_model, lambda seed: gaussian_agents.make_segment(2, seed)),
 }
 

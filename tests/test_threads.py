@@ -25,11 +25,15 @@ def test_networks_with_convolutions() -> None:
     assert {network for network in NETWORKS if not is_for_images(network)} == small
 
 
-def test_two_threads_for_small_networks_and_all_cores_for_images(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_cores_for_images(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "cores", lambda: 8)
     choose_threads("cnn_lstm", None)
-    assert chosen() == [None, None]
+    assert chosen() == ["8", "8"]
     assert tensorflow_threads() == 8
+
+
+def test_two_threads_for_small_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "cores", lambda: 8)
     choose_threads("lstm", None)
     assert chosen() == ["2", "2"]
     assert tensorflow_threads() == 2

@@ -1,0 +1,74 @@
+"""What the control groups of Linux leave to this process, as in a container: time of the processor, and memory.
+
+Their limits are seen neither in the number of cores nor in the memory that is free. Both versions of control groups are
+read; of nested groups, the tightest limit counts.
+"""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path("/sys/fs/cgroup")
+OWN_GROUPS = Path("/proc/self/cgroup")
+MEMORY = (
+    ("", "memory.max", "memory.current", "inactive_file"),
+    ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
+"""The controller ("" in version 2), its files of limit and use, and the name of the file cache in `memory.stat`."""
+
+
+def cpu_limit() -> int | None:
+    """Returns the cores whose time this process may use, at least 1 and rounded up; None without limit."""
+    limits = [math.ceil(quota / period) for quota, period in _quotas()]
+    return max(1, min(limits)) if limits else None
+
+
+def memory_left() -> int | None:
+    """Returns the bytes that this process may still take, the file cache counted as free; None without limit."""
+    left = []
+    for group, limit_file, usage_file, cache in MEMORY:
+        for folder in _folders(group):
+            limit, usage = _number(folder / limit_file), _number(folder / usage_file)
+            if limit is not None and usage is not None:
+                left.append(limit - usage + _statistics(folder / "memory.stat").get(cache, 0))
+    return max(0, min(left)) if left else None
+
+
+def _quotas() -> Iterator[tuple[int, int]]:
+    """Yields microseconds of the processor, and of the time in which they may be used."""
+    for folder in _folders(""):
+        quota, _, period = _read(folder / "cpu.max").partition(" ")
+        if quota.isdecimal():
+            yield int(quota), int(period)
+    for folder in _folders("cpu"):
+        old_quota, old_period = _number(folder / "cpu.cfs_quota_us"), _number(folder / "cpu.cfs_period_us")
+        if old_quota is not None and old_period is not None:
+            yield old_quota, old_period
+
+
+def _folders(controller: str) -> Iterator[Path]:
+    """Yields the folders of this process's group and of those around it; in a container the outermost is its own."""
+    top = ROOT / controller
+    for line in _read(OWN_GROUPS).splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controller in controllers.split(","):
+            own = Path(path.lstrip("/"))
+            yield from (top / folder for folder in (own, *own.parents) if folder != Path())
+    yield top
+
+
+def _number(path: Path) -> int | None:
+    """Reads a whole number; None where there is no file, or it says that there is no limit."""
+    text = _read(path)
+    return int(text) if text.isdecimal() else None
+
+
+def _statistics(path: Path) -> dict[str, int]:
+    return {name: int(value) for name, value in (line.split() for line in _read(path).splitlines())}
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
