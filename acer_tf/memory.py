@@ -1,6 +1,5 @@
 """How much memory replay will take, said before training begins."""
 
-import contextlib
 import math
 from typing import Any
 
@@ -12,20 +11,18 @@ from gymnasium.spaces import Box, Discrete
 from acer_tf.columns import compress
 from acer_tf.config import Config
 from acer_tf.container import memory_left
+from acer_tf.envs.atari import FRAME_SHAPE
 from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.normalize import frozen
 from acer_tf.envs.pool import AtariPool
 from acer_tf.errors import InputError, failures_told
+from acer_tf.frame_bytes import frame_bytes
 
 SEGMENTS = 5
-"""Segments of random play, in every environment, that the ratio of compression is measured on; but of Atari:"""
-GAMES, GAME_STEPS = 3, 900
-"""Games, and agent steps of each. How a game begins is not how it goes on: few long games tell more than many."""
-BEGINNING = 7
-"""Of so many segments, the first one is left out, for the same reason: of 37 the first five."""
+"""Segments of random play, in every environment, that the ratio of compression is measured on where it is not known."""
 
 
-def replay_bytes(env: FrameStack, config: Config, frame_ratio: float = 1.0) -> int:
+def replay_bytes(env: FrameStack, config: Config, ratio: float = 1.0) -> int:
     """Computes what a full buffer will take; 0 without replay.
 
     What is not known before is left out: a recurrent policy's states, where they are kept (`state_bytes`), and the few
@@ -34,7 +31,7 @@ def replay_bytes(env: FrameStack, config: Config, frame_ratio: float = 1.0) -> i
     Args:
         env: the environments.
         config: hyper-parameters.
-        frame_ratio: what a frame takes, as a share of its size.
+        ratio: what a frame takes, as a share of its size.
     """
     if config.replay_ratio == 0:
         return 0
@@ -43,7 +40,7 @@ def replay_bytes(env: FrameStack, config: Config, frame_ratio: float = 1.0) -> i
     final_value = 0 if "final_values" in config.unread else 4
     step = _action_bytes(env.single_action_space) + 4 + final_value + 1  # action and mu, reward, final value, done
     segment = config.nsteps * step + (config.nsteps + 1)  # masks
-    return len(stack) * (round(frames * frame_ratio) + (config.buffer_size // config.nsteps) * segment)
+    return len(stack) * (round(frames * ratio) + (config.buffer_size // config.nsteps) * segment)
 
 
 def _stored_frames(env: FrameStack, config: Config) -> int:
@@ -75,37 +72,31 @@ def compressed_row(env: FrameStack, config: Config) -> tuple[int, ...] | None:
     return nenvs, config.nsteps + env.nstack, *shape, channels // env.nstack
 
 
-def measured_ratio(env: FrameStack, config: Config) -> float:
-    """Plays at random and compresses the frames; returns compressed over plain size, 1 where they are not compressed.
+def frame_ratio(env: FrameStack, config: Config) -> float:
+    """Returns what a frame takes in replay, as a share of its size; 1 where frames are not compressed.
 
-    Atari games are played beside the environments, which are not touched, and no longer than replay reaches back.
-    Others have to be reset afterwards; their statistics stay as they are.
+    Of Atari games this is known (`acer_tf.frame_bytes`). Other environments are played at random, and have to be reset
+    afterwards; their statistics stay as they are.
 
     Raises:
         EnvironmentFailedError: the environments raised.
     """
     if compressed_row(env, config) is None:
         return 1.0
-    if not isinstance(env.env, AtariPool):
-        return _played_ratio(env, config, SEGMENTS)
-    segments = max(1, min(GAME_STEPS, config.buffer_size) // (config.nsteps + env.nstack))
-    with contextlib.closing(FrameStack(env.env.alike(GAMES), env.nstack)) as games:
-        return _played_ratio(games, config, segments)
+    nframes = config.nsteps + env.nstack
+    if isinstance(env.env, AtariPool) and env.env.game in frame_bytes():
+        return frame_bytes()[env.env.game].of(nframes) / (nframes * math.prod(FRAME_SHAPE))
+    return _played_ratio(env, nframes)
 
 
-def _played_ratio(env: FrameStack, config: Config, segments: int) -> float:
+def _played_ratio(env: FrameStack, nframes: int) -> float:
     channels = env.stacked.shape[-1] // env.nstack
     plain = packed = 0
     with frozen(env), failures_told():
         env.action_space.seed(0)
         env.reset(seed=0)
-        for segment in range(segments):
-            steps = [
-                env.step(env.action_space.sample())[0][..., -channels:].copy()
-                for _ in range(config.nsteps + env.nstack)
-            ]
-            if segment < segments // BEGINNING:
-                continue
+        for _ in range(SEGMENTS):
+            steps = [env.step(env.action_space.sample())[0][..., -channels:].copy() for _ in range(nframes)]
             for frames in np.stack(steps, axis=1):
                 plain += frames.nbytes
                 packed += len(compress(frames))
@@ -121,8 +112,7 @@ def check_memory(env: FrameStack, config: Config) -> int:
     """
     smallest = 1.0 if compressed_row(env, config) is None else 0.0
     _require(replay_bytes(env, config, smallest))  # before any environment is started
-    ratio = measured_ratio(env, config) if config.replay_ratio else 1.0
-    needed = replay_bytes(env, config, ratio)
+    needed = replay_bytes(env, config, frame_ratio(env, config)) if config.replay_ratio else 0
     _require(needed)
     return needed
 

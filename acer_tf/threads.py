@@ -1,8 +1,9 @@
-"""How many threads TensorFlow gets, decided before it starts."""
+"""How TensorFlow is to use the processor, decided before it starts: how many threads, and which kernels."""
 
 import os
 import sys
 
+from acer_tf import GIVEN_ONEDNN, ONEDNN_VARIABLE
 from acer_tf.container import cpu_limit
 
 VARIABLES = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
@@ -32,8 +33,11 @@ def threads_for(network: str) -> int:
     return cores() if is_for_images(network) else min(SMALL_THREADS, cores())
 
 
-def choose_threads(network: str, threads: int | None) -> None:
+def prepare_tensorflow(network: str, threads: int | None = None) -> None:
     """Sets TensorFlow's environment variables, if TensorFlow is not there yet.
+
+    Its oneDNN kernels are left to networks with convolutions: on a few hundred numbers they take longer than the plain
+    ones. Where users say what they want of them, it stays so.
 
     Args:
         network: name of the network.
@@ -46,6 +50,14 @@ def choose_threads(network: str, threads: int | None) -> None:
             os.environ[variable] = str(threads)
         else:
             os.environ.setdefault(variable, str(threads_for(network)))
+    if GIVEN_ONEDNN is None:
+        os.environ[ONEDNN_VARIABLE] = "1" if is_for_images(network) else "0"
+
+
+def environment_of_trials() -> dict[str, str]:
+    """Returns the environment variables for a process that is to choose its kernels itself, unless the user has."""
+    ours = ONEDNN_VARIABLE if GIVEN_ONEDNN is None else None
+    return {name: value for name, value in os.environ.items() if name != ours}
 
 
 def tensorflow_threads() -> int:

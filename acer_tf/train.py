@@ -33,7 +33,7 @@ from acer_tf.persistence.run_folder import CHECKPOINTS, MODEL, default_run_folde
 from acer_tf.persistence.table import TableSink
 from acer_tf.persistence.tensorboard import TensorBoardSink
 from acer_tf.presets import Preset, load_preset
-from acer_tf.threads import choose_threads
+from acer_tf.threads import prepare_tensorflow
 from acer_tf.training.settings import resumed_settings
 from acer_tf.training.signals import stop_on_signals
 from acer_tf.training.watchdog import watchdog
@@ -144,7 +144,7 @@ def train(
     """
     folder = flags.logdir or default_run_folder(flags.env)
     config = checked(flags, network)
-    choose_threads(network, flags.threads)
+    prepare_tensorflow(network, flags.threads)
     settings = {**_plain(flags), **env_kwargs, "network": network, **network_kwargs}
     settings |= dataclasses.asdict(config) | dataclasses.asdict(continuous)
     checkpoints = Checkpoints(folder / CHECKPOINTS, flags.keep_checkpoints, flags.keep_every)

@@ -7,10 +7,8 @@ steps that are played.
 import contextlib
 import dataclasses
 import json
-import multiprocessing
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +19,14 @@ from numpy.typing import NDArray
 from acer_tf.buffer import Buffer
 from acer_tf.cli import guarded, parse
 from acer_tf.config import Config
-from acer_tf.envs.env_ids import atari_game
+from acer_tf.envs.env_ids import atari_game, atari_ids
 from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.make import make_training_env
-from acer_tf.memory import compressed_row, measured_ratio, replay_bytes
+from acer_tf.frame_bytes import frame_bytes
+from acer_tf.memory import compressed_row, frame_ratio, replay_bytes
 from acer_tf.runner import Runner
 from acer_tf.segment import Action
-from acer_tf.threads import cores
+from benchmarks.games import of_each
 
 ENVS = 16
 """Environments that sizes are told for, with `Config.buffer_size` agent steps of each."""
@@ -38,7 +37,7 @@ class Compression:
     """Compares what replay of Atari games takes with what is said before training."""
 
     games: tuple[str, ...] = ()
-    """Environment ids; none stands for every NoFrameskip-v4."""
+    """Environment ids; none stands for every game."""
     num_env: int = 16
     """Environments that are played."""
     steps: int = 1000
@@ -76,40 +75,29 @@ def taken_bytes(env: FrameStack, config: Config, segments: int) -> int:
     return sum(array.nbytes for name, array in buffer.rows(0, segments).items() if not name.endswith("/sizes"))
 
 
-def compare(env_id: str, num_env: int, steps: int) -> dict[str, Any]:
-    """Plays a game; returns its name, the share of their size that frames are predicted to take, and sizes in GiB."""
-    config = Config()
+def compare(env_id: str, num_env: int, steps: int, nsteps: int = Config.nsteps) -> dict[str, Any]:
+    """Plays a game; returns its name, and sizes in GiB."""
+    config = Config(nsteps=nsteps)
     game, segments = atari_game(env_id), steps // config.nsteps
     with contextlib.closing(make_training_env(env_id, num_env, num_workers=0)) as env:
-        ratio = measured_ratio(env, config)
-        predicted = replay_bytes(env, config, ratio) * ENVS / num_env
+        predicted = replay_bytes(env, config, frame_ratio(env, config)) * ENVS / num_env
         per_segment = taken_bytes(env, config, segments) / segments / num_env
     measured = per_segment * ENVS * (config.buffer_size // config.nsteps)
     return {
         "game": game,
-        "frame_ratio": ratio,
         "predicted_gib": predicted / 2**30,
         "measured_gib": measured / 2**30,
         "predicted_over_measured": predicted / measured,
     }
 
 
-def compared(games: Sequence[str], flags: Compression) -> list[dict[str, Any]]:
-    """Plays games, one per core side by side; returns what `compare` does of each, least compressible first."""
-    rows, settings = [], ([flags.num_env] * len(games), [flags.steps] * len(games))
-    with ProcessPoolExecutor(cores(), mp_context=multiprocessing.get_context("spawn")) as processes:
-        for row in processes.map(compare, games, *settings):
-            print(row["game"], file=sys.stderr, flush=True)
-            rows.append(row)
-    return sorted(rows, key=lambda row: -row["measured_gib"])
-
-
 @guarded
 def main(argv: Sequence[str]) -> int:
     """Runs the measurements; returns the exit status."""
     flags = parse("benchmarks.compression", Compression, argv)
-    games = flags.games or tuple(env_id for env_id in gymnasium.registry if env_id.endswith("NoFrameskip-v4"))
-    rows = compared(games, flags)
+    games = flags.games or [env_id for env_id in atari_ids() if atari_game(env_id) in frame_bytes()]
+    rows = list(of_each(compare, games, flags.num_env, flags.steps))
+    rows.sort(key=lambda row: -row["measured_gib"])
     print(f"{'game':<20} predicted   measured   predicted / measured")
     for row in rows:
         print(_line(row))

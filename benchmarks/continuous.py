@@ -8,14 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from acer_tf.acer import make_acer
-from acer_tf.agent.threads import use_threads
 from acer_tf.cli import guarded, parse
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.persistence.logger import Logger
-from acer_tf.threads import threads_for
-from benchmarks.throughput import loop
+from acer_tf.threads import prepare_tensorflow
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +37,10 @@ class ContinuousSpeed:
 
 def measure(flags: ContinuousSpeed) -> dict[str, Any]:
     """Measures the loop; observations are normalised as in the tuned settings."""
+    # These import TensorFlow, which takes its threads and kernels as they are chosen then.
+    from acer_tf.acer import make_acer
+    from benchmarks.loop import loop
+
     config = Config(
         nsteps=flags.nsteps,
         replay_ratio=flags.replay_ratio,
@@ -57,7 +58,7 @@ def measure(flags: ContinuousSpeed) -> dict[str, Any]:
 def main(argv: Sequence[str]) -> int:
     """Runs the measurement; returns the exit status."""
     flags = parse("benchmarks.continuous", ContinuousSpeed, argv)
-    use_threads(threads_for(flags.network))
+    prepare_tensorflow(flags.network)
     numbers = measure(flags)
     print(f"{flags.env}: {numbers['env_steps_per_s']:.0f} environment steps/s")
     for part, share in numbers["share"].items():

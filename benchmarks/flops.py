@@ -9,9 +9,14 @@ from acer_tf.networks.lstm import LSTM
 
 def forward_flops(network: ActorCritic) -> list[int]:
     """Counts the multiplications and additions of one observation in each layer with matrices, in order."""
+    return [flops for _, flops in layers_and_flops(network)]
+
+
+def layers_and_flops(network: ActorCritic) -> list[tuple[keras.layers.Layer, int]]:
+    """Returns the layers with matrices, in order, and what `forward_flops` counts of each."""
     parts = [part for branch in network.trunk.branches for part in branch.parts] + network.heads
     layers = [layer for part in parts for layer in (part.layers if isinstance(part, keras.Model) else [part])]
-    return [flops for flops in map(_layer_flops, layers) if flops]
+    return [(layer, flops) for layer in layers if (flops := _layer_flops(layer))]
 
 
 def _layer_flops(layer: keras.layers.Layer) -> int:

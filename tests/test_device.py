@@ -20,7 +20,7 @@ def test_names_the_graphics_processors_or_counts_threads() -> None:
 @pytest.mark.parametrize(("network", "threads"), [("mlp", min(2, cores())), ("cnn", cores())])
 def test_tells_of_the_threads_that_were_chosen(network: str, threads: int) -> None:
     code = (
-        f"from acer_tf.threads import choose_threads; choose_threads({network!r}, None)\n"
+        f"from acer_tf.threads import prepare_tensorflow; prepare_tensorflow({network!r}, None)\n"
         "from acer_tf.device import device; print(device())"
     )
     env = {name: value for name, value in os.environ.items() if name not in VARIABLES}

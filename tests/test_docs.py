@@ -22,7 +22,9 @@ from benchmarks.cartpole import CartPole
 from benchmarks.checkpoints import CheckpointCost
 from benchmarks.compression import Compression
 from benchmarks.continuous import ContinuousSpeed
+from benchmarks.frame_bytes import Measure
 from benchmarks.growth import Growth
+from benchmarks.operations import Operations
 from benchmarks.throughput import Throughput
 
 ROOT = Path(__file__).parent.parent
@@ -43,7 +45,9 @@ FLAGS = {
     "benchmarks.checkpoints": CheckpointCost,
     "benchmarks.compression": Compression,
     "benchmarks.continuous": ContinuousSpeed,
+    "benchmarks.frame_bytes": Measure,
     "benchmarks.growth": Growth,
+    "benchmarks.operations": Operations,
     "benchmarks.throughput": Throughput,
 }
 BASELINES = ("acer/", "a2c/", "bench/", "common/")

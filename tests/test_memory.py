@@ -5,6 +5,7 @@ import numpy as np
 import psutil
 import pytest
 
+from acer_tf import memory
 from acer_tf.acer import learn
 from acer_tf.agent import ACER
 from acer_tf.buffer import Buffer
@@ -14,7 +15,7 @@ from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.make import make_training_env
 from acer_tf.envs.normalize import NormalizeRewards, normalization_state
 from acer_tf.errors import EnvironmentFailedError, InputError
-from acer_tf.memory import check_memory, check_states, compressed_row, measured_ratio, replay_bytes, state_bytes
+from acer_tf.memory import check_memory, check_states, compressed_row, frame_ratio, replay_bytes, state_bytes
 from acer_tf.run import main
 from acer_tf.runner import Runner
 from acer_tf.segment import Action
@@ -77,22 +78,28 @@ def test_only_images_are_compressed() -> None:
 
 
 @pytest.mark.parametrize("game", ["Breakout", "Zaxxon"])  # Zaxxon's screen is nearly empty for a while
-def test_prediction_is_near_what_replay_takes(game: str) -> None:
-    row = compare(f"{game}NoFrameskip-v4", num_env=2, steps=400)
+@pytest.mark.parametrize("nsteps", [5, 20, 50])
+def test_prediction_is_near_what_replay_takes(game: str, nsteps: int) -> None:
+    row = compare(f"{game}NoFrameskip-v4", num_env=2, steps=600, nsteps=nsteps)
     assert row["predicted_over_measured"] == pytest.approx(1, abs=0.25)
 
 
-def test_a_prediction_for_atari_leaves_the_environments_alone() -> None:
+def test_a_prediction_for_atari_starts_no_environment() -> None:
     env = make_training_env("PongNoFrameskip-v4", 3, num_workers=2)
     config = Config(buffer_size=100, replay_start=0)
-    predicted = check_memory(env, config)
-    ratio = measured_ratio(env, config)
-    assert replay_bytes(env, config, ratio) == predicted and 0 < ratio < 0.1
+    ratio = frame_ratio(env, config)
+    assert check_memory(env, config) == replay_bytes(env, config, ratio) and 0 < ratio < 0.1
     assert env.unwrapped._workers is None and env.unwrapped._games is None
-    other = make_training_env("PongNoFrameskip-v4", 5, num_workers=0)
-    assert measured_ratio(other, config) == ratio
-    assert measured_ratio(env, Config(compress_replay=False)) == 1.0
+    assert frame_ratio(env, Config(compress_replay=False)) == 1.0
     env.close()
+
+
+def test_a_game_that_is_not_in_the_table_is_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = make_training_env("PongNoFrameskip-v4", 2, num_workers=0)
+    known = frame_ratio(env, Config())
+    monkeypatch.setattr(memory, "frame_bytes", dict)
+    assert frame_ratio(env, Config()) == pytest.approx(known, rel=0.5)  # only how games begin
+    assert env.unwrapped._games is not None
 
 
 def test_a_prediction_leaves_statistics_alone() -> None:
@@ -120,8 +127,8 @@ def test_replay_and_states_have_to_fit_together(monkeypatch: pytest.MonkeyPatch)
     config = Config(buffer_size=400, replay_start=0, replay_state="stored")
     frames, states = check_memory(env, config), state_bytes(2, config, 256)
     assert states == 2 * 20 * 256 * 4
-    memory = psutil.virtual_memory()
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: memory._replace(available=frames + states))
+    machine = psutil.virtual_memory()
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: machine._replace(available=frames + states))
     assert check_memory(env, config) == frames
     assert check_states(frames, 2, config, 256) == frames + states
     with pytest.raises(InputError, match="lower buffer_size"):
@@ -151,8 +158,8 @@ def test_who_trains_checks_replay_and_states_together(
     env = make_training_env("CartPole-v1", 2)
     config = Config(replay_state="stored")
     needed = replay_bytes(env, config) + state_bytes(2, config, 8)
-    memory = psutil.virtual_memory()._replace(available=needed - 1)
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: memory)
+    machine = psutil.virtual_memory()._replace(available=needed - 1)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: machine)
     with pytest.raises(InputError, match="lower buffer_size"):
         train(env, tmp_path)
 

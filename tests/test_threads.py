@@ -3,14 +3,23 @@ import sys
 
 import pytest
 
-from acer_tf import threads
+from acer_tf import ONEDNN_VARIABLE, threads
 from acer_tf.networks.names import NETWORKS
-from acer_tf.threads import VARIABLES, choose_threads, cores, is_for_images, tensorflow_threads
+from acer_tf.threads import (
+    VARIABLES,
+    cores,
+    environment_of_trials,
+    is_for_images,
+    prepare_tensorflow,
+    tensorflow_threads,
+)
 
 
 @pytest.fixture(autouse=True)
 def before_tensorflow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "tensorflow", raising=False)
+    monkeypatch.setattr(threads, "GIVEN_ONEDNN", None)
+    monkeypatch.setenv(ONEDNN_VARIABLE, "1")
     for variable in VARIABLES:
         monkeypatch.setenv(variable, "")  # restored afterwards, also where it was not set
         monkeypatch.delenv(variable)
@@ -27,32 +36,48 @@ def test_networks_with_convolutions() -> None:
 
 def test_all_cores_for_images(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "cores", lambda: 8)
-    choose_threads("cnn_lstm", None)
+    prepare_tensorflow("cnn_lstm", None)
     assert chosen() == ["8", "8"]
     assert tensorflow_threads() == 8
 
 
 def test_two_threads_for_small_networks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "cores", lambda: 8)
-    choose_threads("lstm", None)
+    prepare_tensorflow("lstm", None)
     assert chosen() == ["2", "2"]
     assert tensorflow_threads() == 2
 
 
 def test_no_more_threads_than_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "cores", lambda: 1)
-    choose_threads("mlp", None)
+    prepare_tensorflow("mlp", None)
     assert chosen() == ["1", "1"]
 
 
 @pytest.mark.parametrize("network", ["mlp", "cnn"])
 def test_the_user_decides(network: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLES[0], "3")
-    choose_threads(network, None)
+    prepare_tensorflow(network, None)
     assert os.environ[VARIABLES[0]] == "3"
-    choose_threads(network, 5)
+    prepare_tensorflow(network, 5)
     assert chosen() == ["5", "5"]
     assert tensorflow_threads() == 5
+
+
+@pytest.mark.parametrize(("network", "value"), [("mlp", "0"), ("lnlstm", "0"), ("cnn", "1"), ("impala_cnn_lstm", "1")])
+def test_only_networks_with_convolutions_get_onednn(network: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare_tensorflow(network)
+    assert os.environ[ONEDNN_VARIABLE] == value
+    assert ONEDNN_VARIABLE not in environment_of_trials()
+
+
+@pytest.mark.parametrize("given", ["0", "1"])
+def test_what_the_user_says_of_onednn_stays(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "GIVEN_ONEDNN", given)
+    monkeypatch.setenv(ONEDNN_VARIABLE, given)
+    for network in ("mlp", "cnn"):
+        prepare_tensorflow(network)
+        assert os.environ[ONEDNN_VARIABLE] == environment_of_trials()[ONEDNN_VARIABLE] == given
 
 
 @pytest.mark.parametrize("value", ["", "0", "x"])
@@ -63,7 +88,7 @@ def test_variables_that_say_nothing(value: str, monkeypatch: pytest.MonkeyPatch)
 
 def test_once_tensorflow_is_there_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tensorflow", sys)
-    choose_threads("mlp", 2)
+    prepare_tensorflow("mlp", 2)
     assert chosen() == [None, None]
 
 

@@ -36,6 +36,11 @@ def atari_game(env_id: str) -> str:
     return _game(gymnasium.registry[env_id])
 
 
+def atari_ids() -> list[str]:
+    """Returns every accepted id of an Atari game, in the order of the registry."""
+    return [env_id for env_id in _accepted_ids() if is_atari(env_id)]
+
+
 def typed_env_id(text: str) -> str:
     """Imports what a user has typed as `module:id`, gymnasium's form for ids that a module registers; returns the id.
 

@@ -39,6 +39,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
     new seeds; all other games go on.
 
     Attributes:
+        game: name of its ROM.
         action_meanings: names of the actions, [A].
         num_workers: processes that step the games; 0 where this one does.
         replacements: workers replaced so far.
@@ -79,8 +80,8 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         Raises:
             InputError: the id is not that of an Atari game.
         """
-        game = atari_game(env_id)
-        self.action_meanings = AtariEnv(game).action_meanings
+        self.game = atari_game(env_id)
+        self.action_meanings = AtariEnv(self.game).action_meanings
         self.spec = gymnasium.spec(env_id)
         self.num_envs = num_env
         self.single_observation_space = gymnasium.spaces.Box(0, 255, FRAME_SHAPE, np.uint8)
@@ -92,8 +93,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         self._rows = self._shared.rows(range(num_env))
         self._frames = self._rows.frames.view()
         self._frames.flags.writeable = False
-        self._alike = functools.partial(AtariPool, env_id, num_workers=0, max_episode_frames=max_episode_frames)
-        self._make_games = functools.partial(Games, game, max_episode_frames, is_shown=render_mode == "human")
+        self._make_games = functools.partial(Games, self.game, max_episode_frames, is_shown=render_mode == "human")
         self.render_mode = render_mode
         if render_mode is not None:
             num_workers = 0
@@ -177,10 +177,6 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         self._require(self._games is not None, "reset must be called before render")
         assert self._games is not None
         return self._games.screens()
-
-    def alike(self, num_env: int) -> "AtariPool":
-        """Makes another pool of this game, with as many environments as said, that steps them in this process."""
-        return self._alike(num_env)
 
     def close_extras(self, **kwargs: Any) -> None:
         """Ends the workers; called by `close`, once."""

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from acer_tf.threads import environment_of_trials
+
 POLL_SECONDS = 0.2
 DONE, RUNNING, STOPPED, FAILED = "done", "running", "stopped", "failed"
 
@@ -81,6 +83,7 @@ def _start(trial: Trial) -> subprocess.Popen[bytes]:
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            env=environment_of_trials(),
         )
 
 

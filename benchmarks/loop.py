@@ -1,0 +1,123 @@
+"""How the speed of the train step and of the whole loop is measured."""
+
+import contextlib
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from acer_tf.acer import Acer
+from acer_tf.buffer import Buffer
+from acer_tf.envs.frame_stack import FrameStack
+from acer_tf.model import Model
+
+ROUNDS = 7
+CALLS_PER_ROUND = 5
+MATRIX = 2048
+WARM_UP = 5
+"""Iterations before the clock starts, in which TensorFlow traces its functions."""
+
+
+def matmul_flops_per_second() -> float:
+    """Measures the machine's rate of matrix products, [2048, 2048] each, in float32."""
+    a = tf.random.normal((MATRIX, MATRIX))
+    seconds = _seconds(lambda: tf.linalg.matmul(a, a))
+    return float(2 * MATRIX**3 / seconds)
+
+
+def train_step(model: Model, buffer: Buffer, rng: np.random.RandomState, flops: int) -> dict[str, float]:
+    """Measures train calls, each round next to the machine's own rate; medians over the rounds."""
+    segment = buffer.get(rng)
+    model.train(segment, 0.0)
+    rates, milliseconds, bounds = [], [], []
+    for _ in range(ROUNDS):
+        rate = matmul_flops_per_second()
+        seconds = _seconds(lambda: model.train(segment, 0.0))
+        rate = (rate + matmul_flops_per_second()) / 2
+        rates.append(rate)
+        milliseconds.append(1e3 * seconds)
+        bounds.append(flops / rate / seconds)
+    return {
+        "train_call_ms": statistics.median(milliseconds),
+        "bound_share": statistics.median(bounds),
+        "matmul_gflops": statistics.median(rates) / 1e9,
+    }
+
+
+def loop(acer: Acer, env: FrameStack, env_part: str, seconds: float) -> dict[str, Any]:
+    """Runs the loop, once all functions are traced, and measures where its time goes.
+
+    Args:
+        acer: the loop.
+        env: the environments it steps.
+        env_part: name of their own share; that of the wrappers around them is told apart.
+        seconds: how long.
+
+    Returns:
+        Environment steps per second, each part's `share` of the time, and what storing and drawing from replay take for
+        each second of collecting and of training.
+    """
+    first = acer.steps
+    acer.learn(lambda: acer.steps >= first + WARM_UP * acer.nbatch)
+    parts = {
+        env_part: (env.unwrapped, "step"),
+        "wrappers": (env, "step"),
+        "acting": (acer.model, "act"),
+        "replay:put": (acer.buffer, "put"),
+        "replay:get": (acer.buffer, "get"),
+        "training": (acer.model, "train"),
+        "training:many": (acer.model, "train_many"),
+        "training:report": (acer.model, "train_and_report"),
+    }
+    spent: dict[str, float] = defaultdict(float)
+    under_way: set[str] = set()
+    with contextlib.ExitStack() as stack:
+        for part, (owner, method) in parts.items():
+            stack.enter_context(_timed(owner, method, spent, under_way, part))
+        start, steps = time.perf_counter(), acer.steps
+        acer.learn(lambda: time.perf_counter() - start > seconds)
+        elapsed = time.perf_counter() - start
+    spent["wrappers"] -= spent[env_part]
+    share: dict[str, float] = defaultdict(float)
+    for part, value in spent.items():
+        share[part.split(":")[0]] += value / elapsed
+    return {
+        "env_steps_per_s": (acer.steps - steps) / elapsed,
+        "share": share | {"rest": 1 - sum(share.values())},
+        "storing_of_collecting": spent["replay:put"] / sum(spent[part] for part in (env_part, "wrappers", "acting")),
+        "drawing_of_training": spent["replay:get"] / elapsed / share["training"],
+    }
+
+
+@contextlib.contextmanager
+def _timed(owner: Any, method: str, spent: dict[str, float], under_way: set[str], part: str) -> Iterator[None]:
+    original = getattr(owner, method)
+    group = part.split(":")[0]
+
+    def timed(*args: Any) -> Any:
+        if group in under_way:  # called by another method of the same part
+            return original(*args)
+        under_way.add(group)
+        start = time.perf_counter()
+        try:
+            return original(*args)
+        finally:
+            spent[part] += time.perf_counter() - start
+            under_way.remove(group)
+
+    setattr(owner, method, timed)
+    yield
+    delattr(owner, method)
+
+
+def _seconds(call: Callable[[], Any]) -> float:
+    call()
+    start = time.perf_counter()
+    for _ in range(CALLS_PER_ROUND):
+        call()
+    tf.test.experimental.sync_devices()
+    return (time.perf_counter() - start) / CALLS_PER_ROUND
