@@ -50,7 +50,7 @@ def passes(layer: keras.layers.Layer, rows: int) -> dict[str, Callable[[], objec
     return {name: tf.function(function, autograph=False) for name, function in functions.items()}
 
 
-def shares(layer: keras.layers.Layer, flops: int, rows: int) -> dict[str, float]:
+def multiples_of_bound(layer: keras.layers.Layer, flops: int, rows: int) -> dict[str, float]:
     """Measures how long each pass takes by itself, as a multiple of what it would take at the machine's rate."""
     functions, multiples = passes(layer, rows), defaultdict(list)
     for _ in range(ROUNDS):
@@ -79,7 +79,7 @@ def main(argv: Sequence[str]) -> int:
     needed = taken = 0.0
     print("share of the rate of matrix products\nlayer    forward  kernel   input")
     for layer, flops in layers_and_flops(network)[:4]:
-        multiples = shares(layer, flops, flags.rows)
+        multiples = multiples_of_bound(layer, flops, flags.rows)
         print(f"{layer.name:<8}" + "".join(f"{1 / multiple:8.2f}" for multiple in multiples.values()))
         needed += flops * (1 + len(multiples))  # the average policy passes forward as well
         taken += flops * (multiples["forward"] + sum(multiples.values()))

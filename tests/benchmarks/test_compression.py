@@ -5,7 +5,7 @@ import pytest
 
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
-from acer_tf.memory import check_memory
+from acer_tf.memory import check_memory, frame_ratio
 from benchmarks.compression import main
 
 
@@ -16,6 +16,7 @@ def test_sizes_are_of_the_whole_memory(tmp_path: Path, capsys: pytest.CaptureFix
     (row,) = json.loads(path.read_text())
     assert row["game"] == "breakout"
     env = make_training_env("BreakoutNoFrameskip-v4", 16)
+    assert 0.004 < frame_ratio(env, Config()) < 0.01
     assert row["predicted_gib"] == pytest.approx(check_memory(env, Config()) / 2**30, rel=1e-4)
     assert row["measured_gib"] == pytest.approx(row["predicted_gib"], rel=0.25)
     assert row["predicted_over_measured"] == row["predicted_gib"] / row["measured_gib"]
