@@ -67,7 +67,7 @@ class Model:
         self._values = Traced(policy.values)
         self._train = Traced(self._update)
         self._train_many = Traced(self._updates, is_stacked=True)
-        self._train_and_report = Traced(self._update_and_report)
+        self._statistics = Traced(self._segment_statistics)
         self._gradients = Traced(self._both_gradients)
 
     def initial_state(self, nenvs: int) -> NDArray[np.float32]:
@@ -130,16 +130,18 @@ class Model:
         self.updates += len(segments)
 
     def train_and_report(self, segment: Segment, lr: float) -> dict[str, float]:
-        """Does what `train` does, to the bit, and returns its statistics: baselines', under its names, then ours."""
-        with self._not_finite_told([segment]):
-            report = self._train_and_report(*self._inputs(segment), np.asarray(lr, np.float32))
-        self.updates += 1
-        return {name: float(value) for name, value in report.items()}
+        """Does what `train` does, and returns its statistics: baselines', under its names, then ours.
+
+        They take a call of their own: in one with the update, TensorFlow would rearrange the update's arithmetic.
+        """
+        report = self.report(segment)
+        self.train(segment, lr)
+        return report
 
     def report(self, segment: Segment) -> dict[str, float]:
         """Returns the same statistics of an update that is not made; what is drawn for it is drawn again afterwards."""
         stream = self._random.state.numpy()
-        report = statistics(self.gradients(segment), self.policy, self.config)
+        report = self._statistics(*self._inputs(segment))
         self._random.state.assign(stream)
         return {name: float(value) for name, value in report.items()}
 
@@ -216,11 +218,8 @@ class Model:
         number = tf.shape(stacks[0])[0]
         tf.while_loop(lambda i: i < number, body, [tf.constant(0)], parallel_iterations=1)
 
-    def _update_and_report(self, *inputs: tf.Tensor) -> dict[str, tf.Tensor]:
-        *tensors, lr = inputs
-        gradients = self._two_stage_gradients(self._segment(*tensors), parts=True)
-        self._apply(gradients, lr)
-        return statistics(gradients, self.policy, self.config)
+    def _segment_statistics(self, *inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+        return statistics(self._both_gradients(*inputs), self.policy, self.config)
 
     def _inputs(self, segment: Segment) -> tuple[NDArray[Any], ...]:
         """Picks what the train step reads."""

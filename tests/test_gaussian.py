@@ -158,12 +158,13 @@ def test_traced_and_step_by_step_are_the_same() -> None:
         assert_close(ours, theirs, "raw")
 
 
-def test_updates_follow_from_the_seed() -> None:
-    models = [make_model(2, settings={"learn_sigma": True}) for _ in range(2)]
+@pytest.mark.parametrize("learn_sigma", [True, False])
+def test_updates_follow_from_the_seed(learn_sigma: bool) -> None:
+    models = [make_model(2, settings={"learn_sigma": learn_sigma}) for _ in range(2)]
     before = arrays(models[0])
     for seed in range(3):
-        models[0].train(make_segment(2, seed, learn_sigma=True), lr=0.01)
-        models[1].train_and_report(make_segment(2, seed, learn_sigma=True), lr=0.01)
+        models[0].train(make_segment(2, seed, learn_sigma=learn_sigma), lr=0.01)
+        models[1].train_and_report(make_segment(2, seed, learn_sigma=learn_sigma), lr=0.01)
     assert_same(*models)
     assert all((before[name] != array).any() for name, array in arrays(models[0]).items() if "mom/" not in name)
 

@@ -221,7 +221,7 @@ def test_one_trace_per_mode_and_shape() -> None:
         model.train(make_segment(seed), lr=0.1 / (seed + 1))
         model.train_and_report(make_segment(seed), lr=0.1 / (seed + 1))
         model.act(make_segment(seed).obs[:, 0], model.initial_state(NENVS), np.zeros(NENVS, np.bool_))
-    for traced in (model._train, model._train_and_report, model._sampler._act):
+    for traced in (model._train, model._statistics, model._sampler._act):
         assert traced._function.experimental_get_tracing_count() == 1
     model.train(make_segment(nsteps=3), lr=0.1)
     model.train(make_segment(nsteps=3), lr=0.1)

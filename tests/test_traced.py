@@ -1,4 +1,9 @@
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
 import numpy as np
+import pytest
+import tensorflow as tf
 
 from acer_tf.traced import Traced
 
@@ -31,3 +36,51 @@ def test_stacks_of_any_size_share_a_trace():
         x, y = np.ones((size, 3), np.float32), np.arange(size, dtype=np.float32)
         np.testing.assert_array_equal(traced(x, y), x + y[:, None])
     assert traces == [([None, 3], [None])]
+
+
+class Pair(NamedTuple):
+    first: tf.Tensor
+    second: tf.Tensor | None
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: x + 1,
+        lambda x: (x, 2 * x),
+        lambda x: {"b": x, "a": -x},
+        lambda x: Pair(Pair(x, None), -x),
+        lambda _: None,
+    ],
+    ids=["one", "two", "by name", "nested", "nothing"],
+)
+def test_what_a_function_returns_comes_back_in_its_structure(make: Callable[[tf.Tensor], Any]) -> None:
+    x = np.arange(3, dtype=np.float32)
+    expected = make(x)
+    for _ in range(2):
+        returned = Traced(make)(x)
+        tf.nest.assert_same_structure(returned, expected)
+        for left, right in zip(tf.nest.flatten(returned), tf.nest.flatten(expected), strict=True):
+            np.testing.assert_array_equal(left, right)
+
+
+def test_variables_are_read_and_written_at_each_call() -> None:
+    total = tf.Variable(0.0)
+
+    def add(x: tf.Tensor) -> None:
+        total.assign_add(x)
+
+    traced = Traced(add)
+    for _ in range(3):
+        traced(np.float32(2))
+    assert total.numpy() == 6
+    total.assign(10)
+    traced(np.float32(2))
+    assert total.numpy() == 12
+
+
+def test_errors_come_through() -> None:
+    traced = Traced(lambda x: tf.debugging.check_numerics(x, "not a number"))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not a number"):
+        traced(np.float32(np.nan))
+    assert traced(np.float32(1)) == 1
