@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from acer_tf.traced import Traced
+from acer_tf.traced import SMALL_BYTES, Traced
 
 
 def test_a_function_is_traced_once_per_shape_and_gives_fresh_results():
@@ -84,3 +84,16 @@ def test_errors_come_through() -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match="not a number"):
         traced(np.float32(np.nan))
     assert traced(np.float32(1)) == 1
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.bool_, np.int32, np.int64, np.float32, np.float64])
+def test_arrays_of_any_kind_and_layout_are_read_and_not_written(dtype: type) -> None:
+    traced = Traced(lambda x: (tf.logical_not(x) if x.dtype == tf.bool else x + tf.ones([], x.dtype),))
+    matrix = (np.arange(4096).reshape(64, 64) % 2).astype(dtype)
+    large = np.tile(matrix, (SMALL_BYTES // matrix.nbytes + 1, 1))
+    for array in (matrix, np.asfortranarray(matrix.T), matrix[1:, ::3], np.broadcast_to(matrix[0], (5, 64)), large):
+        before = array.copy()
+        (returned,) = traced(array)
+        assert returned.dtype == dtype
+        np.testing.assert_array_equal(returned, ~before if dtype is np.bool_ else before + 1)
+        np.testing.assert_array_equal(array, before)
