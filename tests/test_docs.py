@@ -25,6 +25,7 @@ from benchmarks.continuous import ContinuousSpeed
 from benchmarks.frame_bytes import Measure
 from benchmarks.growth import Growth
 from benchmarks.operations import Operations
+from benchmarks.original import Original
 from benchmarks.throughput import Throughput
 
 ROOT = Path(__file__).parent.parent
@@ -48,6 +49,7 @@ FLAGS = {
     "benchmarks.frame_bytes": Measure,
     "benchmarks.growth": Growth,
     "benchmarks.operations": Operations,
+    "benchmarks.original": Original,
     "benchmarks.throughput": Throughput,
 }
 BASELINES = ("acer/", "a2c/", "bench/", "common/")
