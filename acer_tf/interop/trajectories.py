@@ -74,22 +74,18 @@ class WatchedModel(Model):
         self.on_update: Callable[[Segment, float, dict[str, float]], None]
 
     def train(self, segment: Segment, lr: float) -> None:
-        """Trains with a report, which makes the same update."""
-        self.train_and_report(segment, lr)
+        """Trains, and tells `on_update`."""
+        if self.calls_left == 0:
+            return
+        self.calls_left -= 1
+        report = self.report(segment)
+        super().train(segment, lr)
+        self.on_update(segment, lr, report)
 
     def train_many(self, segments: Sequence[Segment], lr: float) -> None:
         """Trains on one after the other."""
         for segment in segments:
             self.train(segment, lr)
-
-    def train_and_report(self, segment: Segment, lr: float) -> dict[str, float]:
-        """Trains, and tells `on_update`."""
-        if self.calls_left == 0:
-            return {}
-        self.calls_left -= 1
-        report = super().train_and_report(segment, lr)
-        self.on_update(segment, lr, report)
-        return report
 
 
 def compare_trajectory(recorded: Recorded) -> list[Quantity]:
