@@ -25,14 +25,14 @@ class Traced:
         """
         self._function = tf.function(function, autograph=False)
         self._first_free = 1 if is_stacked else 0
-        self._traces: dict[tuple[tuple[int, ...], ...], Callable[[Sequence[tf.Tensor]], Any]] = {}
+        self._traces: dict[tuple[tuple[int, ...], ...], Callable[[Sequence[NDArray[Any]]], Any]] = {}
 
     def __call__(self, *arrays: NDArray[Any]) -> Any:
         """Calls the function.
 
         Args:
-            arrays: of the same dtypes in every call. They need not be copied: a result that is one of them may share
-                its memory.
+            arrays: of the same dtypes in every call. They need not be copied: a result or a variable that is given one
+                of them as it is may share its memory.
         """
         shapes = tuple(array.shape[self._first_free :] for array in arrays)
         if shapes not in self._traces:
