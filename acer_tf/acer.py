@@ -14,28 +14,28 @@ import keras
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from acer_tf.background import Background
 from acer_tf.buffer import Buffer
 from acer_tf.config import CONTINUOUS, Config, Continuous
 from acer_tf.envs.check import check_vec_env
-from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.make import stacked
+from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.episode_stats import EpisodeStats
 from acer_tf.errors import InputError
-from acer_tf.gaussian import GaussianPolicy
+from acer_tf.logs.logger import Logger
+from acer_tf.logs.metrics import METRICS
+from acer_tf.logs.table import TableSink
 from acer_tf.maths.schedules import learning_rate
-from acer_tf.memory import check_memory, check_states, compressed_row
 from acer_tf.model import Model
 from acer_tf.networks.registry import Network
-from acer_tf.persistence.logger import Logger
-from acer_tf.persistence.metrics import METRICS
-from acer_tf.persistence.table import TableSink
-from acer_tf.policy import CategoricalPolicy
-from acer_tf.random_streams import checked_seed, load_stream_state, stream_state
+from acer_tf.policies.base import SequencePolicy
+from acer_tf.policies.categorical import CategoricalPolicy
+from acer_tf.policies.gaussian import GaussianPolicy
+from acer_tf.policies.snapshot import Snapshot
+from acer_tf.replay.size import check_memory, check_states, compressed_row
 from acer_tf.runner import Runner, TrainingStoppedError
 from acer_tf.segment import Segment
-from acer_tf.sequence import SequencePolicy
-from acer_tf.snapshot import Snapshot
+from acer_tf.system.background import Background
+from acer_tf.system.streams import checked_seed, load_stream_state, stream_state
 
 
 class Hooks(Protocol):
@@ -51,7 +51,7 @@ class Hooks(Protocol):
         """Is called when the segment is complete, before the updates."""
 
 
-class Acer:
+class TrainingLoop:
     """Runner, buffer and model at work.
 
     Attributes:
@@ -151,7 +151,7 @@ class Acer:
         self.stats.abandon_episodes()
 
     def state_dict(self) -> dict[str, dict[str, Any]]:
-        """Returns the state of every part but the buffer, to be loaded by an `Acer` made with the same arguments."""
+        """Returns the state of every part but the buffer, to be loaded by a loop made with the same arguments."""
         return {
             "loop": {
                 "steps": self.steps,
@@ -397,7 +397,7 @@ def make_acer(
     continuous: Continuous = CONTINUOUS,
     /,
     **network_kwargs: Any,
-) -> Acer:
+) -> TrainingLoop:
     """Builds what `learn` trains, from its arguments, and resets the environments.
 
     Raises:
@@ -439,14 +439,14 @@ def make_model(
     return Model(policy, config, seed)
 
 
-def make_loop(env: FrameStack, model: Model, rng: np.random.RandomState, seed: int, logger: Logger) -> Acer:
+def make_loop(env: FrameStack, model: Model, rng: np.random.RandomState, seed: int, logger: Logger) -> TrainingLoop:
     """Builds what trains a model in environments, and resets them; `rng` draws how often to replay, and what."""
     config = model.config
     snapshot = Snapshot(model) if config.overlap else None
     actor = model if snapshot is None else snapshot
     runner = Runner(env, actor, config.nsteps, seed, actor.values if config.bootstrap_truncated else None)
     buffer = Buffer(config.nsteps, config.buffer_size, compressed_row(env, config), config.unread)
-    return Acer(env.num_envs, runner, model, buffer, rng, logger, snapshot)
+    return TrainingLoop(env.num_envs, runner, model, buffer, rng, logger, snapshot)
 
 
 def _refuse_continuous(continuous: Continuous) -> None:

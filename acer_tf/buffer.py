@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from acer_tf.columns import Column, CompressedColumn, FrameColumn, PlainColumn
 from acer_tf.errors import InputError
+from acer_tf.replay.columns import Column, CompressedColumn, FrameColumn, PlainColumn
 from acer_tf.segment import Segment
 
 GROUP_BYTES = 1 << 20

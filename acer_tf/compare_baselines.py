@@ -9,10 +9,10 @@ from pathlib import Path
 
 import tyro
 
-from acer_tf.cli import guarded, parse
+from acer_tf.commands.cli import guarded, parse
 from acer_tf.errors import InputError
-from acer_tf.interop.comparison import Case, Quantity
-from acer_tf.interop.recorded import CURVES, Recorded, find, read
+from acer_tf.recordings.comparison import Case, Quantity
+from acer_tf.recordings.recorded import CURVES, Recorded, find, read
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +57,7 @@ def _compare(path: Path, recorded: Recorded | None) -> Case:
         return Case(path.stem, CURVES, "skipped", note="nothing to compute")
     # Otherwise TensorFlow's C++ part greets with hints about this machine.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    from acer_tf.interop.replay import compare
+    from acer_tf.recordings.replay import compare
 
     return compare(recorded)
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import tyro
 
-from acer_tf.cli import guarded, parse
-from acer_tf.envs.env_ids import typed_env_id
+from acer_tf.commands.cli import guarded, parse
+from acer_tf.envs.ids import typed_env_id
 from acer_tf.errors import InputError
-from acer_tf.old_agents.kinds import is_of_stable_baselines
-from acer_tf.persistence.agent_file import with_suffix
+from acer_tf.importers.kinds import is_of_stable_baselines
+from acer_tf.storage.agent_file import with_suffix
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 
 import gymnasium
 
-from acer_tf.cli import guarded, parse
+from acer_tf.commands.cli import guarded, parse
+from acer_tf.commands.play import PlayFlags
 from acer_tf.errors import InputError
-from acer_tf.evaluation import Played, play
-from acer_tf.trained import PlayFlags
-from acer_tf.video import record_video
+from acer_tf.evaluation.episodes import Played, play
+from acer_tf.evaluation.video import record_video
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,12 +7,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from acer_tf.cli import guarded, parse
-from acer_tf.envs.human_scores import human_normalized
+from acer_tf.commands.cli import guarded, parse
+from acer_tf.commands.play import PlayFlags, Trained, require_free
+from acer_tf.envs.atari.human_scores import human_normalized
 from acer_tf.errors import InputError
-from acer_tf.evaluation import Played, Predictor, Summary, play, summarize
-from acer_tf.trained import PlayFlags, Trained, require_free
-from acer_tf.video import record_video
+from acer_tf.evaluation.episodes import Played, Predictor, Summary, play, summarize
+from acer_tf.evaluation.video import record_video
 
 
 @dataclasses.dataclass(frozen=True)

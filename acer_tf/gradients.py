@@ -9,8 +9,8 @@ import tensorflow as tf
 from acer_tf.config import Config
 from acer_tf.maths.diagnostics import mean_row_norm, share
 from acer_tf.maths.trust_region import Projection, project
+from acer_tf.policies.base import DrawSeed, SequencePolicy
 from acer_tf.segment import Segment
-from acer_tf.sequence import DrawSeed, SequencePolicy
 
 
 class TrustRegion(NamedTuple):

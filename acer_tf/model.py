@@ -9,17 +9,17 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from acer_tf.allocator import keep_freed_memory
 from acer_tf.config import Config
 from acer_tf.errors import NotFiniteError
 from acer_tf.gradients import Gradients, first_not_finite, statistics, two_stage_gradients
 from acer_tf.optimizers import make_optimizer, named_slots
-from acer_tf.persistence.arrays import load_arrays, save_arrays
-from acer_tf.persistence.fit import check_arrays
-from acer_tf.sampler import Sampler
+from acer_tf.policies.base import SequencePolicy
+from acer_tf.policies.sampler import Sampler
 from acer_tf.segment import Action, Segment
-from acer_tf.sequence import SequencePolicy
-from acer_tf.traced import Traced
+from acer_tf.storage.arrays import load_arrays, save_arrays
+from acer_tf.storage.fit import check_arrays
+from acer_tf.system.allocator import keep_freed_memory
+from acer_tf.system.traced import Traced
 
 NOT_FINITE = "the gradient is not finite"
 

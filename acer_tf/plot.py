@@ -7,11 +7,11 @@ from pathlib import Path
 
 import tyro
 
-from acer_tf.cli import guarded, parse
+from acer_tf.commands.cli import guarded, parse
 from acer_tf.errors import InputError
-from acer_tf.training.curves import Curve, curve, draw, mean_curve, write_csv
-from acer_tf.training.groups import Run, grouped, read_runs
-from acer_tf.training.intervals import draw_intervals, intervals, score_matrices, unit_of, write_intervals
+from acer_tf.plots.curves import Curve, curve, draw, mean_curve, write_csv
+from acer_tf.plots.groups import Run, grouped, read_runs
+from acer_tf.plots.intervals import draw_intervals, intervals, score_matrices, unit_of, write_intervals
 
 ENOUGH_SEEDS = 3
 

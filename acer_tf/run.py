@@ -8,12 +8,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from acer_tf.cli import guarded, parse_known
+from acer_tf.commands.cli import guarded, parse_known
+from acer_tf.commands.train import TrainFlags, given_preset, train
 from acer_tf.config import Config, Continuous, require_positive
-from acer_tf.envs.env_ids import typed_env_id
+from acer_tf.configs.presets import with_preset
+from acer_tf.envs.ids import typed_env_id
 from acer_tf.errors import InputError
-from acer_tf.presets import with_preset
-from acer_tf.train import TrainFlags, given_preset, train
 
 
 @dataclasses.dataclass(frozen=True)

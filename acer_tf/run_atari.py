@@ -5,9 +5,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from acer_tf.cli import guarded, parse
-from acer_tf.presets import with_preset
-from acer_tf.train import Hyperparameters, TrainFlags, given_preset, train
+from acer_tf.commands.cli import guarded, parse
+from acer_tf.commands.train import Hyperparameters, TrainFlags, given_preset, train
+from acer_tf.configs.presets import with_preset
 
 ATARI = Hyperparameters(total_timesteps=int(10e6), lrschedule="constant")
 

@@ -7,10 +7,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from acer_tf.envs.frame_stack import FrameStack
-from acer_tf.envs.normalize import frozen, load_normalization_state, normalization_state
 from acer_tf.envs.reports import reported_episodes
 from acer_tf.envs.seeds import environment_seeds
+from acer_tf.envs.wrappers.frame_stack import FrameStack
+from acer_tf.envs.wrappers.normalize import frozen, load_normalization_state, normalization_state
 from acer_tf.errors import InputError, NotFiniteError, failures_told
 from acer_tf.segment import Action, Episode, Segment
 

@@ -12,20 +12,20 @@ from pathlib import Path
 import numpy as np
 
 from acer_tf import run, run_atari
-from acer_tf.cli import FAILED as FAILED_STATUS
-from acer_tf.cli import guarded, parse_known
-from acer_tf.envs.env_ids import check_env_id, is_atari, typed_env_id
+from acer_tf.commands.cli import FAILED as FAILED_STATUS
+from acer_tf.commands.cli import guarded, parse_known
+from acer_tf.commands.signals import stop_on_signals
+from acer_tf.commands.train import checked
+from acer_tf.commands.trials import DONE, FAILED, STOPPED, Trial, run_trials
+from acer_tf.configs.presets import load_preset
+from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
 from acer_tf.errors import InputError
-from acer_tf.persistence.durable import replacing
-from acer_tf.persistence.lock import locked
-from acer_tf.presets import load_preset
-from acer_tf.screen import say
-from acer_tf.threads import cores
-from acer_tf.train import checked
-from acer_tf.training.curves import read_returns
-from acer_tf.training.intervals import LAST_EPISODES
-from acer_tf.training.signals import stop_on_signals
-from acer_tf.training.trials import DONE, FAILED, STOPPED, Trial, run_trials
+from acer_tf.plots.curves import read_returns
+from acer_tf.plots.intervals import LAST_EPISODES
+from acer_tf.storage.durable import replacing
+from acer_tf.storage.lock import locked
+from acer_tf.system.console import say
+from acer_tf.system.threads import cores
 
 TABLE = "sweep.csv"
 COLUMNS = ("name", "seed", "status", "steps", "episodes", "mean_return", "folder", "command")

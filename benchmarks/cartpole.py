@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy.stats import mannwhitneyu
 
 from acer_tf import learn
-from acer_tf.cli import guarded, parse
+from acer_tf.commands.cli import guarded, parse
 from acer_tf.envs.make import make_training_env
-from acer_tf.persistence.logger import Logger, Sink
+from acer_tf.logs.logger import Logger, Sink
 from acer_tf.segment import Episode
 
 BIN = 10_000

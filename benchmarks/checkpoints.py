@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from acer_tf.acer import Acer, make_acer
-from acer_tf.cli import guarded, parse
+from acer_tf.acer import TrainingLoop, make_acer
+from acer_tf.commands.checkpointer import SECONDS
+from acer_tf.commands.cli import guarded, parse
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
-from acer_tf.persistence.checkpoint import manifests, read_manifest, verify
-from acer_tf.persistence.checkpoints import Checkpoints
-from acer_tf.persistence.logger import Logger
-from acer_tf.training.checkpointing import SECONDS
+from acer_tf.logs.logger import Logger
+from acer_tf.storage.checkpoint import manifests, read_manifest, verify
+from acer_tf.storage.checkpoints import Checkpoints
 
 PLAYED = 30
 """Segments that are really played; the memory is filled with them over and over."""
@@ -35,7 +35,7 @@ class CheckpointCost:
     """Whether replay keeps images compressed."""
 
 
-def fill(acer: Acer, put: int) -> None:
+def fill(acer: TrainingLoop, put: int) -> None:
     """Puts so many segments into the memory."""
     segments = [acer._runner.run() for _ in range(PLAYED)]
     for i in range(put):

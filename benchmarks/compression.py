@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acer_tf.buffer import Buffer
-from acer_tf.cli import guarded, parse
+from acer_tf.commands.cli import guarded, parse
 from acer_tf.config import Config
-from acer_tf.envs.env_ids import atari_game, atari_ids
-from acer_tf.envs.frame_stack import FrameStack
+from acer_tf.envs.ids import atari_game, atari_ids
 from acer_tf.envs.make import make_training_env
-from acer_tf.frame_bytes import frame_bytes
-from acer_tf.memory import compressed_row, frame_ratio, replay_bytes
+from acer_tf.envs.wrappers.frame_stack import FrameStack
+from acer_tf.replay.frame_bytes import frame_bytes
+from acer_tf.replay.size import compressed_row, frame_ratio, replay_bytes
 from acer_tf.runner import Runner
 from acer_tf.segment import Action
 from benchmarks.games import of_each

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from acer_tf.cli import guarded, parse
+from acer_tf.commands.cli import guarded, parse
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
-from acer_tf.persistence.logger import Logger
-from acer_tf.threads import prepare_tensorflow
+from acer_tf.logs.logger import Logger
+from acer_tf.system.threads import prepare_tensorflow
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """What frames of Atari games take, compressed, in random play: `python -m benchmarks.frame_bytes`.
 
-It makes the table that memory is predicted from (`acer_tf.frame_bytes`).
+It makes the table that memory is predicted from (`acer_tf.replay.frame_bytes`).
 """
 
 import contextlib
@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from acer_tf.cli import guarded, parse
-from acer_tf.columns import compress
-from acer_tf.envs.env_ids import atari_game, atari_ids
-from acer_tf.envs.pool import AtariPool
+from acer_tf.commands.cli import guarded, parse
+from acer_tf.envs.atari.pool import AtariPool
+from acer_tf.envs.ids import atari_game, atari_ids
 from acer_tf.errors import InputError
-from acer_tf.frame_bytes import TABLE, FrameBytes
+from acer_tf.replay.columns import compress
+from acer_tf.replay.frame_bytes import TABLE, FrameBytes
 from benchmarks.games import of_each
 
 LENGTHS = 9, 24

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import TypeVar
 
-from acer_tf.threads import cores
+from acer_tf.system.threads import cores
 
 T = TypeVar("T")
 

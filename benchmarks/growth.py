@@ -17,11 +17,11 @@ from typing import Any
 
 import psutil
 
-from acer_tf.cli import guarded, parse
+from acer_tf.commands.cli import guarded, parse
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
-from acer_tf.persistence.logger import Logger
-from acer_tf.threads import prepare_tensorflow
+from acer_tf.logs.logger import Logger
+from acer_tf.system.threads import prepare_tensorflow
 
 WARM_UP = 3
 """Iterations before the clock starts, in which TensorFlow traces its functions."""

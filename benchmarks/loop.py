@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from acer_tf.acer import Acer
+from acer_tf.acer import TrainingLoop
 from acer_tf.buffer import Buffer
-from acer_tf.envs.frame_stack import FrameStack
+from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.model import Model
 
 ROUNDS = 7
@@ -48,7 +48,7 @@ def train_step(model: Model, buffer: Buffer, rng: np.random.RandomState, flops: 
     }
 
 
-def loop(acer: Acer, env: FrameStack, env_part: str, seconds: float) -> dict[str, Any]:
+def loop(acer: TrainingLoop, env: FrameStack, env_part: str, seconds: float) -> dict[str, Any]:
     """Runs the loop, once all functions are traced, and measures where its time goes.
 
     Args:

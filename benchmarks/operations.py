@@ -17,10 +17,10 @@ import tensorflow as tf
 from gymnasium.spaces import Box
 
 from acer_tf.agent.threads import use_threads
-from acer_tf.allocator import keep_freed_memory
-from acer_tf.cli import guarded, parse
+from acer_tf.commands.cli import guarded, parse
 from acer_tf.networks.actor_critic import ActorCritic
-from acer_tf.threads import cores
+from acer_tf.system.allocator import keep_freed_memory
+from acer_tf.system.threads import cores
 from benchmarks.flops import layers_and_flops
 from benchmarks.loop import matmul_flops_per_second
 

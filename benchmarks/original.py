@@ -21,7 +21,7 @@ from pathlib import Path
 import tyro
 
 from acer_tf import ONEDNN_VARIABLE
-from acer_tf.cli import guarded, parse
+from acer_tf.commands.cli import guarded, parse
 from acer_tf.errors import InputError
 
 OURS = ["benchmarks.throughput", "--env", "CartPole-v1", "--network", "mlp", "--num_env", "4"]

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from acer_tf.buffer import Buffer
-from acer_tf.cli import guarded, parse
+from acer_tf.commands.cli import guarded, parse
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
-from acer_tf.memory import compressed_row
-from acer_tf.persistence.logger import Logger
+from acer_tf.logs.logger import Logger
+from acer_tf.replay.size import compressed_row
 from acer_tf.runner import Runner
-from acer_tf.threads import prepare_tensorflow
+from acer_tf.system.threads import prepare_tensorflow
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,9 +46,9 @@ class Throughput:
 def measure(flags: Throughput) -> dict[str, Any]:
     """Measures train step and loop."""
     # These import TensorFlow, which takes its threads and kernels as they are chosen then.
-    from acer_tf.acer import Acer
+    from acer_tf.acer import TrainingLoop
     from acer_tf.model import Model
-    from acer_tf.policy import CategoricalPolicy
+    from acer_tf.policies.categorical import CategoricalPolicy
     from benchmarks.flops import update_flops
     from benchmarks.loop import loop, train_step
 
@@ -68,7 +68,7 @@ def measure(flags: Throughput) -> dict[str, Any]:
         buffer.put(runner.run())
         flops = update_flops(model.policy.network, flags.num_env, flags.nsteps)
         numbers = train_step(model, buffer, rng, flops)
-        acer = Acer(flags.num_env, runner, model, buffer, rng, Logger())
+        acer = TrainingLoop(flags.num_env, runner, model, buffer, rng, Logger())
         return numbers | loop(acer, env, "emulation", flags.seconds)
 
 

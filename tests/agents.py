@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from acer_tf.config import Config
 from acer_tf.model import Model
-from acer_tf.policy import CategoricalPolicy
+from acer_tf.policies.categorical import CategoricalPolicy
 from acer_tf.segment import Segment
 
 NENVS, NSTEPS, NFEATURES, NACT = 2, 5, 4, 3

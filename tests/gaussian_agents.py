@@ -7,8 +7,8 @@ from gymnasium.spaces import Box
 from numpy.random import RandomState
 
 from acer_tf.config import Config, Continuous
-from acer_tf.gaussian import GaussianPolicy
 from acer_tf.model import Model
+from acer_tf.policies.gaussian import GaussianPolicy
 from acer_tf.segment import Segment
 
 NENVS, NSTEPS, NFEATURES = 3, 7, 4

@@ -9,8 +9,8 @@ import numpy as np
 
 from acer_tf.buffer import Buffer
 from acer_tf.errors import InputError
-from acer_tf.persistence.checkpoint import Checkpoint, manifests
-from acer_tf.persistence.checkpoints import Checkpoints
+from acer_tf.storage.checkpoint import Checkpoint, manifests
+from acer_tf.storage.checkpoints import Checkpoints
 from tests.agents import NSTEPS, make_segment
 
 SLOTS = 6

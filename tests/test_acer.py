@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 from numpy.random import RandomState
 
-from acer_tf.acer import Acer, make_acer
+from acer_tf.acer import TrainingLoop, make_acer
 from acer_tf.buffer import Buffer
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.episode_stats import EpisodeStats
+from acer_tf.logs.logger import Logger, Sink
 from acer_tf.model import Model
-from acer_tf.persistence.logger import Logger, Sink
-from acer_tf.policy import CategoricalPolicy
+from acer_tf.policies.categorical import CategoricalPolicy
 from acer_tf.runner import Runner
 from acer_tf.segment import Episode, Segment
 
@@ -69,7 +69,7 @@ def loop(
     model, sink, rng = RecordingModel(policy, settings, seed), RecordingSink(), RandomState(seed)
     buffer = Buffer(settings.nsteps, settings.buffer_size)
     runner = Runner(env, model, settings.nsteps, seed)
-    Acer(NENVS, runner, model, buffer, rng, Logger([sink])).learn(should_stop)
+    TrainingLoop(NENVS, runner, model, buffer, rng, Logger([sink])).learn(should_stop)
     return model, sink, buffer, rng
 
 
@@ -146,19 +146,19 @@ def test_should_stop_is_asked_after_each_iteration() -> None:
     assert len(model.calls) == len(sink.steps) == 3
 
 
-def cartpole(seed: int, network: str = "mlp", **config: Any) -> Acer:
+def cartpole(seed: int, network: str = "mlp", **config: Any) -> TrainingLoop:
     settings = {"nsteps": NSTEPS, "total_timesteps": 1000, "replay_start": 30, "buffer_size": 50, "log_interval": 3}
     kwargs = SMALL if network == "mlp" else {"nlstm": 4}
     config = Config(**(settings | config))
     return make_acer(network, make_training_env("CartPole-v1", NENVS), seed, config, Logger(), **kwargs)
 
 
-def train(acer: Acer, iterations: int) -> None:
+def train(acer: TrainingLoop, iterations: int) -> None:
     last = acer.steps + iterations * acer.nbatch
     acer.learn(lambda: acer.steps >= last)
 
 
-def assert_same_runs(first: Acer, second: Acer) -> None:
+def assert_same_runs(first: TrainingLoop, second: TrainingLoop) -> None:
     """All but seconds, to the bit."""
     ours, theirs = first.state_dict(), second.state_dict()
     assert ours.keys() == theirs.keys()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from acer_tf.compare_baselines import main
-from tests.interop.recordings import GOLDEN, Arrays, altered
+from tests.recordings.recordings import GOLDEN, Arrays, altered
 
 QUICK = ("buffer", "episode_stats", "runner_rgb", "schedules")
 

@@ -12,8 +12,8 @@ import pytest
 from acer_tf import convert
 from acer_tf.agent import ACER
 from tests.agent.test_conversion import assert_acts_as_recorded, stable_baselines, statistics
-from tests.old_agents.old_files import recording, write_joblib
-from tests.old_agents.test_pickled import Call
+from tests.importers.old_files import recording, write_joblib
+from tests.importers.test_pickled import Call
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: object) -> str:

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from acer_tf.cli import parse, parse_known
+from acer_tf.commands.cli import parse, parse_known
+from acer_tf.commands.train import given_preset
 from acer_tf.compare_baselines import CompareBaselines
+from acer_tf.configs.presets import preset_names, with_preset
 from acer_tf.convert import Convert
 from acer_tf.enjoy import Enjoy
 from acer_tf.evaluate import Evaluate
 from acer_tf.plot import Plot
-from acer_tf.presets import preset_names, with_preset
 from acer_tf.run import Run, network_arguments
 from acer_tf.run_atari import RunAtari
 from acer_tf.sweep import Sweep
-from acer_tf.train import given_preset
 from benchmarks.cartpole import CartPole
 from benchmarks.checkpoints import CheckpointCost
 from benchmarks.compression import Compression

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from acer_tf import ACER
-from acer_tf.envs.human_scores import human_normalized
+from acer_tf.envs.atari.human_scores import human_normalized
 from acer_tf.evaluate import main
 from tests.counter import Counter
 

@@ -17,10 +17,10 @@ from acer_tf.acer import learn
 from acer_tf.config import Continuous
 from acer_tf.envs.make import make_training_env
 from acer_tf.errors import InputError
+from acer_tf.logs.logger import Logger, Sink
 from acer_tf.model import Model
 from acer_tf.networks.registry import Recurrent
-from acer_tf.persistence.logger import Logger, Sink
-from acer_tf.policy import CategoricalPolicy
+from acer_tf.policies.categorical import CategoricalPolicy
 from tests.agents import assert_same
 from tests.scripted import ScriptedEnv
 
@@ -170,7 +170,7 @@ def test_the_default_logger_prints_baselines_table(capsys: pytest.CaptureFixture
 RUN = """
 import sys, gymnasium, acer_tf
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from acer_tf.persistence.logger import Logger
+from acer_tf.logs.logger import Logger
 env = SyncVectorEnv([lambda: gymnasium.make("CartPole-v1")] * 4, autoreset_mode=AutoresetMode.SAME_STEP)
 model = acer_tf.learn("mlp", env, seed=3, total_timesteps=2000, replay_start=200, buffer_size=500, logger=Logger())
 model.save(sys.argv[1])

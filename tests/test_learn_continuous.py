@@ -8,12 +8,12 @@ import pytest
 from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from acer_tf.acer import Acer, learn, make_acer
+from acer_tf.acer import TrainingLoop, learn, make_acer
 from acer_tf.config import Config, Continuous
 from acer_tf.envs.make import make_training_env
 from acer_tf.errors import InputError
+from acer_tf.logs.logger import Logger
 from acer_tf.model import Model
-from acer_tf.persistence.logger import Logger
 from tests.agents import arrays, assert_same
 
 SMALL = {"num_layers": 1, "num_hidden": 16}
@@ -86,7 +86,7 @@ def test_a_loaded_run_goes_on_to_the_bit() -> None:
     """Environments, what is normalised of them, actions and samples of the critic, all as they would have been."""
     config = Config(nsteps=5, total_timesteps=400, replay_start=10, buffer_size=50)
 
-    def fresh() -> Acer:
+    def fresh() -> TrainingLoop:
         env = make_training_env("Pendulum-v1", 2, normalize_observations=True, normalize_rewards=True)
         return make_acer("mlp", env, 3, config, Logger(), **SMALL)
 

@@ -19,16 +19,16 @@ def run(code: str) -> str:
     [
         "acer_tf",
         "acer_tf.callbacks",
-        "acer_tf.cli",
+        "acer_tf.commands.cli",
         "acer_tf.enjoy",
         "acer_tf.envs.make",
-        "acer_tf.envs.pool",
+        "acer_tf.envs.atari.pool",
         "acer_tf.evaluate",
-        "acer_tf.evaluation",
+        "acer_tf.evaluation.episodes",
         "acer_tf.plot",
         "acer_tf.run",
         "acer_tf.run_atari",
-        "acer_tf.train",
+        "acer_tf.commands.train",
     ],
 )
 def test_imports_neither_tensorflow_nor_keras(module: str) -> None:

@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 from acer_tf.errors import InputError
-from acer_tf.persistence.agent_file import read_agent
-from acer_tf.persistence.lock import LOCK_FILES
 from acer_tf.run import main, network_arguments
+from acer_tf.storage.agent_file import read_agent
+from acer_tf.storage.lock import LOCK_FILES
 from tests.event_files import read
 from tests.saved import hashes
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from acer_tf.cli import parse
+from acer_tf.commands.cli import parse
 from acer_tf.run_atari import RunAtari, main
 from tests.event_files import read
 
@@ -32,7 +32,7 @@ def test_a_misspelt_game_is_refused_before_tensorflow() -> None:
 def test_replay_larger_than_memory_is_refused_before_games_start(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr("acer_tf.envs.pool.Workers")
+    monkeypatch.delattr("acer_tf.envs.atari.pool.Workers")
     assert main(["--buffer_size", "1e9", "--logdir", str(tmp_path / "run")]) == 2
     assert "lower buffer_size" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()

@@ -7,8 +7,8 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 
 from acer_tf.buffer import stack_obs
-from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.make import make_training_env
+from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.runner import Runner, TrainingStoppedError
 from acer_tf.segment import Action, Segment

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import acer_tf.persistence.arrays
+import acer_tf.storage.arrays
 from acer_tf.errors import InputError
-from acer_tf.persistence.agent_file import read_agent
-from acer_tf.persistence.arrays import load_arrays
-from acer_tf.persistence.checkpoint import LARGEST_TEXT, _manifest, read_manifest, step_folder
-from acer_tf.training.curves import read_returns
+from acer_tf.plots.curves import read_returns
+from acer_tf.storage.agent_file import read_agent
+from acer_tf.storage.arrays import load_arrays
+from acer_tf.storage.checkpoint import LARGEST_TEXT, _manifest, read_manifest, step_folder
 from tests.agents import make_model
 from tests.saved import files, found, make_buffer, make_checkpoints, save, save_some
 
@@ -46,9 +46,9 @@ def is_unsafe(keyword: ast.keyword) -> bool:
 
 
 def test_one_module_alone_looks_into_pickles_and_it_does_not_run_them() -> None:
-    """The reader of old agents: `pickletools` splits a pickle into opcodes (tests/old_agents/test_pickled.py)."""
+    """The reader of old agents: `pickletools` splits a pickle into opcodes (tests/importers/test_pickled.py)."""
     using = [path for path in SOURCES if "pickletools" in path.read_text(encoding="utf-8")]
-    assert [path.relative_to(SOURCES[0].parent).as_posix() for path in using] == ["old_agents/pickled.py"]
+    assert [path.relative_to(SOURCES[0].parent).as_posix() for path in using] == ["importers/pickled.py"]
     uses = [
         node for node in ast.walk(ast.parse(using[0].read_text(encoding="utf-8"))) if isinstance(node, ast.Attribute)
     ]
@@ -127,7 +127,7 @@ KINDS = [pickled, array_of_objects, single_array_of_objects, bomb, text, link, e
 
 @pytest.fixture(autouse=True)
 def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(acer_tf.persistence.arrays, "LARGEST_COMPRESSED", 2**20)
+    monkeypatch.setattr(acer_tf.storage.arrays, "LARGEST_COMPRESSED", 2**20)
 
 
 def assert_refused(read: Callable[[], object], path: Path) -> None:
@@ -196,7 +196,7 @@ def test_even_what_a_manifest_vouches_for_is_only_read_as_data(
 ) -> None:
     folder, trace = tmp_path / "checkpoints", tmp_path / "trace"
     save_some(folder)
-    monkeypatch.setattr("acer_tf.persistence.checkpoints.verify", lambda checkpoint: None)
+    monkeypatch.setattr("acer_tf.storage.checkpoints.verify", lambda checkpoint: None)
     kind(list(files(folder / "replay"))[-1], trace)
     checkpoint, _ = found(folder)
     with pytest.raises(InputError):

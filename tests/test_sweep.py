@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from acer_tf.commands.trials import Trial
 from acer_tf.sweep import Sweep, Table, main, summary
-from acer_tf.training.trials import Trial
 
 
 def commands(*rest: str, **flags: object) -> list[str]:

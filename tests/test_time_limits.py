@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from acer_tf.acer import learn
-from acer_tf.persistence.logger import Logger
+from acer_tf.logs.logger import Logger
 from tests.agents import linear
 
 GAMMA, LIMIT = 0.9, 5

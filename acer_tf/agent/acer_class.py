@@ -14,14 +14,14 @@ from acer_tf.agent.from_preset import preset_arguments
 from acer_tf.agent.learner import Learner
 from acer_tf.agent.translation import Translation
 from acer_tf.config import CONTINUOUS, Config
-from acer_tf.envs.own import users_env
+from acer_tf.envs.unwrap import users_env
 from acer_tf.errors import InputError, nearest
+from acer_tf.importers.baselines import read_baselines
+from acer_tf.importers.normalization import read_folder
+from acer_tf.importers.old_agent import OldAgent
+from acer_tf.importers.stable_baselines import read_stable_baselines
 from acer_tf.networks.registry import Network
-from acer_tf.old_agents.baselines import read_baselines
-from acer_tf.old_agents.normalization import read_folder
-from acer_tf.old_agents.old_agent import OldAgent
-from acer_tf.old_agents.stable_baselines import read_stable_baselines
-from acer_tf.persistence.agent_file import File
+from acer_tf.storage.agent_file import File
 
 
 class ACER(Learner):

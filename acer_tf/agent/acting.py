@@ -4,9 +4,9 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
+from acer_tf.policies.base import SequencePolicy
 from acer_tf.segment import Action
-from acer_tf.sequence import SequencePolicy
-from acer_tf.traced import Traced
+from acer_tf.system.traced import Traced
 
 PREDICTIONS = 1
 """Tells this stream from the one that training samples from; so predictions do not change what is learned."""

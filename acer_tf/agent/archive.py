@@ -10,11 +10,11 @@ from acer_tf.agent import state
 from acer_tf.agent.settings import from_plain, to_plain
 from acer_tf.agent.translation import Translation
 from acer_tf.envs.check import check_actions
-from acer_tf.envs.space_data import space_from_data, space_to_data
+from acer_tf.envs.spaces import space_from_data, space_to_data
 from acer_tf.errors import InputError
-from acer_tf.persistence.agent_file import Arrays, File, file_name, read_agent, write_agent
-from acer_tf.persistence.fit import check_arrays
-from acer_tf.persistence.run_folder import origin
+from acer_tf.storage.agent_file import Arrays, File, file_name, read_agent, write_agent
+from acer_tf.storage.fit import check_arrays
+from acer_tf.storage.run_folder import origin
 
 if TYPE_CHECKING:
     from acer_tf.agent.policy_holder import PolicyHolder

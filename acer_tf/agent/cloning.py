@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from acer_tf.agent.expert import expert_arrays
 from acer_tf.config import require_count, require_positive
-from acer_tf.envs.moments import Moments
+from acer_tf.envs.wrappers.moments import Moments
 from acer_tf.errors import InputError, NotFiniteError
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from gymnasium.vector import VectorEnv
 
 from acer_tf.agent import state
 from acer_tf.agent.translation import Translation
-from acer_tf.envs.own import users_env
+from acer_tf.envs.unwrap import users_env
 from acer_tf.errors import InputError
-from acer_tf.old_agents.old_agent import OldAgent
-from acer_tf.persistence.agent_file import Arrays
+from acer_tf.importers.old_agent import OldAgent
+from acer_tf.storage.agent_file import Arrays
 
 if TYPE_CHECKING:
     from acer_tf.agent.policy_holder import PolicyHolder

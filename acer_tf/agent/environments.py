@@ -6,15 +6,15 @@ import gymnasium
 from gymnasium.vector import SyncVectorEnv, VectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
-from acer_tf.envs.box_actions import BoxActions
-from acer_tf.envs.flatten import flattened
-from acer_tf.envs.frame_stack import FrameStack
 from acer_tf.envs.make import make_training_env, stacked
-from acer_tf.envs.normalize import NormalizeObservations, NormalizeRewards, ScaleRewards, normalization_state
-from acer_tf.envs.normalize import reward_scale as scale_of
 from acer_tf.envs.reports import reports_episodes
+from acer_tf.envs.wrappers.box_actions import BoxActions
+from acer_tf.envs.wrappers.flatten import flattened
+from acer_tf.envs.wrappers.frame_stack import FrameStack
+from acer_tf.envs.wrappers.normalize import NormalizeObservations, NormalizeRewards, ScaleRewards, normalization_state
+from acer_tf.envs.wrappers.normalize import reward_scale as scale_of
 from acer_tf.errors import InputError
-from acer_tf.evaluation import as_vector_env
+from acer_tf.evaluation.episodes import as_vector_env
 
 
 def training_env(

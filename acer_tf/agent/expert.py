@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from acer_tf.errors import InputError
-from acer_tf.persistence.arrays import load_arrays
+from acer_tf.storage.arrays import load_arrays
 
 
 def expert_arrays(dataset: Any) -> dict[str, Any]:

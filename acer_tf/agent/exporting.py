@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from acer_tf.agent.acting import most_probable
 from acer_tf.agent.translation import Translation
-from acer_tf.envs.flatten import parts_of
-from acer_tf.envs.normalize import CLIP, EPS
+from acer_tf.envs.wrappers.flatten import parts_of
+from acer_tf.envs.wrappers.normalize import CLIP, EPS
 from acer_tf.errors import InputError
-from acer_tf.sequence import SequencePolicy
+from acer_tf.policies.base import SequencePolicy
 
 Arrays = Mapping[str, NDArray[Any]]
 

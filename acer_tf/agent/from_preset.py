@@ -6,9 +6,9 @@ from typing import Any
 
 from acer_tf.agent.settings import arguments_of
 from acer_tf.config import Config
+from acer_tf.configs.presets import load_preset
 from acer_tf.envs.make import make_training_env
 from acer_tf.errors import InputError
-from acer_tf.presets import load_preset
 
 OF_ENVIRONMENT = {"num_env": 1}
 """Settings that only say how an environment is made, with their defaults."""

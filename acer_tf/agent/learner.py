@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import gymnasium
 from gymnasium.vector import VectorEnv
 
-from acer_tf.acer import Acer, make_loop
+from acer_tf.acer import TrainingLoop, make_loop
 from acer_tf.agent import archive
 from acer_tf.agent.environments import brought_settings, is_normalized, training_env
 from acer_tf.agent.hooks import CallbackHooks
@@ -17,14 +17,14 @@ from acer_tf.agent.policy_holder import PolicyHolder
 from acer_tf.agent.translation import check_same_spaces
 from acer_tf.callbacks.conversion import as_callback
 from acer_tf.config import Config, whole
-from acer_tf.envs.frame_stack import FrameStack
-from acer_tf.envs.normalize import load_normalization_state, normalization_state
-from acer_tf.envs.own import users_env
 from acer_tf.envs.players import Player
+from acer_tf.envs.unwrap import users_env
+from acer_tf.envs.wrappers.frame_stack import FrameStack
+from acer_tf.envs.wrappers.normalize import load_normalization_state, normalization_state
 from acer_tf.errors import EnvironmentFailedError, InputError
-from acer_tf.memory import check_memory, check_states
-from acer_tf.persistence.agent_file import Arrays, File
-from acer_tf.persistence.logger import Logger
+from acer_tf.logs.logger import Logger
+from acer_tf.replay.size import check_memory, check_states
+from acer_tf.storage.agent_file import Arrays, File
 
 AnyLearner = TypeVar("AnyLearner", bound="Learner")
 
@@ -35,7 +35,7 @@ class Learner(PolicyHolder):
     def _begin(self, settings: dict[str, Any]) -> None:
         super()._begin(settings)
         self._environment: FrameStack | None = None
-        self._loop: Acer | None = None
+        self._loop: TrainingLoop | None = None
         self._player = Player()
         self._must_restart = False
         self._log_folder: Path | None = None
@@ -145,7 +145,7 @@ class Learner(PolicyHolder):
         return open_logger(self._settings["verbose"], folder, self._environment, progress_bar, end)
 
     @contextlib.contextmanager
-    def _learning(self, loop: Acer, reset_num_timesteps: bool) -> Iterator[None]:
+    def _learning(self, loop: TrainingLoop, reset_num_timesteps: bool) -> Iterator[None]:
         """Counts anew if that is wanted, and keeps others out of the environments."""
         before = loop.steps
         if reset_num_timesteps:
@@ -162,7 +162,7 @@ class Learner(PolicyHolder):
             self._player.is_learning = False
             self.num_timesteps = loop.steps
 
-    def begin(self, logger: Logger) -> Acer:
+    def begin(self, logger: Logger) -> TrainingLoop:
         """Resets the environments and returns the training loop, for those who run it themselves."""
         assert self._environment is not None
         self._player.enter(self._environment)
@@ -236,7 +236,7 @@ class Learner(PolicyHolder):
         fresh = normalization_state(environment)
         load_normalization_state(environment, {name: kept.get(name, array) for name, array in fresh.items()})
 
-    def _ready_loop(self) -> Acer:
+    def _ready_loop(self) -> TrainingLoop:
         if self._environment is None:
             raise InputError("there is no environment to learn in; give one with set_env, or load(path, env).")
         if self._loop is None:
@@ -250,7 +250,7 @@ class Learner(PolicyHolder):
             self._restart(self._loop)
         return self._loop
 
-    def _restart(self, loop: Acer) -> None:
+    def _restart(self, loop: TrainingLoop) -> None:
         try:
             loop.restart_environments(int(self._rng.randint(2**31)), is_recorded=False)
         except EnvironmentFailedError as error:

@@ -9,14 +9,14 @@ from typing import Any
 from gymnasium.vector import VectorEnv
 
 from acer_tf.agent.environments import env_id
-from acer_tf.envs.pool import frames_per_step
+from acer_tf.envs.atari.pool import frames_per_step
 from acer_tf.errors import InputError
-from acer_tf.persistence.lock import locked
-from acer_tf.persistence.logger import Logger, Sink
-from acer_tf.persistence.progress import progress_sink
-from acer_tf.persistence.run_files import run_files
-from acer_tf.persistence.table import TableSink
-from acer_tf.persistence.tensorboard import TensorBoardSink
+from acer_tf.logs.logger import Logger, Sink
+from acer_tf.logs.progress import progress_sink
+from acer_tf.logs.run_files import run_files
+from acer_tf.logs.table import TableSink
+from acer_tf.logs.tensorboard import TensorBoardSink
+from acer_tf.storage.lock import locked
 
 
 @contextlib.contextmanager

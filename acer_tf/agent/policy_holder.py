@@ -17,9 +17,9 @@ from acer_tf.agent.threads import use_threads
 from acer_tf.agent.translation import Translation
 from acer_tf.errors import InputError
 from acer_tf.model import Model
-from acer_tf.persistence.agent_file import Arrays, File
-from acer_tf.random_streams import checked_seed
 from acer_tf.segment import Action
+from acer_tf.storage.agent_file import Arrays, File
+from acer_tf.system.streams import checked_seed
 
 Array = NDArray[Any]
 AnyHolder = TypeVar("AnyHolder", bound="PolicyHolder")

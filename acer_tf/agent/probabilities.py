@@ -7,7 +7,7 @@ from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
 from acer_tf.agent.translation import Translation
-from acer_tf.envs.box_actions import half_range, to_space
+from acer_tf.envs.wrappers.box_actions import half_range, to_space
 from acer_tf.errors import InputError
 from acer_tf.maths.continuous import log_density
 

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from acer_tf.agent.acting import Acting
 from acer_tf.errors import InputError
 from acer_tf.model import Model
-from acer_tf.persistence.agent_file import Arrays
-from acer_tf.persistence.fit import check_arrays, numbers
-from acer_tf.random_streams import load_stream_state, stream_state
+from acer_tf.storage.agent_file import Arrays
+from acer_tf.storage.fit import check_arrays, numbers
+from acer_tf.system.streams import load_stream_state, stream_state
 
 PREFIXES = {"parameters": "param/", "average": "average/", "optimizer": ""}
 """How the names in each group of a file begin in the model's state."""

@@ -9,9 +9,9 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, Tuple
 from numpy.typing import NDArray
 
-from acer_tf.envs.box_actions import from_space, to_space
-from acer_tf.envs.flatten import Flatten
-from acer_tf.envs.normalize import CLIP, normalized
+from acer_tf.envs.wrappers.box_actions import from_space, to_space
+from acer_tf.envs.wrappers.flatten import Flatten
+from acer_tf.envs.wrappers.normalize import CLIP, normalized
 from acer_tf.errors import InputError
 
 Array = NDArray[Any]

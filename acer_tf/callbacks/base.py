@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, Protocol
 
-from acer_tf.evaluation import Predictor
+from acer_tf.evaluation.episodes import Predictor
 
 
 class Agent(Predictor, Protocol):

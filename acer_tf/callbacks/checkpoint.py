@@ -4,7 +4,7 @@ from pathlib import Path
 
 from acer_tf.callbacks.base import BaseCallback
 from acer_tf.config import whole
-from acer_tf.screen import say
+from acer_tf.system.console import say
 
 
 class CheckpointCallback(BaseCallback):

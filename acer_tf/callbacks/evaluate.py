@@ -10,9 +10,9 @@ from acer_tf.callbacks.event import EventCallback
 from acer_tf.config import whole
 from acer_tf.envs.players import Player
 from acer_tf.errors import InputError
-from acer_tf.evaluation import as_vector_env, play
-from acer_tf.persistence.arrays import load_arrays, save_arrays
-from acer_tf.screen import say
+from acer_tf.evaluation.episodes import as_vector_env, play
+from acer_tf.storage.arrays import load_arrays, save_arrays
+from acer_tf.system.console import say
 
 EVALUATIONS = "evaluations.npz"
 BEST_MODEL = "best_model.zip"

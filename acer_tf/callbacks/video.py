@@ -5,9 +5,9 @@ from typing import Any
 
 from acer_tf.callbacks.base import BaseCallback
 from acer_tf.config import whole
-from acer_tf.evaluation import as_vector_env
-from acer_tf.screen import say
-from acer_tf.video import check_pictures, check_video, record_video
+from acer_tf.evaluation.episodes import as_vector_env
+from acer_tf.evaluation.video import check_pictures, check_video, record_video
+from acer_tf.system.console import say
 
 
 class VideoCallback(BaseCallback):

@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from acer_tf.envs.flatten import Flatten
+from acer_tf.envs.wrappers.flatten import Flatten
 from acer_tf.errors import InputError
 
 

@@ -9,14 +9,14 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from acer_tf.config import Config
-from acer_tf.envs.atari import MAX_EPISODE_FRAMES
-from acer_tf.envs.box_actions import BoxActions
+from acer_tf.envs.atari.game import MAX_EPISODE_FRAMES
+from acer_tf.envs.atari.pool import AtariPool
 from acer_tf.envs.check import check_vec_env
-from acer_tf.envs.env_ids import check_env_id, is_atari
-from acer_tf.envs.flatten import flattened
-from acer_tf.envs.frame_stack import FrameStack
-from acer_tf.envs.normalize import NormalizeObservations, NormalizeRewards, ScaleRewards
-from acer_tf.envs.pool import AtariPool
+from acer_tf.envs.ids import check_env_id, is_atari
+from acer_tf.envs.wrappers.box_actions import BoxActions
+from acer_tf.envs.wrappers.flatten import flattened
+from acer_tf.envs.wrappers.frame_stack import FrameStack
+from acer_tf.envs.wrappers.normalize import NormalizeObservations, NormalizeRewards, ScaleRewards
 from acer_tf.errors import InputError
 
 ATARI_STACK = 4

@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
-from acer_tf.envs.pool import AtariPool
+from acer_tf.envs.atari.pool import AtariPool
 
 
 def reported_episodes(infos: Mapping[str, Any]) -> Iterator[tuple[int, float, int]]:

@@ -11,7 +11,7 @@ from gymnasium.spaces import Box
 
 from acer_tf.agent import ACER
 from acer_tf.errors import InputError
-from tests.old_agents.old_files import (
+from tests.importers.old_files import (
     SETTINGS,
     box,
     data_of,

@@ -5,8 +5,8 @@ import gymnasium
 import pytest
 
 from acer_tf import ACER
+from acer_tf.configs.presets import load_preset
 from acer_tf.errors import InputError
-from acer_tf.presets import load_preset
 
 
 def test_the_zoos_cartpole() -> None:

@@ -9,8 +9,8 @@ from acer_tf.agent import ACER
 from acer_tf.agent.logs import log_folder
 from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import InputError
-from acer_tf.persistence.lock import locked
 from acer_tf.plot import main as plot
+from acer_tf.storage.lock import locked
 from tests.counter import Counter, counters
 from tests.event_files import read
 from tests.small_agents import tiny

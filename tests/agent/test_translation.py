@@ -5,7 +5,7 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete
 
 from acer_tf.agent.translation import Translation
-from acer_tf.envs.box_actions import to_space
+from acer_tf.envs.wrappers.box_actions import to_space
 from acer_tf.errors import InputError
 
 CARTPOLE = Box(-np.inf, np.inf, (4,), np.float32)

@@ -5,7 +5,7 @@ import pytest
 
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
-from acer_tf.memory import check_memory, frame_ratio
+from acer_tf.replay.size import check_memory, frame_ratio
 from benchmarks.compression import main
 
 

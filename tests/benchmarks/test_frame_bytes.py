@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from acer_tf.frame_bytes import frame_bytes
+from acer_tf.replay.frame_bytes import frame_bytes
 from benchmarks.frame_bytes import main
 
 

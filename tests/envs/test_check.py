@@ -7,7 +7,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Text
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
 from acer_tf.envs.check import check_vec_env
-from acer_tf.envs.frame_stack import FrameStack
+from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
 
 OBSERVATION, ACTION = Box(0, 1, (3,)), Discrete(2)

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from acer_tf.envs.box_actions import BoxActions
-from acer_tf.envs.frame_stack import FrameStack
+from acer_tf.envs.atari.pool import AtariPool
 from acer_tf.envs.make import make_training_env, stacked
-from acer_tf.envs.pool import AtariPool
+from acer_tf.envs.wrappers.box_actions import BoxActions
+from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
 
 

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
+from acer_tf.envs.atari.pool import AtariPool
 from acer_tf.envs.make import make_training_env
-from acer_tf.envs.pool import AtariPool
 from acer_tf.envs.seeds import environment_seeds, next_seed
 from tests.scripted import ScriptedEnv
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from acer_tf.envs.games import Games
-from acer_tf.envs.shared_rows import Rows
+from acer_tf.envs.atari.games import Games
+from acer_tf.envs.atari.shared_rows import Rows
 
 
 class TwoArgumentsError(Exception):

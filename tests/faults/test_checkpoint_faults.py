@@ -11,8 +11,8 @@ import pytest
 
 from acer_tf.buffer import Buffer
 from acer_tf.errors import InputError
-from acer_tf.persistence.checkpoint import read_manifest, step_folder
-from acer_tf.persistence.checkpoints import Checkpoints
+from acer_tf.storage.checkpoint import read_manifest, step_folder
+from acer_tf.storage.checkpoints import Checkpoints
 from tests.faults.processes import TINY, command, training
 from tests.saved import (
     assert_restores,

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import acer_tf.envs.pool
+import acer_tf.envs.atari.pool
 from acer_tf.acer import learn
 from acer_tf.buffer import stack_obs
-from acer_tf.envs.atari import AtariEnv
-from acer_tf.envs.frame_stack import FrameStack
-from acer_tf.envs.pool import AtariPool
+from acer_tf.envs.atari.game import AtariEnv
+from acer_tf.envs.atari.pool import AtariPool
 from acer_tf.envs.seeds import next_seed
+from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import EnvironmentFailedError
-from acer_tf.persistence.logger import Logger, Sink
+from acer_tf.logs.logger import Logger, Sink
 from acer_tf.runner import Runner
 from acer_tf.segment import Action
 from tests.faults.faulty_games import FaultyGames

@@ -8,13 +8,13 @@ import psutil
 import pytest
 
 from acer_tf.acer import make_acer
+from acer_tf.commands.checkpointer import Checkpointer
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
-from acer_tf.persistence.checkpoints import Checkpoints
-from acer_tf.persistence.episode_files import EpisodesSink
-from acer_tf.persistence.logger import Logger
-from acer_tf.persistence.statistics import StatisticsSink
-from acer_tf.training.checkpointing import Checkpointer
+from acer_tf.logs.episode_files import EpisodesSink
+from acer_tf.logs.logger import Logger
+from acer_tf.logs.statistics import StatisticsSink
+from acer_tf.storage.checkpoints import Checkpoints
 
 WARM = 60_000
 STEPS = 260_000

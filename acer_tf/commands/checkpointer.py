@@ -1,0 +1,124 @@
+"""Saves a run's whole state while it trains, and resumes from it."""
+
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from acer_tf.acer import TrainingLoop
+from acer_tf.commands.resume import describe, differences
+from acer_tf.errors import InputError
+from acer_tf.storage.checkpoint import Checkpoint
+from acer_tf.storage.checkpoints import Checkpoints
+from acer_tf.system.console import say
+
+SECONDS = 600.0
+"""Between two checkpoints, where agent steps do not decide."""
+RETRY_SECONDS = 60.0
+
+
+class Checkpointer:
+    """Decides when to save, and survives that it fails.
+
+    A resumed run equals an undisturbed one to the bit if `is_exact`: then the environments, which cannot be saved, are
+    seeded anew from (seed, step) at every checkpoint, also when nothing happens. Else they are left alone, and a
+    resumed run begins new episodes.
+    """
+
+    def __init__(
+        self,
+        acer: TrainingLoop,
+        checkpoints: Checkpoints,
+        *,
+        seed: int,
+        every: int | None,
+        is_exact: bool,
+        settings: Mapping[str, Any],
+        origin: Mapping[str, Any],
+    ) -> None:
+        """Takes a run that has not begun; `begin` comes first.
+
+        Args:
+            acer: the run.
+            checkpoints: where they are kept.
+            seed: of the run.
+            every: agent steps between two checkpoints; None is every 10 minutes.
+            is_exact: whether the environments are seeded anew at each.
+            settings: what the run was started with, to be kept with each checkpoint.
+            origin: software and hardware, likewise.
+        """
+        self._acer = acer
+        self._checkpoints = checkpoints
+        self._seed = seed
+        self._every = every
+        self._is_exact = is_exact
+        self._settings = settings
+        self._origin = origin
+        self._saved_at = time.monotonic()
+        self._retry_at: float | None = None
+
+    def begin(self) -> None:
+        """Resumes from the newest checkpoint that is whole; without any checkpoint, the run begins.
+
+        Raises:
+            InputError: there are checkpoints, but none is whole. Nothing has been changed then.
+        """
+        self._checkpoints.tidy()
+        problems = []
+        for found in self._checkpoints.verified():
+            if isinstance(found, Checkpoint):
+                self._resume(found)
+                return
+            print(f"checkpoint skipped: {found}", file=sys.stderr)
+            problems.append(found)
+        if problems:
+            raise InputError(
+                f"none of the {len(problems)} checkpoints in {self._checkpoints.folder} is whole: {problems[0]} "
+                "--restart_behavior restart begins anew and keeps the folder under another name."
+            )
+        if self._is_exact:
+            self._restart_environments()
+        self.save()
+
+    def after_iteration(self) -> None:
+        """Saves if it is time to."""
+        now = time.monotonic()
+        is_due = self._is_due(now)
+        if is_due and self._is_exact:
+            self._restart_environments()  # also while saving fails: what is learned does not depend on the disk
+        if is_due if self._retry_at is None else now >= self._retry_at:
+            self.save()
+
+    def save(self) -> bool:
+        """Saves now; if that fails, says so, to be tried again in a minute. Returns whether it worked."""
+        acer = self._acer
+        score = acer.stats.mean_reward() if acer.stats.has_ended else None
+        try:
+            self._checkpoints.save(acer.steps, acer.state_dict(), acer.buffer, score, self._settings, self._origin)
+        except OSError as error:
+            say(f"checkpoint at step {acer.steps:,} failed ({error}); training goes on.", is_error=True)
+            self._retry_at = time.monotonic() + RETRY_SECONDS
+            return False
+        self._retry_at, self._saved_at = None, time.monotonic()
+        return True
+
+    def _is_due(self, now: float) -> bool:
+        if self._every is None:
+            return now - self._saved_at >= SECONDS
+        return self._acer.steps // self._every > (self._acer.steps - self._acer.nbatch) // self._every
+
+    def _resume(self, checkpoint: Checkpoint) -> None:
+        state = self._checkpoints.restore(checkpoint, self._acer.buffer)
+        self._acer.load_state_dict(state)
+        if state["runner"]["restart_seed"] is None:
+            self._restart_environments()
+        kept = f"{self._acer.buffer.num_in_buffer:,} segments of replay"
+        print(f"resumed at step {self._acer.steps:,} from {checkpoint.path} (with {kept})", flush=True)
+        if differing := differences(checkpoint.origin, self._origin):
+            print(f"results may differ in the last bits: {describe(differing)}", file=sys.stderr)
+
+    def _restart_environments(self) -> None:
+        seed = np.random.SeedSequence([self._seed, self._acer.steps]).generate_state(1)
+        self._acer.restart_environments(int(seed[0]), is_recorded=self._is_exact)

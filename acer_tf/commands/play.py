@@ -1,0 +1,152 @@
+"""What the commands that play share: their flags, and finding the agent of a run."""
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import tyro
+from gymnasium.vector import VectorEnv
+
+from acer_tf.envs.atari.game import MAX_EPISODE_FRAMES
+from acer_tf.envs.ids import atari_game, check_env_id, is_atari, typed_env_id
+from acer_tf.envs.make import make_vec_env
+from acer_tf.errors import InputError
+from acer_tf.evaluation.episodes import Predictor
+from acer_tf.evaluation.video import check_video
+from acer_tf.storage.durable import free_path
+from acer_tf.storage.run_folder import MODEL, read_settings
+
+_BESIDE_THE_AGENT = Path()
+_FILE_OR_NOTHING = tyro.constructors.PrimitiveConstructorSpec(
+    nargs=(0, 1),
+    metavar="[PATH]",
+    instance_from_str=lambda words: Path(*words),
+    is_instance=lambda value: isinstance(value, Path),
+    str_from_instance=lambda value: [str(value)],
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class PlayFlags:
+    """The flags of every command that plays."""
+
+    run: tyro.conf.Positional[Path]
+    """Run folder, or a file that ACER.save wrote."""
+    episodes: int = 30
+    """Whole episodes to play; in Atari whole games, over all lives."""
+    deterministic: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Take the most probable action at every step."""
+    stochastic: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Draw actions from the policy, as in training; this is what happens without either flag."""
+    seed: int = 0
+    """Seed of the environments."""
+    env: str | None = None
+    """Environment id, or module:id if importing a module registers it; None takes that of the run."""
+    video: Annotated[Path, _FILE_OR_NOTHING] | None = None
+    """Write a video to this mp4 file; without a file, to video.mp4 in the run folder, or beside an agent's file under
+    its name, numbered if it exists."""
+
+    def check(self) -> None:
+        """Checks what needs no model.
+
+        Raises:
+            InputError: a value that cannot work.
+        """
+        if self.episodes < 1:
+            raise InputError(f"episodes is {self.episodes}; expected a whole number >= 1.")
+        if self.deterministic and self.stochastic:
+            raise InputError("--deterministic and --stochastic exclude each other; give one of them.")
+        video = self.video_file()
+        if video is not None:
+            require_free(video)
+            check_video(video)
+
+    def find(self) -> "Trained":
+        """Finds the agent; see `find_trained`."""
+        return find_trained(self.run, None if self.env is None else typed_env_id(self.env))
+
+    def video_file(self) -> Path | None:
+        """Returns the file of the video, None without one; where none was named, one that does not exist now."""
+        if self.video != _BESIDE_THE_AGENT:
+            return self.video
+        return free_path(self.run / "video" if self.run.is_dir() else self.run.with_suffix(""), ".mp4")
+
+    @property
+    def actions(self) -> str:
+        """Says how actions are chosen."""
+        return "deterministic" if self.deterministic else "stochastic"
+
+
+class Trained(NamedTuple):
+    """A trained agent, before it is loaded.
+
+    Attributes:
+        file: what `ACER.save` wrote.
+        env_id: the environment to play in.
+        max_episode_frames: raw frames after which an Atari game is cut, as in training.
+    """
+
+    file: Path
+    env_id: str
+    max_episode_frames: int | None
+
+    @property
+    def game(self) -> str | None:
+        """Name of the ROM if it plays an Atari game, otherwise None."""
+        return atari_game(self.env_id) if is_atari(self.env_id) else None
+
+    def make_env(self, num_env: int, render_mode: str | None = None) -> VectorEnv[Any, Any, Any]:
+        """Makes environments like those of training, with whole games; see `make_vec_env`."""
+        return make_vec_env(self.env_id, num_env, max_episode_frames=self.max_episode_frames, render_mode=render_mode)
+
+    def load(self, env: VectorEnv[Any, Any, Any]) -> Predictor:
+        """Loads the agent, and TensorFlow with it.
+
+        Raises:
+            InputError: the file cannot be read, or the environment's spaces are not the agent's.
+        """
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+        from acer_tf.agent import ACER
+
+        return ACER.load(self.file, env)
+
+
+def find_trained(run: Path, env_id: str | None) -> Trained:
+    """Finds the agent and its environment; imports no TensorFlow.
+
+    Args:
+        run: run folder, or a file that `ACER.save` wrote.
+        env_id: None takes that of the run.
+
+    Raises:
+        InputError: there is no such run, it holds no model, or the environment is unknown.
+    """
+    if not run.exists():
+        raise InputError(f"{run} does not exist; expected a run folder, or a file that ACER.save wrote.")
+    folder = run if run.is_dir() else run.parent
+    file = folder / MODEL if run.is_dir() else run
+    settings = read_settings(folder) or {}
+    if not file.is_file():
+        raise InputError(f"{run} holds no {MODEL}; the training has not ended yet, or this is no run folder.")
+    if env_id is None:
+        env_id = settings.get("env")
+        if not isinstance(env_id, str):
+            raise InputError(f"{run} does not say which environment it plays; give it with --env.")
+        try:
+            check_env_id(env_id)
+        except InputError as error:
+            raise InputError(f"{error} If a module of yours registers it, give --env MODULE:{env_id}.") from error
+    check_env_id(env_id)
+    frames = settings.get("max_episode_frames", MAX_EPISODE_FRAMES)
+    return Trained(file, env_id, frames if isinstance(frames, int) else None)
+
+
+def require_free(path: Path) -> None:
+    """Checks that there is no such file yet.
+
+    Raises:
+        InputError: there is.
+    """
+    if path.exists():
+        raise InputError(f"{path} exists; choose another name.")

@@ -1,0 +1,1 @@
+"""Presets: settings under a name, as YAML files."""

@@ -1,0 +1,281 @@
+"""Many Atari games in a few worker processes, as a gymnasium vector environment."""
+
+import contextlib
+import functools
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import ArrayLike, NDArray
+
+from acer_tf.envs.atari.game import FRAME_SHAPE, FRAMES_PER_STEP, MAX_EPISODE_FRAMES, AtariEnv
+from acer_tf.envs.atari.games import Games
+from acer_tf.envs.atari.shared_rows import SharedRows
+from acer_tf.envs.atari.workers import Fault, Workers
+from acer_tf.envs.ids import atari_game
+from acer_tf.envs.seeds import next_seed
+from acer_tf.errors import EnvironmentFailedError, InputError
+from acer_tf.system.console import say
+from acer_tf.system.threads import cores
+
+Bools = NDArray[np.bool_]
+StepReturn = tuple[NDArray[np.uint8], NDArray[np.float32], Bools, Bools, dict[str, Any]]
+
+
+_START_TIMEOUT = 60.0  # seconds, for a process to start and load its games
+
+
+class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
+    """`num_env` games as `AtariEnv` wraps them, reset in the step in which they end.
+
+    What happens does not depend on the number of workers. The observations that `reset` and `step` return are a
+    read-only view of shared memory: the next step overwrites them. Copy what must last.
+
+    A worker that dies, raises or gives no answer is replaced, and said on standard error. Its games begin anew, with
+    new seeds; all other games go on.
+
+    Attributes:
+        game: name of its ROM.
+        action_meanings: names of the actions, [A].
+        num_workers: processes that step the games; 0 where this one does.
+        replacements: workers replaced so far.
+    """
+
+    metadata: dict[str, Any] = {  # noqa: RUF012  (gymnasium's attribute)
+        "autoreset_mode": AutoresetMode.SAME_STEP,
+        "render_modes": ["human", "rgb_array"],
+        "render_fps": 15,  # of 60 frames per second the agent sees every fourth
+    }
+    _games: Games | None = None
+    _workers: Workers | None = None
+
+    def __init__(
+        self,
+        env_id: str,
+        num_env: int,
+        *,
+        num_workers: int | None = None,
+        max_episode_frames: int | None = MAX_EPISODE_FRAMES,
+        timeout: float = 60.0,
+        max_restarts: int = 10,
+        render_mode: str | None = None,
+    ) -> None:
+        """Describes the environments; the first reset starts the workers and loads the games.
+
+        Args:
+            env_id: such as `BreakoutNoFrameskip-v4`.
+            num_env: number of games, N.
+            num_workers: processes; 0 steps all games in this one, None uses one per core that this process may use, but
+                at most N.
+            max_episode_frames: raw frames after which a game is cut (108,000 are half an hour); None or 0 is no limit.
+            timeout: seconds after which a worker that gives no answer to a step or reset is replaced.
+            max_restarts: workers that may be replaced in the life of the pool.
+            render_mode: `rgb_array` lets `render` return the screens, `human` opens a window for each game; both step
+                all games in this process.
+
+        Raises:
+            InputError: the id is not that of an Atari game.
+        """
+        self.game = atari_game(env_id)
+        self.action_meanings = AtariEnv(self.game).action_meanings
+        self.spec = gymnasium.spec(env_id)
+        self.num_envs = num_env
+        self.single_observation_space = gymnasium.spaces.Box(0, 255, FRAME_SHAPE, np.uint8)
+        self.single_action_space = gymnasium.spaces.Discrete(len(self.action_meanings))
+        self.observation_space = batch_space(self.single_observation_space, num_env)
+        self.action_space = batch_space(self.single_action_space, num_env)
+
+        self._shared = SharedRows(num_env)
+        self._rows = self._shared.rows(range(num_env))
+        self._frames = self._rows.frames.view()
+        self._frames.flags.writeable = False
+        self._make_games = functools.partial(Games, self.game, max_episode_frames, is_shown=render_mode == "human")
+        self.render_mode = render_mode
+        if render_mode is not None:
+            num_workers = 0
+        self.num_workers = min(num_env, cores() if num_workers is None else num_workers)
+        self._timeout = timeout
+        self._start_timeout = max(timeout, _START_TIMEOUT)
+        self._max_restarts = max_restarts
+        self.replacements = 0
+        self._start = time.perf_counter()
+        self._is_reset = self._is_stepping = False
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
+        """Resets every environment as baselines does: after a lost life or in mid-game the game goes on.
+
+        Args:
+            seed: starts new games, each with a random stream of its own derived from this seed; None goes on with the
+                random streams, and at the first reset takes fresh entropy.
+            options: not used.
+
+        Returns:
+            Observations [N, 84, 84, 1] uint8 and an empty dict.
+
+        Raises:
+            EnvironmentFailedError: as `step`.
+        """
+        self._require(not self._is_stepping, "step_async was called without step_wait")
+        is_start = seed is not None or not self._is_reset
+        if is_start:
+            self._rows.seeds[:] = np.random.SeedSequence(seed).generate_state(self.num_envs, np.uint64)
+        self._send("start" if is_start else "reset")
+        self._wait(self._start_timeout if is_start else self._timeout)
+        self._is_reset = True
+        return self._frames, {}
+
+    def step(self, actions: ArrayLike) -> StepReturn:
+        """Plays one action in every environment.
+
+        Args:
+            actions: [N], whole numbers from 0 to A - 1.
+
+        Returns:
+            Observations [N, 84, 84, 1] uint8 (where an episode ended, the first of the next one), rewards [N] float32,
+            terminations [N] bool, truncations [N] bool and infos: when whole games ended, `episode` holds `r` (score,
+            float64), `l` (agent steps, int64) and `t` (seconds since the pool was made, float64), each [N], and
+            `_episode` says where, [N] bool. Where the frame limit cut games, `final_obs` holds the last frames, [N] of
+            objects, else None, and `_final_obs` says where. When workers were replaced, `worker_replaced` says whose
+            episodes were lost, [N] bool: they are truncated with reward 0, and the observation is of a new game.
+
+        Raises:
+            InputError: an action that does not exist.
+            EnvironmentFailedError: a worker raised, died or gave no answer, and `max_restarts` were replaced already;
+                the pool is then closed.
+        """
+        self.step_async(actions)
+        return self.step_wait()
+
+    def step_async(self, actions: ArrayLike) -> None:
+        """Starts a step; `step_wait` returns its results. Observations must not be read in between."""
+        self._require(self._is_reset, "reset must be called first")
+        self._require(not self._is_stepping, "step_async was called without step_wait")
+        self._rows.actions[:] = self._checked(actions)
+        self._send("step")
+        self._is_stepping = True
+
+    def step_wait(self) -> StepReturn:
+        """Returns what `step` returns, for the step that was started last."""
+        self._require(self._is_stepping, "step_async must be called first")
+        self._is_stepping = False
+        replaced = self._wait(self._timeout)
+        infos = self._truncated(replaced) if replaced else {}
+        infos |= self._games_cut(replaced) | self._games_ended()
+        rows = self._rows
+        return self._frames, rows.rewards.copy(), rows.terminations.copy(), rows.truncations.copy(), infos
+
+    def render(self) -> tuple[NDArray[np.uint8], ...] | None:
+        """Returns the screen of every game in colour, uint8 [210, 160, 3] in most, if the mode is `rgb_array`."""
+        if self.render_mode != "rgb_array":
+            return None
+        self._require(self._games is not None, "reset must be called before render")
+        assert self._games is not None
+        return self._games.screens()
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Ends the workers; called by `close`, once."""
+        if self._workers:
+            self._workers.close()
+        self._workers = self._games = None
+        self._is_stepping = False
+
+    def _games_ended(self) -> dict[str, Any]:
+        ended = self._rows.game_overs.copy()
+        if not ended.any():
+            return {}
+        seconds = round(time.perf_counter() - self._start, 6)
+        columns = {"r": self._rows.scores, "l": self._rows.lengths, "t": np.full(self.num_envs, seconds)}
+        return {"episode": {k: np.where(ended, v, v.dtype.type(0)) for k, v in columns.items()}, "_episode": ended}
+
+    def _games_cut(self, replaced: list[int]) -> dict[str, Any]:
+        cut = self._rows.truncations & ~self._rows.terminations
+        cut[replaced] = False
+        if not cut.any():
+            return {}
+        frames = zip(self._rows.final_frames, cut, strict=True)
+        final = (frame.copy() if is_cut else None for frame, is_cut in frames)
+        return {"final_obs": np.fromiter(final, object), "_final_obs": cut}
+
+    def _checked(self, actions: ArrayLike) -> NDArray[np.int64]:
+        array = np.asarray(actions)
+        if array.shape != (self.num_envs,) or not np.issubdtype(array.dtype, np.integer):
+            raise InputError(
+                f"actions have shape {array.shape} and type {array.dtype}; "
+                f"expected whole numbers of shape ({self.num_envs},)."
+            )
+        count = len(self.action_meanings)
+        wrong = (array < 0) | (array >= count)
+        if wrong.any():
+            i = int(wrong.argmax())
+            raise InputError(f"action {array[i]} of environment {i} does not exist; expected 0 to {count - 1}.")
+        return array
+
+    @contextlib.contextmanager
+    def _closed_on_error(self) -> Iterator[None]:
+        """An error between a command and its answers leaves nothing that could go on."""
+        try:
+            yield
+        except KeyboardInterrupt:  # nothing is wrong with the games: a reset starts new workers
+            self.close_extras()
+            self._is_reset = False
+            raise
+        except BaseException:
+            self.close()
+            raise
+
+    def _send(self, command: str) -> None:
+        self._require(not self.closed, "it is closed")
+        with self._closed_on_error():
+            if self.num_workers:
+                if self._workers is None:
+                    self._workers = Workers(self._make_games, self._shared, self.num_envs, self.num_workers)
+                self._workers.send(command)
+            else:
+                if self._games is None:
+                    self._games = self._make_games(self._rows)
+                getattr(self._games, command)()
+
+    def _wait(self, timeout: float) -> list[int]:
+        """Waits for the workers; returns the environments whose worker was replaced."""
+        replaced: list[int] = []
+        with self._closed_on_error():
+            while self._workers and (faults := self._workers.wait(timeout)):
+                self._replace(self._workers, faults)
+                replaced += [env for fault in faults for env in fault.envs]
+                timeout = self._start_timeout
+        return replaced
+
+    def _replace(self, workers: Workers, faults: Iterable[Fault]) -> None:
+        for fault in faults:
+            if self.replacements == self._max_restarts:
+                why = f"no more than {self._max_restarts} workers are replaced"
+                raise EnvironmentFailedError(f"{fault.what}; {why}.\n{fault.traceback}".rstrip())
+            self.replacements += 1
+            count = f"replaced it ({self.replacements} of at most {self._max_restarts})"
+            say(f"warning: {fault.what}; {count}\n{fault.traceback}".rstrip(), is_error=True)
+            for env in fault.envs:
+                self._rows.seeds[env] = next_seed(int(self._rows.seeds[env]))
+            workers.restart(fault)
+
+    def _truncated(self, envs: list[int]) -> dict[str, Any]:
+        """Ends the episodes of these environments: what their worker left behind may be half a step."""
+        rows = self._rows
+        rows.rewards[envs] = 0
+        rows.terminations[envs] = rows.game_overs[envs] = False
+        rows.truncations[envs] = True
+        return {"worker_replaced": np.isin(np.arange(self.num_envs), envs)}
+
+    def _require(self, ok: bool, why: str) -> None:
+        if not ok:
+            raise RuntimeError(f"This AtariPool cannot do that: {why}.")
+
+
+def frames_per_step(env: VectorEnv[Any, Any, Any]) -> int | None:
+    """Returns the raw frames of an agent step where a pool of games is inside the wrappers, otherwise None."""
+    return FRAMES_PER_STEP if isinstance(env.unwrapped, AtariPool) else None

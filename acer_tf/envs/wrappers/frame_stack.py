@@ -1,0 +1,70 @@
+"""Stacks the last frames of each environment, as baselines' VecFrameStack does."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import VectorEnv, VectorWrapper
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from acer_tf.envs.wrappers.final_obs import map_final_obs
+
+Array = NDArray[Any]
+
+
+class FrameStack(VectorWrapper[Array, Any, Array, Any, Array]):
+    """Joins the last `nstack` observations along the last axis, newest last, zeros where an episode has not begun yet.
+
+    baselines rolls the stack by one channel, whatever the number of channels of a frame, so frames of several channels
+    get scrambled. That is the default here too. The returned array is used again by the next step: copy what must last.
+
+    Attributes:
+        nstack: frames in a stack, S.
+        keeps_frames: whether frames move through the stack as they are, not scrambled.
+        stacked: [N, ..., S * C], what `reset` and `step` return, in the dtype of the observation space.
+    """
+
+    def __init__(self, env: VectorEnv[Array, Any, Array], nstack: int, *, whole_frames: bool = False) -> None:
+        """Wraps a vector environment with a Box of at least one axis, [N, ..., C].
+
+        Args:
+            env: resets in the step in which an episode ends.
+            nstack: frames in a stack, S.
+            whole_frames: rolls by one frame instead of one channel, which keeps frames of several channels intact.
+        """
+        super().__init__(env)
+        frame = env.single_observation_space
+        assert isinstance(frame, gymnasium.spaces.Box)
+        low, high = (np.repeat(bound, nstack, axis=-1) for bound in (frame.low, frame.high))
+        self.single_observation_space = gymnasium.spaces.Box(low, high, dtype=frame.dtype.type)
+        self.observation_space = batch_space(self.single_observation_space, env.num_envs)
+        self.nstack = nstack
+        self.stacked: Array = np.zeros((env.num_envs, *low.shape), frame.dtype)
+        self._flat = self.stacked.reshape(-1)
+        self._channels = frame.shape[-1]
+        self._roll = self._channels if whole_frames else 1
+        self.keeps_frames = nstack == 1 or self._roll == self._channels
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        """Returns [N, ..., S * C] with zeros before the first frame, and the infos; `seed` is passed on."""
+        obs, infos = self.env.reset(seed=seed, options=options)
+        self.stacked[...] = 0
+        self.stacked[..., -self._channels :] = obs
+        return self.stacked, infos
+
+    def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        """Steps; where an episode ended, the stack holds only the next one's first frame, `final_obs` the last one."""
+        obs, rewards, terminations, truncations, infos = self.env.step(actions)
+        if self.nstack > 1:
+            # One move of the whole memory: what comes over from the next pixel lands in channels overwritten below.
+            self._flat[: -self._roll] = self._flat[self._roll :]
+            infos = map_final_obs(infos, self._with_last_frame)
+            self.stacked[terminations | truncations] = 0
+        self.stacked[..., -self._channels :] = obs
+        return self.stacked, rewards, terminations, truncations, infos
+
+    def _with_last_frame(self, env: int, frame: Array) -> Array:
+        stack: Array = self.stacked[env].copy()
+        stack[..., -self._channels :] = frame
+        return stack

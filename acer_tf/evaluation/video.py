@@ -1,0 +1,120 @@
+"""Records what an agent does as a video."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
+
+from acer_tf.envs.players import Player
+from acer_tf.errors import InputError
+from acer_tf.evaluation.episodes import Played, Predictor, as_vector_env, play
+from acer_tf.system.console import say
+
+FRAMES_PER_SECOND = 30
+"""Of a video of an environment that does not say its own."""
+
+
+def record_video(
+    agent: Predictor,
+    env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any],
+    path: str | Path,
+    n_episodes: int = 1,
+    deterministic: bool = True,
+    *,
+    seed: int | None = None,
+) -> list[Played]:
+    """Plays whole episodes and writes an mp4 file with the picture before each agent step.
+
+    The file appears when it is complete; a file of that name is replaced then, and that is said.
+
+    Args:
+        agent: anything with Stable Baselines' `predict`.
+        env: one environment, made with `render_mode="rgb_array"`; may be a vector environment of one.
+        path: of the file; its folder is made.
+        n_episodes: episodes, one after the other.
+        deterministic: takes the most probable action; otherwise actions are drawn from the policy.
+        seed: of the environment; None goes on with its random stream.
+
+    Returns:
+        The episodes.
+
+    Raises:
+        InputError: the environment gives no pictures, the file cannot be written, or there is no ffmpeg.
+    """
+    vector_env = as_vector_env(env)
+    _require_single(vector_env)
+    frames_per_second = vector_env.metadata.get("render_fps") or FRAMES_PER_SECOND
+    with _video_file(Path(path), frames_per_second) as append:
+        played = play(agent, vector_env, n_episodes, deterministic, lambda: append(_picture(vector_env)), seed)
+        return [episode for ended in played for episode in ended]
+
+
+def check_video(path: Path) -> None:
+    """Checks that a video can be written, before anything is played.
+
+    Raises:
+        InputError: it cannot.
+    """
+    if path.suffix != ".mp4":
+        raise InputError(f"the video {path} is to be an mp4 file; expected {path.with_suffix('.mp4')}.")
+    try:
+        import imageio_ffmpeg
+
+        imageio_ffmpeg.get_ffmpeg_exe()
+    except (ImportError, RuntimeError) as error:
+        raise InputError('videos need imageio and ffmpeg; install them with: pip install -e ".[video]".') from error
+
+
+def check_pictures(env: VectorEnv[Any, Any, Any]) -> None:
+    """Resets the environment and takes a picture of it.
+
+    Raises:
+        InputError: it gives none, is more than one, or is one that is being trained on.
+    """
+    _require_single(env)
+    Player().enter(env)
+    env.reset()
+    _picture(env)
+
+
+def _require_single(env: VectorEnv[Any, Any, Any]) -> None:
+    if env.num_envs != 1:
+        raise InputError(f"a video shows one environment; expected num_envs 1, not {env.num_envs}.")
+
+
+@contextlib.contextmanager
+def _video_file(path: Path, frames_per_second: float) -> Iterator[Callable[[NDArray[np.uint8]], None]]:
+    check_video(path)
+    import imageio.v2
+
+    temporary = path.with_name(f".{path.stem}-{os.getpid()}.mp4")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # H.264 wants even sizes: odd ones are scaled by a pixel. imageio's own `with` closes nothing after an error.
+        writer = imageio.v2.get_writer(temporary, format="FFMPEG", fps=frames_per_second, macro_block_size=2)
+        with contextlib.closing(writer):
+            yield writer.append_data
+        if path.exists():
+            say(f"{path} is replaced")
+        os.replace(temporary, path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written ({error.strerror or error}); choose another file.") from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+def _picture(env: VectorEnv[Any, Any, Any]) -> NDArray[np.uint8]:
+    try:
+        (picture,) = env.render() or (None,)
+    except Exception as error:  # whatever its drawing library raises, MuJoCo's own where there is no OpenGL
+        raise InputError(f"the environment cannot be rendered: {error}") from error
+    if not (isinstance(picture, np.ndarray) and picture.dtype == np.uint8 and picture.shape[2:] == (3,)):
+        raise InputError('the environment gives no pictures; make it with render_mode="rgb_array".')
+    return picture

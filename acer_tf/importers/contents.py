@@ -1,0 +1,67 @@
+"""What stands in a file, decompressed where it is compressed."""
+
+import bz2
+import contextlib
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from acer_tf.errors import InputError
+from acer_tf.storage import arrays
+
+LZMA_MEMORY = 2**28
+_DECOMPRESSORS: dict[bytes, Callable[[], Any]] = {
+    b"\x78": zlib.decompressobj,
+    b"\x1f\x8b": lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS),
+    b"BZ": bz2.BZ2Decompressor,
+    b"\xfd7zXZ": lambda: lzma.LZMADecompressor(memlimit=LZMA_MEMORY),
+    b"\x5d\x00": lambda: lzma.LZMADecompressor(memlimit=LZMA_MEMORY),
+}
+_UNKNOWN = {b"\x04\x22\x4d\x18": "compressed with lz4", b"ZF": "of a joblib older than 0.10"}
+
+
+@contextlib.contextmanager
+def told(path: str | Path, expected: str) -> Iterator[None]:
+    """Makes one sentence of what is wrong with a file that was expected to hold something.
+
+    Raises:
+        InputError: whatever went wrong inside.
+    """
+    try:
+        yield
+    except (ArithmeticError, LookupError, OSError, TypeError, ValueError) as error:  # it may hold anything
+        raise InputError(f"{path} is no {expected} ({error}).") from error
+
+
+def contents(path: str | Path) -> bytes:
+    """Reads a file, and what joblib compresses with zlib, gzip, bz2, xz or lzma.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is not a file, cannot be decompressed, or would not fit into `LARGEST_COMPRESSED`.
+    """
+    if not Path(path).is_file():
+        raise ValueError("it is not a file")
+    data = Path(path).read_bytes()
+    for start, kind in _UNKNOWN.items():
+        if data.startswith(start):
+            raise ValueError(f"it is {kind}; load and save it again with a newer joblib")
+    for start, decompressor in _DECOMPRESSORS.items():
+        if data.startswith(start):
+            return _decompressed(decompressor(), data)
+    return data
+
+
+def _decompressed(decompressor: Any, data: bytes) -> bytes:
+    limit = arrays.LARGEST_COMPRESSED
+    try:
+        unpacked: bytes = decompressor.decompress(data, limit + 1)
+    except (zlib.error, OSError, EOFError, lzma.LZMAError) as error:
+        raise ValueError(str(error)) from error
+    if len(unpacked) > limit:
+        raise ValueError(f"it would unpack to more than {limit / 2**30:.1f} GiB")
+    if not decompressor.eof:
+        raise ValueError("it ends too early")
+    return unpacked

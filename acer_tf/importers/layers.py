@@ -1,0 +1,151 @@
+"""The layers of Stable Baselines 2's policies (`common/policies.py`), and the networks here that compute the same."""
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acer_tf.importers.old_agent import Arrays, layer_arrays
+
+Layers = dict[str, dict[str, NDArray[Any]]]
+"""Arrays of each layer, by their names in the file; layers in the order in which they were made."""
+
+_NAME = re.compile(r"model/([^/]+)/([^/:]+):0")
+_CONVOLUTIONS = ("c1", "c2", "c3", "fc1")
+_LSTM = "lstm1"
+_LSTM_ARRAYS = ("wx", "wh", "b")
+_NORM_ARRAYS = ("gx", "bx", "gh", "bh", "gc", "bc")
+_OLDEST_ORDER = ("wx", "gx", "bx", "wh", "gh", "bh", "b", "gc", "bc")
+_LAST = ("vf", "pi", "q")
+
+
+def grouped(params: Mapping[Any, Any]) -> Layers:
+    """Groups arrays that have names such as model/pi_fc0/w:0.
+
+    Raises:
+        ValueError: something else is among them.
+    """
+    layers: Layers = {}
+    for key, array in params.items():
+        name = _NAME.fullmatch(key) if isinstance(key, str) else None
+        if name is None or not isinstance(array, np.ndarray):
+            raise ValueError(f"a parameter of it, {str(key)[:80]!r}, is not known here")
+        layers.setdefault(name[1], {})[name[2]] = array
+    return layers
+
+
+def numbered(params: Sequence[Any], policy: str, arguments: Mapping[str, Any]) -> Layers:
+    """Names arrays that have no names, by the order in which the policy made them.
+
+    Args:
+        params: the arrays.
+        policy: name of its class.
+        arguments: what it was made with.
+
+    Raises:
+        ValueError: there are more or fewer arrays than the policy has, or something else is among them.
+    """
+    if not all(isinstance(array, np.ndarray) for array in params):
+        raise ValueError("a parameter of it is no array")
+    is_normalized = bool(arguments.get("layer_norm", "LnLstm" in policy))
+    size_of_lstm = len(_LSTM_ARRAYS) + is_normalized * len(_NORM_ARRAYS)
+    rest = len(params) - 2 * len(_LAST) - ("Lstm" in policy) * size_of_lstm
+    left = iter(params)
+    layers: Layers = {}
+    for layer in [*_body(policy, arguments, rest // 2), *_LAST]:
+        arrays = list(itertools.islice(left, size_of_lstm if layer == _LSTM else 2))
+        names = _order(arrays) if layer == _LSTM else ("w", "b")
+        layers[layer] = dict(zip(names, arrays, strict=False))
+    if sum(map(len, layers.values())) != len(params) or not layers["q"]:
+        raise ValueError(f"it has {len(params)} arrays, and another number belongs to its policy")
+    return layers
+
+
+def _order(arrays: list[NDArray[Any]]) -> tuple[str, ...]:
+    if len(arrays) == len(_OLDEST_ORDER) and arrays[1].ndim == 1:
+        return _OLDEST_ORDER
+    return _LSTM_ARRAYS + _NORM_ARRAYS
+
+
+def _body(policy: str, arguments: Mapping[str, Any], count: int) -> list[str]:
+    """Returns the names of all layers but the last three; `count` of them are no LSTM."""
+    is_recurrent = "Lstm" in policy
+    if arguments.get("feature_extraction", "mlp" if policy.startswith("Mlp") else "cnn") == "cnn":
+        return [*_CONVOLUTIONS, _LSTM] if is_recurrent else [*_CONVOLUTIONS]
+    net_arch = arguments.get("net_arch")
+    if net_arch is None and is_recurrent:
+        return [*(f"pi_fc{i}" for i in range(count)), _LSTM]
+    if net_arch is None:
+        return [name for i in range(count // 2) for name in (f"pi_fc{i}", f"vf_fc{i}")]
+    return _in_net_arch(net_arch, is_recurrent)
+
+
+def _in_net_arch(net_arch: Any, is_recurrent: bool) -> list[str]:
+    match net_arch:
+        case [*shared, dict() as ends]:
+            pass
+        case list() as shared:
+            ends = {}
+        case _:
+            raise ValueError("its net_arch is no list")
+    names = [_LSTM if item == "lstm" else f"shared_fc{i}" for i, item in enumerate(shared)]
+    pi, vf = ([f"{end}_fc{i}" for i in range(len(ends.get(end, [])))] for end in ("pi", "vf"))
+    by_turns = [name for pair in itertools.zip_longest(pi, vf) for name in pair if name is not None]
+    return names + (pi + vf if is_recurrent else by_turns)
+
+
+def network(layers: Layers) -> tuple[str, dict[str, Any], Arrays]:
+    """Returns the policy here that has these layers, its arguments, and its weights.
+
+    Raises:
+        ValueError: no policy has them.
+    """
+    if missing := [name for name in ("pi", "q") if name not in layers]:
+        raise ValueError(f"it has no layer {missing[0]}")
+    # vf is V of other algorithms, which ACER computes from pi and q.
+    body = {name: arrays for name, arrays in layers.items() if name not in _LAST}
+    convolutions = {f"shared/{name}": body.pop(name) for name in _CONVOLUTIONS if name in body}
+    lstm = body.get(_LSTM, {})
+    kind = "LnLstm" if "gx" in lstm else "Lstm" if lstm else ""
+    before, after, ends = _parts(list(body))
+    renamed = convolutions | {f"shared/shared_fc{i}": body[name] for i, name in enumerate(before)}
+    renamed |= {f"shared/{kind.lower()}": lstm} if lstm else {}
+    renamed |= {f"after_fc{i}": body[name] for i, name in enumerate(after)}
+    renamed |= {f"{end}_fc{i}": body[name] for end, names in ends.items() for i, name in enumerate(names)}
+    renamed |= {"pi_head": layers["pi"], "q_head": layers["q"]}
+    weights = [layer_arrays(layer, arrays) for layer, arrays in renamed.items()]
+    arguments: dict[str, Any] = {"n_lstm": len(_matrix(lstm, "wh"))} if lstm else {}
+    if not convolutions:
+        own = {end: [_width(body[name]) for name in names] for end, names in ends.items()}
+        place = ["lstm"] if lstm else []
+        arguments["net_arch"] = [*(_width(body[n]) for n in before), *place, *(_width(body[n]) for n in after), own]
+    elif body.keys() - {_LSTM} or len(convolutions) < len(_CONVOLUTIONS):
+        raise ValueError("its network of images is none of Stable Baselines' own")
+    policy = f"{'Cnn' if convolutions else 'Mlp'}{kind}Policy"
+    return policy, arguments, {name: array for part in weights for name, array in part.items()}
+
+
+def _parts(names: list[str]) -> tuple[list[str], list[str], dict[str, list[str]]]:
+    """Sorts layers: what is shared before and after the LSTM, and what policy and critic have of their own."""
+    place = names.index(_LSTM) if _LSTM in names else 0
+    before, rest = names[:place], [name for name in names[place:] if name != _LSTM]
+    parts: dict[str, list[str]] = {"shared": [], "pi": [], "vf": []}
+    for name in rest:
+        if not (match := re.fullmatch(r"(shared|pi|vf)_fc\d+", name)):
+            raise ValueError(f"a layer of it, {name[:80]!r}, is not known here")
+        parts[match[1]].append(name)
+    shared = parts.pop("shared")
+    return (before, shared, parts) if _LSTM in names else (shared, [], parts)
+
+
+def _width(layer: Mapping[str, NDArray[Any]]) -> int:
+    return int(_matrix(layer, "w").shape[1])
+
+
+def _matrix(layer: Mapping[str, NDArray[Any]], name: str) -> NDArray[Any]:
+    if name not in layer or layer[name].ndim != 2:
+        raise ValueError(f"a layer of it has no matrix {name}")
+    return layer[name]

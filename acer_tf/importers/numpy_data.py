@@ -1,0 +1,95 @@
+"""The few objects of a pickle that are data: numeric arrays, dtypes and scalars, bytes, ordered dicts and sets."""
+
+import math
+import re
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acer_tf.importers.inert import Inert
+
+MOST_AXES = 32
+
+_NUMERIC = re.compile(r"[<>=|]?(b1|[iu][1248]|f[248]|c8|c16)")
+_DTYPE = "numpy.dtype"
+_ARRAY, _SCALAR, _BUFFER = (
+    {f"numpy.{core}.{name}" for core in ("core", "_core")}
+    for name in ("multiarray._reconstruct", "multiarray.scalar", "numeric._frombuffer")
+)
+_WRAPPER = "joblib.numpy_pickle.NumpyArrayWrapper"
+_ELSEWHERE = ("numpy_pickle_compat.NDArrayWrapper", "numpy_pickle.NDArrayWrapper", "numpy_pickle.ZNDArrayWrapper")
+
+
+def called(name: str, arguments: tuple[Any, ...]) -> Any:
+    """Returns what a pickle's call gives: data where it is known to be, else an inert object.
+
+    Raises:
+        ValueError: data that does not fit together.
+    """
+    match name, arguments:
+        case "collections.OrderedDict", ():
+            return {}
+        case "builtins.set" | "builtins.frozenset" | "__builtin__.set" | "__builtin__.frozenset", (list() as items,):
+            return items
+        case "builtins.bytes" | "__builtin__.bytes", ():
+            return b""
+        case "_codecs.encode", (str() as text, "latin1" | "latin-1"):
+            return text.encode("latin-1")
+        case _, (np.dtype() as dtype, bytes() | str() as data) if name in _SCALAR:
+            return _array(dtype, (), data, "C").item()
+        case _, (bytes() as data, np.dtype() as dtype, tuple() as shape, str() as order) if name in _BUFFER:
+            return _array(dtype, shape, data, order)
+    return Inert(name, arguments)
+
+
+def built(instance: Inert, state: Any, file: BinaryIO) -> Any:
+    """Returns what an object becomes when a pickle gives it its state: an array or a dtype, or else the object itself.
+
+    Args:
+        instance: the object.
+        state: its state.
+        file: the pickle; an array that joblib wrote stands there, behind its description.
+
+    Raises:
+        ValueError: data that does not fit together, or an array that is in another file.
+    """
+    match instance.name, instance.arguments, state:
+        case name, (str() as code, *_), (_, "<" | ">" | "|" | "=" as order, None, None, None, *_) if name == _DTYPE:
+            if _NUMERIC.fullmatch(code):
+                return np.dtype(code).newbyteorder(order)
+        case name, _, (_, tuple() as shape, np.dtype() as dtype, is_fortran, bytes() | str() as data) if name in _ARRAY:
+            return _array(dtype, shape, data, "F" if is_fortran else "C")
+        case name, _, {"shape": tuple() as shape, "dtype": np.dtype() as dtype, "order": order, **rest} if (
+            name.endswith(_WRAPPER)
+        ):
+            return _behind(file, dtype, shape, order, is_aligned=rest.get("numpy_array_alignment_bytes") is not None)
+        case name, _, _ if name.endswith(_WRAPPER):
+            raise ValueError("an array in it is not of numbers")
+        case name, _, _ if name.endswith(_ELSEWHERE):
+            raise ValueError("it was written by a joblib older than 0.10, which kept arrays in files of their own")
+    instance.state = state
+    return instance
+
+
+def _behind(file: BinaryIO, dtype: np.dtype[Any], shape: tuple[Any, ...], order: Any, is_aligned: bool) -> NDArray[Any]:
+    if is_aligned:
+        file.read(file.read(1)[0])
+    return _array(dtype, shape, file.read(_nbytes(dtype, shape)), order)
+
+
+def _array(dtype: np.dtype[Any], shape: tuple[Any, ...], data: bytes | str, order: Any) -> NDArray[Any]:
+    """Makes an array in the machine's byte order; text is bytes as Python 2 pickled them."""
+    raw = data.encode("latin-1") if isinstance(data, str) else data
+    if len(raw) != _nbytes(dtype, shape):
+        raise ValueError(f"it has {len(raw)} bytes for an array of {_nbytes(dtype, shape)}")
+    if order not in ("C", "F"):
+        raise ValueError("an array in it has no order of axes")
+    array = np.frombuffer(raw, dtype).reshape(shape, order=order)
+    return array.astype(dtype.newbyteorder("="), copy=False)
+
+
+def _nbytes(dtype: np.dtype[Any], shape: tuple[Any, ...]) -> int:
+    if len(shape) > MOST_AXES or not all(type(length) is int and length >= 0 for length in shape):
+        raise ValueError("an array in it has no shape")
+    return int(math.prod(shape)) * dtype.itemsize

@@ -1,0 +1,141 @@
+"""Agents of Stable Baselines 2, in the three forms that it had: a zip, a pickle of named arrays, a pickle of a list."""
+
+import base64
+import io
+import json
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from acer_tf.importers.contents import contents, told
+from acer_tf.importers.inert import Inert
+from acer_tf.importers.layers import grouped, network, numbered
+from acer_tf.importers.old_agent import OldAgent
+from acer_tf.importers.pickled import read_pickle
+from acer_tf.importers.spaces import space
+from acer_tf.storage import arrays
+
+_DEFAULT_BUFFER_SIZE = 5000
+_SETTINGS = (
+    "gamma", "n_steps", "q_coef", "ent_coef", "max_grad_norm", "learning_rate", "lr_schedule", "rprop_alpha",
+    "rprop_epsilon", "replay_ratio", "replay_start", "verbose", "seed",
+)  # fmt: skip
+_POLICIES = (
+    "MlpPolicy", "MlpLstmPolicy", "MlpLnLstmPolicy", "CnnPolicy", "CnnLstmPolicy", "CnnLnLstmPolicy",
+    "FeedForwardPolicy", "LstmPolicy",
+)  # fmt: skip
+_ACTIVATIONS = ("tanh", "relu", "elu", "selu", "sigmoid", "softplus", "softsign", "relu6", "leaky_relu", "swish")
+_POLICY_KWARGS = (
+    "act_fun", "net_arch", "layers", "n_lstm", "layer_norm", "feature_extraction", "cnn_extractor", "one_dim_bias",
+)  # fmt: skip
+
+
+def read_stable_baselines(path: str | Path) -> OldAgent:
+    """Reads a file that Stable Baselines 2's `ACER.save` wrote; the average policy and slots are in none.
+
+    Raises:
+        InputError: there is no such file, it holds something else, or a network that cannot be told from a file.
+    """
+    with told(path, "ACER agent of Stable Baselines 2"):
+        return _agent(contents(path))
+
+
+def _agent(file: bytes) -> OldAgent:
+    data, params = _zipped(file) if file.startswith(b"PK") else _pickled(file)
+    if "replay_ratio" not in data:
+        raise ValueError("it has no replay_ratio, as every ACER agent has")
+    action_space, observation_space = space(data.get("action_space")), space(data.get("observation_space"))
+    if not isinstance(action_space, gym.spaces.Discrete):
+        raise ValueError("its actions are not discrete")
+    if observation_space is None:
+        raise ValueError("its observation space is none that ACER had there")
+    policy, arguments = _policy(data.get("policy")), _policy_kwargs(data.get("policy_kwargs"))
+    layers = grouped(params) if isinstance(params, dict) else numbered(params, policy, arguments)
+    policy, policy_kwargs, weights = network(layers)
+    if policy.startswith("Cnn"):
+        _check_pixels(observation_space)
+    policy_kwargs |= _activation(arguments)
+    return OldAgent(policy, policy_kwargs, _settings(data), observation_space, action_space, weights)
+
+
+def _pickled(file: bytes) -> tuple[dict[Any, Any], Any]:
+    match read_pickle(file):
+        case (dict() as data, (dict() | list()) as params):
+            return data, params
+    raise ValueError("expected settings and parameters")
+
+
+def _zipped(file: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(file)) as archive:
+            for name in ("data", "parameter_list", "parameters"):
+                if archive.getinfo(name).file_size > arrays.LARGEST_COMPRESSED:
+                    raise ValueError(
+                        f"its {name} would unpack to more than {arrays.LARGEST_COMPRESSED / 2**30:.1f} GiB"
+                    )
+            data, names = (json.loads(archive.read(name)) for name in ("data", "parameter_list"))
+            params = arrays.read_arrays(io.BytesIO(archive.read("parameters")))
+            return {name: _unpickled(value) for name, value in data.items()}, {name: params[name] for name in names}
+    except (AttributeError, KeyError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"expected data, parameter_list and parameters: {error}") from error
+
+
+def _unpickled(value: Any) -> Any:
+    """Reads a value of `data` that is no JSON and was therefore pickled."""
+    if isinstance(value, dict) and isinstance(text := value.get(":serialized:"), str):
+        return read_pickle(base64.b64decode(text))
+    return value
+
+
+def _policy(policy: Any) -> str:
+    name = policy
+    if isinstance(policy, Inert):
+        name = policy.short_name if policy.name.startswith("stable_baselines.") else ""
+    if name not in _POLICIES:
+        raise ValueError("its policy is a class of the user's own, and what that computes is in no file")
+    return str(name)
+
+
+def _policy_kwargs(arguments: Any) -> dict[str, Any]:
+    if arguments is None:
+        return {}
+    if not isinstance(arguments, dict):
+        raise ValueError("its policy_kwargs are no dict")
+    if unknown := [name for name in arguments if name not in _POLICY_KWARGS]:
+        raise ValueError(f"what {str(unknown[0])[:80]!r} means among its policy_kwargs is not known here")
+    extractor = arguments.get("cnn_extractor")
+    if extractor is not None and getattr(extractor, "name", None) != "stable_baselines.common.policies.nature_cnn":
+        raise ValueError("its cnn_extractor is the user's own, and what that computes is in no file")
+    return arguments
+
+
+def _activation(arguments: dict[str, Any]) -> dict[str, str]:
+    match arguments.get("act_fun"):
+        case None:
+            return {}
+        case Inert() as function if function.name.startswith("tensorflow.") and function.short_name in _ACTIVATIONS:
+            return {"act_fun": function.short_name}
+    raise ValueError(f"its act_fun is none of {', '.join(_ACTIVATIONS)}")
+
+
+def _settings(data: dict[Any, Any]) -> dict[str, Any]:
+    settings = {name: data[name] for name in _SETTINGS if name in data}
+    for name, value in settings.items():
+        if not isinstance(value, str | int | float | None):
+            raise ValueError(f"its {name} is no number")
+    # The size of replay was not saved; the default must hold what replay waits for.
+    if isinstance(start := settings.get("replay_start"), int) and start > _DEFAULT_BUFFER_SIZE:
+        settings["buffer_size"] = start
+    return settings
+
+
+def _check_pixels(observation_space: gym.Space[Any]) -> None:
+    """Stable Baselines scales images by their bounds, this package by 255."""
+    if not isinstance(observation_space, gym.spaces.Box) or not (
+        np.all(observation_space.low == 0) and np.all(observation_space.high == 255)
+    ):
+        raise ValueError("its policy is for images, but its observations are none with bounds 0 and 255")

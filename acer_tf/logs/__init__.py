@@ -1,0 +1,1 @@
+"""Where the metrics of a run go: terminal, CSV and JSON files, TensorBoard."""

@@ -1,0 +1,122 @@
+"""Curves for TensorBoard: every row of statistics, and whole episodes, over agent steps."""
+
+import contextlib
+import io
+import math
+import os
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from acer_tf.logs.append_file import AppendFile
+from acer_tf.logs.logger import Sink
+from acer_tf.logs.metrics import full_name
+from acer_tf.segment import Episode
+from acer_tf.system.console import say
+
+PREFIX = "events.out.tfevents."
+"""By which TensorBoard knows its files."""
+Encode = Callable[..., bytes]
+
+
+class TensorBoardSink(Sink):
+    """Writes a folder of event files, one for each time that a run begins or goes on.
+
+    Numbers that are not finite are left out. Episodes are collected, a point per iteration, until a row comes. Without
+    the package tensorboard nothing is written, which is said once.
+    """
+
+    def __init__(self, folder: Path, frames_per_step: int | None = None) -> None:
+        """Takes the folder, made by the first row, and for Atari the raw frames of an agent step."""
+        self._folder = folder
+        self._frames_per_step = frames_per_step
+        self._encode = _encoder()
+        self._file: AppendFile | None = None
+        self._ended: list[Episode] = []
+        self._pending = b""
+
+    def write(self, values: Mapping[str, float]) -> None:
+        """See `Sink`; `total_timesteps` is the row's place on the x axis."""
+        steps = int(values["total_timesteps"])
+        frames = {} if self._frames_per_step is None else {"frames": self._frames_per_step * steps}
+        self._add(steps, {**values, **frames})
+        self._append()
+
+    def episodes(self, episodes: Sequence[Episode]) -> None:
+        """See `Sink`."""
+        self._ended.extend(episodes)
+
+    def progress(self, steps: int) -> None:
+        """See `Sink`."""
+        if self._ended:
+            mean_return = statistics.fmean(episode.r for episode in self._ended)
+            mean_length = statistics.fmean(episode.l for episode in self._ended)
+            self._add(steps, {"episode_return": mean_return, "episode_length": mean_length})
+            self._ended.clear()
+
+    def state_dict(self) -> dict[str, int]:
+        """See `Sink`; the names begin with the folder's."""
+        self._append()
+        if self._file is not None:
+            self._file.flush()
+        return {self._name(path): path.stat().st_size for path in self._paths()}
+
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
+        """Cuts off what was written after `state_dict`; the next row begins a new file, so that TensorBoard sees it."""
+        for path in self._paths():
+            if size := state.get(self._name(path)):
+                os.truncate(path, min(size, path.stat().st_size))
+            else:
+                path.unlink()
+
+    def close(self) -> None:
+        """Writes the episodes since the last row, and closes the file; may be called again."""
+        self._append()
+        if self._file is not None:
+            self._file.close()
+
+    def _add(self, steps: int, values: Mapping[str, float]) -> None:
+        if self._encode is not None:
+            finite = {full_name(name): float(value) for name, value in values.items() if math.isfinite(value)}
+            self._pending += self._encode(step=steps, values=finite)
+
+    def _append(self) -> None:
+        if self._encode is None or not self._pending:
+            return
+        if self._file is None:
+            with contextlib.suppress(OSError):  # the file will say it, and wait
+                self._folder.mkdir(parents=True, exist_ok=True)
+            version = self._encode(file_version="brain.Event:2")
+            number = max((int(path.name.removeprefix(PREFIX)) + 1 for path in self._paths()), default=0)
+            self._file = AppendFile(self._folder / f"{PREFIX}{number:06d}", version)
+        self._file.append_bytes(self._pending)
+        self._pending = b""
+
+    def _paths(self) -> list[Path]:
+        return sorted(self._folder.glob(f"{PREFIX}{'[0-9]' * 6}"))
+
+    def _name(self, path: Path) -> str:
+        return f"{self._folder.name}/{path.name}"
+
+
+def _encoder() -> Encode | None:
+    """Returns a function from fields of an event, and values by name, to a record of an event file."""
+    try:
+        from tensorboard.compat.proto.event_pb2 import Event
+        from tensorboard.compat.proto.summary_pb2 import Summary
+        from tensorboard.summary.writer.record_writer import RecordWriter
+    except ImportError:
+        say("no curves for TensorBoard are written; they need: pip install tensorboard", is_error=True)
+        return None
+
+    def encode(values: Mapping[str, float] | None = None, **fields: int | str) -> bytes:
+        record = io.BytesIO()
+        summary = None
+        if values is not None:
+            summary = Summary(value=[Summary.Value(tag=name, simple_value=value) for name, value in values.items()])
+        event = Event(wall_time=time.time(), summary=summary, **fields)
+        RecordWriter(record).write(event.SerializeToString())
+        return record.getvalue()
+
+    return encode

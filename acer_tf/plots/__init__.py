@@ -1,0 +1,1 @@
+"""Learning curves and interval estimates of finished runs."""

@@ -1,0 +1,161 @@
+"""Scripted updates of a model: acting, every inner quantity of the first update, and the state after several."""
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from numpy.typing import ArrayLike, NDArray
+
+from acer_tf.gradients import Gradients
+from acer_tf.maths.discrete import select
+from acer_tf.maths.schedules import learning_rate
+from acer_tf.model import Model
+from acer_tf.networks.actor_critic import Outputs
+from acer_tf.policies.categorical import CategoricalPolicy
+from acer_tf.recordings import replica
+from acer_tf.recordings.comparison import ARRAY, DOUBLE, FIRST_UPDATE, SCALAR, Quantity, relative, scalar
+from acer_tf.recordings.recorded import Recorded
+from acer_tf.segment import Segment
+
+
+def compare_model(recorded: Recorded) -> list[Quantity]:
+    """Feeds the recorded batches to `Model`, from the recorded state on."""
+    model = Model(replica.policy(recorded, np.random.RandomState(0)), replica.config(recorded), seed=0)
+    if misfits := replica.misfits(recorded, model.params):
+        return misfits
+    first = replica.segment(recorded, 0)
+    replica.load(recorded, "ema0", model.params)
+    average = _network(model, first.obs, first.masks, first.states)
+
+    replica.load(recorded, "param", model.params)
+    replica.load(recorded, "ema0", model.averages)
+    if recorded.has_parameters("rms0"):
+        replica.load(recorded, "rms0", model.optimizer.mean_squares)
+    quantities = _acting(recorded, model) + _learning_rates(recorded, model)
+    gradients = model.gradients(first)
+    outputs = _outputs(model, first, gradients)
+    outputs |= {"polyak_pi_logits": average.logits, "polyak_q_full": average.q}
+    quantities += _gradients(recorded, gradients)
+
+    reports, updated = _updates(recorded, model)
+    return quantities + _first_update(recorded, outputs | reports[0]) + updated + _log(recorded, reports)
+
+
+def _network(model: Model, obs: NDArray[Any], masks: NDArray[np.bool_], state: NDArray[np.float32]) -> Outputs:
+    outputs: Outputs = model.policy.network(tf.constant(obs), tf.constant(masks), tf.constant(state))
+    return outputs
+
+
+def _acting(recorded: Recorded, model: Model) -> list[Quantity]:
+    obs = recorded["step/obs"]
+    state, mask = model.initial_state(len(obs)), np.zeros(len(obs), np.bool_)
+    if recorded.is_recurrent:
+        state, mask = recorded["step/S"], recorded["step/M"]
+    action = model.act(obs, state, mask)
+    logits, q, _ = _network(model, obs[:, np.newaxis], mask[:, np.newaxis], state)
+    ours = {"mus": action.mus, "pi_logits": logits, "q": q, "state": action.state}
+    return [Quantity(f"step/{name}", relative(ours[name], recorded[f"step/{name}"]), ARRAY) for name in ours]
+
+
+def _learning_rates(recorded: Recorded, model: Model) -> list[Quantity]:
+    config = model.config
+    fractions = recorded["batch/steps"] / config.total_timesteps
+    ours = [learning_rate(config.lr, config.lrschedule, float(fraction)) for fraction in fractions]
+    return [Quantity("batch/lr", relative(ours, recorded["batch/lr"]), DOUBLE)]
+
+
+def _outputs(model: Model, segment: Segment, gradients: Gradients) -> dict[str, ArrayLike]:
+    """Returns the inner quantities of an update under their recorded names; `_full` ones have the bootstrap step."""
+    # The policy leaves out the last step of a segment: with one step more, the bootstrap step is among the others.
+    obs, masks = (np.concatenate([array, array[:, -1:]], axis=1) for array in (segment.obs, segment.masks))
+    longer = segment._replace(obs=obs, masks=masks)
+    f_avg_full = model.policy.average_statistics(longer, model.averages, model.config).numpy()
+    assert isinstance(model.policy, CategoricalPolicy)
+    full = model.policy.evaluate(longer, model.config)
+    logits, _, state = _network(model, segment.obs, segment.masks, segment.states)
+    evaluation, losses = gradients.evaluation, gradients.losses
+    outputs = {
+        "pi_logits": logits,
+        "train_state_out": state,
+        "q_full": full.q,
+        "f_full": full.f,
+        "v_full": np.concatenate([losses.v, evaluation.bootstrap_v[:, np.newaxis]], axis=1),
+        "f_pol_full": f_avg_full,
+        "f_pol": f_avg_full[:, :-1],
+        "f": evaluation.f,
+        "q": evaluation.q,
+        "v": losses.v,
+        "f_i": select(evaluation.f, segment.actions),
+        "q_i": losses.q_i,
+        "rho": losses.rho,
+        "rho_i": losses.rho_i,
+        "qret": losses.q_ret,
+        "adv": losses.gain.adv,
+        "adv_bc": losses.gain.adv_bc,
+        "logf": losses.gain.logf,
+        "logf_bc": losses.gain.logf_bc,
+        "gain_f": losses.gain.f,
+        "gain_bc": losses.gain.bc,
+    }
+    if gradients.trust_region is not None:
+        projection = gradients.trust_region.projection
+        outputs |= {
+            "f_pol": gradients.trust_region.f_avg,
+            "g": gradients.g,
+            "k": gradients.trust_region.k,
+            "k_dot_g": projection.k_dot_g,
+            "adj": projection.adj,
+            "g_corrected": projection.g,
+            "grads_f": gradients.grad_f,
+        }
+    return outputs
+
+
+def _gradients(recorded: Recorded, gradients: Gradients) -> list[Quantity]:
+    parts = {
+        "grad_raw": gradients.raw,
+        "grad_clip": gradients.clipped,
+        "grad_policy": gradients.policy,
+        "grad_q": gradients.critic,
+    }
+    return [
+        quantity
+        for group, ours in parts.items()
+        for quantity in replica.per_parameter(recorded, group, ours, FIRST_UPDATE)
+    ]
+
+
+def _first_update(recorded: Recorded, ours: dict[str, ArrayLike]) -> list[Quantity]:
+    """Compares whatever was recorded of the first update; what is not computed here fails."""
+    quantities = []
+    for name, array in recorded.group("out").items():
+        measure, tolerance = (relative, ARRAY) if array.ndim else (scalar, SCALAR)
+        quantities.append(Quantity(f"out/{name}", measure(ours.get(name, np.empty(0)), array), tolerance))
+    return quantities
+
+
+def _updates(recorded: Recorded, model: Model) -> tuple[list[dict[str, float]], list[Quantity]]:
+    """Makes all updates; returns their reports, and compares the state after the first and after the last."""
+    reports = [model.train_and_report(replica.segment(recorded, 0), float(recorded["batch/lr"][0]))]
+    quantities = _state(recorded, model, "1", FIRST_UPDATE)
+    for call in range(1, len(recorded["batch/obs"])):
+        reports.append(model.train_and_report(replica.segment(recorded, call), float(recorded["batch/lr"][call])))
+    return reports, quantities + _state(recorded, model, "_N", ARRAY)
+
+
+def _state(recorded: Recorded, model: Model, when: str, tolerance: float) -> list[Quantity]:
+    groups = {"param": model.params, "ema": model.averages, "rms": model.optimizer.mean_squares}
+    return [
+        quantity
+        for group, variables in groups.items()
+        for quantity in replica.per_parameter(
+            recorded, group + when, [variable.numpy() for variable in variables], tolerance
+        )
+    ]
+
+
+def _log(recorded: Recorded, reports: list[dict[str, float]]) -> list[Quantity]:
+    return [
+        Quantity(f"log/{name}", scalar([report.get(name, np.nan) for report in reports], column), SCALAR)
+        for name, column in zip(map(str, recorded["log_names"]), recorded["log"].T, strict=True)
+    ]

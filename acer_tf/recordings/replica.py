@@ -1,0 +1,102 @@
+"""Our own model in the state that a recording of the original's describes. Parameters are matched by their order."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from acer_tf.config import Config
+from acer_tf.errors import InputError
+from acer_tf.policies.categorical import CategoricalPolicy
+from acer_tf.recordings.comparison import Quantity, UnsupportedError, relative
+from acer_tf.recordings.recorded import Recorded
+from acer_tf.segment import Segment
+
+
+def config(recorded: Recorded) -> Config:
+    """Returns the recorded hyper-parameters, our defaults for those that play no part in the recording."""
+    return Config(**recorded.settings(field.name for field in dataclasses.fields(Config)))
+
+
+def policy(recorded: Recorded, rng: np.random.RandomState) -> CategoricalPolicy:
+    """Builds the recorded network, weights drawn from `rng`.
+
+    Raises:
+        UnsupportedError: the package does not have it.
+    """
+    # The network depends on the space's shape and dtype; of its bounds, images need wide ones.
+    space = gym.spaces.Box(0, 255, tuple(recorded.setting("obs_shape")), np.dtype(recorded.setting("obs_dtype")).type)
+    actions = gym.spaces.Discrete(recorded.setting("nact"))
+    # Baselines' biases of convolutions have axes of length 1 unless this is set; ours never do.
+    arguments = {name: value for name, value in recorded.setting("network_kwargs").items() if name != "one_dim_bias"}
+    try:
+        return CategoricalPolicy(recorded.setting("network"), space, actions, rng, **arguments)
+    except InputError as error:
+        raise UnsupportedError(str(error)) from error
+
+
+def misfits(recorded: Recorded, variables: Sequence[tf.Variable]) -> list[Quantity]:
+    """Returns a failed quantity if number or shapes of the parameters differ; axes of length 1 do not count."""
+    ours = [_core(variable.shape) for variable in variables]
+    theirs = [_core(recorded[f"param/{name}"].shape) for name in recorded.setting("params")]
+    return [] if ours == theirs else [Quantity("shapes of parameters", math.inf, 0.0)]
+
+
+def load(recorded: Recorded, group: str, variables: Sequence[tf.Variable]) -> None:
+    """Gives variables the values of a recorded group."""
+    for name, variable in zip(recorded.setting("params"), variables, strict=True):
+        variable.assign(recorded[f"{group}/{name}"].reshape(variable.shape))
+
+
+def segment(recorded: Recorded, call: int) -> Segment:
+    """Returns the batch of an update; frames are not stacked, so that each observation is a frame of its own."""
+    nenvs, nsteps = recorded.setting("nenvs"), recorded.setting("nsteps")
+
+    def rows(name: str, steps: int) -> NDArray[Any]:
+        array: NDArray[Any] = recorded[f"batch/{name}"][call]
+        return array.reshape(nenvs, steps, *array.shape[1:])
+
+    obs = rows("obs", nsteps + 1)
+    states = recorded["batch/states"] if "batch/states" in recorded else np.zeros((nenvs, 0))
+    return Segment(
+        enc_obs=obs,
+        obs=obs,
+        actions=rows("actions", nsteps),
+        rewards=rows("rewards", nsteps),
+        mus=rows("mus", nsteps),
+        dones=rows("dones", nsteps),
+        masks=rows("masks", nsteps + 1),
+        states=states.astype(np.float32),
+        final_values=np.zeros((nenvs, nsteps), np.float32),
+    )
+
+
+def per_parameter(
+    recorded: Recorded, group: str, ours: Sequence[NDArray[Any] | None], tolerance: float
+) -> list[Quantity]:
+    """Compares an array for each parameter; one that is missing on either side counts as zeros.
+
+    Args:
+        recorded: the recording; without this group, nothing is compared.
+        group: name of the group.
+        ours: our arrays, in the order of the parameters.
+        tolerance: see `relative`.
+    """
+    if not recorded.has_parameters(group):
+        return []
+    quantities = []
+    for name, array in zip(recorded.setting("params"), ours, strict=True):
+        array = np.zeros(recorded[f"param/{name}"].shape) if array is None else np.asarray(array)
+        pairs = recorded.matches(group, name, array) or [(array, np.zeros(array.shape))]
+        error = max(relative(*pair) for pair in pairs)
+        quantities.append(Quantity(f"{group}/{name}", error, tolerance))
+    return quantities
+
+
+def _core(shape: Sequence[int]) -> list[int]:
+    return [length for length in shape if length != 1]

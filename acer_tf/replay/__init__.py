@@ -1,0 +1,1 @@
+"""What the replay buffer is made of."""

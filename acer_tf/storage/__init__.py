@@ -1,0 +1,1 @@
+"""Files that survive crashes: arrays, agents, checkpoints, run folders."""

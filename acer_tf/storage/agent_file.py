@@ -1,0 +1,104 @@
+"""The file of a trained agent: a zip of `data.json` and of one npz file for each group of arrays, all uncompressed.
+
+The same agent gives the same bytes.
+"""
+
+import io
+import json
+import os
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acer_tf.errors import InputError
+from acer_tf.storage.arrays import read_arrays
+from acer_tf.storage.durable import replacing
+
+FORMAT = 1
+DATA = "data.json"
+LARGEST_DATA = 2**26
+"""Bytes of `data.json`."""
+SUFFIX = ".zip"
+
+Arrays = dict[str, NDArray[Any]]
+File = str | Path | BinaryIO
+
+
+def write_agent(target: File, data: Mapping[str, Any], groups: Mapping[str, Arrays]) -> None:
+    """Writes an agent; an old file is replaced in one step or not at all.
+
+    Args:
+        target: a path, which gets the ending .zip if it has none, or a file that is open for writing.
+        data: plain values.
+        groups: arrays by name, in groups by name.
+    """
+    content = _packed(data, groups)
+    if not isinstance(target, str | os.PathLike):
+        target.write(content)
+        return
+    with replacing(with_suffix(Path(target))) as file:
+        file.write(content)
+
+
+def read_agent(source: File) -> tuple[dict[str, Any], dict[str, Arrays]]:
+    """Reads what `write_agent` wrote; the ending .zip may be left out.
+
+    No member is unpacked, and every array must have exactly the bytes that its shape says.
+
+    Raises:
+        InputError: there is no such file, or it is not a whole file of an agent.
+    """
+    name = file_name(source)
+    if not isinstance(source, str | os.PathLike) and not hasattr(source, "read"):
+        raise InputError(f"it is a {type(source).__name__}; expected a path, or a file open for reading.")
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        path = path if path.is_file() else with_suffix(path)
+        if not path.is_file():
+            raise InputError(f"{name} is not a file; expected the file of a trained agent.")
+        with path.open("rb") as file:
+            return _read(file, name)
+    return _read(source, name)
+
+
+def file_name(source: File) -> str:
+    """Returns what to call a file in messages."""
+    return str(source) if isinstance(source, str | os.PathLike) else "the file"
+
+
+def with_suffix(path: Path) -> Path:
+    """Returns the path that is written: with the ending .zip if it has none."""
+    return path if path.suffix else path.with_name(path.name + SUFFIX)
+
+
+def _packed(data: Mapping[str, Any], groups: Mapping[str, Arrays]) -> bytes:
+    content = io.BytesIO()
+    text = json.dumps({"format": FORMAT, **data}, indent=1, sort_keys=True, allow_nan=False) + "\n"
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(DATA), text)  # ZipInfo: the same date for all
+        for group, arrays in groups.items():
+            npz = io.BytesIO()
+            np.savez(npz, **arrays)  # type: ignore[arg-type]
+            archive.writestr(zipfile.ZipInfo(f"{group}.npz"), npz.getvalue())
+    return content.getvalue()
+
+
+def _read(file: BinaryIO, name: str) -> tuple[dict[str, Any], dict[str, Arrays]]:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
+                raise ValueError("it has compressed members")
+            if archive.getinfo(DATA).file_size > LARGEST_DATA:
+                raise ValueError(f"{DATA} has more than {LARGEST_DATA / 2**20:.0f} MiB")
+            data = json.loads(archive.read(DATA))
+            if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
+                raise ValueError(f"it is of another format than {FORMAT}")
+            members = [member for member in archive.namelist() if member != DATA]
+            return data, {Path(member).stem: read_arrays(io.BytesIO(archive.read(member))) for member in members}
+    except (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+        raise InputError(f"{name} is not the file of a trained agent, or not whole ({error}).") from error

@@ -1,0 +1,179 @@
+"""One checkpoint: a folder of plain data files and a manifest, published whole or not at all."""
+
+import errno
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acer_tf.errors import InputError
+from acer_tf.storage.arrays import load_arrays, save_arrays
+from acer_tf.storage.durable import Fingerprint, fingerprint, publish, write_durably
+from acer_tf.storage.replay_files import ReplayFile, check_name, check_replay_file
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+ARRAYS = "arrays.npz"
+VALUES = "state.json"
+LARGEST_TEXT = 2**26
+"""Bytes of a manifest, or of the plain values of a state."""
+STEP = re.compile(r"step-(\d{12})")
+
+State = Mapping[str, Mapping[str, Any]]
+"""What each part of a run consists of: names of parts, and in each names of arrays and of plain (JSON) values."""
+
+
+class Checkpoint(NamedTuple):
+    """What stands in the manifest.
+
+    Attributes:
+        path: the folder.
+        step: agent steps, over all environments.
+        score: mean return at that time, by which the best checkpoint is kept; None before any episode ended.
+        settings: what the run was started with.
+        origin: the software and hardware that wrote it.
+        replay: files of the replay memory, oldest first.
+        files: size and sha256 of every other file.
+    """
+
+    path: Path
+    step: int
+    score: float | None
+    settings: dict[str, Any]
+    origin: dict[str, Any]
+    replay: list[ReplayFile]
+    files: dict[str, Fingerprint]
+
+
+def step_folder(folder: Path, step: int) -> Path:
+    """Returns the name of a checkpoint's folder."""
+    return folder / f"step-{step:012d}"
+
+
+def write_checkpoint(checkpoint: Checkpoint, state: State) -> None:
+    """Writes a checkpoint into a temporary folder, syncs every file, the manifest last, and renames the folder.
+
+    Args:
+        checkpoint: what the manifest shall say; its `files` are filled in here.
+        state: the state of every part.
+
+    Raises:
+        OSError: the disk is full or cannot be written; nothing has been published then.
+    """
+    temporary = checkpoint.path.with_name(f".tmp-{checkpoint.path.name}")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    try:
+        arrays, values = _split(state)
+        save_arrays(temporary / ARRAYS, arrays)
+        write_durably(temporary / VALUES, _canonical(values))
+        files = {name: fingerprint(temporary / name) for name in (ARRAYS, VALUES)}
+        write_durably(temporary / MANIFEST, _manifest(checkpoint._replace(files=files)))
+        publish(temporary, checkpoint.path)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def read_manifest(path: Path) -> Checkpoint:
+    """Reads and checks a manifest.
+
+    Raises:
+        InputError: it is missing, of another format, or not what was written.
+    """
+    file = path / MANIFEST
+    try:
+        text = _read_text(file)
+        fields = json.loads(text)
+        if fields["format"] != FORMAT:
+            raise InputError(f"{file} has format {fields['format']}; expected {FORMAT}.")
+        del fields["format"], fields["sha256"]
+        replay = [ReplayFile(*entry) for entry in fields.pop("replay")]
+        files = {name: Fingerprint(*entry) for name, entry in fields.pop("files").items()}
+        checkpoint = Checkpoint(path=path, replay=replay, files=files, **fields)
+        for entry in replay:
+            check_name(entry)
+        if not isinstance(checkpoint.settings, dict) or not isinstance(checkpoint.origin, dict):
+            raise ValueError("settings and origin are names and values")
+        if text != _manifest(checkpoint) or step_folder(path.parent, checkpoint.step) != path:
+            raise ValueError("not what was written")
+    except OSError as error:
+        raise InputError(f"{file} cannot be read ({error.strerror}).") from error
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise InputError(f"{file} is damaged ({error}).") from error
+    return checkpoint
+
+
+def verify(checkpoint: Checkpoint) -> None:
+    """Checks size and sha256 of every file of a checkpoint.
+
+    Raises:
+        InputError: a file is missing or differs.
+    """
+    if set(checkpoint.files) != {ARRAYS, VALUES}:
+        raise InputError(f"{checkpoint.path / MANIFEST} names the files {sorted(checkpoint.files)}.")
+    for name, expected in checkpoint.files.items():
+        file = checkpoint.path / name
+        if not file.is_file() or fingerprint(file) != expected:
+            raise InputError(f"{file} is missing or damaged.")
+    for entry in checkpoint.replay:
+        check_replay_file(checkpoint.path.parent, entry)
+
+
+def read_state(checkpoint: Checkpoint) -> dict[str, dict[str, Any]]:
+    """Reads the state of every part of a verified checkpoint.
+
+    Raises:
+        InputError: the files are those of the manifest, but they hold something else than a state.
+    """
+    arrays = load_arrays(checkpoint.path / ARRAYS)
+    try:
+        state: dict[str, dict[str, Any]] = json.loads(_read_text(checkpoint.path / VALUES))
+        for name, array in arrays.items():
+            part, _, leaf = name.partition("/")
+            state[part][leaf] = array
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise InputError(f"{checkpoint.path / VALUES} holds no state of a run.") from error
+    return state
+
+
+def manifests(folder: Path) -> Sequence[Path]:
+    """Returns the folders of all published checkpoints, newest first."""
+    return sorted((path for path in folder.glob("step-*") if STEP.fullmatch(path.name)), reverse=True)
+
+
+def _split(state: State) -> tuple[dict[str, NDArray[Any]], dict[str, dict[str, Any]]]:
+    arrays: dict[str, NDArray[Any]] = {}
+    values: dict[str, dict[str, Any]] = {part: {} for part in state}
+    for part, leaves in state.items():
+        for name, leaf in leaves.items():
+            if isinstance(leaf, np.ndarray):
+                arrays[f"{part}/{name}"] = leaf
+            else:
+                values[part][name] = leaf
+    return arrays, values
+
+
+def _read_text(path: Path) -> bytes:
+    if not path.is_file():  # a device or a pipe would never end
+        raise FileNotFoundError(errno.ENOENT, "no such file")
+    if path.stat().st_size > LARGEST_TEXT:
+        raise ValueError(f"it has more than {LARGEST_TEXT / 2**20:.0f} MiB")
+    return path.read_bytes()
+
+
+def _canonical(value: Any) -> bytes:
+    return (json.dumps(value, sort_keys=True, indent=1) + "\n").encode()
+
+
+def _manifest(checkpoint: Checkpoint) -> bytes:
+    """Is the only text that says this: one changed bit anywhere makes it another text."""
+    fields = {"format": FORMAT, **checkpoint._asdict()}
+    del fields["path"]
+    return _canonical({**fields, "sha256": hashlib.sha256(_canonical(fields)).hexdigest()})

@@ -1,0 +1,127 @@
+"""The replay memory on disk: files of a few rows each, written once, shared by all checkpoints that need them."""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from numpy.typing import NDArray
+
+from acer_tf.errors import InputError
+from acer_tf.storage.arrays import load_arrays, save_arrays
+from acer_tf.storage.durable import Fingerprint, fingerprint, publish
+
+FOLDER = "replay"
+LARGEST_FILE = 2**27
+NAME = re.compile(r"\d{12}-\d{12}-[0-9a-f]{16}\.npz")
+
+
+class ReplayFile(NamedTuple):
+    """A file of rows.
+
+    Attributes:
+        name: in the folder `replay`; holds the first digits of its sha256, so that no two contents share a name.
+        start: number of its first row, counted from the first that was ever stored.
+        stop: number of the row after its last.
+        bytes: its size.
+        sha256: of its contents.
+    """
+
+    name: str
+    start: int
+    stop: int
+    bytes: int
+    sha256: str
+
+
+class Rows(Protocol):
+    """A memory to which rows are appended and that forgets the oldest."""
+
+    @property
+    def num_put(self) -> int:
+        """Rows ever appended."""
+
+    @property
+    def oldest(self) -> int:
+        """Number of the oldest row that is still there."""
+
+    def rows(self, start: int, stop: int) -> dict[str, NDArray[Any]]:
+        """Returns rows `start` to `stop` - 1 as arrays."""
+
+    def load_rows(self, start: int, stop: int, rows: dict[str, NDArray[Any]]) -> None:
+        """Puts rows back in their place."""
+
+
+def write_new_rows(folder: Path, memory: Rows, written: Iterable[ReplayFile]) -> list[ReplayFile]:
+    """Writes the rows that no file holds yet.
+
+    Args:
+        folder: of the checkpoints.
+        memory: where the rows are.
+        written: files written before.
+
+    Returns:
+        The files that hold all rows of the memory, oldest first.
+
+    Raises:
+        OSError: the disk is full or cannot be written.
+    """
+    files = [file for file in written if file.stop > memory.oldest]
+    start = max(memory.oldest, files[-1].stop if files else 0)
+    (folder / FOLDER).mkdir(parents=True, exist_ok=True)
+    for first, stop in _pieces(memory, start):
+        files.append(_write(folder / FOLDER, memory.rows(first, stop), first, stop))
+    return files
+
+
+def _pieces(memory: Rows, start: int) -> Iterator[tuple[int, int]]:
+    if start == memory.num_put:
+        return
+    row_bytes = sum(array.nbytes for array in memory.rows(start, start + 1).values())
+    step = max(1, LARGEST_FILE // row_bytes)
+    for first in range(start, memory.num_put, step):
+        yield first, min(first + step, memory.num_put)
+
+
+def _write(folder: Path, rows: dict[str, NDArray[Any]], start: int, stop: int) -> ReplayFile:
+    temporary = folder / ".tmp.npz"
+    save_arrays(temporary, rows)
+    size, digest = fingerprint(temporary)
+    name = f"{start:012d}-{stop:012d}-{digest[:16]}.npz"
+    publish(temporary, folder / name)
+    return ReplayFile(name, start, stop, size, digest)
+
+
+def check_name(file: ReplayFile) -> None:
+    """Checks that a file's name is the one that its rows and its sha256 give: it leads nowhere else.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if file.name != f"{file.start:012d}-{file.stop:012d}-{file.sha256[:16]}.npz" or not NAME.fullmatch(file.name):
+        raise ValueError(f"{file.name!r} is no name of a replay file")
+
+
+def check_replay_file(folder: Path, file: ReplayFile) -> None:
+    """Checks a file's size and sha256.
+
+    Raises:
+        InputError: it is missing or differs.
+    """
+    path = folder / FOLDER / file.name
+    if not path.is_file() or fingerprint(path) != Fingerprint(file.bytes, file.sha256):
+        raise InputError(f"{path} is missing or damaged.")
+
+
+def read_rows(folder: Path, files: Iterable[ReplayFile], memory: Rows) -> None:
+    """Puts the rows of all files back into the memory."""
+    for file in files:
+        memory.load_rows(file.start, file.stop, load_arrays(folder / FOLDER / file.name))
+
+
+def remove_unused(folder: Path, used: Iterable[ReplayFile]) -> None:
+    """Deletes the files that no checkpoint needs, and what a crash left unfinished."""
+    names = {file.name for file in used}
+    for path in (folder / FOLDER).glob("*"):
+        if path.name not in names:
+            path.unlink()

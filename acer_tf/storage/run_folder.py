@@ -1,0 +1,125 @@
+"""The folder of a run: one run each, with the settings that it was started with."""
+
+import contextlib
+import datetime
+import importlib.metadata
+import os
+import platform
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from acer_tf import __version__
+from acer_tf.errors import InputError
+from acer_tf.storage.durable import free_path
+from acer_tf.storage.lock import LOCK_FILES, locked
+from acer_tf.system.threads import cores, tensorflow_threads
+
+SETTINGS = "config.yml"
+STATISTICS = "progress.csv"
+CHECKPOINTS = "checkpoints"
+MODEL = "model.zip"
+PACKAGES = ("tensorflow", "keras", "numpy", "gymnasium", "ale-py")
+
+
+def default_run_folder(env_id: str) -> Path:
+    """Returns runs/<env>-<date>-<time>, numbered if it exists."""
+    now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    return free_path(Path("runs") / f"{env_id.replace('/', '-')}-{now}")
+
+
+@contextlib.contextmanager
+def run_folder(folder: Path, settings: Mapping[str, Any], restart_behavior: str) -> Iterator[None]:
+    """Takes a folder for this process, and begins a run in it unless it holds one that can be resumed.
+
+    A new run gets config.yml: the settings (plain values), the command line, versions and cores. A run that is refused
+    with an InputError before it has written anything else leaves no folder behind.
+
+    Args:
+        folder: need not exist.
+        settings: plain values.
+        restart_behavior: what to do with a folder that holds a run: `resume` goes on with it; `restart` keeps it under
+            another name and begins anew; `overwrite` deletes it.
+
+    Raises:
+        InputError: the folder holds a run that cannot be resumed, another process has it, or it cannot be written.
+    """
+    with contextlib.ExitStack() as stack:
+        is_new = not folder.exists()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{folder} cannot be written ({error.strerror}); choose another folder.") from error
+        stack.enter_context(locked(folder))
+        if holds_run(folder) and restart_behavior != "resume":
+            _clear(folder, restart_behavior)
+            stack.enter_context(locked(folder))
+        if not holds_run(folder):
+            text = yaml.safe_dump({**settings, "command": shlex.join(sys.orig_argv), **origin()}, sort_keys=False)
+            try:
+                (folder / SETTINGS).write_text(text, encoding="utf-8")
+            except OSError as error:
+                raise InputError(f"{folder} cannot be written ({error.strerror}); choose another folder.") from error
+        elif not _has_checkpoints(folder):
+            raise InputError(
+                f"{folder} holds a run without checkpoints; choose another folder (such as {free_path(folder)}), or "
+                "--restart_behavior restart to keep it under another name."
+            )
+        try:
+            yield
+        except InputError:
+            if is_new and {file.name for file in folder.iterdir()} <= {SETTINGS, *LOCK_FILES}:
+                shutil.rmtree(folder)
+            raise
+
+
+def holds_run(folder: Path) -> bool:
+    """Says whether a run in this folder has done anything yet."""
+    return (folder / STATISTICS).exists() or _has_checkpoints(folder)
+
+
+def _has_checkpoints(folder: Path) -> bool:
+    return any((folder / CHECKPOINTS).glob("step-*"))
+
+
+def _clear(folder: Path, restart_behavior: str) -> None:
+    if restart_behavior == "restart":
+        folder.rename(free_path(folder.with_name(f"{folder.name}-old")))
+    else:
+        shutil.rmtree(folder)
+    folder.mkdir()
+
+
+def read_settings(folder: Path) -> dict[str, Any] | None:
+    """Reads the settings of a run; None if the folder has none.
+
+    Raises:
+        InputError: the file cannot be read, or holds something else.
+    """
+    path = folder / SETTINGS
+    if not path.is_file():
+        return None
+    try:
+        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InputError(f"{path} cannot be read: {' '.join(str(error).split())}.") from error
+    if not isinstance(settings, dict):
+        raise InputError(f"{path} holds no settings; expected those of a run.")
+    return settings
+
+
+def origin() -> dict[str, Any]:
+    """Returns the software and hardware that the last bits of a result depend on."""
+    packages = {name: importlib.metadata.version(name) for name in PACKAGES}
+    return {
+        "versions": {"acer_tf": __version__, "python": platform.python_version(), **packages},
+        "cores": cores(),
+        "tensorflow_threads": tensorflow_threads(),
+        "processor": platform.machine(),
+        "onednn": os.environ["TF_ENABLE_ONEDNN_OPTS"],
+    }

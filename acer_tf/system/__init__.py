@@ -1,0 +1,1 @@
+"""The process and the machine: threads, memory, devices, random streams, console."""

@@ -1,0 +1,272 @@
+import resource
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from acer_tf.acer import TrainingLoop, make_acer
+from acer_tf.commands import checkpointer as checkpointing
+from acer_tf.commands.checkpointer import Checkpointer
+from acer_tf.config import Config
+from acer_tf.envs.make import make_training_env
+from acer_tf.errors import InputError
+from acer_tf.logs.episode_files import EpisodesSink
+from acer_tf.logs.logger import Logger
+from acer_tf.storage.checkpoint import read_manifest, read_state, step_folder
+from acer_tf.storage.checkpoints import Checkpoints
+from tests.saved import assert_same_rows, steps
+
+NENVS, NSTEPS = 2, 5
+NBATCH = NENVS * NSTEPS
+EVERY = 150
+TOTAL = 600
+MIDDLE = 220
+"""Step of a checkpoint between two boundaries, as a signal causes one."""
+
+
+def make(folder: Path, seed: int = 3) -> TrainingLoop:
+    config = Config(nsteps=NSTEPS, total_timesteps=TOTAL, replay_start=20, buffer_size=100, log_interval=10**6)
+    logger = Logger([EpisodesSink(folder / "episodes.csv")])
+    return make_acer("mlp", make_training_env("CartPole-v1", NENVS), seed, config, logger, num_layers=1, num_hidden=4)
+
+
+def checkpointer(
+    acer: TrainingLoop, folder: Path, every: int | None = EVERY, is_exact: bool = True, **origin: Any
+) -> Checkpointer:
+    checkpoints = Checkpoints(folder / "checkpoints", 100, None)
+    return Checkpointer(acer, checkpoints, seed=3, every=every, is_exact=is_exact, settings={}, origin=origin)
+
+
+def run(acer: TrainingLoop, saver: Checkpointer) -> TrainingLoop:
+    """As the commands do it."""
+
+    def after_iteration() -> bool:
+        saver.after_iteration()
+        if acer.steps == MIDDLE:
+            saver.save()
+        return False
+
+    saver.begin()
+    acer.learn(after_iteration)
+    saver.save()
+    return acer
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, TrainingLoop]:
+    folder = tmp_path_factory.mktemp("undisturbed")
+    acer = make(folder)
+    return folder, run(acer, checkpointer(acer, folder))
+
+
+def assert_same_runs(first: TrainingLoop, second: TrainingLoop) -> None:
+    """All but seconds, to the bit."""
+    ours, theirs = first.state_dict(), second.state_dict()
+    for part in ("model", "random", "runner", "stats", "loop"):
+        assert ours[part].keys() == theirs[part].keys()
+        for name in ours[part].keys() - {"seconds"}:
+            np.testing.assert_array_equal(ours[part][name], theirs[part][name], err_msg=f"{part} {name}")
+    assert_same_rows(first.buffer, second.buffer)
+
+
+def test_checkpoints_come_at_the_boundaries_and_at_the_end(undisturbed: tuple[Path, TrainingLoop]) -> None:
+    folder, acer = undisturbed
+    assert steps(folder / "checkpoints") == [0, 150, MIDDLE, 300, 450, 600]
+    assert acer.stats.has_ended
+    scores = [read_manifest(step_folder(folder / "checkpoints", step)).score for step in (0, 600)]
+    assert scores == [None, acer.stats.mean_reward()]
+
+
+@pytest.mark.parametrize("damaged", [[300, 450, 600], [MIDDLE, 300, 450, 600]])
+def test_a_resumed_run_equals_the_undisturbed_one(
+    undisturbed: tuple[Path, TrainingLoop], tmp_path: Path, damaged: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From the middle between two boundaries, and from a boundary; after falling back from damaged checkpoints."""
+    folder, acer = undisturbed
+    shutil.copytree(folder, tmp_path / "run")
+    for step in damaged:
+        (step_folder(tmp_path / "run" / "checkpoints", step) / "arrays.npz").write_bytes(b"damaged")
+    again = make(tmp_path / "run", seed=99)  # every random stream is in the checkpoint
+    again = run(again, checkpointer(again, tmp_path / "run"))
+    assert_same_runs(again, acer)
+    assert (tmp_path / "run" / "episodes.csv").read_bytes() == (folder / "episodes.csv").read_bytes()
+    out, err = capsys.readouterr()
+    resumed = MIDDLE if damaged[0] == 300 else 150
+    assert f"resumed at step {resumed} from {step_folder(tmp_path / 'run' / 'checkpoints', resumed)}" in out
+    assert err.count("checkpoint skipped: ") == len(damaged)
+
+
+def test_without_exactness_a_resumed_run_begins_new_episodes_and_goes_on(tmp_path: Path) -> None:
+    acer = make(tmp_path)
+    saver = checkpointer(acer, tmp_path, is_exact=False)
+    saver.begin()
+    for _ in range(30):
+        segment = acer._runner.run()
+        acer.stats.feed(segment.rewards, segment.dones)
+        acer.buffer.put(segment)
+        iterate(acer, saver, 1)
+    assert steps(tmp_path / "checkpoints") == [0, 150, 300]
+    saved = acer.state_dict()
+    assert saved["runner"]["restart_seed"] is None
+    again = make(tmp_path, seed=99)
+    saver = checkpointer(again, tmp_path, is_exact=False)
+    saver.begin()
+    resumed = again.state_dict()
+    assert again.steps == 300
+    for part in ("model", "random"):
+        for name, leaf in saved[part].items():
+            np.testing.assert_array_equal(leaf, resumed[part][name], err_msg=f"{part} {name}")
+    assert_same_rows(again.buffer, acer.buffer)
+    assert again.stats.mean_length() == acer.stats.mean_length()
+    assert not resumed["stats"]["lengths"].any()
+    assert again._runner._dones.all(), "the policy is told that new episodes begin"
+    assert (again._runner._env.stacked != acer._runner._env.stacked).all()
+
+
+@pytest.fixture(scope="module")
+def untrained(tmp_path_factory: pytest.TempPathFactory) -> TrainingLoop:
+    return make(tmp_path_factory.mktemp("untrained"))
+
+
+@pytest.fixture
+def acer(untrained: TrainingLoop, tmp_path: Path) -> TrainingLoop:
+    """Does everything but train: `iterate` counts its steps."""
+    untrained.steps = 0
+    return untrained
+
+
+def iterate(acer: TrainingLoop, saver: Checkpointer, iterations: int) -> None:
+    for _ in range(iterations):
+        acer.steps += NBATCH
+        saver.after_iteration()
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(checkpointing.time, "monotonic", clock)
+    return clock
+
+
+def test_by_default_ten_minutes_lie_between_two_checkpoints(acer: TrainingLoop, tmp_path: Path, clock: Clock) -> None:
+    saver = checkpointer(acer, tmp_path, every=None, is_exact=False)
+    saver.begin()
+    for seconds in (0, 599, 600, 700, 1199, 1200):
+        clock.seconds = 1000.0 + seconds
+        iterate(acer, saver, 1)
+    assert steps(tmp_path / "checkpoints") == [0, 3 * NBATCH, 6 * NBATCH]
+
+
+@pytest.mark.parametrize(("every", "expected"), [(1, [0, 10, 20, 30]), (15, [0, 20, 30]), (20, [0, 20]), (31, [0])])
+def test_boundaries_are_counted_in_agent_steps(
+    acer: TrainingLoop, tmp_path: Path, every: int, expected: list[int]
+) -> None:
+    saver = checkpointer(acer, tmp_path, every)
+    saver.begin()
+    iterate(acer, saver, 3)
+    assert steps(tmp_path / "checkpoints") == expected
+
+
+def restart_seed(acer: TrainingLoop) -> int:
+    return acer.state_dict()["runner"]["restart_seed"]
+
+
+def test_a_full_disk_stops_neither_training_nor_its_course(
+    acer: TrainingLoop, tmp_path: Path, clock: Clock, capfd: pytest.CaptureFixture[str]
+) -> None:
+    saver = checkpointer(acer, tmp_path, every=20)
+    saver.begin()
+    expected = []
+    for _ in range(4):
+        iterate(acer, saver, 2)
+        expected.append(restart_seed(acer))
+    assert len(set(expected)) == 4
+    shutil.rmtree(tmp_path / "checkpoints")
+
+    acer.steps = 0
+    saver.save()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        seeds = []
+        for _ in range(3):
+            iterate(acer, saver, 2)
+            seeds.append(restart_seed(acer))
+        assert not saver.save()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert seeds == expected[:3], "the environments restart all the same"
+    error = capfd.readouterr().err
+    assert error.count("failed") == 2, "tried once, not at every iteration, and once when asked to"
+    assert "checkpoint at step 20 failed ([Errno 27] File too large); training goes on." in error
+    assert steps(tmp_path / "checkpoints") == [0]
+    assert [path.name for path in (tmp_path / "checkpoints").iterdir() if path.name.startswith(".")] == []
+
+    iterate(acer, saver, 1)
+    assert steps(tmp_path / "checkpoints") == [0]
+    clock.seconds += 61
+    iterate(acer, saver, 1)
+    assert restart_seed(acer) == expected[3]
+    iterate(acer, saver, 2)
+    assert steps(tmp_path / "checkpoints") == [0, 80, 100]
+
+
+def test_a_write_error_of_any_kind_is_told(
+    acer: TrainingLoop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "checkpoints").write_text("in the way")
+    saver = checkpointer(acer, tmp_path)
+    assert not saver.save()
+    assert "training goes on" in capsys.readouterr().err
+    (tmp_path / "checkpoints").unlink()
+    assert saver.save()
+
+
+def test_when_no_checkpoint_is_whole_nothing_is_changed(acer: TrainingLoop, tmp_path: Path) -> None:
+    saver = checkpointer(acer, tmp_path, every=10)
+    saver.begin()
+    iterate(acer, saver, 2)
+    for path in tmp_path.glob("checkpoints/step-*/arrays.npz"):
+        path.write_bytes(b"damaged")
+    before, state = sorted(tmp_path.rglob("*")), acer.state_dict()["runner"]
+    acer.steps = 7
+    with pytest.raises(
+        InputError, match=r"none of the 3 checkpoints in .*checkpoints is whole: .*arrays\.npz is missing"
+    ):
+        checkpointer(acer, tmp_path).begin()
+    assert sorted(tmp_path.rglob("*")) == before
+    assert acer.steps == 7
+    assert acer.state_dict()["runner"]["restart_seed"] == state["restart_seed"]
+
+
+def test_other_software_works_and_is_told(
+    acer: TrainingLoop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checkpointer(acer, tmp_path, cores=2, onednn="1").begin()
+    checkpointer(acer, tmp_path, cores=4, onednn="1").begin()
+    assert "results may differ in the last bits: cores 2 (now 4)\n" in capsys.readouterr().err
+
+
+def test_a_run_that_becomes_exact_restarts_its_environments(acer: TrainingLoop, tmp_path: Path) -> None:
+    acer.restart_environments(1, is_recorded=False)
+    checkpointer(acer, tmp_path, is_exact=False).save()
+    assert read_state(read_manifest(step_folder(tmp_path / "checkpoints", 0)))["runner"]["restart_seed"] is None
+    checkpointer(acer, tmp_path, is_exact=True).begin()
+    assert restart_seed(acer) is not None
+
+
+def test_names_of_folders_may_be_anything(acer: TrainingLoop, tmp_path: Path) -> None:
+    folder = tmp_path / ("a run with späces, 'quotes' and \N{SNOWMAN}" + "x" * 150)
+    checkpointer(acer, folder).begin()
+    checkpointer(acer, folder).begin()
+    assert steps(folder / "checkpoints") == [0]

@@ -1,0 +1,107 @@
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from acer_tf.commands.cli import guarded, parse, parse_known
+from acer_tf.commands.train import Hyperparameters, TrainFlags
+from acer_tf.config import Config
+from acer_tf.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class Flags(TrainFlags):
+    env: str = "CartPole-v1"
+
+
+def read(*argv: str) -> Flags:
+    return parse("acer_tf.some", Flags, argv)
+
+
+@pytest.mark.parametrize(("text", "value"), [("16", 16), ("1e6", 10**6), ("2.5e3", 2500), ("0", 0), ("+4", 4)])
+def test_whole_numbers_may_be_written_as_floats(text: str, value: int) -> None:
+    number = read("--num_env", text).num_env
+    assert number == value
+    assert type(number) is int
+
+
+def test_large_whole_numbers_are_exact() -> None:
+    assert read("--seed", str(2**63 - 1)).seed == 2**63 - 1
+
+
+@pytest.mark.parametrize("text", ["1.5", "-3", "abc", "inf", "nan", "1e-3"])
+@pytest.mark.parametrize("flag", ["--num_env", "--num_timesteps", "--num_workers"])
+def test_what_is_no_count_is_refused_with_the_flag_and_the_value(
+    flag: str, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        read(f"{flag}={text}")
+    assert stop.value.code == 2
+    error = " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert f"Error parsing {flag}" in error
+    assert f"expected a whole number >= 0, such as 16 or 1e6, got '{text}'" in error
+
+
+@pytest.mark.parametrize("text", ["None", "none", "null"])
+def test_none_may_be_written_in_any_way(text: str) -> None:
+    assert read("--max_grad_norm", text).hyperparameters.max_grad_norm is None
+
+
+def test_hyphens_are_underscores() -> None:
+    assert read("--num-env", "3", "--ent-coef", "0").num_env == 3
+
+
+def test_help_names_every_hyperparameter(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        read("--help")
+    assert stop.value.code == 0
+    text = capsys.readouterr().out
+    names = {field.name for field in dataclasses.fields(Config)} - {"total_timesteps"} | {"num_timesteps"}
+    assert {name for name in names if f"--{name}" not in text} == set()
+    assert "python -m acer_tf.some" in text
+
+
+def test_values_reach_the_dataclass() -> None:
+    flags = read("--num_timesteps", "1e4", "--no_trust_region", "--max_grad_norm", "None", "--logdir", "a/b")
+    expected = Hyperparameters(total_timesteps=10_000, trust_region=False, max_grad_norm=None)
+    assert flags == Flags(logdir=Path("a/b"), hyperparameters=expected)
+
+
+def test_unknown_flags_name_a_near_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        read("--num_evn", "3")
+    assert stop.value.code == 2
+    assert "--num_env" in capsys.readouterr().err
+
+
+def test_unknown_words_are_handed_back() -> None:
+    flags, rest = parse_known("acer_tf.some", Flags, ["--num_env", "2", "--num_layers", "3", "--x=y"])
+    assert flags.num_env == 2
+    assert rest == ["--num_layers", "3", "--x=y"]
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "line"),
+    [
+        (InputError("no such thing."), 2, "error: no such thing.\n"),
+        (KeyboardInterrupt(), 130, "interrupted\n"),
+    ],
+)
+def test_errors_become_a_line_and_a_status(
+    error: BaseException, status: int, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @guarded
+    def main(argv: object) -> int:
+        raise error
+
+    assert main([]) == status
+    assert capsys.readouterr().err == line
+
+
+def test_other_errors_pass() -> None:
+    @guarded
+    def main(argv: object) -> int:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        main([])

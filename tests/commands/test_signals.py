@@ -1,0 +1,44 @@
+import os
+import signal
+
+import pytest
+
+from acer_tf.commands.signals import stop_on_signals
+
+SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+
+
+@pytest.mark.parametrize(("signum", "status"), SIGNALS)
+def test_first_signal_is_a_request(signum: int, status: int, capfd: pytest.CaptureFixture[str]) -> None:
+    with stop_on_signals() as stop:
+        assert not stop()
+        assert stop.status == 0
+        os.kill(os.getpid(), signum)
+        assert stop()
+    assert stop()
+    assert stop.status == status
+    assert "once more stops at once" in capfd.readouterr().err
+
+
+def test_second_interrupt_raises() -> None:
+    with stop_on_signals():
+        os.kill(os.getpid(), signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_second_sigterm_exits() -> None:
+    with stop_on_signals():
+        os.kill(os.getpid(), signal.SIGINT)
+        with pytest.raises(SystemExit) as stop:
+            os.kill(os.getpid(), signal.SIGTERM)
+    assert stop.value.code == 143
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_earlier_handlers_are_back_afterwards(signum: int) -> None:
+    before = signal.getsignal(signum)
+    with pytest.raises(RuntimeError):
+        with stop_on_signals():
+            raise RuntimeError
+    assert signal.getsignal(signum) is before

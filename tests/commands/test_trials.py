@@ -1,0 +1,72 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from acer_tf.commands.trials import Trial, run_trials
+
+
+def python(code: str) -> tuple[str, ...]:
+    """Runs code once, as a command after `python -m`."""
+    return ("timeit", "-n1", "-r1", code)
+
+
+def trial(folder: Path, name: str, *command: str) -> Trial:
+    return Trial(name, 0, folder / name / "seed-0", command)
+
+
+def noted(
+    trials: list[Trial], workers: int = 1, stop: Callable[[list[str]], bool] = lambda seen: False
+) -> list[tuple[str, str]]:
+    """What `run_trials` reports."""
+    seen: list[tuple[str, str]] = []
+    run_trials(trials, workers, lambda: stop([s for _, s in seen]), lambda t, status: seen.append((t.name, status)))
+    return seen
+
+
+def test_a_failing_trial_does_not_stop_the_rest(tmp_path: Path) -> None:
+    trials = [
+        trial(tmp_path, "bad", "json.tool", "missing.json"),
+        trial(tmp_path, "killed", *python("import os; os.kill(os.getpid(), 9)")),
+        trial(tmp_path, "good", *python("print('all well')")),
+    ]
+    assert noted(trials) == [
+        ("bad", "running"),
+        ("bad", "failed"),
+        ("killed", "running"),
+        ("killed", "failed"),
+        ("good", "running"),
+        ("good", "done"),
+    ]
+    bad, killed, good = (t.log.read_text() for t in trials)
+    assert "missing.json" in bad
+    assert killed.strip() == "ended by SIGKILL"
+    assert good.startswith("all well")
+
+
+def test_as_many_side_by_side_as_there_are_workers(tmp_path: Path) -> None:
+    """Each waits for the other's file, which it can only see if both run."""
+    meet = "import pathlib, time\nopen('{}', 'w')\nwhile not pathlib.Path('{}').exists(): time.sleep(0.05)"
+    a, b = tmp_path / "a.txt", tmp_path / "b.txt"
+    trials = [trial(tmp_path, "a", *python(meet.format(a, b))), trial(tmp_path, "b", *python(meet.format(b, a)))]
+    seen = noted([*trials, trial(tmp_path, "c", *python("pass"))], workers=2)
+    assert seen[:2] == [("a", "running"), ("b", "running")]
+    assert sorted(seen[2:]) == [("a", "done"), ("b", "done"), ("c", "done"), ("c", "running")]
+
+
+def test_told_to_stop_it_tells_the_running_and_starts_no_other(tmp_path: Path) -> None:
+    trials = [trial(tmp_path, name, *python("import time; time.sleep(600)")) for name in "ab"]
+    seen = noted(trials, stop=lambda statuses: "running" in statuses)
+    assert seen == [("a", "running"), ("a", "stopped")]
+
+
+def test_nothing_is_left_running_where_it_ends_at_once(tmp_path: Path) -> None:
+    seen: list[Trial] = []
+
+    def second_signal(told: Trial, status: str) -> None:
+        seen.append(told)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_trials([trial(tmp_path, "a", *python("import time; time.sleep(600)"))], 1, lambda: False, second_signal)
+    assert len(seen) == 1  # and this test would last ten minutes if the trial went on

@@ -1,0 +1,151 @@
+from pathlib import Path
+
+import gymnasium
+import pytest
+import yaml
+
+from acer_tf.commands.cli import parse
+from acer_tf.commands.train import given_preset
+from acer_tf.config import Config
+from acer_tf.configs.presets import load_preset, preset_names, with_preset
+from acer_tf.errors import InputError
+from acer_tf.networks.names import NETWORKS
+from acer_tf.run import Run, main
+from acer_tf.run_atari import RunAtari
+
+ROOT = Path(__file__).parents[2]
+
+
+def run_flags(*argv: str) -> Run:
+    return parse("acer_tf.run", Run, argv, with_preset(Run(), given_preset(argv)))
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_each_preset_that_ships_is_whole_and_makes_flags(name: str) -> None:
+    preset = load_preset(name)
+    flags = with_preset(Run(), preset)
+    assert flags.preset == name
+    if name == "baselines":
+        assert (flags.env, flags.num_env, flags.hyperparameters) == (Run.env, Run.num_env, Run().hyperparameters)
+        return
+    # What differs between the commands and the class is never left to them.
+    assert {"env", "num_env", "network"} <= preset.command.keys()
+    assert {"total_timesteps", "lrschedule", "buffer_size", "replay_start"} <= preset.config.keys()
+    assert preset.command["network"] in NETWORKS
+    assert preset.command["env"] in gymnasium.registry or preset.command["env"].startswith("dm_control/")
+
+
+def test_names_are_those_of_the_files() -> None:
+    assert preset_names() == sorted(path.stem for path in (ROOT / "acer_tf" / "configs").glob("*"))
+    assert {"baselines", "paper", "paper-continuous", "coach-atari", "coach-cartpole", "atari"} <= set(preset_names())
+
+
+def test_the_package_holds_the_files() -> None:
+    assert '"configs/*.yml"' in (ROOT / "setup.py").read_text()
+
+
+def test_values_are_those_of_the_file_and_defaults_elsewhere() -> None:
+    flags = with_preset(Run(), load_preset("Acrobot-v1"))
+    assert (flags.env, flags.num_env, flags.value_network, flags.normalize_observations) == (
+        "Acrobot-v1",
+        16,
+        "copy",
+        True,
+    )
+    expected = Config(total_timesteps=500_000, ent_coef=0, buffer_size=5000, replay_start=1000)
+    assert flags.hyperparameters.config() == expected
+
+
+def test_papers_settings() -> None:
+    discrete, continuous = load_preset("paper").config, load_preset("paper-continuous")
+    assert (discrete["ent_coef"], discrete["lrschedule"]) == (0.001, "constant")
+    config = Config(**continuous.config)
+    assert (config.nsteps, config.c, config.alpha, config.buffer_size, config.replay_ratio) == (50, 5, 0.995, 5000, 4)
+    assert not config.on_policy_updates
+    assert continuous.continuous == {"sigma": 0.3, "num_samples": 5}
+
+
+def test_flags_override_the_preset() -> None:
+    flags = run_flags("--preset=Pendulum-v1", "--gamma", "0.9", "--no_normalize_observations", "--sigma=0.2")
+    assert (flags.env, flags.reward_scale, flags.normalize_observations) == ("Pendulum-v1", 0.1, False)
+    assert (flags.hyperparameters.gamma, flags.hyperparameters.replay_ratio) == (0.9, 12)
+    assert (flags.continuous.sigma, flags.continuous.num_samples) == (0.2, 5)
+    assert run_flags("--preset", "Pendulum-v1", "--env", "Acrobot-v1").env == "Acrobot-v1"
+
+
+def test_run_atari_takes_the_network_as_its_policy() -> None:
+    flags = with_preset(RunAtari(), load_preset("coach-atari"))
+    assert (flags.policy, flags.num_env, flags.hyperparameters.ent_coef) == ("cnn", 16, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"), [("Pendulum-v1", "normalize_observations"), ("coach-cartpole", "reward_scale")]
+)
+def test_what_a_command_lacks_is_refused(name: str, wrong: str) -> None:
+    with pytest.raises(InputError, match=f"preset '{name}' sets {wrong}, which this command lacks; use acer_tf.run"):
+        with_preset(RunAtari(), load_preset(name))
+
+
+def test_an_unknown_preset_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--preset", "cartpole"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: preset 'cartpole' does not exist; the nearest are ")
+    assert "CartPole-v1" in error and "coach-cartpole" in error and error.count("\n") == 1
+
+
+def test_files_of_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yml"
+    path.write_text("lr: 7e-4\ntotal_timesteps: 2e5\nmax_grad_norm: null\nnetwork_kwargs: {num_layers: 1}\n")
+    preset = load_preset(path)
+    assert preset.config == {"lr": 7e-4, "total_timesteps": 200_000, "max_grad_norm": None}
+    assert type(preset.config["total_timesteps"]) is int
+    assert preset.network_kwargs == {"num_layers": 1} and preset.command == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ent_coeff: 0", "ent_coeff is no setting; the nearest are ent_coef,"),
+        ("num_evn: 3", "num_evn is no setting; the nearest are num_env,"),
+        ("sigmas: 3", "sigmas is no setting; the nearest are sigma,"),
+        ("num_env: many", "num_env is 'many'; expected a whole number"),
+        ("num_env: true", "num_env is True; expected a whole number"),
+        ("reward_scale: true", "reward_scale is True; expected a number"),
+        ("normalize_observations: 1", "normalize_observations is 1; expected True or False"),
+        ("gamma: 2", "gamma is 2; expected a number between 0 and 1"),
+        ("sigma: 0", "sigma is 0; expected a finite number > 0"),
+        ("lrschedule: liner", "the nearest are linear"),
+        ("- 1", "holds a list; expected settings by name"),
+        ("", "holds a NoneType; expected settings by name"),
+        ("a: [", "is no YAML"),
+        ("a: !!python/object/apply:os.getpid []", "is no YAML"),
+    ],
+)
+def test_bad_files_are_one_sentence(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "mine.yml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"^preset .*mine.yml") as error:
+        load_preset(path)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"absent.yml cannot be read \(No such file"):
+        load_preset(tmp_path / "absent.yml")
+
+
+def test_a_run_records_the_preset_and_what_it_stands_for(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    argv = ["--preset", "coach-cartpole", "--env", "CartPole-v1", "--num_timesteps", "40", "--num_hidden=8"]
+    assert main([*argv, "--logdir", str(folder)]) == 0
+    config = yaml.safe_load((folder / "config.yml").read_text())
+    expected = {
+        "preset": "coach-cartpole",
+        "env": "CartPole-v1",
+        "nsteps": 5,
+        "reward_scale": 0.005,
+        "activation": "relu",
+    }
+    assert {name: config[name] for name in expected} == expected
+    assert (config["num_layers"], config["num_hidden"], config["total_timesteps"]) == (2, 8, 40)

@@ -1,0 +1,140 @@
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import gymnasium
+import pytest
+
+from acer_tf.envs.ids import atari_game, check_env_id, is_atari, typed_env_id
+from acer_tf.errors import InputError
+
+
+@pytest.mark.parametrize("env_id", ["BreakoutNoFrameskip-v4", "ALE/Surround-v5", "ALE/Tetris-v5", "CartPole-v1"])
+def test_accepts(env_id: str) -> None:
+    check_env_id(env_id)
+
+
+@pytest.mark.parametrize(
+    ("env_id", "game"),
+    [
+        ("BreakoutNoFrameskip-v4", "breakout"),
+        ("MsPacmanNoFrameskip-v4", "ms_pacman"),
+        ("JamesbondNoFrameskip-v4", "jamesbond"),
+        ("ALE/Surround-v5", "surround"),
+    ],
+)
+def test_game_of_an_id(env_id: str, game: str) -> None:
+    assert is_atari(env_id)
+    assert atari_game(env_id) == game
+
+
+def test_other_environments_are_no_atari_games() -> None:
+    assert not is_atari("CartPole-v1")
+    with pytest.raises(InputError, match="environment 'CartPole-v1' is no Atari game"):
+        atari_game("CartPole-v1")
+
+
+@pytest.mark.parametrize(
+    ("env_id", "nearest"),
+    [
+        ("Breakot", "BreakoutNoFrameskip-v4"),
+        ("BreakoutNoFramskip-v4", "BreakoutNoFrameskip-v4"),
+        ("breakoutnoframeskip-v4", "BreakoutNoFrameskip-v4"),
+        ("MsPackman", "MsPacmanNoFrameskip-v4"),
+        ("Suround", "ALE/Surround-v5"),
+        ("CartPol-v1", "CartPole-v1"),
+        ("CartPole", "CartPole-v1"),
+        ("cartpole", "CartPole-v1"),
+        ("ALE/Pong-v6", "PongNoFrameskip-v4"),
+        ("SurroundNoFrameskip-v4", "ALE/Surround-v5"),
+    ],
+)
+def test_unknown_ids_name_the_nearest_three(env_id: str, nearest: str) -> None:
+    with pytest.raises(InputError) as caught:
+        check_env_id(env_id)
+    text = str(caught.value)
+    assert text.startswith(f"environment '{env_id}' does not exist; the nearest are {nearest}, ")
+    named = text.removesuffix(".").split("nearest are ")[1].split(", ")
+    assert len(set(named)) == 3
+    for name in named:
+        check_env_id(name)
+
+
+@pytest.mark.parametrize(
+    ("env_id", "proper"),
+    [
+        ("Breakout-v4", "BreakoutNoFrameskip-v4"),
+        ("Breakout-v0", "BreakoutNoFrameskip-v4"),
+        ("BreakoutNoFrameskip-v0", "BreakoutNoFrameskip-v4"),
+        ("ALE/Breakout-v5", "BreakoutNoFrameskip-v4"),
+        ("ALE/MsPacman-v5", "MsPacmanNoFrameskip-v4"),
+    ],
+)
+def test_other_atari_ids_name_the_one_to_use(env_id: str, proper: str) -> None:
+    assert env_id in gymnasium.registry
+    with pytest.raises(InputError, match=f"'{env_id}' is not what baselines wraps; use {proper}"):
+        check_env_id(env_id)
+
+
+def test_module_prefix_is_refused_and_imports_nothing() -> None:
+    sys.modules.pop("this", None)
+    with pytest.raises(InputError, match="would import a module"):
+        check_env_id("this:Env-v0")
+    assert "this" not in sys.modules
+
+
+def test_a_typed_module_is_imported_and_registers_its_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cart_module.py").write_text(
+        "import gymnasium\ngymnasium.register('TypedCart-v0', 'gymnasium.envs.classic_control:CartPoleEnv')\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert typed_env_id("cart_module:TypedCart-v0") == "TypedCart-v0"
+    try:
+        check_env_id("TypedCart-v0")
+    finally:
+        gymnasium.registry.pop("TypedCart-v0")
+        sys.modules.pop("cart_module")
+
+
+def test_a_typed_id_without_a_module_stays_as_it_is() -> None:
+    assert typed_env_id("ALE/Surround-v5") == "ALE/Surround-v5"
+
+
+@pytest.mark.parametrize("module", ["no_such_module", "", "./module.py", ".relative"])
+def test_a_module_that_does_not_exist_is_named(module: str) -> None:
+    with pytest.raises(InputError, match=f"module '{re.escape(module)}' cannot be imported"):
+        typed_env_id(f"{module}:Env-v0")
+
+
+def test_the_control_suite_is_registered_on_demand() -> None:
+    code = "import sys, gymnasium, acer_tf.envs.ids as ids; at_first = 'shimmy' in sys.modules; "
+    code += "ids.check_env_id('dm_control/cartpole-swingup-v0'); print(at_first, 'tensorflow' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
+
+
+@pytest.mark.parametrize(
+    ("env_id", "nearest"),
+    [
+        ("dm_control/cartpole-swingpu-v0", "dm_control/cartpole-swingup-v0"),
+        ("dm_control/cheetah", "dm_control/cheetah-run-v0"),
+        ("dm_control/compatibility-env-v0", "dm_control/"),
+    ],
+)
+def test_unknown_tasks_of_the_control_suite_name_the_nearest(env_id: str, nearest: str) -> None:
+    with pytest.raises(InputError, match="does not exist; the nearest are ") as caught:
+        check_env_id(env_id)
+    named = str(caught.value).removesuffix(".").split("nearest are ")[1].split(", ")
+    assert named[0].startswith(nearest)
+    assert env_id not in named
+
+
+def test_without_the_control_suite_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "shimmy", None)
+    for name in [name for name in gymnasium.registry if name.startswith("dm_control/")]:
+        monkeypatch.delitem(gymnasium.registry, name)
+    with pytest.raises(
+        InputError, match=r"'dm_control/cartpole-swingup-v0' needs .* pip install -e '\.\[dm-control\]'\."
+    ):
+        check_env_id("dm_control/cartpole-swingup-v0")

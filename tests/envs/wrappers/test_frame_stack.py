@@ -1,0 +1,158 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from acer_tf.envs.wrappers.frame_stack import FrameStack
+
+GOLDEN = np.load(Path(__file__).parents[2] / "golden" / "vec_frame_stack.npz")
+CASES = json.loads(str(GOLDEN["config"]))["cases"]
+
+Array = NDArray[Any]
+
+
+class Script(VectorEnv):
+    """Plays recorded frames [T, N, ...] and dones [T, N]; entry 0 is what reset gives."""
+
+    metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
+
+    def __init__(self, frames: Array, dones: NDArray[np.bool_]) -> None:
+        self.num_envs = frames.shape[1]
+        low = np.arange(np.prod(frames.shape[2:])).reshape(frames.shape[2:])
+        self.single_observation_space = Box(
+            low.astype(frames.dtype), low.astype(frames.dtype) + 100, dtype=frames.dtype
+        )
+        self.single_action_space = Discrete(2)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.frames, self.dones, self.t = frames, dones, 0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        self.t = 0
+        return self.frames[0], {"seed": seed}
+
+    def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        self.t += 1
+        done = self.dones[self.t]
+        even = np.arange(self.num_envs) % 2 == 0
+        rewards = np.full(self.num_envs, self.t, np.float32)
+        return self.frames[self.t], rewards, done & even, done & ~even, {"t": self.t}
+
+
+def play(env: FrameStack, steps: int) -> Array:
+    stacks = [env.reset()[0].copy()]
+    for _ in range(steps - 1):
+        stacks.append(env.step(None)[0].copy())
+    return np.stack(stacks)
+
+
+def naive(frames: Array, dones: NDArray[np.bool_], nstack: int, roll: int) -> Array:
+    channels = frames.shape[-1]
+    stacked = np.zeros((*frames.shape[1:-1], channels * nstack), frames.dtype)
+    stacked[..., -channels:] = frames[0]
+    stacks = [stacked]
+    for frame, done in zip(frames[1:], dones[1:], strict=True):
+        stacked = np.roll(stacks[-1], -roll, axis=-1)
+        stacked[done] = 0
+        stacked[..., -channels:] = frame
+        stacks.append(stacked)
+    return np.stack(stacks)
+
+
+@pytest.mark.parametrize("j", range(len(CASES)))
+def test_equals_what_baselines_recorded(j: int) -> None:
+    frames, dones, expected = (GOLDEN[f"{j}/{name}"] for name in ("frames", "dones", "stacked"))
+    env = FrameStack(Script(frames, dones), CASES[j]["nstack"])
+    stacked = play(env, len(frames))
+    assert stacked.dtype == expected.dtype
+    np.testing.assert_array_equal(stacked, expected)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_equals_the_naive_way(data: st.DataObject) -> None:
+    frame = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
+    nenvs, nstack, steps = data.draw(st.tuples(st.integers(1, 4), st.integers(1, 5), st.integers(1, 8)))
+    dtype = data.draw(st.sampled_from([np.uint8, np.float32, np.float64, np.int16]))
+    whole_frames = data.draw(st.booleans())
+    random = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    frames = random.integers(1, 200, (steps, nenvs, *frame)).astype(dtype)
+    dones = random.random((steps, nenvs)) < 0.3
+    env = FrameStack(Script(frames, dones), nstack, whole_frames=whole_frames)
+    expected = naive(frames, dones, nstack, frame[-1] if whole_frames else 1)
+    np.testing.assert_array_equal(play(env, steps), expected)
+    np.testing.assert_array_equal(play(env, steps), expected)  # reset clears the stack
+
+
+def test_whole_frames_keep_the_frames_of_several_channels() -> None:
+    frames = np.random.default_rng(0).integers(1, 256, (6, 2, 3, 3, 3)).astype(np.uint8)
+    stacked = play(FrameStack(Script(frames, np.zeros((6, 2), np.bool_)), 4, whole_frames=True), 6)
+    np.testing.assert_array_equal(stacked[5], np.concatenate(frames[2:], axis=-1))
+
+
+def test_spaces_repeat_the_bounds() -> None:
+    frames = np.ones((1, 3, 2, 2), np.float64)
+    env = FrameStack(Script(frames, np.zeros((1, 3), np.bool_)), 3)
+    assert env.nstack == 3
+    assert env.single_observation_space.shape == (2, 6)
+    assert env.single_observation_space.dtype == env.stacked.dtype == np.float64
+    np.testing.assert_array_equal(env.single_observation_space.low, [[0, 0, 0, 1, 1, 1], [2, 2, 2, 3, 3, 3]])
+    np.testing.assert_array_equal(env.single_observation_space.high, env.single_observation_space.low + 100)
+    assert env.observation_space.shape == env.stacked.shape == (3, 2, 6)
+
+
+def test_passes_everything_else_on_and_reuses_its_array() -> None:
+    frames = np.arange(6, dtype=np.float32).reshape(3, 2, 1)
+    dones = np.array([[False, False], [True, True], [False, False]])
+    env = FrameStack(Script(frames, dones), 2)
+    obs, infos = env.reset(seed=5)
+    assert infos == {"seed": 5}
+    again, rewards, terminations, truncations, infos = env.step(None)
+    assert again is obs is env.stacked
+    assert infos == {"t": 1}
+    np.testing.assert_array_equal(rewards, [1, 1])
+    np.testing.assert_array_equal(terminations, [True, False])
+    np.testing.assert_array_equal(truncations, [False, True])
+    np.testing.assert_array_equal(again, [[0, 2], [0, 3]])
+
+
+@pytest.mark.parametrize(("nstack", "whole_frames"), [(1, False), (3, False), (3, True)])
+def test_last_stacks_are_those_of_an_episode_that_goes_on(nstack: int, whole_frames: bool) -> None:
+    """What an episode would have shown at its last step, had it not been reset in it."""
+    random = np.random.default_rng(0)
+    frames, final = random.integers(1, 200, (2, 8, 3, 2, 2))
+    dones = random.random((8, 3)) < 0.4
+    env = FrameStack(Ending(frames, dones, final), nstack, whole_frames=whole_frames)
+    env.reset()
+    ended = 0
+    for t in range(1, 8):
+        *_, infos = env.step(None)
+        for i in np.flatnonzero(dones[t]):
+            on, off = frames[: t + 1].copy(), dones[: t + 1].copy()
+            on[t, i], off[t, i] = final[t, i], False
+            expected = naive(on, off, nstack, 2 if whole_frames else 1)[t, i]
+            np.testing.assert_array_equal(infos["final_obs"][i], expected)
+            ended += 1
+        assert all((last is None) != done for last, done in zip(infos["final_obs"], dones[t], strict=True))
+    assert ended > 5
+
+
+class Ending(Script):
+    """Gives last frames [T, N, ...]."""
+
+    def __init__(self, frames: Array, dones: NDArray[np.bool_], final: Array) -> None:
+        super().__init__(frames, dones)
+        self.final = final
+
+    def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        *results, _ = super().step(actions)
+        last = (self.final[self.t, i] if done else None for i, done in enumerate(self.dones[self.t]))
+        return (*results, {"final_obs": np.fromiter(last, object)})  # type: ignore[return-value]

@@ -1,0 +1,158 @@
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import SyncVectorEnv
+from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit, TransformReward
+
+from acer_tf.envs.make import make_training_env
+from acer_tf.errors import InputError
+from acer_tf.evaluation.episodes import evaluate_policy, summarize
+from tests.counter import Always, Counter, counters
+
+
+class Recorder:
+    """Acts at random by its own count, keeps what it was asked, and has a state that counts calls since the mask."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Any, Any, bool]] = []
+
+    def predict(self, observation: Any, state: Any = None, mask: Any = None, deterministic: bool = False) -> Any:
+        before = np.zeros((len(observation), 1), np.float32) if state is None else state
+        self.asked.append((np.copy(observation), None if mask is None else mask.copy(), deterministic))
+        state = np.where(mask[:, np.newaxis], 0, before) + 1
+        # The state counts the steps of an episode if, and only if, it is carried along and reset by the mask.
+        np.testing.assert_array_equal(state[:, 0], observation[:, 0] + 1)
+        return np.zeros(len(observation), np.int64), state
+
+
+def test_every_environment_plays_its_share_however_long_its_episodes_are() -> None:
+    returns, lengths = evaluate_policy(Recorder(), counters(4), 10, return_episode_rewards=True)
+    # Shares 2, 2, 3, 3; the first to end are not the ones that count.
+    assert sorted(returns) == [0, 0, 10, 10, 20, 20, 20, 30, 30, 30]
+    assert sorted(lengths) == [1, 1, 2, 2, 3, 3, 3, 4, 4, 4]
+
+
+def test_mean_and_standard_deviation() -> None:
+    mean, std = evaluate_policy(Recorder(), counters(4), 8)
+    assert mean == 15
+    assert std == pytest.approx(np.std([0, 10, 20, 30]))
+
+
+def test_fewer_episodes_than_environments() -> None:
+    returns, _ = evaluate_policy(Recorder(), counters(4), 2, return_episode_rewards=True)
+    assert returns == [20, 30]
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_asks_for_what_is_wanted_and_begins_with_a_fresh_state(deterministic: bool) -> None:
+    agent = Recorder()
+    evaluate_policy(agent, counters(2), 2, deterministic)
+    assert agent.asked[0][1].tolist() == [True, True]
+    assert {asked[2] for asked in agent.asked} == {deterministic}
+
+
+def test_a_single_environment_will_do() -> None:
+    env = Counter(3)
+    assert evaluate_policy(Recorder(), env, 3, render=True, seed=5) == (30, 0)
+    assert env.renders == 12
+    assert env.seeds[0] is not None and env.seeds[1:] == [None, None, None]
+
+
+def test_without_a_seed_the_environments_go_on_with_their_streams() -> None:
+    env = Counter(0)
+    evaluate_policy(Recorder(), env, 2)
+    assert set(env.seeds) == {None}
+
+
+def test_recorded_returns_are_before_a_transform_of_rewards() -> None:
+    def make() -> gymnasium.Env[Any, Any]:
+        return TransformReward(RecordEpisodeStatistics(Counter(3)), lambda reward: reward / 10)
+
+    assert evaluate_policy(Recorder(), make(), 2) == (30, 0)
+
+
+def test_a_time_limit_outside_of_the_statistics_ends_episodes_too() -> None:
+    env = TimeLimit(RecordEpisodeStatistics(Counter(9)), 4)
+    assert evaluate_policy(Always(1), env, 2, return_episode_rewards=True) == ([4, 4], [4, 4])
+
+
+class Lives(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Ends an episode after each step but tells the agent alone: a reset goes on with the game."""
+
+    over = True
+
+    def step(self, action: Any) -> Any:
+        obs, reward, self.over, truncated, info = self.env.step(action)
+        return obs, reward, True, truncated, info
+
+    def reset(self, **kwargs: Any) -> Any:
+        return self.env.reset(**kwargs) if self.over else (np.zeros(1, np.float32), {})
+
+
+def test_the_end_of_a_life_is_no_episode() -> None:
+    env = Lives(RecordEpisodeStatistics(Counter(3)))
+    assert evaluate_policy(Always(), env, 2, return_episode_rewards=True) == ([30, 30], [4, 4])
+
+
+def test_atari_games_are_whole_and_begin_anew_at_every_call() -> None:
+    env = make_training_env("BreakoutNoFrameskip-v4", 2, num_workers=0)
+    agent = Always()
+    first = evaluate_policy(agent, env, 2, return_episode_rewards=True, seed=3)
+    assert agent.ends >= 8  # five lives a game, the last of each game that ends last is not seen
+    for _ in range(40):
+        env.step(np.array([0, 0]))  # leaves the games somewhere in the middle
+    assert evaluate_policy(Always(), env, 2, return_episode_rewards=True, seed=3) == first
+    env.step(np.array([0, 0]))
+    agent = Always()
+    evaluate_policy(agent, env, 2)
+    assert agent.ends >= 8  # games that went on from the middle would not have so many left
+    env.close()
+
+
+def test_atari_scores_are_not_clipped() -> None:
+    env = make_training_env("SpaceInvadersNoFrameskip-v4", 1, num_workers=0, max_episode_frames=2000)
+    mean, _ = evaluate_policy(Always(1), env, 1, seed=0)
+    assert mean >= 5 and mean % 5 == 0  # an invader is worth 5 points at least, the agent sees 1
+    env.close()
+
+
+def test_the_callback_is_called_after_every_step() -> None:
+    seen = []
+    evaluate_policy(Recorder(), counters(3), 3, callback=lambda here, _: seen.append(len(here["episodes"])))
+    assert seen == [1, 2, 3]
+
+
+def test_a_threshold_that_is_not_reached() -> None:
+    evaluate_policy(Recorder(), counters(4), 8, reward_threshold=15)
+    with pytest.raises(AssertionError, match=r"the mean return is 15\.00; expected at least 15\.10\."):
+        evaluate_policy(Recorder(), counters(4), 8, reward_threshold=15.1)
+
+
+def test_bad_input() -> None:
+    with pytest.raises(InputError, match="0 episodes are to be played; expected a whole number >= 1"):
+        evaluate_policy(Recorder(), counters(1), 0)
+    with pytest.raises(InputError, match=r"expected a gymnasium\.vector\.VectorEnv"):
+        evaluate_policy(Recorder(), "CartPole-v1", 1)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="autoreset mode is NEXT_STEP"):
+        evaluate_policy(Recorder(), SyncVectorEnv([lambda: Counter(0)]), 1)
+
+
+def test_summary() -> None:
+    summary = summarize([1, 2, 3, 4, 5, 6, 7, 8], [10] * 7 + [18])
+    assert summary[:3] == (8, 4.5, pytest.approx(np.std(range(8))))
+    assert summary.mean_length == 11
+    standard_error = np.std(range(8)) / np.sqrt(8)
+    assert summary.low == pytest.approx(4.5 - 1.96 * standard_error, abs=0.1)
+    assert summary.high == pytest.approx(4.5 + 1.96 * standard_error, abs=0.1)
+    assert summarize([3], [7]) == (1, 3, 0, 3, 3, 7)
+
+
+def test_the_interval_covers_the_mean_as_often_as_it_says() -> None:
+    random = np.random.default_rng(0)
+    hits = 0
+    for _ in range(40):
+        summary = summarize(random.normal(size=40).tolist(), [1] * 40)
+        hits += summary.low < 0 < summary.high
+    assert 34 <= hits <= 40

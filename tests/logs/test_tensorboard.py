@@ -1,0 +1,129 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from acer_tf.logs.logger import Sink
+from acer_tf.logs.tensorboard import TensorBoardSink
+from acer_tf.segment import Episode
+from tests.event_files import read
+
+NAN = float("nan")
+
+
+def row(steps: int, loss: float) -> dict[str, float]:
+    return {"total_timesteps": steps, "loss": loss, "replay_loss": NAN if steps < 50 else 2 * loss}
+
+
+def test_rows_and_episodes_are_read_back(tmp_path: Path) -> None:
+    sink = TensorBoardSink(tmp_path / "tb", frames_per_step=4)
+    sink.episodes([Episode(0, 3.0, 10, 0.1), Episode(1, 6.0, 20, 0.1)])
+    sink.progress(20)
+    sink.write(row(0, 0.5))
+    for steps in (40, 60):
+        sink.episodes([Episode(0, float(steps), 5, 0.1)] if steps == 60 else [])
+        sink.progress(steps)
+    sink.write(row(50, 0.25))
+    curves = read(tmp_path / "tb")
+    expected = {
+        "time/total_timesteps": [(0, 0.0), (50, 50.0)],
+        "time/frames": [(0, 0.0), (50, 200.0)],
+        "train/loss": [(0, 0.5), (50, 0.25)],
+        "replay/loss": [(50, 0.5)],
+        "rollout/episode_return": [(20, 4.5), (60, 60.0)],
+        "rollout/episode_length": [(20, 15.0), (60, 5.0)],
+    }
+    assert curves == expected
+    sink.close()
+    sink.close()
+
+
+def test_other_games_have_no_frames_and_close_writes_the_last_episodes(tmp_path: Path) -> None:
+    sink = TensorBoardSink(tmp_path)
+    sink.write(row(0, 0.5))
+    sink.episodes([Episode(0, 7.0, 10, 0.1)])
+    sink.progress(20)
+    assert "rollout/episode_return" not in read(tmp_path), "episodes wait for a row"
+    sink.close()
+    curves = read(tmp_path)
+    assert curves["rollout/episode_return"] == [(20, 7.0)]
+    assert "time/frames" not in curves
+
+
+def test_resuming_drops_what_came_after_the_checkpoint(tmp_path: Path) -> None:
+    folder = tmp_path / "tb"
+    sink = TensorBoardSink(folder)
+    sink.write(row(0, 0.0))
+    sink.episodes([Episode(0, 1.0, 10, 0.1)])
+    sink.progress(50)
+    first = sink.state_dict()
+    assert first == {"tb/events.out.tfevents.000000": (folder / "events.out.tfevents.000000").stat().st_size}
+    sink.write(row(50, 50.0))
+    sink.close()
+
+    again = TensorBoardSink(folder)
+    again.load_state_dict(first)
+    assert again.state_dict() == first
+    again.write(row(50, 51.0))
+    second = again.state_dict()
+    again.write(row(60, 61.0))
+    again.close()
+    assert sorted(second) == ["tb/events.out.tfevents.000000", "tb/events.out.tfevents.000001"]
+    assert read(folder)["train/loss"] == [(0, 0.0), (50, 51.0), (60, 61.0)]
+
+    last = TensorBoardSink(folder)
+    last.load_state_dict(first)  # the newest checkpoint was damaged
+    last.write(row(50, 52.0))
+    last.close()
+    curves = read(folder)
+    assert curves["train/loss"] == [(0, 0.0), (50, 52.0)]
+    assert curves["rollout/episode_return"] == [(50, 1.0)]
+
+
+def test_a_deleted_file_ends_no_run(tmp_path: Path) -> None:
+    for steps in (0, 50):
+        sink = TensorBoardSink(tmp_path)
+        sink.write(row(steps, 1.0))
+        sink.close()
+    (tmp_path / "events.out.tfevents.000000").unlink()
+    sink = TensorBoardSink(tmp_path)
+    sink.write(row(60, 1.0))
+    sink.close()
+    assert read(tmp_path)["train/loss"] == [(50, 1.0), (60, 1.0)]
+
+
+def test_a_run_without_rows_leaves_no_folder(tmp_path: Path) -> None:
+    sink = TensorBoardSink(tmp_path / "tb")
+    assert sink.state_dict() == {}
+    sink.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def use(sink: Sink) -> None:
+    sink.episodes([Episode(0, 1.0, 10, 0.1)])
+    sink.progress(20)
+    sink.write(row(0, 0.5))
+    assert sink.state_dict() == {}
+    sink.close()
+
+
+def test_without_tensorboard_it_says_so_and_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "tensorboard.compat.proto.event_pb2", None)
+    use(TensorBoardSink(tmp_path / "tb"))
+    assert list(tmp_path.iterdir()) == []
+    assert capsys.readouterr().err == ("no curves for TensorBoard are written; they need: pip install tensorboard\n")
+
+
+def test_it_needs_no_tensorflow(tmp_path: Path) -> None:
+    program = (
+        "import sys, pathlib\n"
+        "from acer_tf.logs.tensorboard import TensorBoardSink\n"
+        "assert 'tensorboard' not in sys.modules\n"
+        "TensorBoardSink(pathlib.Path(sys.argv[1])).write({'total_timesteps': 1})\n"
+        "assert 'tensorboard' in sys.modules and 'tensorflow' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True)
+    assert read(tmp_path) == {"time/total_timesteps": [(1, 1.0)]}

@@ -1,0 +1,156 @@
+import sys
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acer_tf.errors import InputError
+from acer_tf.logs.episode_files import EpisodesSink
+from acer_tf.plots.curves import Curve, Returns, curve, draw, mean_curve, read_returns, write_csv
+from acer_tf.segment import Episode
+
+
+def returns(*episodes: tuple[float, float]) -> Returns:
+    return Returns(*np.array(episodes, dtype=np.float64).T)
+
+
+def test_reads_what_a_run_writes(tmp_path: Path) -> None:
+    sink = EpisodesSink(tmp_path / "episodes.csv")
+    sink.episodes([Episode(0, 2.5, 10, 0.1), Episode(1, -1.0, 12, 0.2)])
+    sink.progress(40)
+    sink.close()
+    for source in (tmp_path, tmp_path / "episodes.csv"):
+        steps, values = read_returns(source)
+        np.testing.assert_array_equal(steps, [40, 40])
+        np.testing.assert_array_equal(values, [2.5, -1.0])
+
+
+def test_reads_a_recorded_curve_with_comments_and_columns_in_any_order(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("# who, when\nlength,return,steps\n125,0,125\n# note\n129,3,254\n")
+    steps, values = read_returns(tmp_path / "a.csv")
+    np.testing.assert_array_equal(steps, [125, 254])
+    np.testing.assert_array_equal(values, [0, 3])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('#{"t_start": 1.0}\nr,l,t\n1,2,3\n', "lacks a column steps or return"),
+        ("", "lacks a column"),
+        ("steps,return\n", "no finished episode"),
+        ("steps,return\n1,x\n", "no number"),
+        ("steps,return\n1\n", "no number"),
+        (b"\xff\xfe\x00", "cannot be read"),
+    ],
+)
+def test_other_files_are_input_errors(tmp_path: Path, text: str | bytes, message: str) -> None:
+    (tmp_path / "a.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(InputError, match=message):
+        read_returns(tmp_path / "a.csv")
+
+
+def test_missing_files_are_input_errors(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        read_returns(tmp_path)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_returns(tmp_path / "absent")
+
+
+def test_curve_averages_each_bin_and_leaves_empty_ones_out() -> None:
+    c = curve("run", returns((1, 2), (10, 4), (11, 10), (35, 7)), width=10)
+    assert c.label == "run"
+    np.testing.assert_array_equal(c.steps, [10, 20, 40])
+    np.testing.assert_array_equal(c.mean_return, [3, 10, 7])
+    np.testing.assert_array_equal(c.episodes, [2, 1, 1])
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 10**6), st.integers(-1000, 1000)), min_size=1, max_size=50),
+    st.integers(1, 10**6),
+)
+def test_curve_counts_every_episode_once(episodes: list[tuple[int, int]], width: int) -> None:
+    c = curve("run", returns(*episodes), width)
+    assert c.episodes.sum() == len(episodes)
+    np.testing.assert_allclose((c.episodes * c.mean_return).sum(), sum(r for _, r in episodes), atol=1e-6)
+    assert (np.diff(c.steps) > 0).all()
+    assert c.steps[-1] >= max(steps for steps, _ in episodes) > c.steps[-1] - width
+
+
+@pytest.mark.parametrize("width", [0.0, -1.0, float("nan")])
+def test_a_bin_needs_a_width(width: float) -> None:
+    with pytest.raises(InputError, match="expected more than 0"):
+        curve("run", returns((1, 2)), width)
+
+
+@pytest.fixture
+def curves() -> list[Curve]:
+    return [curve(name, returns((1, 2), (11, 10.5)), width=10) for name in ("a", "b")]
+
+
+def test_csv_has_a_row_per_bin_and_replaces_an_earlier_one(tmp_path: Path, curves: list[Curve]) -> None:
+    write_csv(tmp_path / "c.csv", curves)
+    write_csv(tmp_path / "c.csv", curves[:1])
+    header = "label,steps,mean_return,episodes,seeds,deviation\n"
+    assert (tmp_path / "c.csv").read_text() == header + "a,10.0,2.0,1,1,nan\na,20.0,10.5,1,1,nan\n"
+
+
+def test_a_mean_over_runs_covers_what_all_have_and_fills_gaps() -> None:
+    first = curve("a", returns((10, 0), (20, 10), (20, 30), (40, 40)), width=10)
+    second = curve("b", returns((20, 10), (30, 20), (40, 20), (50, 99)), width=10)
+    mean = mean_curve("both", [first, second])
+    assert mean.label == "both"
+    np.testing.assert_array_equal(mean.steps, [20, 30, 40])
+    np.testing.assert_array_equal(mean.mean_return, [15, 25, 30])  # the first has 20, (30), 40; the second 10, 20, 20
+    np.testing.assert_array_equal(mean.episodes, [3, 1, 2])
+    np.testing.assert_array_equal(mean.seeds, [2, 2, 2])
+    np.testing.assert_allclose(mean.deviation, np.array([10, 10, 20]) / np.sqrt(2))
+
+
+def test_a_single_run_is_its_own_mean() -> None:
+    single = curve("a", returns((10, 0), (40, 10)), width=10)
+    mean = mean_curve("renamed", [single])
+    assert mean.label == "renamed"
+    np.testing.assert_array_equal(mean.steps, [10, 40])
+    np.testing.assert_array_equal(mean.seeds, [1, 1])
+    assert np.isnan(mean.deviation).all()
+
+
+def test_runs_without_common_steps_have_no_mean() -> None:
+    early, late = (curve("x", returns((steps, 1), (steps + 10, 2)), width=10) for steps in (10, 50))
+    with pytest.raises(InputError, match="the runs of x have no steps in common"):
+        mean_curve("x", [early, late])
+
+
+def test_the_band_is_drawn(tmp_path: Path) -> None:
+    both = [curve("a", returns((10, 0), (40, y)), width=10) for y in (10, 30)]
+    mean = mean_curve("a", both)
+    draw(tmp_path / "band.png", [mean])
+    draw(tmp_path / "line.png", [mean._replace(deviation=np.zeros_like(mean.deviation))])
+    assert (cv2.imread(str(tmp_path / "band.png")) != cv2.imread(str(tmp_path / "line.png"))).any()
+
+
+def test_csv_of_something_else_is_kept(tmp_path: Path, curves: list[Curve]) -> None:
+    (tmp_path / "c.csv").write_text("steps,return\n1,2\n")
+    with pytest.raises(InputError, match="holds something else"):
+        write_csv(tmp_path / "c.csv", curves)
+    assert (tmp_path / "c.csv").read_text() == "steps,return\n1,2\n"
+
+
+def test_picture_shows_both_curves(tmp_path: Path, curves: list[Curve]) -> None:
+
+    draw(tmp_path / "c.png", curves)
+    draw(tmp_path / "one.png", curves[:1])
+    both, one = cv2.imread(str(tmp_path / "c.png")), cv2.imread(str(tmp_path / "one.png"))
+    assert both.shape == one.shape == (600, 960, 3)
+    assert (both != one).any()
+
+
+def test_missing_matplotlib_is_one_sentence(
+    tmp_path: Path, curves: list[Curve], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(InputError, match="plots need matplotlib"):
+        draw(tmp_path / "c.png", curves)

@@ -1,0 +1,166 @@
+import tracemalloc
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import acer_tf.storage.arrays
+from acer_tf.errors import InputError
+from acer_tf.storage.arrays import load_arrays, save_arrays
+
+ARRAYS = {"a/kernel": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.array(3, dtype=np.int64)}
+
+
+def test_round_trip_keeps_values_shapes_and_types(tmp_path):
+    save_arrays(tmp_path / "new" / "weights.npz", ARRAYS)
+    loaded = load_arrays(tmp_path / "new" / "weights.npz")
+    assert loaded.keys() == ARRAYS.keys()
+    for name, array in ARRAYS.items():
+        assert loaded[name].dtype == array.dtype
+        np.testing.assert_array_equal(loaded[name], array, strict=True)
+
+
+def test_a_failed_save_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "weights.npz"
+    save_arrays(path, ARRAYS)
+    before = path.read_bytes()
+
+    class Unwritable:
+        def __array__(self, *args, **kwargs):
+            raise RuntimeError("no data")
+
+    with pytest.raises(RuntimeError, match="no data"):
+        save_arrays(path, {"a": Unwritable()})
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_no_array_of_objects_is_read(tmp_path):
+    np.savez(tmp_path / "objects.npz", a=np.array([{}], dtype=object))
+    with pytest.raises(InputError, match="not a readable npz file"):
+        load_arrays(tmp_path / "objects.npz")
+
+
+@pytest.mark.parametrize("keep", [0, 1, 10, 100, 300, -1])
+def test_a_truncated_file_is_refused(tmp_path, keep):
+    path = tmp_path / "weights.npz"
+    save_arrays(path, ARRAYS)
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(InputError):
+        load_arrays(path)
+
+
+def test_a_flipped_bit_in_an_array_is_noticed(tmp_path):
+    path = tmp_path / "weights.npz"
+    save_arrays(path, ARRAYS)
+    data = bytearray(path.read_bytes())
+    position = data.index(ARRAYS["a/kernel"].tobytes()) + 5
+    data[position] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(InputError):
+        load_arrays(path)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"nothing\.npz is not a file"):
+        load_arrays(tmp_path / "nothing.npz")
+
+
+def write_members(path: Path, **members: bytes) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name.replace("__", "/"), data)
+
+
+def npy(header: str, data: bytes = b"") -> bytes:
+    text = header.encode()
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + data
+
+
+def described(shape: str, descr: str = "'<f4'") -> str:
+    return f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}"
+
+
+HEADERS = [
+    described("(1000000000000,)"),
+    described("(2, -2)"),
+    described("(-1,)"),
+    described("(True,)"),
+    described("(0, -1)"),
+    described("(0, 99999999999999999999999)"),
+    described("'x'"),
+    described("(1L,"),
+    described("(1,)", "'|O'"),
+    described("(1,)", "[('a', '<f4')]"),
+    described("(1,)", "'<U2'"),
+    described("(1,)", "'|V4'"),
+    described("(1,)", "'nonsense'"),
+    "",
+    "{",
+    "'''",
+    "{[]: 1}",
+    "{'a': 1}",
+    "(" * 5000,
+    "-" * 9000 + "1",
+    "__import__('os').system('false')",
+]
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_headers_that_lie_are_refused_before_memory_is_taken(tmp_path, header):
+    path = tmp_path / "lie.npz"
+    write_members(path, **{"a.npy": npy(header, bytes(4))})
+    tracemalloc.start()
+    with pytest.raises(InputError, match=r"lie\.npz is not a readable npz file"):
+        load_arrays(path)
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert taken < 30e6
+
+
+def test_a_small_file_does_not_become_a_large_array(tmp_path, monkeypatch):
+    monkeypatch.setattr(acer_tf.storage.arrays, "LARGEST_COMPRESSED", 2**20)
+    path = tmp_path / "bomb.npz"
+    np.savez_compressed(path, a=np.zeros(2**19, np.uint8), b=np.zeros(2**25, np.uint8))
+    assert path.stat().st_size < 2**17
+    tracemalloc.start()
+    with pytest.raises(InputError, match="it would unpack to"):
+        load_arrays(path)
+    assert tracemalloc.get_traced_memory()[1] < 2**20
+    tracemalloc.stop()
+    np.savez_compressed(path, a=np.zeros(2**19, np.uint8))
+    assert load_arrays(path)["a"].shape == (2**19,)
+
+
+@pytest.mark.parametrize("name", ["..__..__evil.npy", "__evil.npy", "a__b.npy"])
+def test_names_of_members_are_only_names(tmp_path, name):
+    path = tmp_path / "in" / "names.npz"
+    path.parent.mkdir()
+    write_members(path, **{name: npy(described("()"), bytes(4))})
+    assert list(load_arrays(path)) == [name.replace("__", "/").removesuffix(".npy")]
+    assert sorted(tmp_path.rglob("*")) == [path.parent, path]
+
+
+def test_no_other_member_is_read(tmp_path):
+    write_members(tmp_path / "a.npz", **{"a.npy": npy(described("()"), bytes(4)), "note.txt": b"hello"})
+    with pytest.raises(InputError):
+        load_arrays(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("is_compressed", [False, True])
+def test_a_changed_file_is_refused_or_the_same(tmp_path, is_compressed):
+    path = tmp_path / "weights.npz"
+    (np.savez_compressed if is_compressed else np.savez)(path, **ARRAYS)
+    data, random = path.read_bytes(), np.random.default_rng(0)
+    for _ in range(100):
+        changed = bytearray(data)
+        for position in random.integers(0, len(data), random.integers(1, 4)):
+            changed[position] = random.integers(256)
+        path.write_bytes(changed)
+        try:
+            loaded = load_arrays(path)
+        except InputError:
+            continue
+        for name in loaded.keys() & ARRAYS.keys():
+            np.testing.assert_array_equal(loaded[name].ravel(), ARRAYS[name].ravel())

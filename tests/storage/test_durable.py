@@ -1,0 +1,47 @@
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from acer_tf.storage.durable import Fingerprint, fingerprint, free_path, publish, write_durably
+
+
+def test_a_fingerprint_is_size_and_sha256(tmp_path: Path) -> None:
+    data = bytes(range(256)) * 10_000  # more than one block
+    write_durably(tmp_path / "a", data)
+    assert fingerprint(tmp_path / "a") == Fingerprint(len(data), hashlib.sha256(data).hexdigest())
+
+
+def test_a_file_is_never_written_twice(tmp_path: Path) -> None:
+    write_durably(tmp_path / "a", b"first")
+    with pytest.raises(FileExistsError):
+        write_durably(tmp_path / "a", b"second")
+    assert (tmp_path / "a").read_bytes() == b"first"
+
+
+def test_publishing_renames_files_and_folders(tmp_path: Path) -> None:
+    write_durably(tmp_path / "new", b"new")
+    write_durably(tmp_path / "old", b"old")
+    publish(tmp_path / "new", tmp_path / "old")
+    assert (tmp_path / "old").read_bytes() == b"new"
+    (tmp_path / "folder").mkdir()
+    write_durably(tmp_path / "folder" / "a", b"")
+    publish(tmp_path / "folder", tmp_path / "published")
+    assert {path.name for path in tmp_path.iterdir()} == {"old", "published"}
+
+
+def test_descriptors_are_closed(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    for i in range(50):
+        write_durably(tmp_path / f"{i}", b"x")
+        publish(tmp_path / f"{i}", tmp_path / f"{i}-final")
+        fingerprint(tmp_path / f"{i}-final")
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_free_path_is_numbered_before_its_suffix(tmp_path: Path) -> None:
+    for suffix in ("", ".mp4"):
+        for name in ("run-0.5", "run-0.5-2", "run-0.5-3"):
+            assert free_path(tmp_path / "run-0.5", suffix) == tmp_path / f"{name}{suffix}"
+            (tmp_path / f"{name}{suffix}").touch()

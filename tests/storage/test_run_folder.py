@@ -1,0 +1,134 @@
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from acer_tf import __version__
+from acer_tf.errors import InputError
+from acer_tf.storage.lock import LOCK_FILES
+from acer_tf.storage.run_folder import default_run_folder, run_folder
+from acer_tf.system.threads import cores, tensorflow_threads
+
+
+def test_config_tells_settings_and_origin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "acer_tf.run", "--env", "a b"])
+    with run_folder(tmp_path / "a" / "b", {"env": "Some-v0", "gamma": 0.99, "seed": None}, "resume"):
+        pass
+    config = yaml.safe_load((tmp_path / "a" / "b" / "config.yml").read_text())
+    assert {name: config[name] for name in ("env", "gamma", "seed")} == {"env": "Some-v0", "gamma": 0.99, "seed": None}
+    assert config["cores"] == cores()
+    assert config["tensorflow_threads"] == tensorflow_threads()
+    assert config["versions"]["acer_tf"] == __version__
+    assert re.fullmatch(r"\d+\.\d+\.\d+.*", config["versions"]["tensorflow"])
+    assert config["command"] == "python -m acer_tf.run --env 'a b'"
+
+
+def begun(folder: Path, name: str) -> Path:
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("precious")
+    return folder
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()} - {*LOCK_FILES}
+
+
+def test_a_run_without_checkpoints_is_refused_and_a_free_folder_named(tmp_path: Path) -> None:
+    folder = begun(tmp_path / "run", "progress.csv")
+    (tmp_path / "run-2").mkdir()
+    with pytest.raises(
+        InputError, match=re.escape(f"without checkpoints; choose another folder (such as {tmp_path / 'run-3'})")
+    ):
+        with run_folder(folder, {}, "resume"):
+            pass
+    assert (folder / "progress.csv").read_text() == "precious"
+
+
+def test_a_run_with_checkpoints_is_resumed_with_its_own_settings(tmp_path: Path) -> None:
+    folder = begun(tmp_path / "run", "checkpoints/step-000000000100/manifest.json")
+    (folder / "config.yml").write_text("gamma: 0.5\n")
+    with run_folder(folder, {"gamma": 0.9}, "resume"):
+        pass
+    assert (folder / "config.yml").read_text() == "gamma: 0.5\n"
+
+
+def test_restart_keeps_the_old_run_under_another_name(tmp_path: Path) -> None:
+    folder = begun(tmp_path / "run", "progress.csv")
+    (tmp_path / "run-old").mkdir()
+    with run_folder(folder, {}, "restart"):
+        assert names(folder) == {"config.yml"}
+    assert (tmp_path / "run-old-2" / "progress.csv").read_text() == "precious"
+
+
+def test_overwrite_deletes_the_old_run(tmp_path: Path) -> None:
+    folder = begun(tmp_path / "run", "progress.csv")
+    with run_folder(folder, {}, "overwrite"):
+        assert names(folder) == {"config.yml"}
+    assert names(tmp_path) == {"run"}
+
+
+@pytest.mark.parametrize("behavior", ["resume", "restart", "overwrite"])
+def test_a_folder_that_another_process_holds_is_refused(tmp_path: Path, behavior: str) -> None:
+    with run_folder(tmp_path / "run", {}, "resume"):
+        with pytest.raises(InputError, match=f"run is locked by process {os.getpid()}"):
+            with run_folder(tmp_path / "run", {}, behavior):
+                pass
+    with run_folder(tmp_path / "run", {}, behavior):
+        pass
+
+
+def test_a_folder_with_other_files_is_used(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("hello")
+    with run_folder(tmp_path, {}, "resume"):
+        pass
+    assert names(tmp_path) == {"config.yml", "notes.txt"}
+
+
+def test_a_file_in_the_way_is_an_input_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be written"):
+        with run_folder(tmp_path / "file" / "run", {}, "resume"):
+            pass
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write anywhere")
+def test_a_write_protected_folder_is_an_input_error(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(InputError, match="Permission denied"):
+        with run_folder(tmp_path / "run", {}, "resume"):
+            pass
+
+
+def test_a_refused_run_leaves_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no"):
+        with run_folder(tmp_path / "run", {}, "resume"):
+            raise InputError("no")
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_input_error_late_in_a_run_keeps_its_files(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no"):
+        with run_folder(tmp_path / "run", {}, "resume"):
+            (tmp_path / "run" / "monitor.csv").write_text("r,l,t\n")
+            raise InputError("no")
+    assert names(tmp_path / "run") == {"config.yml", "monitor.csv"}
+
+
+def test_default_folder_is_named_after_environment_and_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = default_run_folder("ALE/Surround-v5")
+    assert re.fullmatch(r"runs/ALE-Surround-v5-\d{8}-\d{6}", str(folder))
+    assert not folder.exists()
+
+
+def test_default_folders_of_one_second_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folders = set()
+    for _ in range(5):
+        folder = default_run_folder("Some-v0")
+        folder.mkdir(parents=True)
+        folders.add(folder)
+    assert len(folders) == 5

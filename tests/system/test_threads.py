@@ -1,0 +1,104 @@
+import os
+import sys
+
+import pytest
+
+from acer_tf import ONEDNN_VARIABLE
+from acer_tf.networks.names import NETWORKS
+from acer_tf.system import threads
+from acer_tf.system.threads import (
+    VARIABLES,
+    cores,
+    environment_of_trials,
+    is_for_images,
+    prepare_tensorflow,
+    tensorflow_threads,
+)
+
+
+@pytest.fixture(autouse=True)
+def before_tensorflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "tensorflow", raising=False)
+    monkeypatch.setattr(threads, "GIVEN_ONEDNN", None)
+    monkeypatch.setenv(ONEDNN_VARIABLE, "1")
+    for variable in VARIABLES:
+        monkeypatch.setenv(variable, "")  # restored afterwards, also where it was not set
+        monkeypatch.delenv(variable)
+
+
+def chosen() -> list[str | None]:
+    return [os.environ.get(variable) for variable in VARIABLES]
+
+
+def test_networks_with_convolutions() -> None:
+    small = {"mlp", "lstm", "lnlstm", "MlpPolicy", "MlpLstmPolicy", "MlpLnLstmPolicy"}
+    assert {network for network in NETWORKS if not is_for_images(network)} == small
+
+
+def test_all_cores_for_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "cores", lambda: 8)
+    prepare_tensorflow("cnn_lstm", None)
+    assert chosen() == ["8", "8"]
+    assert tensorflow_threads() == 8
+
+
+def test_two_threads_for_small_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "cores", lambda: 8)
+    prepare_tensorflow("lstm", None)
+    assert chosen() == ["2", "2"]
+    assert tensorflow_threads() == 2
+
+
+def test_no_more_threads_than_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "cores", lambda: 1)
+    prepare_tensorflow("mlp", None)
+    assert chosen() == ["1", "1"]
+
+
+@pytest.mark.parametrize("network", ["mlp", "cnn"])
+def test_the_user_decides(network: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLES[0], "3")
+    prepare_tensorflow(network, None)
+    assert os.environ[VARIABLES[0]] == "3"
+    prepare_tensorflow(network, 5)
+    assert chosen() == ["5", "5"]
+    assert tensorflow_threads() == 5
+
+
+@pytest.mark.parametrize(("network", "value"), [("mlp", "0"), ("lnlstm", "0"), ("cnn", "1"), ("impala_cnn_lstm", "1")])
+def test_only_networks_with_convolutions_get_onednn(network: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare_tensorflow(network)
+    assert os.environ[ONEDNN_VARIABLE] == value
+    assert ONEDNN_VARIABLE not in environment_of_trials()
+
+
+@pytest.mark.parametrize("given", ["0", "1"])
+def test_what_the_user_says_of_onednn_stays(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "GIVEN_ONEDNN", given)
+    monkeypatch.setenv(ONEDNN_VARIABLE, given)
+    for network in ("mlp", "cnn"):
+        prepare_tensorflow(network)
+        assert os.environ[ONEDNN_VARIABLE] == environment_of_trials()[ONEDNN_VARIABLE] == given
+
+
+@pytest.mark.parametrize("value", ["", "0", "x"])
+def test_variables_that_say_nothing(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLES[0], value)
+    assert tensorflow_threads() == cores()
+
+
+def test_once_tensorflow_is_there_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tensorflow", sys)
+    prepare_tensorflow("mlp", 2)
+    assert chosen() == [None, None]
+
+
+def test_cores_are_those_that_this_process_may_use() -> None:
+    assert 1 <= cores() <= (os.cpu_count() or 1)
+    if hasattr(os, "sched_getaffinity"):
+        allowed = os.sched_getaffinity(0)
+        try:
+            os.sched_setaffinity(0, {min(allowed)})
+            assert cores() == 1
+        finally:
+            os.sched_setaffinity(0, allowed)

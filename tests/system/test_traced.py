@@ -1,0 +1,99 @@
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from acer_tf.system.traced import SMALL_BYTES, Traced
+
+
+def test_a_function_is_traced_once_per_shape_and_gives_fresh_results():
+    traces = []
+
+    def double(x, y):
+        traces.append((tuple(x.shape), tuple(y.shape)))
+        return 2 * x + y
+
+    traced = Traced(double)
+    one = np.float32(1)
+    for value in (1.0, 2.0, 3.0):
+        np.testing.assert_array_equal(traced(np.full(2, value, np.float32), one), np.full(2, 2 * value + 1))
+    np.testing.assert_array_equal(traced(np.full(3, 5.0, np.float32), one), np.full(3, 11.0))
+    np.testing.assert_array_equal(traced(np.full(2, 4.0, np.float32), one), np.full(2, 9.0))
+    assert traces == [((2,), ()), ((3,), ())]
+
+
+def test_stacks_of_any_size_share_a_trace():
+    traces = []
+
+    def add(x, y):
+        traces.append((x.shape.as_list(), y.shape.as_list()))
+        return x + y[:, None]
+
+    traced = Traced(add, is_stacked=True)
+    for size in (1, 4, 2):
+        x, y = np.ones((size, 3), np.float32), np.arange(size, dtype=np.float32)
+        np.testing.assert_array_equal(traced(x, y), x + y[:, None])
+    assert traces == [([None, 3], [None])]
+
+
+class Pair(NamedTuple):
+    first: tf.Tensor
+    second: tf.Tensor | None
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: x + 1,
+        lambda x: (x, 2 * x),
+        lambda x: {"b": x, "a": -x},
+        lambda x: Pair(Pair(x, None), -x),
+        lambda _: None,
+    ],
+    ids=["one", "two", "by name", "nested", "nothing"],
+)
+def test_what_a_function_returns_comes_back_in_its_structure(make: Callable[[tf.Tensor], Any]) -> None:
+    x = np.arange(3, dtype=np.float32)
+    expected = make(x)
+    for _ in range(2):
+        returned = Traced(make)(x)
+        tf.nest.assert_same_structure(returned, expected)
+        for left, right in zip(tf.nest.flatten(returned), tf.nest.flatten(expected), strict=True):
+            np.testing.assert_array_equal(left, right)
+
+
+def test_variables_are_read_and_written_at_each_call() -> None:
+    total = tf.Variable(0.0)
+
+    def add(x: tf.Tensor) -> None:
+        total.assign_add(x)
+
+    traced = Traced(add)
+    for _ in range(3):
+        traced(np.float32(2))
+    assert total.numpy() == 6
+    total.assign(10)
+    traced(np.float32(2))
+    assert total.numpy() == 12
+
+
+def test_errors_come_through() -> None:
+    traced = Traced(lambda x: tf.debugging.check_numerics(x, "not a number"))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not a number"):
+        traced(np.float32(np.nan))
+    assert traced(np.float32(1)) == 1
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.bool_, np.int32, np.int64, np.float32, np.float64])
+def test_arrays_of_any_kind_and_layout_are_read_and_not_written(dtype: type) -> None:
+    traced = Traced(lambda x: (tf.logical_not(x) if x.dtype == tf.bool else x + tf.ones([], x.dtype),))
+    matrix = (np.arange(4096).reshape(64, 64) % 2).astype(dtype)
+    large = np.tile(matrix, (SMALL_BYTES // matrix.nbytes + 1, 1))
+    for array in (matrix, np.asfortranarray(matrix.T), matrix[1:, ::3], np.broadcast_to(matrix[0], (5, 64)), large):
+        before = array.copy()
+        (returned,) = traced(array)
+        assert returned.dtype == dtype
+        np.testing.assert_array_equal(returned, ~before if dtype is np.bool_ else before + 1)
+        np.testing.assert_array_equal(array, before)
