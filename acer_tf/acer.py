@@ -27,7 +27,7 @@ from acer_tf.logs.table import TableSink
 from acer_tf.maths.schedules import learning_rate
 from acer_tf.model import Model
 from acer_tf.networks.registry import Network
-from acer_tf.policies.base import SequencePolicy
+from acer_tf.policies.base import Policy
 from acer_tf.policies.categorical import CategoricalPolicy
 from acer_tf.policies.gaussian import GaussianPolicy
 from acer_tf.policies.snapshot import Snapshot
@@ -428,7 +428,7 @@ def make_model(
         rng: the initial weights are drawn from it.
     """
     keras.utils.set_random_seed(seed)
-    policy: SequencePolicy
+    policy: Policy
     assert isinstance(observation_space, Box)
     if isinstance(action_space, Box):
         policy = GaussianPolicy(network, observation_space, action_space, rng, continuous, **network_kwargs)

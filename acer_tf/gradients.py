@@ -9,7 +9,7 @@ import tensorflow as tf
 from acer_tf.config import Config
 from acer_tf.maths.diagnostics import mean_row_norm, share
 from acer_tf.maths.trust_region import Projection, project
-from acer_tf.policies.base import DrawSeed, SequencePolicy
+from acer_tf.policies.base import DrawSeed, Policy
 from acer_tf.segment import Segment
 
 
@@ -56,7 +56,7 @@ class Gradients(NamedTuple):
 
 
 def two_stage_gradients(
-    policy: SequencePolicy,
+    policy: Policy,
     averages: Sequence[tf.Variable],
     segment: Segment,
     config: Config,
@@ -106,10 +106,10 @@ def two_stage_gradients(
     return Gradients(evaluation, losses, g, trust_region, grad_f, raw, clipped, norm, through_f, through_q)
 
 
-def statistics(gradients: Gradients, policy: SequencePolicy, config: Config) -> dict[str, tf.Tensor]:
-    """Returns the update's statistics, scalars: baselines', under its names, then ours (docs/metrics.md)."""
+def metrics(gradients: Gradients, policy: Policy, config: Config) -> dict[str, tf.Tensor]:
+    """Returns the metrics of an update, [] float32 each: baselines', under its names, then ours (docs/metrics.md)."""
     losses, trust_region = gradients.losses, gradients.trust_region
-    report = _baselines_statistics(gradients) | {
+    report = _baselines_metrics(gradients) | {
         "mean_rho": tf.reduce_mean(losses.rho_i),
         "truncated_share": share(losses.rho_i > config.c),
     }
@@ -138,8 +138,8 @@ def first_not_finite(segment: Segment, gradients: Gradients, names: list[str]) -
     return next(wrong, "the norm of the gradient")
 
 
-def _baselines_statistics(gradients: Gradients) -> dict[str, tf.Tensor]:
-    """Names statistics as baselines does; those from `norm_grads_q` on only with trust region."""
+def _baselines_metrics(gradients: Gradients) -> dict[str, tf.Tensor]:
+    """Returns metrics under baselines' names; those from `norm_grads_q` on only with trust region."""
     losses, trust_region = gradients.losses, gradients.trust_region
     report = {
         "loss": losses.loss,

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from acer_tf.config import Config
 from acer_tf.errors import NotFiniteError
-from acer_tf.gradients import Gradients, first_not_finite, statistics, two_stage_gradients
+from acer_tf.gradients import Gradients, first_not_finite, metrics, two_stage_gradients
 from acer_tf.optimizers import make_optimizer, named_slots
-from acer_tf.policies.base import SequencePolicy
+from acer_tf.policies.base import Policy
 from acer_tf.policies.sampler import Sampler
 from acer_tf.segment import Action, Segment
 from acer_tf.storage.arrays import load_arrays, save_arrays
@@ -36,7 +36,7 @@ class Model:
         updates: updates that this object has made.
     """
 
-    def __init__(self, policy: SequencePolicy, config: Config, seed: int) -> None:
+    def __init__(self, policy: Policy, config: Config, seed: int) -> None:
         """Makes the average, equal to the parameters, and the optimiser's slots.
 
         Args:
@@ -219,7 +219,7 @@ class Model:
         tf.while_loop(lambda i: i < number, body, [tf.constant(0)], parallel_iterations=1)
 
     def _segment_statistics(self, *inputs: tf.Tensor) -> dict[str, tf.Tensor]:
-        return statistics(self._both_gradients(*inputs), self.policy, self.config)
+        return metrics(self._both_gradients(*inputs), self.policy, self.config)
 
     def _inputs(self, segment: Segment) -> tuple[NDArray[Any], ...]:
         """Picks what the train step reads."""

@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from acer_tf.policies.base import SequencePolicy
+from acer_tf.policies.base import Policy
 from acer_tf.segment import Action
 from acer_tf.system.traced import Traced
 
@@ -20,7 +20,7 @@ class Acting:
         stream: state of the random stream, to be saved and assigned.
     """
 
-    def __init__(self, policy: SequencePolicy, seed: int) -> None:
+    def __init__(self, policy: Policy, seed: int) -> None:
         """Takes the policy and the agent's seed."""
         self.policy = policy
         self._random = tf.random.Generator.from_seed(_stream_seed(seed), alg="philox")
@@ -53,7 +53,7 @@ class Acting:
 
 
 def most_probable(
-    policy: SequencePolicy, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor
+    policy: Policy, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Returns the most probable actions [N, ...], the policy's statistics and its state after the step."""
     outputs = policy.network(obs[:, tf.newaxis], mask[:, tf.newaxis], state)

@@ -17,12 +17,12 @@ from acer_tf.agent.translation import Translation
 from acer_tf.envs.wrappers.flatten import parts_of
 from acer_tf.envs.wrappers.normalize import CLIP, EPS
 from acer_tf.errors import InputError
-from acer_tf.policies.base import SequencePolicy
+from acer_tf.policies.base import Policy
 
 Arrays = Mapping[str, NDArray[Any]]
 
 
-def export(path: str | Path, policy: SequencePolicy, translation: Translation, statistics: Arrays) -> None:
+def export(path: str | Path, policy: Policy, translation: Translation, statistics: Arrays) -> None:
     """Writes the folder of a SavedModel; see `ACER.export`.
 
     Args:

@@ -38,7 +38,7 @@ class StatefulNetwork(Protocol):
         ...
 
 
-class SequencePolicy(ABC):
+class Policy(ABC):
     """What the model asks of a policy, and the part that is common to all policies.
 
     Attributes:

@@ -12,7 +12,7 @@ from acer_tf.maths import discrete
 from acer_tf.maths.retrace import retrace
 from acer_tf.networks.actor_critic import ActorCritic
 from acer_tf.networks.registry import Network
-from acer_tf.policies.base import DrawSeed, SequencePolicy
+from acer_tf.policies.base import DrawSeed, Policy
 from acer_tf.segment import Segment
 
 
@@ -64,7 +64,7 @@ class Losses(NamedTuple):
     q_ret: tf.Tensor
 
 
-class CategoricalPolicy(SequencePolicy):
+class CategoricalPolicy(Policy):
     """A categorical policy and its Q network."""
 
     def __init__(

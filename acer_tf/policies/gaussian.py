@@ -12,7 +12,7 @@ from acer_tf.maths import continuous
 from acer_tf.maths.retrace import retrace
 from acer_tf.networks.dueling import DuelingNetwork
 from acer_tf.networks.registry import Network
-from acer_tf.policies.base import DrawSeed, SequencePolicy
+from acer_tf.policies.base import DrawSeed, Policy
 from acer_tf.segment import Segment
 
 
@@ -82,7 +82,7 @@ class GaussianLosses(NamedTuple):
     v_target: tf.Tensor
 
 
-class GaussianPolicy(SequencePolicy):
+class GaussianPolicy(Policy):
     """A Gaussian policy of diagonal covariance and its stochastic dueling network.
 
     Actions are in units of half the range of the action space, from its middle, and may lie outside of it: only what

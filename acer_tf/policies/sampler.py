@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from acer_tf.policies.base import DrawSeed, SequencePolicy
+from acer_tf.policies.base import DrawSeed, Policy
 from acer_tf.segment import Action
 from acer_tf.system.traced import Traced
 
@@ -20,9 +20,7 @@ class Sampler:
     of a small network's call.
     """
 
-    def __init__(
-        self, policy: SequencePolicy, draw_seed: DrawSeed, scope: Callable[[], AbstractContextManager[Any]]
-    ) -> None:
+    def __init__(self, policy: Policy, draw_seed: DrawSeed, scope: Callable[[], AbstractContextManager[Any]]) -> None:
         """Takes the policy.
 
         Args:
