@@ -9,12 +9,11 @@ import gymnasium
 from gymnasium.vector import VectorEnv
 
 from acer_tf.agent import archive, conversion
-from acer_tf.agent.environments import brought_settings
 from acer_tf.agent.from_preset import preset_arguments
 from acer_tf.agent.learner import Learner
 from acer_tf.agent.translation import Translation
 from acer_tf.config import CONTINUOUS, Config
-from acer_tf.envs.unwrap import users_env
+from acer_tf.envs.make import brought_settings, unwrap
 from acer_tf.errors import InputError, nearest
 from acer_tf.importers.baselines import read_baselines
 from acer_tf.importers.normalization import read_folder
@@ -147,7 +146,7 @@ class ACER(Learner):
             settings["n_cpu_tf_sess"] = num_procs
         self._begin(settings)
         environment = self._made(env)
-        own = users_env(environment)
+        own = unwrap(environment)
         brought = brought_settings(environment)
         self._settings |= brought if reward_scale == 1 else brought | {"reward_scale": reward_scale}
         self._translation = Translation(

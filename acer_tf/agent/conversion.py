@@ -11,7 +11,7 @@ from gymnasium.vector import VectorEnv
 
 from acer_tf.agent import state
 from acer_tf.agent.translation import Translation
-from acer_tf.envs.unwrap import users_env
+from acer_tf.envs.make import unwrap
 from acer_tf.errors import InputError
 from acer_tf.importers.old_agent import OldAgent
 from acer_tf.storage.agent_file import Arrays
@@ -40,7 +40,7 @@ def translation(
         if old.observation_space is None:
             raise InputError(f"{path} does not tell the size of the images; give the environment that they are of.")
         return Translation(old.observation_space, old.action_space, is_normalized)
-    own = users_env(env)
+    own = unwrap(env)
     for name, theirs, ours in (
         ("observation", own.single_observation_space, old.observation_space),
         ("action", own.single_action_space, old.action_space),

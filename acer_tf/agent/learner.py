@@ -10,15 +10,14 @@ from gymnasium.vector import VectorEnv
 
 from acer_tf.acer import TrainingLoop, make_loop
 from acer_tf.agent import archive
-from acer_tf.agent.environments import brought_settings, is_normalized, training_env
 from acer_tf.agent.hooks import CallbackHooks
 from acer_tf.agent.logs import log_folder, open_logger
 from acer_tf.agent.policy_holder import PolicyHolder
 from acer_tf.agent.translation import check_same_spaces
 from acer_tf.callbacks.conversion import as_callback
 from acer_tf.config import Config, whole
+from acer_tf.envs.make import brought_settings, is_normalized, training_env, unwrap
 from acer_tf.envs.players import Player
-from acer_tf.envs.unwrap import users_env
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.envs.wrappers.normalize import load_normalization_state, normalization_state
 from acer_tf.errors import EnvironmentFailedError, InputError
@@ -46,7 +45,7 @@ class Learner(PolicyHolder):
     @property
     def env(self) -> VectorEnv[Any, Any, Any] | None:
         """The environments with their own observations, actions and rewards; None without one."""
-        return None if self._environment is None else users_env(self._environment)
+        return None if self._environment is None else unwrap(self._environment)
 
     def get_env(self) -> VectorEnv[Any, Any, Any] | None:
         """Returns `env`."""
@@ -59,7 +58,7 @@ class Learner(PolicyHolder):
             InputError: they have other spaces than the agent, or cannot be trained on; the agent is as it was.
         """
         environment = self._made(env)
-        own = users_env(environment)
+        own = unwrap(environment)
         check_same_spaces(self._translation, own.single_observation_space, own.single_action_space)
         self._use(environment)
 
@@ -213,7 +212,7 @@ class Learner(PolicyHolder):
     def _made(self, env: Any) -> FrameStack:
         """Returns what users give, as the Runner takes it, normalised as the arguments say."""
         names = ("normalize_observations", "normalize_rewards", "reward_scale", "gamma")
-        return training_env(env, *(self._settings[name] for name in names))
+        return training_env(env, **{name: self._settings[name] for name in names})
 
     def _use(self, environment: FrameStack) -> None:
         """Puts the environment in place, with the statistics that the agent has.

@@ -8,8 +8,8 @@ from typing import Any
 
 from gymnasium.vector import VectorEnv
 
-from acer_tf.agent.environments import env_id
 from acer_tf.envs.atari.pool import frames_per_step
+from acer_tf.envs.ids import env_id
 from acer_tf.errors import InputError
 from acer_tf.logs.logger import Logger, Sink
 from acer_tf.logs.progress import progress_sink

@@ -8,9 +8,10 @@ import numpy as np
 from acer_tf.callbacks.base import BaseCallback
 from acer_tf.callbacks.event import EventCallback
 from acer_tf.config import whole
+from acer_tf.envs.make import as_vector_env
 from acer_tf.envs.players import Player
 from acer_tf.errors import InputError
-from acer_tf.evaluation.episodes import as_vector_env, play
+from acer_tf.evaluation.episodes import play
 from acer_tf.storage.arrays import load_arrays, save_arrays
 from acer_tf.system.console import say
 

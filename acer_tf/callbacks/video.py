@@ -5,7 +5,7 @@ from typing import Any
 
 from acer_tf.callbacks.base import BaseCallback
 from acer_tf.config import whole
-from acer_tf.evaluation.episodes import as_vector_env
+from acer_tf.envs.make import as_vector_env
 from acer_tf.evaluation.video import check_pictures, check_video, record_video
 from acer_tf.system.console import say
 

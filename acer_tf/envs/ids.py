@@ -5,10 +5,12 @@ import difflib
 import heapq
 import importlib
 import re
+from typing import Any
 
 import ale_py  # noqa: F401  (registers the Atari ids)
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
+from gymnasium.vector import SyncVectorEnv, VectorEnv
 
 from acer_tf.envs import masked  # noqa: F401  (registers MaskedCartPole-v1)
 from acer_tf.errors import InputError
@@ -39,6 +41,13 @@ def atari_game(env_id: str) -> str:
 def atari_ids() -> list[str]:
     """Returns every accepted id of an Atari game, in the order of the registry."""
     return [env_id for env_id in _accepted_ids() if is_atari(env_id)]
+
+
+def env_id(env: VectorEnv[Any, Any, Any]) -> str | None:
+    """Returns the id that the environments were made of; None where they do not tell it."""
+    base = env.unwrapped
+    spec = base.envs[0].unwrapped.spec if isinstance(base, SyncVectorEnv) else base.spec
+    return None if spec is None else spec.id
 
 
 def typed_env_id(text: str) -> str:

@@ -13,11 +13,21 @@ from acer_tf.envs.atari.game import MAX_EPISODE_FRAMES
 from acer_tf.envs.atari.pool import AtariPool
 from acer_tf.envs.check import check_vec_env
 from acer_tf.envs.ids import check_env_id, is_atari
+from acer_tf.envs.reports import reports_episodes
 from acer_tf.envs.wrappers.box_actions import BoxActions
-from acer_tf.envs.wrappers.flatten import flattened
+from acer_tf.envs.wrappers.flatten import FlattenObservations, flattened
 from acer_tf.envs.wrappers.frame_stack import FrameStack
-from acer_tf.envs.wrappers.normalize import NormalizeObservations, NormalizeRewards, ScaleRewards
+from acer_tf.envs.wrappers.normalize import (
+    NormalizeObservations,
+    Normalizer,
+    NormalizeRewards,
+    ScaleRewards,
+    normalization_state,
+)
+from acer_tf.envs.wrappers.normalize import reward_scale as scale_of
 from acer_tf.errors import InputError
+
+AnyEnv = gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]
 
 ATARI_STACK = 4
 """Frames that the agent sees at once."""
@@ -27,6 +37,7 @@ def make_vec_env(
     env_id: str,
     num_env: int,
     *,
+    num_workers: int | None = None,
     max_episode_frames: int | None = MAX_EPISODE_FRAMES,
     render_mode: str | None = None,
 ) -> VectorEnv[Any, Any, Any]:
@@ -37,6 +48,7 @@ def make_vec_env(
     Args:
         env_id: see `check_env_id`; Atari games as `<Game>NoFrameskip-v4`.
         num_env: number of environments, N.
+        num_workers: processes for Atari; 0 steps all games in this one, None uses one per processor, but at most N.
         max_episode_frames: raw frames after which an Atari game is cut, four per agent step; None or 0 is no limit.
         render_mode: gymnasium's: `rgb_array` so that `render` returns pictures, `human` for a window each.
 
@@ -45,9 +57,11 @@ def make_vec_env(
             the environment has no such render mode.
     """
     check_env_id(env_id)
-    _check_counts(num_env=num_env, max_episode_frames=max_episode_frames or 0)
+    _check_counts(num_env=num_env, num_workers=num_workers or 0, max_episode_frames=max_episode_frames or 0)
     if is_atari(env_id):
-        pool = AtariPool(env_id, num_env, max_episode_frames=max_episode_frames, render_mode=render_mode)
+        pool = AtariPool(
+            env_id, num_env, num_workers=num_workers, max_episode_frames=max_episode_frames, render_mode=render_mode
+        )
         return FrameStack(pool, ATARI_STACK)
     return RecordEpisodeStatistics(_make_registered(env_id, num_env, render_mode))
 
@@ -63,44 +77,82 @@ def make_training_env(
     gamma: float = Config.gamma,
     reward_scale: float = 1.0,
 ) -> FrameStack:
-    """Makes environments as the Runner takes them: as `make_vec_env`, with arrays to observe, and rewards as told.
-
-    Continuous actions are taken in units of half their range, and clipped (`BoxActions`).
+    """Makes environments to train in: those of `make_vec_env` in the wrappers of `training_env`.
 
     Args:
-        env_id: as for `make_vec_env`, like `num_env` and `max_episode_frames`.
+        env_id: as for `make_vec_env`, like `num_env`, `num_workers` and `max_episode_frames`.
         num_env: number of environments, N.
-        num_workers: processes for Atari; 0 steps all games in this one, None uses one per processor, but at most N.
+        num_workers: processes for Atari.
         max_episode_frames: raw frames after which an Atari game is cut.
-        normalize_observations: whether they are normalised by their running mean and variance; not for Atari.
-        normalize_rewards: whether the agent's are divided by the running standard deviation of the discounted return;
-            recorded returns are not; not for Atari.
-        gamma: discount factor of that return.
-        reward_scale: the agent's rewards are multiplied by it, recorded returns are not; not for Atari.
+        normalize_observations: as for `training_env`, like what follows; not for Atari.
+        normalize_rewards: not for Atari.
+        gamma: discount factor of the return that rewards are normalised by.
+        reward_scale: not for Atari.
 
     Raises:
         InputError: an id that is not accepted, an environment that ACER cannot train on, or a number that cannot work.
     """
-    check_env_id(env_id)
-    _check_counts(num_env=num_env, num_workers=num_workers or 0, max_episode_frames=max_episode_frames or 0)
+    return training_env(
+        make_vec_env(env_id, num_env, num_workers=num_workers, max_episode_frames=max_episode_frames),
+        normalize_observations=normalize_observations,
+        normalize_rewards=normalize_rewards,
+        reward_scale=reward_scale,
+        gamma=gamma,
+    )
+
+
+def training_env(
+    env: AnyEnv | str,
+    *,
+    normalize_observations: bool = False,
+    normalize_rewards: bool = False,
+    reward_scale: float = 1.0,
+    gamma: float = Config.gamma,
+) -> FrameStack:
+    """Wraps an environment for the Runner; wrappers of this package that it has already are not added again.
+
+    From the inside out: RecordEpisodeStatistics, FlattenObservations, ScaleRewards, NormalizeObservations,
+    NormalizeRewards, BoxActions, FrameStack. Recorded returns are therefore raw. Frames that are stacked already, as
+    those of Atari games, are left as they are.
+
+    Args:
+        env: a vector environment with SAME_STEP autoreset, a single environment, or an id, of which one is made.
+        normalize_observations: normalises observations by their running mean and variance.
+        normalize_rewards: divides rewards by the running standard deviation of the discounted return.
+        reward_scale: multiplies rewards.
+        gamma: discount factor of that return.
+
+    Raises:
+        InputError: ACER cannot train on it, or `reward_scale` is not a finite number > 0.
+    """
     if not 0 < reward_scale < math.inf:
         raise InputError(f"reward_scale is {reward_scale}; expected a finite number > 0.")
-    if is_atari(env_id):
+    if not isinstance(env, gymnasium.Env | VectorEnv | str):
+        raise InputError(
+            f"the environment is a {type(env).__name__}; expected a gymnasium.vector.VectorEnv, a gymnasium.Env, or an "
+            "id."
+        )
+    vector_env = make_vec_env(env, 1) if isinstance(env, str) else as_vector_env(env)
+    if isinstance(vector_env, FrameStack) and vector_env.nstack > 1:
         if normalize_observations or normalize_rewards or reward_scale != 1:
             raise InputError(
-                "Atari games have their own wrappers; leave normalize_observations, normalize_rewards and reward_scale "
-                "out."
+                "stacked frames are not normalised, and Atari games have their own wrappers; leave "
+                "normalize_observations, normalize_rewards and reward_scale out."
             )
-        pool = AtariPool(env_id, num_env, num_workers=num_workers, max_episode_frames=max_episode_frames)
-        return FrameStack(pool, ATARI_STACK)
-    env: VectorEnv[Any, Any, Any] = RecordEpisodeStatistics(_make_registered(env_id, num_env))
-    if reward_scale != 1:
-        env = ScaleRewards(env, reward_scale)
-    if normalize_observations:
-        env = NormalizeObservations(flattened(env))
-    if normalize_rewards:
-        env = NormalizeRewards(env, gamma)
-    return stacked(env)
+        return stacked(vector_env)
+    while isinstance(vector_env, FrameStack | BoxActions):  # `stacked` puts them back, above what comes in between
+        vector_env = vector_env.env
+    if not reports_episodes(vector_env):
+        vector_env = RecordEpisodeStatistics(vector_env)
+    vector_env = flattened(vector_env)
+    found = brought_settings(vector_env)
+    if reward_scale != 1 and found["reward_scale"] == 1:
+        vector_env = ScaleRewards(vector_env, reward_scale)
+    if normalize_observations and not found["normalize_observations"]:
+        vector_env = NormalizeObservations(vector_env)
+    if normalize_rewards and not found["normalize_rewards"]:
+        vector_env = NormalizeRewards(vector_env, gamma)
+    return stacked(vector_env)
 
 
 def stacked(env: VectorEnv[Any, Any, Any]) -> FrameStack:
@@ -116,6 +168,42 @@ def stacked(env: VectorEnv[Any, Any, Any]) -> FrameStack:
     if is_box and not isinstance(env.env, BoxActions):
         raise InputError("frames are stacked on an environment with Box actions; put BoxActions between the two.")
     return env
+
+
+def unwrap(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
+    """Removes the wrappers that only training needs: the environment has its own observations, rewards and actions.
+
+    Frames that are stacked stay so: the agent is given them stacked.
+    """
+    while isinstance(env, BoxActions | FlattenObservations | Normalizer | ScaleRewards) or (
+        isinstance(env, FrameStack) and env.nstack == 1
+    ):
+        env = env.env
+    return env
+
+
+def as_vector_env(env: AnyEnv) -> VectorEnv[Any, Any, Any]:
+    """Makes a vector environment of a single one; returns a vector environment as it is.
+
+    Raises:
+        InputError: it is neither, or ACER cannot act in it.
+    """
+    vector_env = (
+        SyncVectorEnv([lambda: env], autoreset_mode=AutoresetMode.SAME_STEP) if isinstance(env, gymnasium.Env) else env
+    )
+    check_vec_env(vector_env)
+    return vector_env
+
+
+def is_normalized(env: VectorEnv[Any, Any, Any]) -> dict[str, bool]:
+    """Returns whether `normalize_observations` and `normalize_rewards` hold for the environment."""
+    state = normalization_state(env)
+    return {"normalize_observations": "obs_mean" in state, "normalize_rewards": "return_mean" in state}
+
+
+def brought_settings(env: VectorEnv[Any, Any, Any]) -> dict[str, bool | float]:
+    """Returns the arguments of `training_env` that an environment's wrappers amount to."""
+    return {**is_normalized(env), "reward_scale": scale_of(env)}
 
 
 def _check_counts(**counts: int) -> None:

@@ -5,15 +5,14 @@ from typing import Any, NamedTuple, Protocol
 
 import gymnasium
 import numpy as np
-from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
 from acer_tf.envs.atari.pool import AtariPool
-from acer_tf.envs.check import check_vec_env
+from acer_tf.envs.make import as_vector_env, unwrap
 from acer_tf.envs.players import Player
 from acer_tf.envs.reports import reported_episodes, reports_episodes
 from acer_tf.envs.seeds import environment_seeds
-from acer_tf.envs.unwrap import users_env
 from acer_tf.errors import InputError
 
 RESAMPLES = 2_000
@@ -130,7 +129,7 @@ def play(
 ) -> Iterator[list[Played]]:
     """Resets the environments and plays; yields after every step the episodes that ended in it and count.
 
-    Wrappers that are only for training are left out (`users_env`). Environment i of N plays (episodes + i) // N
+    Wrappers that are only for training are left out (`unwrap`). Environment i of N plays (episodes + i) // N
     episodes; those that it begins after them do not count.
 
     Raises:
@@ -139,7 +138,7 @@ def play(
     if episodes < 1:
         raise InputError(f"{episodes} episodes are to be played; expected a whole number >= 1.")
     Player().enter(env)
-    env = users_env(env)
+    env = unwrap(env)
     left = [(episodes + i) // env.num_envs for i in range(env.num_envs)]
     count = _EpisodeCount(env)
     obs = _begin(env, seed)
@@ -154,19 +153,6 @@ def play(
         for episode in ended:
             left[episode.env] -= 1
         yield ended
-
-
-def as_vector_env(env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
-    """Makes a vector environment of a single one; a vector environment is taken as it is.
-
-    Raises:
-        InputError: it is neither, or one that ACER cannot act in.
-    """
-    vector_env = (
-        SyncVectorEnv([lambda: env], autoreset_mode=AutoresetMode.SAME_STEP) if isinstance(env, gymnasium.Env) else env
-    )
-    check_vec_env(vector_env)
-    return vector_env
 
 
 def summarize(returns: Sequence[float], lengths: Sequence[int], seed: int = 0) -> Summary:

@@ -11,9 +11,10 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
+from acer_tf.envs.make import as_vector_env
 from acer_tf.envs.players import Player
 from acer_tf.errors import InputError
-from acer_tf.evaluation.episodes import Played, Predictor, as_vector_env, play
+from acer_tf.evaluation.episodes import Played, Predictor, play
 from acer_tf.system.console import say
 
 FRAMES_PER_SECOND = 30

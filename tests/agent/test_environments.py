@@ -7,7 +7,7 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from acer_tf.agent import ACER
-from acer_tf.agent.environments import env_id
+from acer_tf.envs.ids import env_id
 from acer_tf.envs.make import make_training_env, make_vec_env
 from acer_tf.errors import InputError
 from tests.counter import Counter, counters

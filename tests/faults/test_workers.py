@@ -45,7 +45,7 @@ def kill(*which: int) -> None:
 @pytest.fixture
 def fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trigger:
     """Makes the games of pools faulty; returns what triggers a fault, given its name, a command and the first env."""
-    monkeypatch.setattr(acer_tf.envs.pool, "Games", functools.partial(FaultyGames, tmp_path))
+    monkeypatch.setattr(acer_tf.envs.atari.pool, "Games", functools.partial(FaultyGames, tmp_path))
     return lambda fault, command, env: (tmp_path / f"{fault}-{command}-envs-{env}").touch()
 
 

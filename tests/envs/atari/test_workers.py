@@ -77,7 +77,7 @@ def test_workers_do_not_run_the_program_again(tmp_path: Path) -> None:
     script = tmp_path / "unguarded.py"
     script.write_text(
         "print('program', flush=True)\n"
-        "from acer_tf.envs.pool import AtariPool\n"
+        "from acer_tf.envs.atari.pool import AtariPool\n"
         f"pool = AtariPool('{PONG}', 2, num_workers=2)\n"
         "pool.reset()\n"
         "pool.step([0, 0])\n"
@@ -94,7 +94,7 @@ def test_workers_end_when_the_parent_is_killed(tmp_path: Path) -> None:
     script = tmp_path / "parent.py"
     script.write_text(
         "import multiprocessing, time\n"
-        "from acer_tf.envs.pool import AtariPool\n"
+        "from acer_tf.envs.atari.pool import AtariPool\n"
         "if __name__ == '__main__':\n"
         f"    pool = AtariPool('{PONG}', 2, num_workers=2)\n"
         "    pool.reset()\n"
