@@ -1,15 +1,14 @@
 """Compares with numerics recorded from the original: `python -m acer_tf.compare_baselines FOLDER`."""
 
 import dataclasses
-import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import tyro
 
-from acer_tf.commands.cli import guarded, parse
+from acer_tf.commands.cli import FAILED, command, write_json
 from acer_tf.errors import InputError
 from acer_tf.recordings.comparison import Case, Quantity
 from acer_tf.recordings.recorded import CURVES, Recorded, find, read
@@ -31,25 +30,26 @@ class CompareBaselines:
     verbose: bool = False
     """Whether every quantity is printed, not only the worst of each recording."""
 
+    def compare(self) -> int:
+        """Compares every recording, prints a line for each, and returns the exit status.
 
-@guarded
-def main(argv: Sequence[str]) -> int:
-    """Runs the command; returns its exit status."""
-    flags = parse("acer_tf.compare_baselines", CompareBaselines, argv)
-    if not flags.paths:
-        raise InputError("got no path; expected npz files of recorded numerics, or folders of them.")
-    recordings = [(path, None if path.suffix == ".csv" else read(path)) for path in find(flags.paths)]
-    cases = []
-    for path, recorded in recordings:
-        cases.append(_compare(path, recorded))
-        print("\n".join(_lines(cases[-1], flags.verbose)), flush=True)
+        Raises:
+            InputError: no path was given, a recording cannot be read, or the results cannot be written.
+        """
+        if not self.paths:
+            raise InputError("got no path; expected npz files of recorded numerics, or folders of them.")
+        recordings = [(path, None if path.suffix == ".csv" else read(path)) for path in find(self.paths)]
+        cases = []
+        for path, recorded in recordings:
+            cases.append(_compare(path, recorded))
+            print("\n".join(_lines(cases[-1], self.verbose)), flush=True)
 
-    statuses = [case.status for case in cases]
-    ok = "fail" not in statuses and not (flags.strict and "unsupported" in statuses)
-    print(", ".join(f"{statuses.count(status)} {status}" for status in ("pass", "fail", "unsupported", "skipped")))
-    if flags.json is not None:
-        _write(flags.json, ok, cases)
-    return 0 if ok else 1
+        statuses = [case.status for case in cases]
+        ok = "fail" not in statuses and not (self.strict and "unsupported" in statuses)
+        print(", ".join(f"{statuses.count(status)} {status}" for status in ("pass", "fail", "unsupported", "skipped")))
+        if self.json is not None:
+            write_json(self.json, {"ok": ok, "cases": [case.as_json() for case in cases]})
+        return 0 if ok else FAILED
 
 
 def _compare(path: Path, recorded: Recorded | None) -> Case:
@@ -74,13 +74,7 @@ def _numbers(quantity: Quantity) -> str:
     return f"{quantity.name:40}  error {quantity.error:8.1e}  tolerance {quantity.tolerance:.0e}"
 
 
-def _write(path: Path, ok: bool, cases: Sequence[Case]) -> None:
-    text = json.dumps({"ok": ok, "cases": [case.as_json() for case in cases]}, indent=2, allow_nan=False)
-    try:
-        path.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}); choose another file.") from error
-
+main = command("acer_tf.compare_baselines", CompareBaselines, CompareBaselines.compare)
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

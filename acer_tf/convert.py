@@ -1,13 +1,12 @@
-"""Converts agents of dead libraries: `python -m acer_tf.convert old_agent.pkl agent.zip`."""
+"""Converts agents of Stable Baselines 2 and OpenAI baselines: `python -m acer_tf.convert old_agent.pkl agent.zip`."""
 
 import dataclasses
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import tyro
 
-from acer_tf.commands.cli import guarded, parse
+from acer_tf.commands.cli import command, writing
 from acer_tf.envs.ids import typed_env_id
 from acer_tf.errors import InputError
 from acer_tf.importers.kinds import is_of_stable_baselines
@@ -29,10 +28,10 @@ class Convert:
     """Folder with obs_rms.pkl and ret_rms.pkl, by which an agent of Stable Baselines normalises."""
 
     def convert(self) -> None:
-        """Writes the new file.
+        """Reads the old agent and writes the new file.
 
         Raises:
-            InputError: the old file or a flag cannot work, or there is a new file already.
+            InputError: the old file cannot be converted, a flag has a value that cannot work, or the new file exists.
         """
         new = with_suffix(self.new)
         if new.exists():
@@ -47,19 +46,12 @@ class Convert:
             agent = ACER.import_stable_baselines(self.old, env, statistics=self.statistics)
         else:
             agent = ACER.import_baselines(self.old, env)
-        try:
+        with writing(new):
             agent.save(new)
-        except OSError as error:
-            raise InputError(f"{new} cannot be written ({error.strerror}); choose another file.") from error
         print(f"converted: {new}")
 
 
-@guarded
-def main(argv: Sequence[str]) -> int:
-    """Runs the command; returns its exit status."""
-    parse("acer_tf.convert", Convert, argv).convert()
-    return 0
-
+main = command("acer_tf.convert", Convert, Convert.convert)
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

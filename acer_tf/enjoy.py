@@ -4,11 +4,11 @@ import contextlib
 import dataclasses
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import gymnasium
 
-from acer_tf.commands.cli import guarded, parse
+from acer_tf.commands.cli import command
 from acer_tf.commands.play import PlayFlags
 from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import Played, play
@@ -23,10 +23,11 @@ class Enjoy(PlayFlags):
     """Whole episodes to play; in Atari whole games, over all lives."""
 
     def enjoy(self) -> None:
-        """Plays and prints the return of every episode.
+        """Plays the episodes and prints the return of each.
 
         Raises:
-            InputError: there is no such agent, or a flag cannot work.
+            InputError: the agent does not exist, a flag has a value that cannot work, or the environment cannot be
+                rendered.
         """
         self.check()
         trained, video = self.find(), self.video_file()
@@ -39,7 +40,7 @@ class Enjoy(PlayFlags):
             agent = trained.load(env)
             print(f"{trained.file}: {trained.env_id}, {self.actions} actions, seed {self.seed}", flush=True)
             if video is None:
-                with _dependencies_told():
+                with _missing_renderer_refused():
                     for ended in play(agent, env, self.episodes, self.deterministic, seed=self.seed):
                         _print(ended)
             else:
@@ -48,12 +49,12 @@ class Enjoy(PlayFlags):
 
 
 def has_display() -> bool:
-    """Says whether a window can be opened: on Linux that needs an X or a Wayland server."""
+    """Returns whether a window can be opened: on Linux, whether an X or a Wayland server is configured."""
     return not sys.platform.startswith("linux") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 @contextlib.contextmanager
-def _dependencies_told() -> Iterator[None]:
+def _missing_renderer_refused() -> Iterator[None]:
     try:
         yield
     except gymnasium.error.DependencyNotInstalled as error:
@@ -65,12 +66,7 @@ def _print(played: list[Played]) -> None:
         print(f"return {episode.r:g}, {episode.l} agent steps", flush=True)
 
 
-@guarded
-def main(argv: Sequence[str]) -> int:
-    """Runs the command; returns its exit status."""
-    parse("acer_tf.enjoy", Enjoy, argv).enjoy()
-    return 0
-
+main = command("acer_tf.enjoy", Enjoy, Enjoy.enjoy)
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -70,6 +70,15 @@ def test_labels_group_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "y (1)" in capsys.readouterr().err
 
 
+def test_runs_of_one_curve_may_differ_in_where_and_how_they_ran(tmp_path: Path) -> None:
+    runs = [
+        *seeds(tmp_path, [1.0], env="A-v0", network="mlp", cores=2, versions={"numpy": "1"}, keep_every=5, threads=1),
+        *seeds(tmp_path, [2.0], env="A-v0", network="mlp", cores=4, versions={"numpy": "2"}, logdir="x", command="y"),
+    ]
+    assert main([*runs, "--out", str(tmp_path / "a.png")]) == 0
+    assert {line.split(",")[0] for line in (tmp_path / "a.csv").read_text().splitlines()[1:]} == {"A-v0 mlp"}
+
+
 def test_interval_estimates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("rliable")
     runs = seeds(tmp_path, [2.0, 4.0, 6.0, 8.0], env="CartPole-v1", network="mlp")

@@ -3,8 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from acer_tf.commands.trials import Trial
-from acer_tf.sweep import Sweep, Table, main, summary
+from acer_tf.sweep import Sweep, main
 
 
 def commands(*rest: str, **flags: object) -> list[str]:
@@ -63,10 +62,6 @@ def test_bad_input_is_one_sentence_and_starts_nothing(
     assert not (tmp_path / "sweep").exists()
 
 
-def row(name: str, seed: int, status: str, mean: str) -> dict[str, str]:
-    return {"name": name, "seed": str(seed), "status": status, "steps": "10", "episodes": "2", "mean_return": mean}
-
-
 def test_a_preset_of_an_unknown_environment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine.yml").write_text("env: CartPol-v1\n")
     assert main(["--presets", str(tmp_path / "mine.yml"), "--out", str(tmp_path / "sweep")]) == 2
@@ -77,52 +72,6 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path, capsys: pytest.CaptureFixt
     (tmp_path / "file").touch()
     assert main(["--envs", "CartPole-v1", "--out", str(tmp_path / "file" / "sweep")]) == 2
     assert capsys.readouterr().err.endswith("cannot be made (Not a directory); choose another folder with --out.\n")
-
-
-def test_a_table_that_cannot_be_written_is_written_later(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    table = Table(tmp_path / "sweep.csv")
-    first, second = (Trial("CartPole-v1", seed, tmp_path / str(seed), ("acer_tf.run",)) for seed in (0, 1))
-    (tmp_path / "sweep.csv").mkdir()
-    table.take(first, "failed")
-    assert "sweep.csv cannot be written (Is a directory); it will be tried again" in capsys.readouterr().err
-    (tmp_path / "sweep.csv").rmdir()
-    table.take(second, "failed")
-    assert [row["seed"] for row in Table(tmp_path / "sweep.csv").rows([first, second])] == ["0", "1"]
-
-
-def test_the_summary_is_over_seeds_that_are_done() -> None:
-    rows = [
-        row("a", 0, "done", "1"),
-        row("a", 1, "failed", "90"),
-        row("b", 0, "stopped", "2"),
-        row("a", 2, "done", "3"),
-    ]
-    assert summary(rows).splitlines() == [
-        "name  seed  status   steps  episodes  mean_return",
-        "a     0     done     10     2         1",
-        "a     1     failed   10     2         90",
-        "b     0     stopped  10     2         2",
-        "a     2     done     10     2         3",
-        "a: 2.0 +- 1.0 over 2 seeds",
-    ]
-
-
-def test_only_the_same_command_that_ended_well_is_done(tmp_path: Path) -> None:
-    folder = tmp_path / "a" / "seed-0"
-    folder.mkdir(parents=True)
-    (folder / "episodes.csv").write_text("steps,return\n" + "".join(f"{i},{i}.5\n" for i in range(1, 301)))
-    trial = Trial("a", 0, folder, ("acer_tf.run", "--env", "A B"))
-    written = Table(tmp_path / "sweep.csv").take(trial, "stopped")
-    assert (written["steps"], written["episodes"], written["mean_return"]) == ("300", "300", "251")
-    assert not Table(tmp_path / "sweep.csv").is_done(trial)
-    Table(tmp_path / "sweep.csv").take(trial, "done")
-    read = Table(tmp_path / "sweep.csv")
-    assert read.is_done(trial)
-    assert not read.is_done(trial._replace(command=("acer_tf.run", "--env", "C")))
-    other = trial._replace(folder=tmp_path / "b" / "seed-0")
-    assert not read.is_done(other)
-    read.take(other, "failed")  # rows that are not asked for again stay
-    assert [row["status"] for row in Table(tmp_path / "sweep.csv").rows([trial, other])] == ["done", "failed"]
 
 
 def test_trains_and_goes_on_where_one_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,8 +1,11 @@
-"""What all commands share: flags from dataclasses, and one-line errors."""
+"""Shared by all commands: flags from dataclasses, a `main` from flags, one-line errors."""
 
+import contextlib
 import functools
+import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import tyro
@@ -14,20 +17,22 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 
 Flags = TypeVar("Flags")
+Main = Callable[[Sequence[str]], int]
+"""From the words after the command to its exit status."""
 
 
 def parse(command: str, flags: type[Flags], argv: Sequence[str], default: Flags | None = None) -> Flags:
-    """Reads flags into a dataclass; whole numbers may be written as 1e6, names with underscores or hyphens.
+    """Parses the command line into a dataclass; counts may be written as 1e6, names with underscores or hyphens.
 
     Args:
-        command: the module that is run, for the help.
+        command: module name, for the help.
         flags: the dataclass.
         argv: the words after the command.
-        default: where flags are not given; None takes the dataclass's own.
+        default: values of flags that are not given; None means the dataclass's defaults.
 
     Raises:
-        SystemExit: help was asked for (status 0), or a flag is unknown or its value is of the wrong kind (status 2);
-            the reason is on standard error.
+        SystemExit: status 0 after printing the help; status 2 for an unknown flag or a value of the wrong type, with
+            the reason on standard error.
     """
     parsed: Flags = tyro.cli(flags, args=list(argv), **_tyro_settings(command, default))
     return parsed
@@ -36,7 +41,7 @@ def parse(command: str, flags: type[Flags], argv: Sequence[str], default: Flags 
 def parse_known(
     command: str, flags: type[Flags], argv: Sequence[str], default: Flags | None = None
 ) -> tuple[Flags, list[str]]:
-    """Like `parse`, but hands back what it does not know."""
+    """Parses like `parse`, and also returns the words that belong to no flag."""
     return tyro.cli(flags, args=list(argv), return_unknown_args=True, **_tyro_settings(command, default))
 
 
@@ -53,27 +58,60 @@ def _tyro_settings(command: str, default: Any) -> dict[str, Any]:
     }
 
 
-def guarded(main: Callable[[Sequence[str]], int]) -> Callable[[Sequence[str]], int]:
-    """Makes `main` answer with one line on standard error and a status.
+def guarded(main: Main) -> Main:
+    """Wraps `main` so that expected errors become one line on standard error and an exit status.
 
-    The status is 2 for bad input, 1 for environments that failed, 130 for an interrupt.
+    The status is 2 for an `InputError`, 1 for an `EnvironmentFailedError`, 130 for Ctrl-C. Other errors propagate.
     """
 
     @functools.wraps(main)
     def wrapper(argv: Sequence[str]) -> int:
         try:
             return main(argv)
-        except InputError as error:
+        except (InputError, EnvironmentFailedError) as error:
             print(f"error: {error}", file=sys.stderr)
-            return BAD_INPUT
-        except EnvironmentFailedError as error:
-            print(f"error: {error}", file=sys.stderr)
-            return FAILED
+            return BAD_INPUT if isinstance(error, InputError) else FAILED
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             return INTERRUPTED
 
     return wrapper
+
+
+def command(name: str, flags: type[Flags], run: Callable[[Flags], int | None]) -> Main:
+    """Returns the `main` of a command: parses its flags, runs it, and turns expected errors into an exit status.
+
+    Commands that parse in several steps wrap their own function in `guarded` instead.
+
+    Args:
+        name: module name, for the help.
+        flags: dataclass of the flags.
+        run: called with the parsed flags; returns the exit status, None for 0.
+    """
+    return guarded(lambda argv: run(parse(name, flags, argv)) or 0)
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Guards the writing of a file.
+
+    Raises:
+        InputError: an `OSError` was raised inside.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{path} cannot be written ({error.strerror}); choose another file.") from error
+
+
+def write_json(path: Path, values: Mapping[str, Any]) -> None:
+    """Writes values as indented JSON.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    with writing(path):
+        path.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
 
 
 def _count(text: str) -> int:

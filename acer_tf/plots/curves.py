@@ -1,4 +1,4 @@
-"""Learning curves: mean raw return of the episodes in each bin of agent steps, and the mean over several seeds."""
+"""Learning curves: mean raw return per bin of agent steps, of one run and averaged over runs."""
 
 import csv
 from collections.abc import Sequence
@@ -12,11 +12,10 @@ from acer_tf.errors import InputError
 
 EPISODES = "episodes.csv"
 COLUMNS = ("steps", "return")
-CURVE_COLUMNS = ("label", "steps", "mean_return", "episodes", "seeds", "deviation")
 
 
 class Returns(NamedTuple):
-    """The whole episodes of a run.
+    """Returns of a run's whole episodes, in the order in which they ended.
 
     Attributes:
         steps: [E] float64, agent steps of all environments when the episode ended.
@@ -28,15 +27,15 @@ class Returns(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """One line of a plot; bins in which no episode ended are left out.
+    """A learning curve of K bins; bins in which no episode ended are left out.
 
     Attributes:
-        label: its name.
+        label: name of the curve.
         steps: [K] float64, the end of each bin, in agent steps of all environments.
-        mean_return: [K] float64.
+        mean_return: [K] float64, raw.
         episodes: [K] int64, number of episodes in each bin.
-        seeds: [K] int64, number of runs that the mean is over.
-        deviation: [K] float64, standard deviation of these runs' means; nan for a single run.
+        seeds: [K] int64, number of runs that are averaged.
+        deviation: [K] float64, standard deviation of these runs' means (divided by runs - 1); nan for a single run.
     """
 
     label: str
@@ -48,10 +47,10 @@ class Curve(NamedTuple):
 
 
 def read_returns(source: Path) -> Returns:
-    """Reads a run folder's episodes.csv, or any CSV file with the columns steps and return; lines with # are comments.
+    """Reads a run folder's episodes.csv, or any CSV file with the columns steps and return; skips lines with # first.
 
     Raises:
-        InputError: no such file, a column is missing, a cell is no number, or there is no episode.
+        InputError: the file cannot be read, lacks a column, has a cell that is not a number, or holds no episode.
     """
     path = source / EPISODES if source.is_dir() else source
     try:
@@ -71,7 +70,7 @@ def read_returns(source: Path) -> Returns:
 
 
 def curve(label: str, returns: Returns, width: float) -> Curve:
-    """Returns the mean return in bins of `width` agent steps; a bin includes its end and excludes its start.
+    """Averages returns in bins of `width` agent steps; a bin includes its end and excludes its start.
 
     Raises:
         InputError: the width is not positive.
@@ -85,11 +84,11 @@ def curve(label: str, returns: Returns, width: float) -> Curve:
 
 
 def mean_curve(label: str, curves: Sequence[Curve]) -> Curve:
-    """Returns the mean over runs, each interpolated where it lacks a bin, over the steps that all of them have.
+    """Averages runs over the range of steps that all of them cover, each interpolated where it lacks a bin.
 
     Args:
-        label: name of the mean.
-        curves: of single runs, with bins of the same width.
+        label: name of the result.
+        curves: curves of single runs, with bins of the same width.
 
     Raises:
         InputError: one run ends before another one begins.
@@ -111,42 +110,3 @@ def mean_curve(label: str, curves: Sequence[Curve]) -> Curve:
         seeds=np.full(len(steps), len(curves)),
         deviation=means.std(axis=0, ddof=1),
     )
-
-
-def write_csv(path: Path, curves: list[Curve]) -> None:
-    """Writes all curves, a row per bin; replaces an earlier file of curves, and no other.
-
-    Raises:
-        InputError: the file exists and holds something else.
-    """
-    if path.exists():
-        with path.open("rb") as old:
-            if not old.readline().startswith(",".join(CURVE_COLUMNS[:4]).encode()):
-                raise InputError(f"{path} holds something else than curves; choose another name.")
-        path.unlink()
-    with path.open("x", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(CURVE_COLUMNS)
-        for c in curves:
-            writer.writerows([c.label, *row] for row in zip(*map(np.ndarray.tolist, c[1:]), strict=True))
-
-
-def draw(path: Path, curves: list[Curve]) -> None:
-    """Draws all curves as a PNG file, over any file of that name; means over runs with a band of one deviation.
-
-    Raises:
-        InputError: matplotlib is not installed.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError("plots need matplotlib; install it with: pip install matplotlib.") from error
-    figure = Figure(figsize=(8, 5), layout="constrained")
-    axes = figure.add_subplot(xlabel="agent steps, all environments", ylabel="mean raw return")
-    for c in curves:
-        axes.plot(c.steps, c.mean_return, marker=".", label=c.label)
-        if c.seeds[0] > 1:
-            axes.fill_between(c.steps, c.mean_return - c.deviation, c.mean_return + c.deviation, alpha=0.2)
-    axes.legend()
-    axes.grid(alpha=0.3)
-    figure.savefig(path, format="png", dpi=120)

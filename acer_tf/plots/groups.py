@@ -1,35 +1,22 @@
-"""Which runs are the same but for their seed, and what each is called in a plot."""
+"""Groups runs that differ only in their seed, and names each group in a plot."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from acer_tf.commands.resume import CHECKPOINT_SETTINGS, FREE
-from acer_tf.plots.curves import Returns, read_returns
+from acer_tf.plots.curves import Curve, Returns, curve, mean_curve, read_returns
 from acer_tf.storage.run_folder import read_settings
 
 NAMED = ("env", "network")
-"""Settings that are in a name even where they are the same for all runs."""
-NOT_NAMED = {
-    "seed",
-    "command",
-    "versions",
-    "cores",
-    "tensorflow_threads",
-    "processor",
-    "onednn",
-    *FREE,
-    *CHECKPOINT_SETTINGS,
-}
-"""Settings in which runs of one group may differ."""
+"""Settings that are part of every name, even if they are the same for all runs."""
 
 
 class Run(NamedTuple):
-    """A run that is to be drawn.
+    """A run in a plot.
 
     Attributes:
-        env: environment id; empty where it is not known.
-        setting: name of everything else but the seed.
+        env: environment id; empty if it is not known.
+        setting: name of all settings but environment and seed.
         returns: its episodes.
     """
 
@@ -38,13 +25,14 @@ class Run(NamedTuple):
     returns: Returns
 
 
-def read_runs(sources: Sequence[Path], labels: Sequence[str]) -> list[Run]:
-    """Reads runs and names them.
+def read_runs(sources: Sequence[Path], labels: Sequence[str], unnamed: Collection[str] = ("seed",)) -> list[Run]:
+    """Reads runs and names their settings.
 
     Args:
-        sources: run folders, or CSV files as `read_returns` takes them.
-        labels: the setting of each; without any, network and whatever differs between the runs are the setting, and the
-            name of the file or folder where there are no settings.
+        sources: run folders, or CSV files as `read_returns` reads them.
+        labels: the name of each run's setting. Without labels it consists of the network and the settings that differ
+            between the runs; a run without settings gets the name of its file or folder.
+        unnamed: settings that are left out of names and may differ within a group.
 
     Raises:
         InputError: a file cannot be read, or holds something else.
@@ -53,7 +41,7 @@ def read_runs(sources: Sequence[Path], labels: Sequence[str]) -> list[Run]:
     known = [s for s in settings if s is not None]
     names = [name for s in known for name in s]
     differing = {name for name in names if any(s.get(name) != known[0].get(name) for s in known)}
-    named = [name for name in dict.fromkeys(names) if name in differing - NOT_NAMED - {*NAMED}]
+    named = [name for name in dict.fromkeys(names) if name in differing - {*NAMED, *unnamed}]
     runs = []
     for i, (source, s) in enumerate(zip(sources, settings, strict=True)):
         if s is None:
@@ -66,9 +54,9 @@ def read_runs(sources: Sequence[Path], labels: Sequence[str]) -> list[Run]:
 
 
 def grouped(runs: Sequence[Run], is_labelled: bool) -> dict[str, list[Run]]:
-    """Puts runs of the same environment and setting together, in their order, under the name of their curve.
+    """Groups runs by environment and setting, under the name of their curve, in the order of first appearance.
 
-    The environment is left out of the name where settings were labelled and there is only one environment.
+    With labels and a single environment, names consist of the label alone.
     """
     hides_env = is_labelled and len({run.env for run in runs}) == 1
     groups: dict[str, list[Run]] = {}
@@ -76,6 +64,23 @@ def grouped(runs: Sequence[Run], is_labelled: bool) -> dict[str, list[Run]]:
         name = run.setting if hides_env else f"{run.env} {run.setting}".strip()
         groups.setdefault(name, []).append(run)
     return groups
+
+
+def mean_curves(runs: Sequence[Run], is_labelled: bool, width: float | None = None) -> list[Curve]:
+    """Returns the mean learning curve of each group.
+
+    Args:
+        runs: at least one.
+        is_labelled: whether settings were labelled; see `grouped`.
+        width: agent steps per bin; None means a hundredth of the longest run.
+
+    Raises:
+        InputError: the width is not positive, or the runs of a group have no steps in common.
+    """
+    if width is None:
+        width = max(run.returns.steps.max() for run in runs) / 100
+    groups = grouped(runs, is_labelled)
+    return [mean_curve(name, [curve(name, run.returns, width) for run in group]) for name, group in groups.items()]
 
 
 def _short_name(source: Path, sources: Sequence[Path]) -> str:

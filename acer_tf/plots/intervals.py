@@ -1,8 +1,7 @@
-"""Interval estimates of what several runs reach (Agarwal et al. 2021, https://arxiv.org/abs/2108.13264), by rliable."""
+"""Interval estimates of final performance over runs (Agarwal et al. 2021, arXiv 2108.13264), computed by rliable."""
 
-import csv
-from collections.abc import Sequence
-from pathlib import Path
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import gymnasium
@@ -15,10 +14,10 @@ from acer_tf.errors import InputError
 from acer_tf.plots.groups import Run
 
 LAST_EPISODES = 100
-"""A run's score is the mean return of so many episodes at its end."""
+"""A run's score is the mean return of its last episodes, so many."""
 REPETITIONS = 10_000
+"""Bootstrap samples of an interval."""
 AGGREGATES = ("IQM", "median", "mean")
-COLUMNS = ("label", "aggregate", "estimate", "low", "high")
 INSTALL = 'pip install "rliable==1.2.0" "arch<8" "pandas<3"'
 
 
@@ -26,9 +25,9 @@ class Interval(NamedTuple):
     """An aggregate score over environments and seeds, with its 95 % bootstrap interval.
 
     Attributes:
-        label: the setting.
-        aggregate: one of `AGGREGATES`; IQM is the mean of the middle half of all scores.
-        estimate: the aggregate itself.
+        label: name of the setting.
+        aggregate: one of `AGGREGATES`; IQM is the interquartile mean, that of the middle half of all scores.
+        estimate: the aggregate of the scores.
         low: lower end of the interval.
         high: upper end.
     """
@@ -41,11 +40,11 @@ class Interval(NamedTuple):
 
 
 def score_matrices(runs: Sequence[Run]) -> dict[str, NDArray[np.float64]]:
-    """Returns a matrix [seeds, environments] of scores for each setting; Atari games' are human-normalised.
+    """Returns a matrix [seeds, environments] of scores per setting; Atari scores are human-normalised.
 
     Raises:
-        InputError: settings have other environments or numbers of runs than others, a game has no human score, or
-            scores in units of their own would be mixed.
+        InputError: not every setting has the same number of runs in every environment, a game has no human score, or
+            raw returns of different environments would be mixed.
     """
     envs = list(dict.fromkeys(run.env for run in runs))
     if len(envs) > 1 and not all(_is_atari(env) for env in envs):
@@ -68,7 +67,10 @@ def score_matrices(runs: Sequence[Run]) -> dict[str, NDArray[np.float64]]:
 
 
 def intervals(matrices: dict[str, NDArray[np.float64]]) -> list[Interval]:
-    """Estimates every aggregate of every setting.
+    """Estimates every aggregate of every setting, with stratified bootstrap intervals.
+
+    Args:
+        matrices: scores [seeds, environments] by setting.
 
     Raises:
         InputError: rliable cannot be imported.
@@ -84,8 +86,8 @@ def intervals(matrices: dict[str, NDArray[np.float64]]) -> list[Interval]:
     def aggregates(scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.array([function(scores) for function in functions])
 
-    np.random.seed(0)  # where rliable draws from
-    estimates, limits = library.get_interval_estimates(matrices, aggregates, reps=REPETITIONS)
+    with _global_stream_seeded():
+        estimates, limits = library.get_interval_estimates(matrices, aggregates, reps=REPETITIONS)
     return [
         Interval(setting, name, float(estimates[setting][i]), *map(float, limits[setting][:, i]))
         for i, name in enumerate(AGGREGATES)
@@ -93,43 +95,20 @@ def intervals(matrices: dict[str, NDArray[np.float64]]) -> list[Interval]:
     ]
 
 
-def write_intervals(path: Path, found: Sequence[Interval]) -> None:
-    """Writes a row per interval; replaces an earlier file of intervals, and no other.
-
-    Raises:
-        InputError: the file exists and holds something else.
-    """
-    if path.exists() and not path.read_bytes().startswith(",".join(COLUMNS).encode()):
-        raise InputError(f"{path} holds something else than intervals; choose another name.")
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([COLUMNS, *found])
-
-
-def draw_intervals(path: Path, found: Sequence[Interval], unit: str) -> None:
-    """Draws a panel per aggregate as a PNG file; `unit` is that of the scores.
-
-    Raises:
-        InputError: matplotlib is not installed.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError("plots need matplotlib; install it with: pip install matplotlib.") from error
-    labels = list(dict.fromkeys(interval.label for interval in found))
-    figure = Figure(figsize=(12, 1.5 + 0.5 * len(labels)), layout="constrained")
-    for axes, name in zip(figure.subplots(1, len(AGGREGATES), sharey=True), AGGREGATES, strict=True):
-        for interval in found:
-            if interval.aggregate == name:
-                axes.barh(interval.label, interval.high - interval.low, left=interval.low, height=0.5, alpha=0.6)
-                axes.plot([interval.estimate], [interval.label], "k|", markersize=16)
-        axes.set(title=name, xlabel=unit)
-        axes.grid(axis="x", alpha=0.3)
-    figure.savefig(path, format="png", dpi=120)
-
-
 def unit_of(runs: Sequence[Run]) -> str:
-    """Returns the unit of `score_matrices`."""
+    """Returns the unit of the scores in `score_matrices`, for labels."""
     return "human-normalised score" if _is_atari(runs[0].env) else "raw return"
+
+
+@contextlib.contextmanager
+def _global_stream_seeded() -> Iterator[None]:
+    """Seeds numpy's global stream, from which rliable draws whatever `random_state` it gets, and restores it."""
+    state = np.random.get_state()
+    np.random.seed(0)
+    try:
+        yield
+    finally:
+        np.random.set_state(state)
 
 
 def _score(run: Run) -> float:

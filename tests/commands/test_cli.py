@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from acer_tf.commands.cli import guarded, parse, parse_known
+from acer_tf.commands.cli import command, guarded, parse, parse_known, write_json, writing
 from acer_tf.commands.train import Hyperparameters, TrainFlags
 from acer_tf.config import Config
-from acer_tf.errors import InputError
+from acer_tf.errors import EnvironmentFailedError, InputError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,3 +105,37 @@ def test_other_errors_pass() -> None:
 
     with pytest.raises(ZeroDivisionError):
         main([])
+
+
+@dataclasses.dataclass(frozen=True)
+class Repeat:
+    times: int = 1
+
+
+@pytest.mark.parametrize(("returned", "status"), [(None, 0), (0, 0), (1, 1)])
+def test_a_command_runs_with_its_flags(returned: int | None, status: int) -> None:
+    seen: list[Repeat] = []
+
+    def run(flags: Repeat) -> int | None:
+        seen.append(flags)
+        return returned
+
+    assert command("acer_tf.some", Repeat, run)(["--times", "3"]) == status
+    assert seen == [Repeat(3)]
+
+
+def test_a_command_turns_errors_into_a_status(capsys: pytest.CaptureFixture[str]) -> None:
+    def run(flags: Repeat) -> None:
+        raise EnvironmentFailedError("it broke.")
+
+    assert command("acer_tf.some", Repeat, run)([]) == 1
+    assert capsys.readouterr().err == "error: it broke.\n"
+
+
+def test_a_file_that_cannot_be_written_is_an_input_error(tmp_path: Path) -> None:
+    write_json(tmp_path / "a.json", {"x": [1]})
+    assert (tmp_path / "a.json").read_text() == '{\n  "x": [\n    1\n  ]\n}\n'
+    with pytest.raises(InputError, match=r"a\.json cannot be written \(Not a directory\); choose another file\."):
+        write_json(tmp_path / "a.json" / "a.json", {})
+    with pytest.raises(InputError, match="some cannot be written"), writing(Path("some")):
+        raise OSError(28, "No space left on device")

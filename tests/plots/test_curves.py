@@ -1,7 +1,5 @@
-import sys
 from pathlib import Path
 
-import cv2
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,12 +7,9 @@ from hypothesis import strategies as st
 
 from acer_tf.errors import InputError
 from acer_tf.logs.episode_files import EpisodesSink
-from acer_tf.plots.curves import Curve, Returns, curve, draw, mean_curve, read_returns, write_csv
+from acer_tf.plots.curves import curve, mean_curve, read_returns
 from acer_tf.segment import Episode
-
-
-def returns(*episodes: tuple[float, float]) -> Returns:
-    return Returns(*np.array(episodes, dtype=np.float64).T)
+from tests.plots.samples import returns
 
 
 def test_reads_what_a_run_writes(tmp_path: Path) -> None:
@@ -85,18 +80,6 @@ def test_a_bin_needs_a_width(width: float) -> None:
         curve("run", returns((1, 2)), width)
 
 
-@pytest.fixture
-def curves() -> list[Curve]:
-    return [curve(name, returns((1, 2), (11, 10.5)), width=10) for name in ("a", "b")]
-
-
-def test_csv_has_a_row_per_bin_and_replaces_an_earlier_one(tmp_path: Path, curves: list[Curve]) -> None:
-    write_csv(tmp_path / "c.csv", curves)
-    write_csv(tmp_path / "c.csv", curves[:1])
-    header = "label,steps,mean_return,episodes,seeds,deviation\n"
-    assert (tmp_path / "c.csv").read_text() == header + "a,10.0,2.0,1,1,nan\na,20.0,10.5,1,1,nan\n"
-
-
 def test_a_mean_over_runs_covers_what_all_have_and_fills_gaps() -> None:
     first = curve("a", returns((10, 0), (20, 10), (20, 30), (40, 40)), width=10)
     second = curve("b", returns((20, 10), (30, 20), (40, 20), (50, 99)), width=10)
@@ -122,35 +105,3 @@ def test_runs_without_common_steps_have_no_mean() -> None:
     early, late = (curve("x", returns((steps, 1), (steps + 10, 2)), width=10) for steps in (10, 50))
     with pytest.raises(InputError, match="the runs of x have no steps in common"):
         mean_curve("x", [early, late])
-
-
-def test_the_band_is_drawn(tmp_path: Path) -> None:
-    both = [curve("a", returns((10, 0), (40, y)), width=10) for y in (10, 30)]
-    mean = mean_curve("a", both)
-    draw(tmp_path / "band.png", [mean])
-    draw(tmp_path / "line.png", [mean._replace(deviation=np.zeros_like(mean.deviation))])
-    assert (cv2.imread(str(tmp_path / "band.png")) != cv2.imread(str(tmp_path / "line.png"))).any()
-
-
-def test_csv_of_something_else_is_kept(tmp_path: Path, curves: list[Curve]) -> None:
-    (tmp_path / "c.csv").write_text("steps,return\n1,2\n")
-    with pytest.raises(InputError, match="holds something else"):
-        write_csv(tmp_path / "c.csv", curves)
-    assert (tmp_path / "c.csv").read_text() == "steps,return\n1,2\n"
-
-
-def test_picture_shows_both_curves(tmp_path: Path, curves: list[Curve]) -> None:
-
-    draw(tmp_path / "c.png", curves)
-    draw(tmp_path / "one.png", curves[:1])
-    both, one = cv2.imread(str(tmp_path / "c.png")), cv2.imread(str(tmp_path / "one.png"))
-    assert both.shape == one.shape == (600, 960, 3)
-    assert (both != one).any()
-
-
-def test_missing_matplotlib_is_one_sentence(
-    tmp_path: Path, curves: list[Curve], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(InputError, match="plots need matplotlib"):
-        draw(tmp_path / "c.png", curves)

@@ -1,0 +1,32 @@
+from pathlib import Path
+
+import pytest
+
+from acer_tf.errors import InputError
+from acer_tf.plots.csv_files import write_curves, write_intervals
+from tests.plots.samples import CURVES, INTERVALS
+
+
+def test_csv_has_a_row_per_bin_and_replaces_an_earlier_one(tmp_path: Path) -> None:
+    write_curves(tmp_path / "c.csv", CURVES)
+    write_curves(tmp_path / "c.csv", CURVES[:1])
+    header = "label,steps,mean_return,episodes,seeds,deviation\n"
+    assert (tmp_path / "c.csv").read_text() == header + "a,10.0,2.0,1,1,nan\na,20.0,10.5,1,1,nan\n"
+
+
+def test_csv_of_something_else_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "c.csv").write_text("steps,return\n1,2\n")
+    with pytest.raises(InputError, match="holds something else"):
+        write_curves(tmp_path / "c.csv", CURVES)
+    assert (tmp_path / "c.csv").read_text() == "steps,return\n1,2\n"
+
+
+def test_intervals_are_written_and_never_over_something_else(tmp_path: Path) -> None:
+    path = tmp_path / "i.csv"
+    for _ in range(2):
+        write_intervals(path, INTERVALS[:1])
+        assert path.read_text() == "label,aggregate,estimate,low,high\na,IQM,2.0,1.0,3.0\n"
+    path.write_text("precious")
+    with pytest.raises(InputError, match="something else"):
+        write_intervals(path, INTERVALS)
+    assert path.read_text() == "precious"
