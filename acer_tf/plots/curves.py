@@ -47,7 +47,7 @@ class Curve(NamedTuple):
 
 
 def read_returns(source: Path) -> Returns:
-    """Reads a run folder's episodes.csv, or any CSV file with the columns steps and return; skips lines with # first.
+    """Reads episodes.csv of a run folder, or any CSV file with columns steps and return; skips lines starting with #.
 
     Raises:
         InputError: the file cannot be read, lacks a column, has a cell that is not a number, or holds no episode.
