@@ -11,11 +11,10 @@ from gymnasium.vector import VectorEnv
 from acer_tf.envs.atari.pool import frames_per_step
 from acer_tf.envs.ids import env_id
 from acer_tf.errors import InputError
+from acer_tf.logs.files import run_files
 from acer_tf.logs.logger import Logger, Sink
-from acer_tf.logs.progress import progress_sink
-from acer_tf.logs.run_files import run_files
-from acer_tf.logs.table import TableSink
 from acer_tf.logs.tensorboard import TensorBoardSink
+from acer_tf.logs.terminal import TableSink, progress_sink
 from acer_tf.storage.lock import locked
 
 

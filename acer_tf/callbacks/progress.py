@@ -1,7 +1,7 @@
 """Shows how far training is."""
 
 from acer_tf.callbacks.base import BaseCallback
-from acer_tf.logs.progress import ProgressSink, progress_sink
+from acer_tf.logs.terminal import ProgressSink, progress_sink
 
 
 class ProgressBarCallback(BaseCallback):

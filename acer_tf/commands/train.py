@@ -25,11 +25,10 @@ from acer_tf.envs.ids import check_env_id
 from acer_tf.envs.make import make_training_env
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError, nearest
+from acer_tf.logs.files import run_files
 from acer_tf.logs.logger import Logger
-from acer_tf.logs.progress import progress_sink
-from acer_tf.logs.run_files import run_files
-from acer_tf.logs.table import TableSink
 from acer_tf.logs.tensorboard import TensorBoardSink
+from acer_tf.logs.terminal import TableSink, progress_sink
 from acer_tf.maths.schedules import SCHEDULES
 from acer_tf.networks.names import NETWORKS
 from acer_tf.replay.size import check_memory, check_states

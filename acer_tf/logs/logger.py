@@ -1,4 +1,4 @@
-"""Where a run's numbers go: a Logger hands them to sinks, one per file or screen."""
+"""A Logger distributes the metrics of a run to sinks, one per file or terminal."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -6,55 +6,59 @@ from acer_tf.segment import Episode
 
 
 class Sink:
-    """Takes what training reports; a subclass overrides what it is interested in."""
+    """One destination of metrics and episodes; every method does nothing until a subclass overrides it."""
 
     def write(self, values: Mapping[str, float]) -> None:
-        """Takes one row of statistics, once per `log_interval` iterations, under the same names every time."""
+        """Writes one row of metrics; called every `log_interval` iterations, with the same names every time."""
 
     def episodes(self, episodes: Sequence[Episode]) -> None:
-        """Takes the episodes that ended in this iteration; comes before `progress`, once per iteration."""
+        """Records the episodes that ended in an iteration; called once per iteration, before `progress`."""
 
     def progress(self, steps: int) -> None:
-        """Takes the agent steps so far, over all environments, once per iteration."""
+        """Records the agent steps so far, over all environments; called once per iteration."""
 
     def state_dict(self) -> dict[str, int]:
-        """Returns how far the sink's file has been written, under the file's name."""
+        """Returns the size in bytes of what has been written, under the file's name.
+
+        Raises:
+            OSError: the disk is full or cannot be written.
+        """
         return {}
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
-        """Takes what `state_dict` of all sinks returned, and goes on from there."""
+        """Drops what was written after `state_dict`; the state may hold the files of other sinks, too."""
 
     def close(self) -> None:
-        """Releases files and screen; may be called again."""
+        """Closes files and restores the terminal; may be called again."""
 
 
 class Logger(Sink):
-    """Passes everything on to its sinks, in their order; `Logger()` logs nothing."""
+    """Passes every call on to its sinks, in their order; `Logger()` logs nothing."""
 
     def __init__(self, sinks: Iterable[Sink] = ()) -> None:
         self._sinks = tuple(sinks)
 
     def write(self, values: Mapping[str, float]) -> None:
-        """See `Sink`."""
+        """Writes one row of metrics to every sink."""
         for sink in self._sinks:
             sink.write(values)
 
     def episodes(self, episodes: Sequence[Episode]) -> None:
-        """See `Sink`."""
+        """Records finished episodes in every sink."""
         for sink in self._sinks:
             sink.episodes(episodes)
 
     def progress(self, steps: int) -> None:
-        """See `Sink`."""
+        """Records the agent steps so far in every sink."""
         for sink in self._sinks:
             sink.progress(steps)
 
     def state_dict(self) -> dict[str, int]:
-        """See `Sink`."""
-        return {name: offset for sink in self._sinks for name, offset in sink.state_dict().items()}
+        """Returns the sizes of all files by name."""
+        return {name: size for sink in self._sinks for name, size in sink.state_dict().items()}
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
-        """See `Sink`."""
+        """Cuts the files of all sinks back to these sizes."""
         for sink in self._sinks:
             sink.load_state_dict(state)
 

@@ -3,6 +3,7 @@
 The printed table and progress.csv have the bare names, baselines' first; TensorBoard and progress.jsonl the full ones.
 """
 
+import re
 from typing import NamedTuple
 
 
@@ -13,7 +14,7 @@ class Metric(NamedTuple):
         group: rollout, train, time or replay.
         unit: of its numbers; 1 for a pure number.
         meaning: in a line.
-        is_column: whether it is in the rows of statistics; the others are in TensorBoard only.
+        is_column: whether it is a column of progress.csv; the others are in TensorBoard only.
     """
 
     group: str
@@ -22,60 +23,67 @@ class Metric(NamedTuple):
     is_column: bool = True
 
 
-_LOSSES = {
-    "loss": ("1", "loss_policy + q_coef * loss_q - ent_coef * entropy"),
-    "loss_q": ("return²", "half the squared error of Q against Retrace's target; for continuous actions plus V's"),
-    "entropy": ("nat", "entropy of the policy, mean over steps"),
-    "loss_policy": ("1", "loss_f + loss_bc"),
-    "loss_f": ("1", "the truncated importance-weighted policy loss"),
-    "loss_bc": ("1", "the bias correction of that truncation"),
-    "explained_variance": (
-        "1",
-        "share of the variance of Retrace's targets that Q explains; negative if it adds to it",
-    ),
-}
-_RATIOS = {
-    "mean_rho": ("1", "importance ratio of the action taken, current over behaviour policy, mean over steps"),
-    "truncated_share": ("1", "share of steps whose importance ratio exceeds c, so that its weight is truncated"),
-    "trust_region_share": ("1", "share of steps where the trust region changes the gradient (absent without it)"),
-    "average_kl": ("nat", "KL(average policy ‖ current policy), mean over steps (absent without the trust region)"),
-}
-_NORMS = {
-    "norm_grads": ("1", "global norm of the gradient before clipping"),
-    "norm_grads_q": ("1", "norm of the critic's part of it (with all norms below, absent without the trust region)"),
-    "norm_grads_policy": ("1", "norm of the policy's part of it"),
-    "avg_norm_grads_f": (
-        "1",
-        "norm of the gradient at the policy's statistics, after the trust region, mean over steps",
-    ),
-    "avg_norm_k": ("1", "norm of k, the gradient of the divergence from the average policy, mean over steps"),
-    "avg_norm_g": ("1", "norm of g, the gradient at the policy's statistics before the trust region, mean over steps"),
-    "avg_norm_k_dot_g": ("1", "size of the inner product of k and g, mean over steps"),
-    "avg_norm_adj": ("1", "multiple of k that the trust region takes away from g, mean over steps"),
-}
-_ON_POLICY = {name: Metric("train", *about) for name, about in (_LOSSES | _NORMS | _RATIOS).items()}
-_REPLAY = {f"replay_{name}": Metric("replay", *about) for name, about in (_LOSSES | _RATIOS).items()}
+def _parsed(group: str, lines: str, is_column: bool = True) -> dict[str, Metric]:
+    """Parses lines of the form `name [unit] meaning`."""
+    found = re.findall(r"^(\w+) \[(.+?)\] (.+)$", lines, flags=re.MULTILINE)
+    return {name: Metric(group, unit, meaning, is_column) for name, unit, meaning in found}
+
+
+_TIME = """
+total_timesteps [agent step] agent steps of all environments before this iteration: the x axis
+fps [agent step/s] agent steps per second since training began
+"""
+_EPISODES = """
+mean_episode_length [agent step] mean length of the last 40 episodes as the agent sees them (Atari: one per life)
+mean_episode_reward [reward] mean return of the same episodes, of rewards as the agent gets them (Atari: clipped)
+"""
+_LOSSES = """
+loss [1] loss_policy + q_coef * loss_q - ent_coef * entropy
+loss_q [return²] half the squared error of Q against Retrace's target; for continuous actions plus V's
+entropy [nat] entropy of the policy, mean over steps
+loss_policy [1] loss_f + loss_bc
+loss_f [1] the truncated importance-weighted policy loss
+loss_bc [1] the bias correction of that truncation
+explained_variance [1] share of the variance of Retrace's targets that Q explains; negative if it adds to it
+"""
+_NORMS = """
+norm_grads [1] global norm of the gradient before clipping
+norm_grads_q [1] norm of the critic's part of it (with all norms below, absent without the trust region)
+norm_grads_policy [1] norm of the policy's part of it
+avg_norm_grads_f [1] norm of the gradient at the policy's statistics, after the trust region, mean over steps
+avg_norm_k [1] norm of k, the gradient of the divergence from the average policy, mean over steps
+avg_norm_g [1] norm of g, the gradient at the policy's statistics before the trust region, mean over steps
+avg_norm_k_dot_g [1] size of the inner product of k and g, mean over steps
+avg_norm_adj [1] multiple of k that the trust region takes away from g, mean over steps
+"""
+_RATIOS = """
+mean_rho [1] importance ratio of the action taken, current over behaviour policy, mean over steps
+truncated_share [1] share of steps whose importance ratio exceeds c, so that its weight is truncated
+trust_region_share [1] share of steps where the trust region changes the gradient (absent without it)
+average_kl [nat] KL(average policy ‖ current policy), mean over steps (absent without the trust region)
+"""
+_SPEED = """
+recent_fps [agent step/s] agent steps per second since the row before
+workers_replaced [1] worker processes of the environments replaced since this process began
+"""
+_REPLAY = """
+replay_size [agent step] agent steps held in replay, over all environments
+replay_updates [1] updates from replay so far
+"""
+_WHOLE_EPISODES = """
+episode_return [reward] raw return of whole episodes, mean of an iteration's
+episode_length [agent step] their length
+"""
 
 METRICS: dict[str, Metric] = {
-    "total_timesteps": Metric(
-        "time", "agent step", "agent steps of all environments before this iteration: the x axis"
-    ),
-    "fps": Metric("time", "agent step/s", "agent steps per second since training began"),
-    "mean_episode_length": Metric(
-        "rollout", "agent step", "mean length of the last 40 episodes as the agent sees them (Atari: one per life)"
-    ),
-    "mean_episode_reward": Metric(
-        "rollout", "reward", "mean return of the same episodes, of rewards as the agent gets them (Atari: clipped)"
-    ),
-    **_ON_POLICY,
+    **_parsed("time", _TIME),
+    **_parsed("rollout", _EPISODES),
+    **_parsed("train", _LOSSES + _NORMS + _RATIOS),
     "learning_rate": Metric("train", "1", "learning rate of this iteration's updates"),
-    "recent_fps": Metric("time", "agent step/s", "agent steps per second since the row before"),
-    "workers_replaced": Metric("time", "1", "worker processes of the environments replaced since this process began"),
-    **_REPLAY,
-    "replay_size": Metric("replay", "agent step", "agent steps held in replay, over all environments"),
-    "replay_updates": Metric("replay", "1", "updates from replay so far"),
-    "episode_return": Metric("rollout", "reward", "raw return of whole episodes, mean of an iteration's", False),
-    "episode_length": Metric("rollout", "agent step", "their length", False),
+    **_parsed("time", _SPEED),
+    **{f"replay_{name}": metric for name, metric in _parsed("replay", _LOSSES + _RATIOS).items()},
+    **_parsed("replay", _REPLAY),
+    **_parsed("rollout", _WHOLE_EPISODES, is_column=False),
     "frames": Metric("time", "frame", "raw frames of the emulator so far, four per agent step (Atari only)", False),
 }
 

@@ -1,4 +1,4 @@
-"""Curves for TensorBoard: every row of statistics, and whole episodes, over agent steps."""
+"""Event files for TensorBoard: every row of metrics, and whole episodes, over agent steps."""
 
 import contextlib
 import io
@@ -9,46 +9,51 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from acer_tf.logs.append_file import AppendFile
+from acer_tf.logs.files import FileSink
 from acer_tf.logs.logger import Sink
 from acer_tf.logs.metrics import full_name
 from acer_tf.segment import Episode
 from acer_tf.system.console import say
 
 PREFIX = "events.out.tfevents."
-"""By which TensorBoard knows its files."""
+"""Prefix by which TensorBoard recognizes event files."""
 Encode = Callable[..., bytes]
 
 
 class TensorBoardSink(Sink):
-    """Writes a folder of event files, one for each time that a run begins or goes on.
+    """Writes event files to a folder, one each time that a run begins or resumes.
 
-    Numbers that are not finite are left out. Episodes are collected, a point per iteration, until a row comes. Without
-    the package tensorboard nothing is written, which is said once.
+    Numbers that are not finite are left out. Episodes are collected, a point per iteration, until the next row. Without
+    the package tensorboard nothing is written, and one line says so.
     """
 
     def __init__(self, folder: Path, frames_per_step: int | None = None) -> None:
-        """Takes the folder, made by the first row, and for Atari the raw frames of an agent step."""
+        """Writes nothing yet.
+
+        Args:
+            folder: of the event files; the first row creates it.
+            frames_per_step: raw frames of an agent step, for Atari games; None writes no frames.
+        """
         self._folder = folder
         self._frames_per_step = frames_per_step
         self._encode = _encoder()
-        self._file: AppendFile | None = None
+        self._file: FileSink | None = None
         self._ended: list[Episode] = []
         self._pending = b""
 
     def write(self, values: Mapping[str, float]) -> None:
-        """See `Sink`; `total_timesteps` is the row's place on the x axis."""
+        """Writes one row, whose `total_timesteps` is its place on the x axis, and the episodes collected before it."""
         steps = int(values["total_timesteps"])
         frames = {} if self._frames_per_step is None else {"frames": self._frames_per_step * steps}
         self._add(steps, {**values, **frames})
         self._append()
 
     def episodes(self, episodes: Sequence[Episode]) -> None:
-        """See `Sink`."""
+        """Collects the episodes of an iteration."""
         self._ended.extend(episodes)
 
     def progress(self, steps: int) -> None:
-        """See `Sink`."""
+        """Encodes mean return and length of the iteration's episodes."""
         if self._ended:
             mean_return = statistics.fmean(episode.r for episode in self._ended)
             mean_length = statistics.fmean(episode.l for episode in self._ended)
@@ -56,7 +61,7 @@ class TensorBoardSink(Sink):
             self._ended.clear()
 
     def state_dict(self) -> dict[str, int]:
-        """See `Sink`; the names begin with the folder's."""
+        """Returns the sizes of all event files in bytes; their names begin with the folder's."""
         self._append()
         if self._file is not None:
             self._file.flush()
@@ -85,12 +90,12 @@ class TensorBoardSink(Sink):
         if self._encode is None or not self._pending:
             return
         if self._file is None:
-            with contextlib.suppress(OSError):  # the file will say it, and wait
+            with contextlib.suppress(OSError):  # the file itself warns, and keeps what it could not write
                 self._folder.mkdir(parents=True, exist_ok=True)
             version = self._encode(file_version="brain.Event:2")
             number = max((int(path.name.removeprefix(PREFIX)) + 1 for path in self._paths()), default=0)
-            self._file = AppendFile(self._folder / f"{PREFIX}{number:06d}", version)
-        self._file.append_bytes(self._pending)
+            self._file = FileSink(self._folder / f"{PREFIX}{number:06d}", version)
+        self._file.append(self._pending)
         self._pending = b""
 
     def _paths(self) -> list[Path]:
@@ -101,7 +106,7 @@ class TensorBoardSink(Sink):
 
 
 def _encoder() -> Encode | None:
-    """Returns a function from fields of an event, and values by name, to a record of an event file."""
+    """Returns a function from values by name and other fields of an event to a record of an event file."""
     try:
         from tensorboard.compat.proto.event_pb2 import Event
         from tensorboard.compat.proto.summary_pb2 import Summary

@@ -21,7 +21,7 @@ from acer_tf.storage.lock import LOCK_FILES, locked
 from acer_tf.system.threads import cores, tensorflow_threads
 
 SETTINGS = "config.yml"
-STATISTICS = "progress.csv"
+PROGRESS = "progress.csv"
 CHECKPOINTS = "checkpoints"
 MODEL = "model.zip"
 PACKAGES = ("tensorflow", "keras", "numpy", "gymnasium", "ale-py")
@@ -80,7 +80,7 @@ def run_folder(folder: Path, settings: Mapping[str, Any], restart_behavior: str)
 
 def holds_run(folder: Path) -> bool:
     """Says whether a run in this folder has done anything yet."""
-    return (folder / STATISTICS).exists() or _has_checkpoints(folder)
+    return (folder / PROGRESS).exists() or _has_checkpoints(folder)
 
 
 def _has_checkpoints(folder: Path) -> bool:

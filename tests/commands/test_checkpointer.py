@@ -12,7 +12,7 @@ from acer_tf.commands.checkpointer import Checkpointer
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.errors import InputError
-from acer_tf.logs.episode_files import EpisodesSink
+from acer_tf.logs.files import EpisodesCsv
 from acer_tf.logs.logger import Logger
 from acer_tf.storage.checkpoint import read_manifest, read_state, step_folder
 from acer_tf.storage.checkpoints import Checkpoints
@@ -28,7 +28,7 @@ MIDDLE = 220
 
 def make(folder: Path, seed: int = 3) -> TrainingLoop:
     config = Config(nsteps=NSTEPS, total_timesteps=TOTAL, replay_start=20, buffer_size=100, log_interval=10**6)
-    logger = Logger([EpisodesSink(folder / "episodes.csv")])
+    logger = Logger([EpisodesCsv(folder / "episodes.csv")])
     return make_acer("mlp", make_training_env("CartPole-v1", NENVS), seed, config, logger, num_layers=1, num_hidden=4)
 
 

@@ -1,9 +1,8 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from acer_tf.logs.episode_files import EpisodesSink
+from acer_tf.logs.files import EpisodesCsv, ProgressCsv
 from acer_tf.logs.logger import Logger, Sink
-from acer_tf.logs.statistics import StatisticsSink
 from acer_tf.segment import Episode
 
 
@@ -54,7 +53,7 @@ def test_logger_without_sinks_and_a_plain_sink_do_nothing() -> None:
 
 def test_sinks_keep_their_offsets_under_their_names(tmp_path: Path) -> None:
     def sinks() -> Logger:
-        return Logger([StatisticsSink(tmp_path / "a.csv"), Sink(), EpisodesSink(tmp_path / "b.csv")])
+        return Logger([ProgressCsv(tmp_path / "a.csv"), Sink(), EpisodesCsv(tmp_path / "b.csv")])
 
     logger = sinks()
     log(logger)

@@ -7,10 +7,9 @@ from pathlib import Path
 from acer_tf.acer import make_acer
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
-from acer_tf.logs.json_lines import JsonLinesSink
+from acer_tf.logs.files import ProgressCsv, ProgressJsonLines
 from acer_tf.logs.logger import Logger
 from acer_tf.logs.metrics import METRICS, full_name
-from acer_tf.logs.statistics import StatisticsSink
 from acer_tf.logs.tensorboard import TensorBoardSink
 from tests.event_files import read
 
@@ -36,8 +35,8 @@ def test_a_run_writes_every_metric_and_nothing_else(tmp_path: Path) -> None:
     config = Config(nsteps=5, total_timesteps=200, replay_start=20, buffer_size=100, log_interval=1, replay_ratio=20)
     logger = Logger(
         [
-            StatisticsSink(tmp_path / "progress.csv"),
-            JsonLinesSink(tmp_path / "progress.jsonl"),
+            ProgressCsv(tmp_path / "progress.csv"),
+            ProgressJsonLines(tmp_path / "progress.jsonl"),
             TensorBoardSink(tmp_path / "tb", frames_per_step=4),
         ]
     )

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acer_tf.errors import InputError
-from acer_tf.logs.episode_files import EpisodesSink
+from acer_tf.logs.files import EpisodesCsv
 from acer_tf.plots.curves import curve, mean_curve, read_returns
 from acer_tf.segment import Episode
 from tests.plots.samples import returns
 
 
 def test_reads_what_a_run_writes(tmp_path: Path) -> None:
-    sink = EpisodesSink(tmp_path / "episodes.csv")
+    sink = EpisodesCsv(tmp_path / "episodes.csv")
     sink.episodes([Episode(0, 2.5, 10, 0.1), Episode(1, -1.0, 12, 0.2)])
     sink.progress(40)
     sink.close()

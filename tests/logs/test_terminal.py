@@ -4,11 +4,34 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from acer_tf.logs import progress
-from acer_tf.logs.progress import BarSink, LineSink, ProgressSink, progress_sink
+from acer_tf.logs import terminal
+from acer_tf.logs.terminal import BarSink, LineSink, ProgressSink, TableSink, progress_sink, table
 from acer_tf.segment import Episode
+
+
+def test_table_is_boxed_and_keeps_the_order() -> None:
+    values = {"total_timesteps": 1234567, "loss": np.float32(0.123456), "mean_episode_reward": float("nan")}
+    assert table(values).splitlines() == [
+        "---------------------------------",
+        "| total_timesteps     | 1234567 |",
+        "| loss                | 0.123   |",
+        "| mean_episode_reward | nan     |",
+        "---------------------------------",
+    ]
+
+
+def test_whole_numbers_of_numpy_are_shown_in_full() -> None:
+    assert "| 1234567 |" in table({"steps": np.int64(1234567)})
+
+
+def test_sink_prints_the_table_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+    TableSink().write({"loss": 1.0, "replay_loss": 2.0})
+    out, err = capsys.readouterr()
+    assert out == table({"loss": 1.0}) + "\n"
+    assert err == ""
 
 
 class Texts(ProgressSink):
@@ -16,14 +39,14 @@ class Texts(ProgressSink):
         super().__init__(total_steps, replay_steps)
         self.texts: list[str] = []
 
-    def _show(self, steps: int, text: str) -> None:
+    def show(self, steps: int, text: str) -> None:
         self.texts.append(text)
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     seconds = [0.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: seconds[0])
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: seconds[0])
     return seconds
 
 
@@ -90,8 +113,7 @@ def test_no_terminal_gets_lines() -> None:
 def test_terminal_gets_a_bar_and_tables_stay_in_a_piped_output(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        "from acer_tf.logs.progress import BarSink, progress_sink\n"
-        "from acer_tf.logs.table import TableSink\n"
+        "from acer_tf.logs.terminal import BarSink, TableSink, progress_sink\n"
         "sink = progress_sink(1000)\n"
         "assert isinstance(sink, BarSink)\n"
         "sink.progress(500)\n"
@@ -99,11 +121,11 @@ def test_terminal_gets_a_bar_and_tables_stay_in_a_piped_output(tmp_path: Path) -
         "sink.close()\n"
         "sink.close()\n"
     )
-    controller, terminal = pty.openpty()
-    root = Path(progress.__file__).parents[2]
+    controller, screen = pty.openpty()
+    root = Path(terminal.__file__).parents[2]
     env = {**os.environ, "PYTHONPATH": str(root), "TERM": "xterm", "COLUMNS": "100"}
-    done = subprocess.run([sys.executable, script], stdout=subprocess.PIPE, stderr=terminal, env=env, check=True)
-    os.close(terminal)
+    done = subprocess.run([sys.executable, script], stdout=subprocess.PIPE, stderr=screen, env=env, check=True)
+    os.close(screen)
     shown = os.read(controller, 100_000).decode()
     os.close(controller)
     assert "50.0%  500/1,000 steps" in shown

@@ -1,4 +1,4 @@
-"""How far training is: a bar on a terminal, a line every half minute elsewhere."""
+"""Metrics and progress on the terminal: baselines' table, and a progress bar or progress lines."""
 
 import datetime
 import math
@@ -6,7 +6,8 @@ import statistics
 import sys
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from numbers import Integral
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -16,29 +17,48 @@ from acer_tf.segment import Episode
 from acer_tf.system.console import say
 
 LINE_INTERVAL = 30.0
-"""Seconds between two lines where standard error is no terminal."""
+"""Seconds between two progress lines where standard error is no terminal."""
+
+
+class TableSink(Sink):
+    """Prints each row of metrics as baselines' logger does; metrics of replay are left to the files."""
+
+    def write(self, values: Mapping[str, float]) -> None:
+        """Prints one table."""
+        say(table({name: value for name, value in values.items() if not name.startswith("replay_")}))
+
+
+def table(values: Mapping[str, float]) -> str:
+    """Returns metrics as a two-column table in their own order; whole numbers are shown in full."""
+    cells = {name: f"{value:d}" if isinstance(value, Integral) else f"{value:.3g}" for name, value in values.items()}
+    name_width = max(map(len, cells), default=0)
+    cell_width = max(map(len, cells.values()), default=0)
+    rule = "-" * (name_width + cell_width + 7)
+    rows = [f"| {name:{name_width}} | {cell:{cell_width}} |" for name, cell in cells.items()]
+    return "\n".join([rule, *rows, rule])
 
 
 class ProgressSink(Sink):
-    """Keeps count of steps, speed and returns; a subclass shows it."""
+    """Keeps count of agent steps, speed and returns; a subclass shows them."""
 
     def __init__(self, total_steps: int, replay_steps: int = 0) -> None:
-        """Takes the agent steps of the whole run, and those that replay holds when full; 0 is no replay."""
+        """Counts from now on; the arguments are those of `progress_sink`."""
         self._total = total_steps
         self._replay_steps = replay_steps
         self._iterations: deque[tuple[float, int]] = deque(maxlen=100)
         self._returns: deque[float] = deque(maxlen=100)
 
     def episodes(self, episodes: Sequence[Episode]) -> None:
-        """See `Sink`."""
+        """Keeps the returns of the last 100 episodes."""
         self._returns.extend(float(episode.r) for episode in episodes)
 
     def progress(self, steps: int) -> None:
-        """See `Sink`."""
+        """Shows the progress after an iteration; the speed is that of the last 100 iterations."""
         self._iterations.append((time.monotonic(), steps))
-        self._show(steps, self._text())
+        self.show(steps, self._text())
 
-    def _show(self, steps: int, text: str) -> None:
+    def show(self, steps: int, text: str) -> None:
+        """Shows the agent steps so far, and the text that describes them."""
         raise NotImplementedError
 
     def _text(self) -> str:
@@ -62,14 +82,15 @@ class LineSink(ProgressSink):
         super().__init__(total_steps, replay_steps)
         self._next_line = -math.inf
 
-    def _show(self, steps: int, text: str) -> None:
+    def show(self, steps: int, text: str) -> None:
+        """Prints the text, unless the last line is less than `LINE_INTERVAL` seconds old."""
         if time.monotonic() >= self._next_line:
             say(text, is_error=True)
             self._next_line = time.monotonic() + LINE_INTERVAL
 
 
 class BarSink(ProgressSink):
-    """Draws a bar on the terminal that standard error is."""
+    """Draws a progress bar; standard error must be a terminal."""
 
     def __init__(self, total_steps: int, replay_steps: int = 0) -> None:
         super().__init__(total_steps, replay_steps)
@@ -83,22 +104,23 @@ class BarSink(ProgressSink):
         )
         self._task = self._bar.add_task("", total=total_steps)
 
-    def _show(self, steps: int, text: str) -> None:
+    def show(self, steps: int, text: str) -> None:
+        """Moves the bar; the first call draws it."""
         self._bar.start()
         self._bar.update(self._task, completed=steps, description=text)
 
     def close(self) -> None:
-        """Gives the terminal back; may be called again."""
+        """Stops drawing and restores the cursor; may be called again."""
         self._bar.stop()
 
 
 def progress_sink(total_steps: int, replay_steps: int = 0) -> ProgressSink:
-    """Returns the sink that suits standard error.
+    """Returns a bar if standard error is a terminal, else a sink that prints lines.
 
-    It shows steps, speed, time left, mean return of 100 episodes, and how full replay is.
+    Either shows steps, speed, time left, the mean return of 100 episodes, and how full replay is.
 
     Args:
         total_steps: agent steps of the whole run.
-        replay_steps: agent steps that replay holds when full, over all environments; 0 is no replay.
+        replay_steps: agent steps that replay holds when full, over all environments; 0 without replay.
     """
     return (BarSink if sys.stderr.isatty() else LineSink)(total_steps, replay_steps)

@@ -1,0 +1,191 @@
+"""Log files that grow by whole rows and survive crashes: progress.csv, progress.jsonl, monitor.csv, episodes.csv."""
+
+import csv
+import io
+import json
+import math
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from acer_tf.errors import InputError
+from acer_tf.logs.logger import Logger, Sink
+from acer_tf.logs.metrics import full_name
+from acer_tf.segment import Episode
+from acer_tf.storage.run_folder import PROGRESS
+from acer_tf.system.console import say
+
+
+class FileSink(Sink):
+    """A sink with one file, which is created by the first `append`.
+
+    Every piece is written with one unbuffered call, so that an interrupt never tears it. What a full disk does not take
+    is kept in memory and written by the next call.
+    """
+
+    def __init__(self, path: Path, head: bytes = b"") -> None:
+        """`head` is written before the first piece."""
+        self._path = path
+        self._head = head
+        self._file: io.FileIO | None = None
+        self._is_begun = self._is_waiting = False
+        self._unwritten = b""
+
+    def append(self, piece: bytes) -> None:
+        """Writes a piece; if the disk does not take it, prints a warning and keeps it for the next call.
+
+        Raises:
+            FileExistsError: at the first call, the file is there already; pieces of two runs never mix.
+        """
+        self._unwritten += (b"" if self._is_begun else self._head) + piece
+        self._is_begun = True
+        self._try_to_write()
+
+    def flush(self) -> None:
+        """Waits until all pieces are on the disk.
+
+        Raises:
+            OSError: the disk is full or cannot be written.
+        """
+        if self._is_begun:
+            os.fsync(self._written().fileno())
+
+    def state_dict(self) -> dict[str, int]:
+        """Returns the bytes of all pieces so far, under the file's name; they are on the disk then."""
+        self.flush()
+        return {self._path.name: 0 if self._file is None else self._file.tell()}
+
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
+        """Drops what was written after `state_dict`, and a line that was cut; the next piece comes after the rest."""
+        if not state.get(self._path.name) or not self._path.exists():
+            self._path.unlink(missing_ok=True)
+            return
+        data = self._path.read_bytes()[: state[self._path.name]]
+        size = data.rfind(b"\n") + 1
+        self._file, self._is_begun = io.FileIO(self._path, "r+"), size > 0
+        self._file.truncate(size)
+        self._file.seek(0, os.SEEK_END)
+
+    def close(self) -> None:
+        """Closes the file; may be called again."""
+        if self._file is not None and not self._file.closed:
+            self._try_to_write()
+            self._file.close()
+
+    def _try_to_write(self) -> None:
+        try:
+            self._written()
+        except FileExistsError:
+            raise
+        except OSError as error:
+            if not self._is_waiting:
+                say(f"{self._path} cannot be written ({error.strerror}); its rows wait.", is_error=True)
+            self._is_waiting = True
+        else:
+            self._is_waiting = False
+
+    def _written(self) -> io.FileIO:
+        """Returns the file after everything has been written to it."""
+        if self._file is None:
+            self._file = io.FileIO(self._path, "x")
+        while self._unwritten:
+            self._unwritten = self._unwritten[self._file.write(self._unwritten) :]
+        return self._file
+
+
+class ProgressCsv(FileSink):
+    """Writes every row of metrics to a CSV file; the first row's names are the header."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._names: tuple[str, ...] = ()
+
+    def write(self, values: Mapping[str, float]) -> None:
+        """Writes one row.
+
+        Raises:
+            InputError: the names are not those of the header.
+        """
+        if not self._names:
+            self._names = self._header() or tuple(values)
+            self._head = csv_lines([self._names])
+        if different := set(values) ^ set(self._names):
+            names = ", ".join(sorted(different))
+            raise InputError(f"{self._path} has one header for all rows; not in every row: {names}; move it away.")
+        self.append(csv_lines([[values[name] for name in self._names]]))
+
+    def _header(self) -> tuple[str, ...]:
+        if not self._path.exists():
+            return ()
+        with self._path.open(encoding="utf-8", newline="") as file:
+            return tuple(next(csv.reader(file), ()))
+
+
+class ProgressJsonLines(FileSink):
+    """Writes every row of metrics, under their full names, as a JSON object on a line of its own."""
+
+    def write(self, values: Mapping[str, float]) -> None:
+        """Writes one row; NaN and infinity become null."""
+        row = {full_name(name): value if isinstance(value, int) else _finite(value) for name, value in values.items()}
+        self.append(json.dumps(row, allow_nan=False).encode() + b"\n")
+
+
+class MonitorCsv(FileSink):
+    """Writes baselines' monitor format: raw return `r`, length in agent steps `l`, seconds since training began `t`."""
+
+    def __init__(self, path: Path, env_id: str | None) -> None:
+        comment = json.dumps({"t_start": time.time(), "env_id": env_id})
+        super().__init__(path, f"#{comment}\n".encode() + csv_lines([["r", "l", "t"]]))
+
+    def episodes(self, episodes: Sequence[Episode]) -> None:
+        """Writes one row for each episode."""
+        self.append(csv_lines([round(float(e.r), 6), int(e.l), round(float(e.t), 6)] for e in episodes))
+
+
+class EpisodesCsv(FileSink):
+    """Writes what a learning curve needs and baselines' format lacks: the agent steps so far and the environment.
+
+    `steps` counts the agent steps of all environments at the end of the iteration in which the episode ended.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, csv_lines([["steps", "return", "length", "env"]]))
+        self._ended: list[Episode] = []
+
+    def episodes(self, episodes: Sequence[Episode]) -> None:
+        """Collects episodes until `progress` gives their agent steps."""
+        self._ended.extend(episodes)
+
+    def progress(self, steps: int) -> None:
+        """Writes one row for each episode that ended in this iteration."""
+        self.append(csv_lines([steps, round(float(e.r), 6), int(e.l), int(e.env)] for e in self._ended))
+        self._ended.clear()
+
+
+def csv_lines(rows: Iterable[Sequence[object]]) -> bytes:
+    """Returns rows as CSV lines in UTF-8, each ending in a newline."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue().encode()
+
+
+def run_files(folder: Path, env_id: str | None) -> Logger:
+    """Returns a logger that writes progress.csv, progress.jsonl, monitor.csv and episodes.csv.
+
+    Args:
+        folder: of the run.
+        env_id: id of its environments, or None if it is not known.
+    """
+    return Logger(
+        [
+            ProgressCsv(folder / PROGRESS),
+            ProgressJsonLines(folder / "progress.jsonl"),
+            MonitorCsv(folder / "monitor.csv", env_id),
+            EpisodesCsv(folder / "episodes.csv"),
+        ]
+    )
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

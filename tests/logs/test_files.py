@@ -1,0 +1,310 @@
+import csv
+import json
+import resource
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from acer_tf.errors import InputError
+from acer_tf.logs.files import (
+    EpisodesCsv,
+    FileSink,
+    MonitorCsv,
+    ProgressCsv,
+    ProgressJsonLines,
+    csv_lines,
+    run_files,
+)
+from acer_tf.segment import Episode
+
+EPISODES = [Episode(3, np.float64(7.0), np.int64(12), 1.23456789), Episode(0, -0.5, 4, 2.0)]
+
+
+def test_rows_are_on_disk_before_close(tmp_path: Path) -> None:
+    file = FileSink(tmp_path / "a.csv", b"#note\nx,y\n")
+    file.append(csv_lines([[1, 2.5], [3, "a,b"]]))
+    assert (tmp_path / "a.csv").read_bytes() == b'#note\nx,y\n1,2.5\n3,"a,b"\n'
+    file.append(csv_lines([[4, 5]]))
+    assert (tmp_path / "a.csv").read_bytes().endswith(b"\n4,5\n")
+    file.close()
+    file.close()
+
+
+def test_no_file_before_the_first_append(tmp_path: Path) -> None:
+    file = FileSink(tmp_path / "a.csv", b"x\n")
+    file.close()
+    assert not (tmp_path / "a.csv").exists()
+
+
+def test_a_first_append_without_rows_writes_the_header(tmp_path: Path) -> None:
+    file = FileSink(tmp_path / "a.csv", b"x\n")
+    file.append(csv_lines([]))
+    assert (tmp_path / "a.csv").read_bytes() == b"x\n"
+    file.close()
+
+
+def test_an_existing_file_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("precious")
+    with pytest.raises(FileExistsError):
+        FileSink(tmp_path / "a.csv", b"x\n").append(b"1\n")
+    assert (tmp_path / "a.csv").read_text() == "precious"
+
+
+def begun(path: Path, *rows: list[int]) -> FileSink:
+    file = FileSink(path, b"x,y\n")
+    file.append(csv_lines(rows))
+    return file
+
+
+def resumed(path: Path, state: dict[str, int]) -> FileSink:
+    file = FileSink(path, b"x,y\n")
+    file.load_state_dict(state)
+    return file
+
+
+def test_resuming_drops_what_was_written_later(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    file = begun(path, [1, 2])
+    state = file.state_dict()
+    assert state == {"a.csv": path.stat().st_size}
+    file.append(csv_lines([[3, 4], [5, 6]]))
+    file.close()
+    again = resumed(path, state)
+    assert again.state_dict() == state
+    again.append(csv_lines([[7, 8]]))
+    assert path.read_text() == "x,y\n1,2\n7,8\n"
+    again.close()
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3, 4])
+def test_a_line_that_was_cut_is_dropped(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "a.csv"
+    file = begun(path, [1, 2], [3, 4])
+    state = file.state_dict()
+    file.close()
+    path.write_bytes(path.read_bytes()[:-cut])
+    again = resumed(path, state)
+    again.append(csv_lines([[5, 6]]))
+    assert path.read_text() == "x,y\n1,2\n5,6\n"
+    again.close()
+
+
+def test_a_header_that_was_cut_is_written_again(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    file = begun(path, [1, 2])
+    state = file.state_dict()
+    file.close()
+    path.write_bytes(path.read_bytes()[:3])
+    again = resumed(path, state)
+    assert again.state_dict() == {"a.csv": 0}
+    again.append(csv_lines([[3, 4]]))
+    assert path.read_text() == "x,y\n3,4\n"
+    again.close()
+
+
+def test_without_rows_then_none_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    state = FileSink(path, b"x,y\n").state_dict()
+    assert state == {"a.csv": 0}
+    begun(path, [1, 2]).close()
+    resumed(path, state).append(csv_lines([[3, 4]]))
+    assert path.read_text() == "x,y\n3,4\n"
+
+
+def test_a_file_that_is_gone_begins_anew(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    file = begun(path, [1, 2])
+    state = file.state_dict()
+    file.close()
+    path.unlink()
+    resumed(path, state).append(csv_lines([[3, 4]]))
+    assert path.read_text() == "x,y\n3,4\n"
+
+
+@pytest.fixture
+def size_limit() -> Iterator[Callable[[int], None]]:
+    """Limits the size of files, as a full disk does: a write takes what still fits, and then fails."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_rows_wait_while_the_disk_is_full(
+    tmp_path: Path, size_limit: Callable[[int], None], capfd: pytest.CaptureFixture[str]
+) -> None:
+    path, long = tmp_path / "a.csv", "x" * 5000
+    file = begun(path, [1, 2])
+    size_limit(4096)  # what is printed goes to a file, too
+    for i in range(3):
+        file.append(csv_lines([[i, long]]))
+    assert path.read_text() == ("x,y\n1,2\n0," + long)[:4096]
+    with pytest.raises(OSError, match="File too large"):
+        file.state_dict()
+    assert capfd.readouterr().err.count("cannot be written (File too large); its rows wait") == 1
+    size_limit(resource.RLIM_INFINITY)
+    file.append(csv_lines([[9, 9]]))
+    assert path.read_text() == f"x,y\n1,2\n0,{long}\n1,{long}\n2,{long}\n9,9\n"
+    assert file.state_dict() == {"a.csv": path.stat().st_size}
+    file.close()
+
+
+def test_a_file_that_cannot_be_made_is_made_later(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = begun(tmp_path / "absent" / "a.csv", [1, 2])
+    assert "cannot be written (No such file or directory)" in capfd.readouterr().err
+    (tmp_path / "absent").mkdir()
+    file.close()
+    assert not (tmp_path / "absent" / "a.csv").exists()
+    file.append(csv_lines([[3, 4]]))
+    assert (tmp_path / "absent" / "a.csv").read_text() == "x,y\n1,2\n3,4\n"
+    file.close()
+
+
+def test_first_row_gives_the_header_and_the_order(tmp_path: Path) -> None:
+    sink = ProgressCsv(tmp_path / "progress.csv")
+    sink.write({"steps": 320, "loss": np.float32(0.1)})
+    sink.write({"loss": float("nan"), "steps": 640})
+    assert (tmp_path / "progress.csv").read_text() == "steps,loss\n320,0.1\n640,nan\n"
+    sink.close()
+    sink.close()
+
+
+@pytest.mark.parametrize("row", [{"steps": 1}, {"steps": 1, "loss": 2.0, "extra": 3.0}])
+def test_other_names_are_refused(tmp_path: Path, row: dict[str, float]) -> None:
+    sink = ProgressCsv(tmp_path / "progress.csv")
+    sink.write({"steps": 320, "loss": 0.1})
+    with pytest.raises(InputError, match=r"not in every row: (loss|extra);"):
+        sink.write(row)
+    assert (tmp_path / "progress.csv").read_text() == "steps,loss\n320,0.1\n"
+    sink.close()
+
+
+@pytest.mark.parametrize("sink", [ProgressCsv, ProgressJsonLines])
+def test_a_run_without_metrics_leaves_no_file(tmp_path: Path, sink: Callable[[Path], FileSink]) -> None:
+    sink(tmp_path / "progress").close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_resumed_csv_goes_on_where_the_checkpoint_was(tmp_path: Path) -> None:
+    path = tmp_path / "progress.csv"
+    sink = ProgressCsv(path)
+    sink.write({"steps": 1, "loss": 2.0})
+    state = sink.state_dict()
+    sink.write({"steps": 2, "loss": 3.0})
+    sink.close()
+    again = ProgressCsv(path)
+    again.load_state_dict(state)
+    assert again.state_dict() == state, "also before the first row"
+    again.write({"steps": 4, "loss": 5.0})
+    again.close()
+    assert path.read_text() == "steps,loss\n1,2.0\n4,5.0\n"
+
+
+def test_a_file_with_another_header_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "progress.csv"
+    path.write_text("steps,loss\n1,2.0\n")
+    sink = ProgressCsv(path)
+    sink.load_state_dict({path.name: path.stat().st_size})
+    with pytest.raises(InputError, match=r"one header for all rows; not in every row: extra; move it away\."):
+        sink.write({"steps": 2, "loss": 3.0, "extra": 1.0})
+    sink.write({"loss": 4.0, "steps": 3})
+    sink.close()
+    assert path.read_text() == "steps,loss\n1,2.0\n3,4.0\n"
+
+
+def test_resuming_before_the_first_row_begins_anew(tmp_path: Path) -> None:
+    path = tmp_path / "progress.csv"
+    state = ProgressCsv(path).state_dict()
+    sink = ProgressCsv(path)
+    sink.write({"steps": 1})
+    sink.close()
+    again = ProgressCsv(path)
+    again.load_state_dict(state)
+    again.write({"steps": 1})
+    again.close()
+    assert path.read_text() == "steps\n1\n"
+
+
+def test_json_rows_have_full_names_and_null_where_there_is_no_number(tmp_path: Path) -> None:
+    sink = ProgressJsonLines(tmp_path / "progress.jsonl")
+    sink.write({"total_timesteps": 320, "loss": np.float32(0.5), "replay_loss": float("nan"), "my/own": float("-inf")})
+    sink.write({"total_timesteps": 640, "loss": 1e-300, "replay_loss": 2.0, "my/own": 3})
+    lines = (tmp_path / "progress.jsonl").read_text().splitlines()
+    assert [json.loads(line, parse_constant=lambda name: 1 / 0) for line in lines] == [
+        {"time/total_timesteps": 320, "train/loss": 0.5, "replay/loss": None, "my/own": None},
+        {"time/total_timesteps": 640, "train/loss": 1e-300, "replay/loss": 2.0, "my/own": 3},
+    ]
+    assert '"time/total_timesteps": 320,' in lines[0]
+    sink.close()
+    sink.close()
+
+
+def test_resumed_json_lines_go_on_where_the_checkpoint_was(tmp_path: Path) -> None:
+    path = tmp_path / "progress.jsonl"
+    sink = ProgressJsonLines(path)
+    sink.write({"loss": 1})
+    state = sink.state_dict()
+    assert state == {"progress.jsonl": len('{"train/loss": 1}\n')}
+    sink.write({"loss": 2})
+    sink.close()
+    again = ProgressJsonLines(path)
+    again.load_state_dict(state)
+    again.write({"loss": 3})
+    again.close()
+    assert path.read_text() == '{"train/loss": 1}\n{"train/loss": 3}\n'
+
+
+def test_monitor_has_the_format_of_baselines(tmp_path: Path) -> None:
+    sink = MonitorCsv(tmp_path / "monitor.csv", "Some-v0")
+    sink.episodes([])
+    sink.episodes(EPISODES)
+    comment, *rest = (tmp_path / "monitor.csv").read_text().splitlines()
+    assert comment[0] == "#"
+    header = json.loads(comment[1:])
+    assert header["env_id"] == "Some-v0"
+    assert abs(header["t_start"] - time.time()) < 10
+    assert list(csv.DictReader(rest)) == [
+        {"r": "7.0", "l": "12", "t": "1.234568"},
+        {"r": "-0.5", "l": "4", "t": "2.0"},
+    ]
+    sink.close()
+    sink.close()
+
+
+def test_episodes_carry_the_steps_of_their_iteration(tmp_path: Path) -> None:
+    sink = EpisodesCsv(tmp_path / "episodes.csv")
+    sink.episodes(EPISODES)
+    sink.progress(80)
+    sink.episodes([])
+    sink.progress(160)
+    sink.episodes(EPISODES[:1])
+    sink.progress(240)
+    assert (tmp_path / "episodes.csv").read_text() == (
+        "steps,return,length,env\n80,7.0,12,3\n80,-0.5,4,0\n240,7.0,12,3\n"
+    )
+    sink.close()
+    sink.close()
+
+
+def write(folder: Path, state: dict[str, int], step: int) -> dict[str, int]:
+    files = run_files(folder, None)
+    files.load_state_dict(state)
+    files.episodes([Episode(0, 1.0, 2, 3.0)])
+    files.progress(step)
+    files.write({"loss": 0.5})
+    files.close()
+    return {path.name: path.stat().st_size for path in folder.iterdir()}
+
+
+def test_what_is_there_goes_on(tmp_path: Path) -> None:
+    sizes = write(tmp_path, {}, 20)
+    assert sizes.keys() == {"progress.csv", "progress.jsonl", "monitor.csv", "episodes.csv"}
+    monitor = (tmp_path / "monitor.csv").read_text()
+    assert '"env_id": null' in monitor
+    write(tmp_path, sizes, 40)
+    assert (tmp_path / "progress.csv").read_text() == "loss\n0.5\n0.5\n"
+    assert (tmp_path / "progress.jsonl").read_text() == '{"train/loss": 0.5}\n' * 2
+    assert (tmp_path / "episodes.csv").read_text() == "steps,return,length,env\n20,1.0,2,0\n40,1.0,2,0\n"
+    assert (tmp_path / "monitor.csv").read_text() == f"{monitor}1.0,2,3.0\n"
