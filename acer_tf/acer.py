@@ -374,7 +374,7 @@ def learn(
         InputError: an argument, the environment, or a number from the environment cannot work.
     """
     arguments = locals()
-    config = Config(**{name: arguments[name] for name in Config.__dataclass_fields__})
+    config = Config(**{field.name: arguments[field.name] for field in dataclasses.fields(Config)})
     logger = Logger([TableSink()]) if logger is None else logger
     check_vec_env(env)
     env = stacked(env)

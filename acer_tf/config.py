@@ -1,9 +1,10 @@
-"""Hyper-parameters: the only place where a default stands."""
+"""Hyper-parameters of ACER: their defaults stand here and nowhere else."""
 
 import dataclasses
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ OPTIMIZERS = ("rmsprop", "adam")
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
-    """ACER's hyper-parameters, with the names and the defaults of baselines' `acer.learn`."""
+class Hyperparameters:
+    """ACER's hyper-parameters as they were given, unchecked, with baselines' names and defaults; `Config` checks."""
 
     nsteps: int = 20
     """Agent steps per environment in one segment."""
@@ -40,7 +41,7 @@ class Config:
     gamma: float = 0.99
     """Discount factor per agent step."""
     log_interval: int = 100
-    """Iterations (one segment from every environment each) between two tables of statistics."""
+    """Iterations (one segment from every environment each) between two tables of metrics."""
     buffer_size: int = 50000
     """Agent steps kept for replay, per environment."""
     replay_ratio: float = 4
@@ -77,34 +78,36 @@ class Config:
     """Whether the next segment is collected, in a thread, while updates from replay run; it is then acted with the
     parameters from before these updates."""
 
-    def __post_init__(self) -> None:
-        """Raises: InputError: a value that cannot work."""
-        for name in ("nsteps", "total_timesteps", "log_interval", "buffer_size"):
-            self._require(name, "a whole number >= 1", lambda x: _is_whole(x) and x >= 1)
-        self._require("replay_start", "a whole number >= 0", lambda x: _is_whole(x) and x >= 0)
-        for name in ("q_coef", "ent_coef", "lr", "replay_ratio", "delta"):
-            self._require(name, "a finite number >= 0", lambda x: _is_number(x) and 0 <= x < math.inf)
-        for name in ("rprop_epsilon", "c"):
-            self._require(name, "a number > 0", lambda x: _is_number(x) and x > 0)
-        for name in ("gamma", "alpha", "rprop_alpha"):
-            self._require(name, "a number between 0 and 1", _is_fraction)
-        self._require("max_grad_norm", "a number > 0, or None", lambda x: x is None or (_is_number(x) and x > 0))
-        self._require("q_lambda", "a number between 0 and 1, or None", lambda x: x is None or _is_fraction(x))
-        for name in (
-            "trust_region",
-            "correction",
-            "on_policy_updates",
-            "compress_replay",
-            "bootstrap_truncated",
-            "overlap",
-        ):
-            self._require(name, "True or False", _is_bool)
-        self._require("lrschedule", "a name or a function", lambda x: isinstance(x, str) or callable(x))
-        self._require("optimizer", "rmsprop, adam or a Keras optimizer", _is_optimizer)
-        self._require("burn_in", "a whole number >= 0", lambda x: _is_whole(x) and x >= 0)
-        self._check_schedule()
-        self._check_replay()
-        self._check_states()
+
+Check = Callable[[Any], bool]
+
+
+@dataclasses.dataclass(frozen=True)
+class Config(Hyperparameters):
+    """ACER's hyper-parameters, with the names and the defaults of baselines' `acer.learn`.
+
+    Every value is checked once, here; numbers of real-valued fields become floats.
+
+    Args:
+        names: what error messages call a field whose user knows it under another name.
+
+    Raises:
+        InputError: a value cannot work.
+    """
+
+    names: dataclasses.InitVar[Mapping[str, str]] = MappingProxyType({})
+
+    def __post_init__(self, names: Mapping[str, str]) -> None:
+        """Checks each field, then those that depend on each other."""
+        for fields, expected, is_valid in _CHECKS:
+            for field in fields:
+                _require(names.get(field, field), getattr(self, field), expected, is_valid)
+        for field in _REAL:
+            if (value := getattr(self, field)) is not None:
+                object.__setattr__(self, field, float(value))
+        self._check_schedule(names.get("lrschedule", "lrschedule"))
+        self._check_replay(names.get("nsteps", "nsteps"))
+        self._check_states(names.get("nsteps", "nsteps"))
 
     @property
     def unread(self) -> set[str]:
@@ -112,15 +115,12 @@ class Config:
         is_read = {"states": self.replay_state == "stored", "final_values": self.bootstrap_truncated}
         return {name for name, read in is_read.items() if not read}
 
-    def _require(self, name: str, expected: str, ok: Callable[[Any], bool]) -> None:
-        _require(name, getattr(self, name), expected, ok)
-
-    def _check_schedule(self) -> None:
+    def _check_schedule(self, name: str) -> None:
         if isinstance(self.lrschedule, str) and self.lrschedule not in SCHEDULES:
             choices = ", ".join(nearest(self.lrschedule, SCHEDULES))
-            raise InputError(f"lrschedule '{self.lrschedule}' does not exist; the nearest are {choices}.")
+            raise InputError(f"{name} '{self.lrschedule}' does not exist; the nearest are {choices}.")
 
-    def _check_replay(self) -> None:
+    def _check_replay(self, nsteps: str) -> None:
         if self.replay_ratio == 0:
             if not self.on_policy_updates:
                 raise InputError("on_policy_updates is False and replay_ratio is 0, so nothing would be trained on.")
@@ -129,7 +129,7 @@ class Config:
             return
         if self.buffer_size < self.nsteps:
             raise InputError(
-                f"buffer_size {self.buffer_size} holds no segment of nsteps {self.nsteps}; make buffer_size larger."
+                f"buffer_size {self.buffer_size} holds no segment of {nsteps} {self.nsteps}; make buffer_size larger."
             )
         if self.buffer_size < self.replay_start:
             raise InputError(
@@ -137,19 +137,19 @@ class Config:
                 "never start; make buffer_size larger or replay_start smaller (both count agent steps per environment)."
             )
 
-    def _check_states(self) -> None:
+    def _check_states(self, nsteps: str) -> None:
         if self.replay_state not in REPLAY_STATES:
             raise InputError(f"replay_state is {self.replay_state!r}; expected {' or '.join(REPLAY_STATES)}.")
         if self.burn_in >= self.nsteps:
             raise InputError(
-                f"burn_in {self.burn_in} leaves no step of a segment of nsteps {self.nsteps} to train on; make burn_in "
-                "smaller than nsteps."
+                f"burn_in {self.burn_in} leaves no step of a segment of {nsteps} {self.nsteps} to train on; make "
+                f"burn_in smaller than {nsteps}."
             )
 
 
 @dataclasses.dataclass(frozen=True)
-class Continuous:
-    """What only continuous actions have, with the paper's values (section 6)."""
+class ContinuousActions:
+    """Continuous actions."""
 
     sigma: float = 0.3
     """The policy's standard deviation, in units of half the range of the action space."""
@@ -162,16 +162,29 @@ class Continuous:
     use_q_opc: bool = True
     """Whether the policy gradient uses the uncorrected return Q^opc; without, Retrace's."""
 
+
+@dataclasses.dataclass(frozen=True)
+class Continuous(ContinuousActions):
+    """What only continuous actions have, with the paper's values (section 6), checked.
+
+    Raises:
+        InputError: a value cannot work.
+    """
+
     def __post_init__(self) -> None:
-        """Raises: InputError: a value that cannot work."""
-        _require("sigma", self.sigma, "a finite number > 0", lambda x: _is_number(x) and 0 < x < math.inf)
-        _require("num_samples", self.num_samples, "a whole number >= 1", lambda x: _is_whole(x) and x >= 1)
+        """Checks each field."""
+        require_positive("sigma", self.sigma)
+        require_count("num_samples", self.num_samples)
         for name in ("learn_sigma", "dueling", "use_q_opc"):
             _require(name, getattr(self, name), "True or False", _is_bool)
 
 
 def require_count(name: str, value: Any) -> None:
-    """Raises: InputError: the value is no whole number >= 1."""
+    """Checks that a value is a whole number >= 1.
+
+    Raises:
+        InputError: it is not.
+    """
     _require(name, value, "a whole number >= 1", lambda x: _is_whole(x) and x >= 1)
 
 
@@ -179,7 +192,7 @@ def whole(name: str, value: Any) -> int:
     """Returns a whole number >= 1, which may be written as a float such as 1e6.
 
     Raises:
-        InputError: it is none.
+        InputError: the value is not one.
     """
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -188,12 +201,16 @@ def whole(name: str, value: Any) -> int:
 
 
 def require_positive(name: str, value: Any) -> None:
-    """Raises: InputError: the value is no finite number > 0."""
+    """Checks that a value is a finite number > 0.
+
+    Raises:
+        InputError: it is not.
+    """
     _require(name, value, "a finite number > 0", lambda x: _is_number(x) and 0 < x < math.inf)
 
 
-def _require(name: str, value: Any, expected: str, ok: Callable[[Any], bool]) -> None:
-    if not ok(value):
+def _require(name: str, value: Any, expected: str, is_valid: Check) -> None:
+    if not is_valid(value):
         raise InputError(f"{name} is {value!r}; expected {expected}.")
 
 
@@ -216,5 +233,24 @@ def _is_whole(value: object) -> bool:
 def _is_number(value: object) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
+
+# fmt: off
+_CHECKS: tuple[tuple[tuple[str, ...], str, Check], ...] = (
+    (("nsteps", "total_timesteps", "log_interval", "buffer_size"),
+     "a whole number >= 1", lambda x: _is_whole(x) and x >= 1),
+    (("replay_start", "burn_in"), "a whole number >= 0", lambda x: _is_whole(x) and x >= 0),
+    (("q_coef", "ent_coef", "lr", "replay_ratio", "delta"),
+     "a finite number >= 0", lambda x: _is_number(x) and 0 <= x < math.inf),
+    (("rprop_epsilon", "c"), "a number > 0", lambda x: _is_number(x) and x > 0),
+    (("gamma", "alpha", "rprop_alpha"), "a number between 0 and 1", _is_fraction),
+    (("max_grad_norm",), "a number > 0, or None", lambda x: x is None or (_is_number(x) and x > 0)),
+    (("q_lambda",), "a number between 0 and 1, or None", lambda x: x is None or _is_fraction(x)),
+    (("trust_region", "correction", "on_policy_updates", "compress_replay", "bootstrap_truncated", "overlap"),
+     "True or False", _is_bool),
+    (("lrschedule",), "a name or a function", lambda x: isinstance(x, str) or callable(x)),
+    (("optimizer",), "rmsprop, adam or a Keras optimizer", _is_optimizer),
+)
+# fmt: on
+_REAL = [field.name for field in dataclasses.fields(Config) if field.type in (float, float | None)]
 
 CONTINUOUS = Continuous()

@@ -10,26 +10,12 @@ from typing import Any
 
 from acer_tf.commands.cli import guarded, parse_known
 from acer_tf.commands.train import TrainFlags, given_preset, train
-from acer_tf.config import Config, Continuous, require_positive
+from acer_tf.config import Config, Continuous, ContinuousActions, require_positive
 from acer_tf.configs.presets import with_preset
 from acer_tf.envs.ids import typed_env_id
 from acer_tf.errors import InputError
 
-
-@dataclasses.dataclass(frozen=True)
-class ContinuousFlags(Continuous):
-    """Continuous actions."""
-
-    def __post_init__(self) -> None:
-        """Leaves the checks to `settings`: an error raised while flags are read would get tyro's form, not ours."""
-
-    def settings(self) -> Continuous:
-        """Returns the checked settings.
-
-        Raises:
-            InputError: a value that cannot work.
-        """
-        return Continuous(**dataclasses.asdict(self))
+CONTINUOUS_ACTIONS = ContinuousActions()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +38,7 @@ class Run(TrainFlags):
     """Whether the agent's rewards are divided by the running standard deviation of the discounted return."""
     reward_scale: float = 1.0
     """Factor on the rewards that the agent sees; recorded returns are without it."""
-    continuous: ContinuousFlags = ContinuousFlags()
+    continuous: ContinuousActions = CONTINUOUS_ACTIONS
 
 
 def network_arguments(words: Sequence[str]) -> dict[str, Any]:
@@ -116,7 +102,7 @@ def read(argv: Sequence[str]) -> tuple[Any, ...]:
     env_kwargs = {
         name: getattr(flags, name) for name in ("normalize_observations", "normalize_rewards", "reward_scale")
     }
-    return flags, flags.network, network_kwargs, env_kwargs, flags.continuous.settings()
+    return flags, flags.network, network_kwargs, env_kwargs, Continuous(**vars(flags.continuous))
 
 
 @guarded

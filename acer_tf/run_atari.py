@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from acer_tf.commands.cli import guarded, parse
-from acer_tf.commands.train import Hyperparameters, TrainFlags, given_preset, train
+from acer_tf.commands.train import HyperparameterFlags, TrainFlags, given_preset, train
 from acer_tf.configs.presets import with_preset
 
-ATARI = Hyperparameters(total_timesteps=int(10e6), lrschedule="constant")
+ATARI = HyperparameterFlags(total_timesteps=int(10e6), lrschedule="constant")
 
 RECURRENT_POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
     "lstm": ("cnn_lstm", {"nlstm": 256}),
@@ -29,7 +29,7 @@ class RunAtari(TrainFlags):
     """Seed of environments, weights and sampling; None draws one."""
     policy: str = "cnn"
     """Policy of Stable Baselines: cnn, lstm (cnn_lstm with 256 units) or lnlstm (cnn_lnlstm); or any network's name."""
-    hyperparameters: Hyperparameters = ATARI
+    hyperparameters: HyperparameterFlags = ATARI
 
 
 def read(argv: Sequence[str]) -> tuple[Any, ...]:

@@ -153,6 +153,28 @@ def test_q_lambda(value: Any) -> None:
         Config(q_lambda=value)
 
 
+def test_real_numbers_may_be_given_as_whole_ones() -> None:
+    config = Config(q_lambda=1, lr=0, c=5, max_grad_norm=None, nsteps=7)
+    assert [type(x) for x in (config.q_lambda, config.lr, config.c)] == [float] * 3
+    assert config.max_grad_norm is None and type(config.nsteps) is int
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"lr": -1}, "^learning_rate is -1; expected"),
+        ({"lrschedule": "liner"}, "^learning_course 'liner' does not exist"),
+        ({"nsteps": 30, "buffer_size": 20, "replay_start": 0}, "holds no segment of n_steps 30"),
+        ({"burn_in": 20}, "of a segment of n_steps 20 to train on; make burn_in smaller than n_steps"),
+        ({"gamma": 2}, "^gamma is 2; expected"),
+    ],
+)
+def test_messages_use_the_names_that_the_user_gave(values: dict[str, Any], message: str) -> None:
+    names = {"lr": "learning_rate", "lrschedule": "learning_course", "nsteps": "n_steps"}
+    with pytest.raises(InputError, match=message):
+        Config(**values, names=names)
+
+
 @pytest.mark.parametrize("name", ["correction", "on_policy_updates", "overlap"])
 def test_switches(name: str) -> None:
     with pytest.raises(InputError, match=f"{name} is 1; expected True or False"):

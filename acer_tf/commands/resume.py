@@ -29,7 +29,7 @@ def resumed_settings(checkpoints: Checkpoints, settings: Mapping[str, Any], is_f
     if settings["seed"] is None:
         settings = {**settings, "seed": started["seed"]}
     differing = {k: v for k, v in differences(started, settings).items() if k not in (*FREE, *CHECKPOINT_SETTINGS)}
-    changeable = {name for name in Config.__dataclass_fields__ if name not in NEVER}
+    changeable = vars(Config()).keys() - {*NEVER}
     if fixed := {name: values for name, values in differing.items() if name not in changeable}:
         raise InputError(f"the run in {checkpoints.folder.parent} has {describe(fixed)}; that cannot change.")
     if differing and not is_forced:

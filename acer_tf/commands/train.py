@@ -18,7 +18,7 @@ import tyro
 from acer_tf.commands.resume import resumed_settings
 from acer_tf.commands.signals import stop_on_signals
 from acer_tf.commands.watchdog import watchdog
-from acer_tf.config import CONTINUOUS, Config, Continuous, require_count, require_positive
+from acer_tf.config import CONTINUOUS, Config, Continuous, Hyperparameters, require_count, require_positive
 from acer_tf.configs.presets import Preset, load_preset
 from acer_tf.envs.atari.pool import frames_per_step
 from acer_tf.envs.ids import check_env_id
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Hyperparameters(Config):
+class HyperparameterFlags(Hyperparameters):
     """Hyper-parameters of ACER."""
 
     total_timesteps: Annotated[int, tyro.conf.arg(name="num_timesteps")] = int(1e6)
@@ -53,16 +53,13 @@ class Hyperparameters(Config):
     optimizer: Literal["rmsprop", "adam"] = "rmsprop"
     """Optimiser: RMSProp in TensorFlow 1's form, as in baselines, or Adam."""
 
-    def __post_init__(self) -> None:
-        """Leaves the checks to `config`: an error raised while flags are read would get tyro's form, not ours."""
-
     def config(self) -> Config:
         """Returns the checked hyper-parameters.
 
         Raises:
-            InputError: a value that cannot work.
+            InputError: a value cannot work.
         """
-        return Config(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Config)})
+        return Config(**vars(self))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,7 +100,7 @@ class TrainFlags:
     """Resume even if hyper-parameters have changed."""
     stall_seconds: float = 600.0
     """Seconds without an iteration after which the process shows where it is stuck and exits with status 75."""
-    hyperparameters: Hyperparameters = Hyperparameters()
+    hyperparameters: HyperparameterFlags = HyperparameterFlags()
 
     @property
     def is_exact(self) -> bool:

@@ -115,3 +115,11 @@ def test_the_model_may_be_set_up_later() -> None:
 def test_small_policies_have_numpys_numbers_too() -> None:
     agent = tiny(gamma=np.float64(0.9), n_steps=np.int64(5), trust_region=np.bool_(False), policy_kwargs=dict(TINY))
     assert (type(agent.gamma), type(agent.n_steps), type(agent.trust_region)) == (float, int, bool)
+
+
+@pytest.mark.parametrize("q_lambda", [0, 1])
+def test_q_lambda_may_be_a_whole_number(q_lambda: int) -> None:
+    agent = tiny(q_lambda=q_lambda)
+    before = agent.get_parameters()
+    agent.learn(10, log_interval=1)
+    assert any((array != before[name]).any() for name, array in agent.get_parameters().items())

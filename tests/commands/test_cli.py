@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from acer_tf.commands.cli import command, guarded, parse, parse_known, write_json, writing
-from acer_tf.commands.train import Hyperparameters, TrainFlags
+from acer_tf.commands.train import HyperparameterFlags, TrainFlags
 from acer_tf.config import Config
 from acer_tf.errors import EnvironmentFailedError, InputError
 
@@ -63,7 +63,7 @@ def test_help_names_every_hyperparameter(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_values_reach_the_dataclass() -> None:
     flags = read("--num_timesteps", "1e4", "--no_trust_region", "--max_grad_norm", "None", "--logdir", "a/b")
-    expected = Hyperparameters(total_timesteps=10_000, trust_region=False, max_grad_norm=None)
+    expected = HyperparameterFlags(total_timesteps=10_000, trust_region=False, max_grad_norm=None)
     assert flags == Flags(logdir=Path("a/b"), hyperparameters=expected)
 
 

@@ -36,7 +36,7 @@ def test_each_preset_that_ships_is_whole_and_makes_flags(name: str) -> None:
 
 
 def test_names_are_those_of_the_files() -> None:
-    assert preset_names() == sorted(path.stem for path in (ROOT / "acer_tf" / "configs").glob("*"))
+    assert preset_names() == sorted(path.stem for path in (ROOT / "acer_tf" / "configs").glob("*.yml"))
     assert {"baselines", "paper", "paper-continuous", "coach-atari", "coach-cartpole", "atari"} <= set(preset_names())
 
 
