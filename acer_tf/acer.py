@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import gymnasium as gym
 import keras
 import numpy as np
+import tensorflow as tf
 from gymnasium.spaces import Box, Discrete
 
 from acer_tf.buffer import Buffer
@@ -27,10 +28,10 @@ from acer_tf.logs.terminal import TableSink
 from acer_tf.maths.schedules import learning_rate
 from acer_tf.model import Model
 from acer_tf.networks.registry import Network
+from acer_tf.policies.actor import Actor
 from acer_tf.policies.base import Policy
 from acer_tf.policies.categorical import CategoricalPolicy
 from acer_tf.policies.gaussian import GaussianPolicy
-from acer_tf.policies.snapshot import Snapshot
 from acer_tf.replay.size import check_memory, check_states, compressed_row
 from acer_tf.runner import Runner, TrainingStoppedError
 from acer_tf.segment import Segment
@@ -72,7 +73,7 @@ class TrainingLoop:
         buffer: Buffer,
         rng: np.random.RandomState,
         logger: Logger,
-        snapshot: Snapshot | None = None,
+        behavior: Actor | None = None,
     ) -> None:
         """Puts the parts together.
 
@@ -83,10 +84,11 @@ class TrainingLoop:
             buffer: is replayed.
             rng: draws how often to replay, and what.
             logger: takes statistics and episodes.
-            snapshot: what the runner acts with, if the next segment is to be collected while updates from replay run.
+            behavior: what the runner acts with, copies of the model's parameters, if segments are to be collected while
+                updates from replay run.
         """
         self._runner = runner
-        self._snapshot = snapshot
+        self._behavior = behavior
         self._collected: Background[Segment] | None = None
         self.model = model
         self.buffer = buffer
@@ -118,7 +120,7 @@ class TrainingLoop:
             hooks: told of every step; they cannot follow where segments are collected while updates run. A segment in
                 which they end training counts, but nothing is learned from it.
         """
-        assert hooks is None or self._snapshot is None
+        assert hooks is None or self._behavior is None
         config = self.model.config
         self._end = config.total_timesteps if end is None else end
         self._log_interval = config.log_interval if log_interval is None else log_interval
@@ -206,10 +208,10 @@ class TrainingLoop:
         `_collect` hands it out, or raises what the thread raised: then this iteration is complete. When updates raise,
         or Ctrl-C comes, the thread ends after the step it is in, and what it collected is lost.
         """
-        if self._snapshot is None or self.steps + self.nbatch >= self._end:
+        if self._behavior is None or self.steps + self.nbatch >= self._end:
             yield
             return
-        self._snapshot.take()
+        self._copy_parameters(self._behavior)
         must_stop = threading.Event()
         collected = Background(lambda: self._runner.run(lambda _: not must_stop.is_set()), "collecting")
         try:
@@ -225,14 +227,21 @@ class TrainingLoop:
         if self._collected is not None:
             collected, self._collected = self._collected, None
             return collected.result()
-        if self._snapshot is not None:
-            self._snapshot.take()
+        if self._behavior is not None:
+            self._copy_parameters(self._behavior)
         if self._hooks is None:
             return self._runner.run()
         self._hooks.on_rollout_start()
         segment = self._runner.run(self._hooks.on_step)
         self._hooks.on_rollout_end()
         return segment
+
+    def _copy_parameters(self, behavior: Actor) -> None:
+        """Gives the behaviour policy the model's parameters, and a random stream from a seed drawn from the model's.
+
+        Actions then follow from the model's state alone, however the two threads take turns.
+        """
+        behavior.copy_parameters(self.model.params, self.model.draw_seed())
 
     def _train_on_policy(self, segment: Segment, is_logged: bool) -> dict[str, float]:
         """Returns baselines' row of statistics, and what is new about the same update, if it is logged."""
@@ -442,11 +451,17 @@ def make_model(
 def make_loop(env: FrameStack, model: Model, rng: np.random.RandomState, seed: int, logger: Logger) -> TrainingLoop:
     """Builds what trains a model in environments, and resets them; `rng` draws how often to replay, and what."""
     config = model.config
-    snapshot = Snapshot(model) if config.overlap else None
-    actor = model if snapshot is None else snapshot
+    behavior = _with_copies(model) if config.overlap else None
+    actor = behavior or model.actor
     runner = Runner(env, actor, config.nsteps, seed, actor.values if config.bootstrap_truncated else None)
     buffer = Buffer(config.nsteps, config.buffer_size, compressed_row(env, config), config.unread)
-    return TrainingLoop(env.num_envs, runner, model, buffer, rng, logger, snapshot)
+    return TrainingLoop(env.num_envs, runner, model, buffer, rng, logger, behavior)
+
+
+def _with_copies(model: Model) -> Actor:
+    """Returns the behaviour policy of the option `overlap`: training in another thread leaves its parameters alone."""
+    copies = [tf.Variable(param) for param in model.params]
+    return Actor(model.policy, tf.random.Generator.from_seed(0, alg="philox"), copies)
 
 
 def _refuse_continuous(continuous: Continuous) -> None:

@@ -13,8 +13,8 @@ from acer_tf.config import Config
 from acer_tf.errors import NotFiniteError
 from acer_tf.gradients import Gradients, first_not_finite, metrics, two_stage_gradients
 from acer_tf.optimizers import make_optimizer, named_slots
+from acer_tf.policies.actor import Actor
 from acer_tf.policies.base import Policy
-from acer_tf.policies.sampler import Sampler
 from acer_tf.segment import Action, Segment
 from acer_tf.storage.arrays import load_arrays, save_arrays
 from acer_tf.storage.fit import check_arrays
@@ -30,6 +30,7 @@ class Model:
     Attributes:
         policy: the policy object.
         config: hyper-parameters.
+        actor: acts with the policy.
         params: trainable variables, in baselines' order.
         averages: the average policy: their exponential moving averages, in the same order.
         optimizer: as the configuration says; its slots are in the same order.
@@ -59,20 +60,26 @@ class Model:
         self.optimizer.build(list(policy.params.values()))
         self._random = tf.random.Generator.from_seed(seed, alg="philox")
         self.updates = 0
+        self.actor = Actor(policy, self._random)
         self._made = tf.Variable(0, dtype=tf.int32)  # updates of the call of `train_many` that is under way
-        # What the train step reads of a segment: each array that goes in takes time.
-        reads = ["obs", "actions", "rewards", "mus", "masks", "states", "final_values"]
-        self._reads = [name for name in reads if name not in config.unread]
-        self._sampler = Sampler(policy, self._draw_seed, contextlib.nullcontext)
-        self._values = Traced(policy.values)
+        # Each array that goes into a call takes time: masks tell of dones.
+        self._unread: dict[str, Any] = dict.fromkeys(("enc_obs", "dones", *config.unread), ())
         self._train = Traced(self._update)
         self._train_many = Traced(self._updates, is_stacked=True)
-        self._statistics = Traced(self._segment_statistics)
+        self._metrics = Traced(self._segment_metrics)
         self._gradients = Traced(self._both_gradients)
 
     def initial_state(self, nenvs: int) -> NDArray[np.float32]:
         """Returns the policy's state before the first step, [N, P] float32; P is 0 for a feed-forward network."""
-        return self.policy.initial_state(nenvs)
+        return self.actor.initial_state(nenvs)
+
+    def act(self, obs: NDArray[Any], state: NDArray[np.float32], mask: NDArray[np.bool_]) -> Action:
+        """Samples an action for each environment; arguments and errors as of `Actor.act`."""
+        return self.actor.act(obs, state, mask)
+
+    def values(self, obs: NDArray[Any], state: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Returns V of observations within an episode, [N] float32; arguments as of `act`. Draws nothing."""
+        return self.actor.values(obs, state)
 
     def reseed(self, seed: int) -> None:
         """Begins the stream that actions are sampled from anew."""
@@ -82,25 +89,6 @@ class Model:
         """Draws the seed of another stream from the one that actions are sampled from."""
         return int(self._random.uniform_full_int([], tf.uint32).numpy())
 
-    def act(self, obs: NDArray[Any], state: NDArray[np.float32], mask: NDArray[np.bool_]) -> Action:
-        """Samples an action for each environment.
-
-        Args:
-            obs: [N, *observation], in the space's dtype.
-            state: [N, P] float32, from the step before or from `initial_state`.
-            mask: [N] bool, True where an episode just ended and the state starts anew.
-
-        Raises:
-            InputError: the state has another shape.
-        """
-        self.policy.check_state(state, len(obs))
-        return self._sampler(obs, state, mask)
-
-    def values(self, obs: NDArray[Any], state: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Returns V of observations within an episode, [N] float32; arguments as of `act`. Draws nothing."""
-        values: NDArray[np.float32] = self._values(obs, state).numpy()
-        return values
-
     def train(self, segment: Segment, lr: float) -> None:
         """Updates parameters, slots and average on one segment; computes nothing that only a report needs.
 
@@ -108,7 +96,7 @@ class Model:
             NotFiniteError: the gradient is not finite; nothing has been updated.
         """
         with self._not_finite_told([segment]):
-            self._train(*self._inputs(segment), np.asarray(lr, np.float32))
+            self._train(self._read_part(segment), np.asarray(lr, np.float32))
         self.updates += 1
 
     def train_many(self, segments: Sequence[Segment], lr: float) -> None:
@@ -124,13 +112,13 @@ class Model:
         if len(segments) == 1:
             self.train(segments[0], lr)
             return
-        stacks = map(np.stack, zip(*map(self._inputs, segments), strict=True))
+        stack = tf.nest.map_structure(lambda *arrays: np.stack(arrays), *map(self._read_part, segments))
         with self._not_finite_told(segments):
-            self._train_many(*stacks, np.full(len(segments), lr, np.float32))
+            self._train_many(stack, np.full(len(segments), lr, np.float32))
         self.updates += len(segments)
 
     def train_and_report(self, segment: Segment, lr: float) -> dict[str, float]:
-        """Does what `train` does, and returns its statistics: baselines', under its names, then ours.
+        """Does what `train` does, and returns its metrics: baselines', under its names, then ours.
 
         They take a call of their own: in one with the update, TensorFlow would rearrange the update's arithmetic.
         """
@@ -139,15 +127,15 @@ class Model:
         return report
 
     def report(self, segment: Segment) -> dict[str, float]:
-        """Returns the same statistics of an update that is not made; what is drawn for it is drawn again afterwards."""
+        """Returns the same metrics of an update that is not made; what is drawn for it is drawn again afterwards."""
         stream = self._random.state.numpy()
-        report = self._statistics(*self._inputs(segment))
+        report = self._metrics(self._read_part(segment))
         self._random.state.assign(stream)
         return {name: float(value) for name, value in report.items()}
 
     def gradients(self, segment: Segment) -> Gradients:
         """Computes the gradients of one update, both parts of them, and all that leads to them; updates nothing."""
-        gradients: Gradients = self._gradients(*self._inputs(segment))
+        gradients: Gradients = self._gradients(self._read_part(segment))
         return gradients
 
     def save(self, path: str | Path) -> None:
@@ -200,11 +188,10 @@ class Model:
     def _draw_seed(self) -> tf.Tensor:
         return self._random.uniform_full_int([2], tf.int32)
 
-    def _update(self, *inputs: tf.Tensor) -> None:
-        *tensors, lr = inputs
-        self._apply(self._two_stage_gradients(self._segment(*tensors)), lr)
+    def _update(self, segment: Segment, lr: tf.Tensor) -> None:
+        self._apply(self._two_stage_gradients(segment), lr)
 
-    def _updates(self, *stacks: tf.Tensor) -> None:
+    def _updates(self, stack: Segment, lrs: tf.Tensor) -> None:
         """Makes an update on each segment of a stack, in order: each iteration waits for the one before."""
 
         # A function of its own is optimised by itself, knowing all shapes, just as in `train`: the same bits come out.
@@ -212,32 +199,32 @@ class Model:
 
         def body(i: tf.Tensor) -> list[tf.Tensor]:
             self._made.assign(i)
-            update(*(tf.ensure_shape(stack[i], stack.shape[1:]) for stack in stacks))
+            update(*tf.nest.map_structure(lambda array: tf.ensure_shape(array[i], array.shape[1:]), (stack, lrs)))
             return [i + 1]
 
-        number = tf.shape(stacks[0])[0]
+        number = tf.shape(lrs)[0]
         tf.while_loop(lambda i: i < number, body, [tf.constant(0)], parallel_iterations=1)
 
-    def _segment_statistics(self, *inputs: tf.Tensor) -> dict[str, tf.Tensor]:
-        return metrics(self._both_gradients(*inputs), self.policy, self.config)
+    def _segment_metrics(self, segment: Segment) -> dict[str, tf.Tensor]:
+        return metrics(self._both_gradients(segment), self.policy, self.config)
 
-    def _inputs(self, segment: Segment) -> tuple[NDArray[Any], ...]:
-        """Picks what the train step reads."""
-        return tuple(getattr(segment, name) for name in self._reads)
-
-    def _segment(self, *inputs: tf.Tensor) -> Segment:
-        """Is the other end of `_inputs`: a segment of tensors, without the unstacked frames."""
-        given = dict(zip(self._reads, inputs, strict=True))
-        rewards, masks = given["rewards"], given["masks"]
-        states = tf.zeros([rewards.shape[0], self.policy.network.state_size])
-        unread = {"states": states, "final_values": tf.zeros_like(rewards)}
-        return Segment(**{"enc_obs": None, **unread, **given}, dones=masks[:, 1:])
-
-    def _both_gradients(self, *inputs: tf.Tensor) -> Gradients:
-        return self._two_stage_gradients(self._segment(*inputs), parts=True)
+    def _both_gradients(self, segment: Segment) -> Gradients:
+        return self._two_stage_gradients(segment, parts=True)
 
     def _two_stage_gradients(self, segment: Segment, parts: bool = False) -> Gradients:
+        segment = self._whole(segment)
         return two_stage_gradients(self.policy, self.averages, segment, self.config, self._draw_seed, parts)
+
+    def _read_part(self, segment: Segment) -> Segment:
+        """Leaves out what the train step does not read: `()` has no leaves."""
+        return segment._replace(**self._unread)
+
+    def _whole(self, segment: Segment) -> Segment:
+        """Fills in what `_read_part` left out, as far as it follows from the rest or stands for nothing."""
+        rewards, masks = segment.rewards, segment.masks
+        states = tf.zeros([rewards.shape[0], self.policy.network.state_size])
+        fields = {"dones": masks[:, 1:], "states": states, "final_values": tf.zeros_like(rewards)}
+        return segment._replace(**{name: value for name, value in fields.items() if name in self._unread})
 
     def _apply(self, gradients: Gradients, lr: tf.Tensor) -> None:
         """Takes the optimiser's step, then moves the average: the order that baselines means but does not enforce."""

@@ -41,7 +41,7 @@ def enlarge(agent: ACER, factor: float = 100.0) -> None:
 def everything(agent: ACER) -> dict[str, NDArray[Any]]:
     """All that training changes, and all random streams."""
     _, keys, position, *_ = agent._rng.get_state(legacy=True)
-    streams = {"keys": keys, "position": np.asarray(position), "predictions": agent._acting.stream.numpy()}
+    streams = {"keys": keys, "position": np.asarray(position), "predictions": agent._actor.generator.state.numpy()}
     return agent.model.state_dict() | streams | agent._current_statistics
 
 

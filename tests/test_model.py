@@ -72,7 +72,7 @@ def test_train_and_train_and_report_end_equal(config: dict[str, Any], value_netw
 def test_calls_without_dispatch_and_unread_arrays_equal_plain_ones_to_the_bit(kind: str) -> None:
     make, segment_of = MANY[kind]
     model, plain = make(), make()
-    plain._reads = ["obs", "actions", "rewards", "mus", "masks", "states", "final_values"]
+    plain._unread = {"enc_obs": (), "dones": ()}
     plain._train = tf.function(plain._update, autograph=False)
     for seed in range(3):
         model.train(segment_of(seed), lr=0.01)
@@ -105,7 +105,7 @@ def test_many_updates_in_one_call_equal_single_ones_to_the_bit(case: str) -> Non
     assert_same(one_by_one, at_once)
     assert one_by_one.updates == at_once.updates == 8
     np.testing.assert_array_equal(one_by_one.state_dict()["random"], at_once.state_dict()["random"])
-    assert at_once._train_many._function.experimental_get_tracing_count() == 1
+    assert at_once._train_many.traces == 1
 
 
 def test_of_many_updates_only_the_one_that_is_not_finite_is_refused() -> None:
@@ -119,6 +119,15 @@ def test_of_many_updates_only_the_one_that_is_not_finite_is_refused() -> None:
     np.testing.assert_array_equal(error.value.batch["rewards"], segments[2].rewards)
     assert_same(one_by_one, at_once)
     assert one_by_one.updates == at_once.updates == 2
+
+
+def test_an_update_that_fails_after_a_call_of_many_blames_its_own_segment() -> None:
+    model, bad = make_model(), with_one(make_segment(9), "rewards", np.nan)
+    model.train_many([make_segment(seed) for seed in range(3)], lr=0.1)
+    with pytest.raises(NotFiniteError, match=r"^the reward is not finite") as error:
+        model.train(bad, lr=0.1)
+    np.testing.assert_array_equal(error.value.batch["rewards"], bad.rewards)
+    assert model.updates == 3
 
 
 def test_without_trust_region_the_gradient_is_that_of_the_loss() -> None:
@@ -221,11 +230,10 @@ def test_one_trace_per_mode_and_shape() -> None:
         model.train(make_segment(seed), lr=0.1 / (seed + 1))
         model.train_and_report(make_segment(seed), lr=0.1 / (seed + 1))
         model.act(make_segment(seed).obs[:, 0], model.initial_state(NENVS), np.zeros(NENVS, np.bool_))
-    for traced in (model._train, model._statistics, model._sampler._act):
-        assert traced._function.experimental_get_tracing_count() == 1
+    assert [traced.traces for traced in (model._train, model._metrics, model.actor._sample)] == [1, 1, 1]
     model.train(make_segment(nsteps=3), lr=0.1)
     model.train(make_segment(nsteps=3), lr=0.1)
-    assert model._train._function.experimental_get_tracing_count() == 2
+    assert model._train.traces == 2
 
 
 def test_acting_draws_from_the_probabilities_it_gives() -> None:

@@ -44,7 +44,7 @@ def save(target: File, agent: "PolicyHolder", num_timesteps: int, n_envs: int) -
         "n_envs": n_envs,
         "versions": origin()["versions"],
     }
-    write_agent(target, data, state.agent_arrays(agent.model, agent._acting, agent._rng, agent._current_statistics))
+    write_agent(target, data, state.agent_arrays(agent.model, agent._actor, agent._rng, agent._current_statistics))
 
 
 def load(source: File, agent: "PolicyHolder", overrides: Mapping[str, Any]) -> tuple[int, int]:
@@ -77,7 +77,7 @@ def load(source: File, agent: "PolicyHolder", overrides: Mapping[str, Any]) -> t
         state.load_agent_arrays(
             groups,
             agent.model,
-            agent._acting,
+            agent._actor,
             agent._rng,
             has_optimizer="optimizer" not in overrides,
             has_random="seed" not in overrides,

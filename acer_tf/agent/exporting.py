@@ -12,7 +12,6 @@ import tensorflow as tf
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from numpy.typing import NDArray
 
-from acer_tf.agent.acting import most_probable
 from acer_tf.agent.translation import Translation
 from acer_tf.envs.wrappers.flatten import parts_of
 from acer_tf.envs.wrappers.normalize import CLIP, EPS
@@ -49,7 +48,7 @@ def export(path: str | Path, policy: Policy, translation: Translation, statistic
         obs = _network_input(inputs, translation, statistics)
         count = tf.shape(obs)[0]
         state, mask = inputs.get("state", tf.zeros([count, 0])), inputs.get("mask", tf.zeros([count], tf.bool))
-        actions, _, state = most_probable(policy, obs, state, mask)
+        actions, _, state = policy.greedy(obs, state, mask)
         return {"action": _users_actions(actions, translation.action_space)} | ({"state": state} if size else {})
 
     module = tf.Module()

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from acer_tf.acer import make_model
 from acer_tf.agent import archive, cloning, exporting, probabilities, state
-from acer_tf.agent.acting import Acting
 from acer_tf.agent.settings import Settings, checked, config_of, continuous_of
 from acer_tf.agent.threads import use_threads
 from acer_tf.agent.translation import Translation
 from acer_tf.errors import InputError
 from acer_tf.model import Model
+from acer_tf.policies.actor import Actor
 from acer_tf.segment import Action
 from acer_tf.storage.agent_file import Arrays, File
-from acer_tf.system.streams import checked_seed
+from acer_tf.system.streams import checked_seed, prediction_seed
 
 Array = NDArray[Any]
 AnyHolder = TypeVar("AnyHolder", bound="PolicyHolder")
@@ -99,7 +99,8 @@ class PolicyHolder:
             continuous_of(self._settings),
             **self._settings["policy_kwargs"],
         )
-        self._acting = Acting(self.model.policy, self.seed)
+        predictions = tf.random.Generator.from_seed(prediction_seed(self.seed), alg="philox")
+        self._actor = Actor(self.model.policy, predictions)
 
     def predict(
         self, observation: Any, state: Any = None, mask: Any = None, deterministic: bool = False
@@ -224,7 +225,7 @@ class PolicyHolder:
     def _reseed(self, seed: int) -> None:
         self._settings["seed"] = checked_seed(seed)
         self.model.reseed(self.seed)
-        self._acting.reseed(self.seed)
+        self._actor.generator.reset_from_seed(prediction_seed(self.seed))
         self._rng.seed(self.seed)
 
     def _act(self, observation: Any, state: Any, mask: Any, deterministic: bool) -> tuple[Action, bool]:
@@ -238,4 +239,4 @@ class PolicyHolder:
         masks = np.zeros(len(obs), np.bool_) if mask is None else np.atleast_1d(np.asarray(mask, np.bool_))
         if masks.shape != (len(obs),):
             raise InputError(f"the mask has shape {masks.shape}; expected ({len(obs)},), one for each observation.")
-        return self._acting.act(obs, states, masks, deterministic), is_single
+        return self._actor.act(obs, states, masks, deterministic), is_single

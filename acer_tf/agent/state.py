@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from acer_tf.agent.acting import Acting
 from acer_tf.errors import InputError
 from acer_tf.model import Model
+from acer_tf.policies.actor import Actor
 from acer_tf.storage.agent_file import Arrays
 from acer_tf.storage.fit import check_arrays, numbers
 from acer_tf.system.streams import load_stream_state, stream_state
@@ -17,18 +17,18 @@ PREFIXES = {"parameters": "param/", "average": "average/", "optimizer": ""}
 """How the names in each group of a file begin in the model's state."""
 
 
-def agent_arrays(model: Model, acting: Acting, rng: np.random.RandomState, statistics: Arrays) -> dict[str, Arrays]:
+def agent_arrays(model: Model, actor: Actor, rng: np.random.RandomState, statistics: Arrays) -> dict[str, Arrays]:
     """Returns the arrays of an agent's file: parameters, average, optimizer, random, and normalization where it is.
 
     Args:
         model: of the agent.
-        acting: has the random stream of predictions.
+        actor: has the random stream of predictions.
         rng: the stream of initial weights and replay.
         statistics: of the normalisation.
     """
     groups: dict[str, Arrays] = {name: {} for name in PREFIXES}
     state = model.state_dict()
-    random = {"sampling": state.pop("random"), "predictions": acting.stream.numpy()}
+    random = {"sampling": state.pop("random"), "predictions": actor.generator.state.numpy()}
     random |= {f"replay_{name}": np.asarray(value) for name, value in stream_state(rng).items()}
     for name, array in state.items():
         group = next(group for group, prefix in PREFIXES.items() if name.startswith(prefix))
@@ -44,7 +44,7 @@ def model_state(groups: Mapping[str, Arrays]) -> dict[str, NDArray[Any]]:
 def load_agent_arrays(
     groups: Mapping[str, Arrays],
     model: Model,
-    acting: Acting,
+    actor: Actor,
     rng: np.random.RandomState,
     *,
     has_optimizer: bool,
@@ -56,7 +56,7 @@ def load_agent_arrays(
     Args:
         groups: what `agent_arrays` returned.
         model: of the agent.
-        acting: likewise.
+        actor: likewise.
         rng: likewise.
         has_optimizer: whether the optimiser is the file's; else its slots stay as they are.
         has_random: whether the random streams go on as they were.
@@ -66,7 +66,7 @@ def load_agent_arrays(
         InputError: they are damaged, or of another network.
         KeyError: a group is missing.
     """
-    fresh = agent_arrays(model, acting, rng, {})
+    fresh = agent_arrays(model, actor, rng, {})
     kept = {"optimizer": not has_optimizer, "random": not has_random}
     groups = {**groups, **{name: fresh[name] for name, is_kept in kept.items() if is_kept}}
     random = groups["random"]
@@ -80,7 +80,7 @@ def load_agent_arrays(
             "cached_gaussian": float(random["replay_cached_gaussian"]),
         },
     )
-    acting.stream.assign(random["predictions"])
+    actor.generator.state.assign(random["predictions"])
     model.load_state_dict(model_state(groups) | {"random": random["sampling"]}, source)
 
 

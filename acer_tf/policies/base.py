@@ -111,6 +111,16 @@ class Policy(ABC):
         masks = tf.zeros([obs.shape[0], 1], tf.bool)
         return self.state_values(self.network(obs[:, tf.newaxis], masks, state))[:, 0]
 
+    def greedy(self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Picks the most probable action of each environment; arguments and shapes as of `act`.
+
+        Returns:
+            Actions [N, ...], the statistics f they follow from, [N, ...] float32, and the state after the step.
+        """
+        outputs = self.network(obs[:, tf.newaxis], mask[:, tf.newaxis], state)
+        f = self.statistics(outputs)[:, 0]
+        return self.mode(f), f, outputs.state
+
     def average_statistics(self, segment: Segment, averages: Sequence[tf.Variable], config: Config) -> tf.Tensor:
         """Computes the average policy's statistics, shaped as f, with a state of its own.
 

@@ -8,6 +8,8 @@ import numpy as np
 
 from acer_tf.errors import InputError
 
+_PREDICTIONS = 1
+
 
 def checked_seed(seed: int | None) -> int:
     """Returns the seed, or one drawn in place of None.
@@ -20,6 +22,11 @@ def checked_seed(seed: int | None) -> int:
     if not isinstance(seed, numbers.Integral) or isinstance(seed, bool) or not 0 <= seed < 2**32:
         raise InputError(f"seed is {seed!r}; expected a whole number from 0 to {2**32 - 1}.")
     return int(seed)
+
+
+def prediction_seed(seed: int) -> int:
+    """Derives the seed of an agent's predictions: they draw from a stream of their own, and change nothing learned."""
+    return int(np.random.SeedSequence([seed, _PREDICTIONS]).generate_state(1)[0])
 
 
 def stream_state(rng: np.random.RandomState) -> dict[str, Any]:

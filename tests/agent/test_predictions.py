@@ -2,9 +2,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from acer_tf.agent import ACER
 from acer_tf.errors import InputError
+from acer_tf.policies.actor import Actor
 from tests.small_agents import enlarge, everything, observations, tiny, vec_env
 
 
@@ -54,15 +56,27 @@ def test_predictions_change_only_their_own_stream(agent: ACER) -> None:
     assert all((array == after[name]).all() for name, array in everything(agent).items())
 
 
+def test_predictions_are_not_what_training_samples() -> None:
+    """Their stream begins elsewhere, though both follow from one seed; also when the seed is set anew."""
+    agent = tiny()
+    obs, start, mask = np.zeros((100, 4), np.float32), np.zeros((100, 0), np.float32), np.zeros(100, np.bool_)
+    for seed in (None, 7):
+        agent.set_random_seed(seed)
+        sampled = agent.model.act(obs, start, mask).actions
+        assert (agent.predict(obs)[0] != sampled).any()
+        twin = tf.random.Generator.from_seed(agent.seed, alg="philox")
+        np.testing.assert_array_equal(Actor(agent.model.policy, twin).act(obs, start, mask).actions, sampled)
+
+
 def test_a_function_is_traced_once_for_a_shape(agent: ACER) -> None:
     for n in (7, 8, 7, 8):
         agent.predict(observations(agent, n))
         agent.predict(observations(agent, n, seed=n), deterministic=True)
-    for traced in (agent._acting._sample, agent._acting._best):
-        count = traced._function.experimental_get_tracing_count()
+    for traced in (agent._actor._sample, agent._actor._greedy):
+        count = traced.traces
         agent.predict(observations(agent, 7))
         agent.predict(observations(agent, 7), deterministic=True)
-        assert traced._function.experimental_get_tracing_count() == count
+        assert traced.traces == count
 
 
 def test_a_state_is_carried_along_and_masked(recurrent: ACER) -> None:

@@ -39,8 +39,21 @@ def test_stacks_of_any_size_share_a_trace():
 
 
 class Pair(NamedTuple):
-    first: tf.Tensor
-    second: tf.Tensor | None
+    first: Any
+    second: Any
+
+
+@pytest.mark.parametrize("size", [3, SMALL_BYTES])
+def test_a_function_takes_structures_and_leaves_out_what_is_empty(size: int) -> None:
+    def add(pair: Pair, more: dict[str, tf.Tensor]) -> tf.Tensor:
+        assert pair.first == ()
+        return pair.second - more["a"] / more["b"]
+
+    traced, x = Traced(add), np.arange(size, dtype=np.float32)
+    for _ in range(2):
+        result = traced(Pair((), x), {"b": np.full(size, 2, np.float32), "a": x})
+        np.testing.assert_array_equal(result, x / 2)
+    assert traced.traces == 1
 
 
 @pytest.mark.parametrize(

@@ -12,38 +12,7 @@ from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.errors import EnvironmentFailedError
 from acer_tf.logs.logger import Logger, Sink
-from acer_tf.policies.snapshot import Snapshot
 from acer_tf.segment import Episode, Segment
-from tests.agents import NENVS, make_model, make_segment
-
-
-def test_a_snapshot_acts_as_the_model_did_when_it_was_taken() -> None:
-    model, twin = make_model(), make_model()
-    snapshot, obs = Snapshot(model), make_segment().obs[:, 0]
-    state, mask = model.initial_state(NENVS), np.zeros(NENVS, np.bool_)
-    snapshot.take()
-    model.train(make_segment(), lr=0.1)
-    for _ in range(2):
-        mus = snapshot.act(obs, state, mask).mus
-        np.testing.assert_allclose(mus, twin.act(obs, state, mask).mus, rtol=1e-6)
-        np.testing.assert_allclose(snapshot.values(obs, state), twin.values(obs, state), rtol=1e-6)
-        twin.train(make_segment(), lr=0.1)
-        assert (np.abs(twin.act(obs, state, mask).mus - mus) > 1e-3).any(), "training moves the policy"
-        snapshot.take()
-
-
-def test_actions_follow_from_the_models_state() -> None:
-    model = make_model(seed=1)
-    obs, mask, start = np.zeros((100, 4), np.float32), np.zeros(100, np.bool_), model.initial_state(100)
-    snapshot, state, drawn = Snapshot(model), model.state_dict(), []
-    for _ in range(2):
-        model.load_state_dict(state)
-        snapshot.take()
-        drawn.append([snapshot.act(obs, start, mask).actions for _ in range(3)])
-        snapshot.take()
-        drawn[-1].append(snapshot.act(obs, start, mask).actions)
-    np.testing.assert_array_equal(*drawn)
-    assert len(np.unique(drawn[0], axis=0)) == 4
 
 
 class Episodes(Sink):
@@ -68,13 +37,12 @@ def cartpole(seed: int = 0, **config: Any) -> tuple[TrainingLoop, Episodes]:
 
 
 def noted(acer: TrainingLoop) -> list[tuple[Segment, list[Any], str]]:
-    """Segments as they are collected, the parameters that the snapshot had then, and the thread."""
+    """Segments as they are collected, the parameters that the runner acted with, and the thread."""
     found: list[tuple[Segment, list[Any], str]] = []
     run = acer._runner.run
 
     def noting(*args: Any) -> Segment:
-        assert acer._snapshot is not None
-        copies = [copy.numpy() for copy in acer._snapshot._copies]
+        copies = [copy.numpy() for copy in acer._behavior._params]
         found.append((run(*args), copies, threading.current_thread().name))
         return found[-1][0]
 

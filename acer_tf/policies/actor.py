@@ -1,0 +1,115 @@
+"""How a policy acts from step to step."""
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from acer_tf.policies.base import Policy
+from acer_tf.segment import Action
+from acer_tf.system.traced import Traced
+
+
+class Actor:
+    """Samples a policy's actions, or takes its most probable ones, in any number of environments.
+
+    A feed-forward policy's state is empty and its mask means nothing: neither goes into TensorFlow's call, a quarter of
+    which they would make up for a small network.
+
+    Attributes:
+        policy: the policy.
+        generator: random stream of the samples.
+    """
+
+    def __init__(
+        self, policy: Policy, generator: tf.random.Generator, params: Sequence[tf.Variable] | None = None
+    ) -> None:
+        """Prepares to act; functions are traced at their first call, once per number of environments.
+
+        Args:
+            policy: the policy.
+            generator: random stream of the samples.
+            params: parameters to act with, in the order of `policy.params`; None acts with the policy's own.
+        """
+        self.policy = policy
+        self.generator = generator
+        self._params = params
+        self._sample = Traced(self._sampled)
+        self._greedy = Traced(self._most_probable)
+        self._values = Traced(self._state_values)
+
+    def initial_state(self, nenvs: int) -> NDArray[np.float32]:
+        """Returns the state before the first step, [N, P] float32; P is 0 for a feed-forward policy."""
+        return self.policy.initial_state(nenvs)
+
+    def act(
+        self, obs: NDArray[Any], state: NDArray[np.float32], mask: NDArray[np.bool_], deterministic: bool = False
+    ) -> Action:
+        """Chooses an action for each environment.
+
+        Args:
+            obs: [N, *observation], in the space's dtype.
+            state: [N, P] float32, from the step before or from `initial_state`.
+            mask: [N] bool, True where an episode just ended and the state starts anew.
+            deterministic: takes the most probable actions and draws nothing; else actions are sampled.
+
+        Raises:
+            InputError: the state has another shape.
+        """
+        self.policy.check_state(state, len(obs))
+        choose = self._greedy if deterministic else self._sample
+        if state.shape[1]:
+            return Action(*(tensor.numpy() for tensor in choose(obs, state, mask)))
+        actions, f = choose(obs)
+        return Action(actions.numpy(), f.numpy(), state)
+
+    def values(self, obs: NDArray[Any], state: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Returns V of observations within an episode, [N] float32; arguments as of `act`. Draws nothing."""
+        values: NDArray[np.float32] = self._values(obs, state).numpy()
+        return values
+
+    def copy_parameters(self, source: Sequence[tf.Variable], seed: int) -> None:
+        """Copies parameters into `params`, and begins the random stream anew.
+
+        Args:
+            source: in the order of `params`.
+            seed: of the random stream.
+        """
+        assert self._params is not None
+        for copy, param in zip(self._params, source, strict=True):
+            copy.assign(param)
+        self.generator.reset_from_seed(seed)
+
+    def _sampled(self, obs: tf.Tensor, *state_and_mask: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        state, mask = state_and_mask or _empty(obs)
+        with self._scope():
+            sample = self.policy.act(obs, state, mask, self.generator.uniform_full_int([2], tf.int32))
+        return sample if state_and_mask else sample[:2]
+
+    def _most_probable(self, obs: tf.Tensor, *state_and_mask: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        state, mask = state_and_mask or _empty(obs)
+        with self._scope():
+            best = self.policy.greedy(obs, state, mask)
+        return best if state_and_mask else best[:2]
+
+    def _state_values(self, obs: tf.Tensor, state: tf.Tensor) -> tf.Tensor:
+        with self._scope():
+            return self.policy.values(obs, state)
+
+    def _scope(self) -> contextlib.AbstractContextManager[Any]:
+        """Returns the context in which the network is called, which says what parameters it has."""
+        if self._params is None:
+            return contextlib.nullcontext()
+        scope: contextlib.AbstractContextManager[Any] = keras.StatelessScope(
+            state_mapping=zip(self.policy.params.values(), self._params, strict=True)
+        )
+        return scope
+
+
+def _empty(obs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns a feed-forward policy's state [N, 0], and its mask [N], which is not read."""
+    return tf.zeros([obs.shape[0], 0]), tf.zeros([obs.shape[0]], tf.bool)
