@@ -108,7 +108,7 @@ class Cloning:
 
     def _loss(self, obs: tf.Tensor, actions: tf.Tensor, masks: tf.Tensor) -> tf.Tensor:
         state = tf.zeros([tf.shape(obs)[0], self._policy.network.state_size])
-        f = self._policy.statistics(self._policy.network(obs, masks, state))
+        f = self._policy.network(obs, masks, state).f
         if self._is_box:
             return tf.reduce_mean(tf.square(self._policy.mode(f) - actions))
         return -tf.reduce_mean(tf.math.log(tf.gather(f, actions, batch_dims=2) + 1e-8))

@@ -14,7 +14,7 @@ from acer_tf.networks.trunk import Trunk
 
 
 class Outputs(NamedTuple):
-    """What the network makes of N x T observations.
+    """The network's outputs for N x T observations.
 
     Attributes:
         logits: [N, T, A] float32, of the policy.
@@ -25,6 +25,16 @@ class Outputs(NamedTuple):
     logits: tf.Tensor
     q: tf.Tensor
     state: tf.Tensor
+
+    @property
+    def f(self) -> tf.Tensor:
+        """The policy's probabilities, [N, T, A] float32."""
+        return tf.nn.softmax(self.logits)
+
+    @property
+    def v(self) -> tf.Tensor:
+        """State values V = Σₐ f q, [N, T] float32."""
+        return tf.reduce_sum(self.f * self.q, axis=-1)
 
 
 class ActorCritic:

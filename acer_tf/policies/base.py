@@ -1,8 +1,8 @@
-"""What every policy does with a segment: where its state starts, the steps that only warm it up, the bootstrap step."""
+"""The interface of policies, and what they share: unrolling over a segment, burn-in, bootstrapping, the total loss."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import keras
 import numpy as np
@@ -11,43 +11,119 @@ from numpy.typing import NDArray
 
 from acer_tf.config import Config
 from acer_tf.errors import InputError
+from acer_tf.maths import continuous, discrete
 from acer_tf.maths.diagnostics import explained_variance
+from acer_tf.maths.retrace import retrace
 from acer_tf.segment import Segment
 
 DrawSeed = Callable[[], tf.Tensor]
 """Gives a seed, [2] int32, to a policy that samples while it evaluates."""
 
 
-class StatefulNetwork(Protocol):
-    """A network that carries a state of `state_size` numbers per environment; of a feed-forward network it is empty."""
+class NetworkOutputs(Protocol):
+    """The part of a network's outputs for N x T observations that every policy has.
+
+    Attributes:
+        f: [N, T, ...] float32, the policy's statistics.
+        v: [N, T] float32, state values.
+        state: [N, P] float32, the state after the last step.
+    """
+
+    @property
+    def f(self) -> tf.Tensor: ...  # noqa: D102
+    @property
+    def v(self) -> tf.Tensor: ...  # noqa: D102
+    @property
+    def state(self) -> tf.Tensor: ...  # noqa: D102
+
+
+OutputsT = TypeVar("OutputsT", bound=NetworkOutputs)
+OutputsT_co = TypeVar("OutputsT_co", bound=NetworkOutputs, covariant=True)
+
+
+class StatefulNetwork(Protocol[OutputsT_co]):
+    """A network with a state of `state_size` numbers, P, per environment; P is 0 for a feed-forward network."""
 
     state_size: int
     params: dict[str, keras.Variable]
 
-    def __call__(self, obs: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> Any:
-        """Passes T steps of N environments through the network.
+    def __call__(self, obs: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> OutputsT_co:
+        """Evaluates the network on T steps of N environments.
 
         Args:
             obs: [N, T, *observation].
-            masks: [N, T] bool, True where an episode ended before the step and the state starts anew.
+            masks: [N, T] bool, True where an episode ended before the step, so that the state is reset to zero.
             state: [N, P] float32, before the first step.
-
-        Returns:
-            A NamedTuple of tensors [N, T, ...]; its last field, `state`, is the state after the last step.
         """
         ...
 
 
+CriticT = TypeVar("CriticT")
+SamplesT = TypeVar("SamplesT")
+
+
+class Evaluation(NamedTuple, Generic[CriticT, SamplesT]):
+    """Policy and critic on the steps of a segment that are trained on; T counts them, without the burn-in.
+
+    Attributes:
+        f: [N, T, A] float32, the policy's statistics: probabilities; of a Gaussian policy its means [N, T, D] or, where
+            sigma is learned, means and log sigmas [N, T, 2D].
+        q: what the critic's loss is a function of: Q of every action, [N, T, A] float32; for continuous actions a
+            `gaussian.Critic`.
+        bootstrap_v: [N] float32, value of the state after the last step; a constant.
+        samples: actions drawn for the update, a `gaussian.Samples`; None for discrete actions, which draw none.
+    """
+
+    f: tf.Tensor
+    q: CriticT
+    bootstrap_v: tf.Tensor
+    samples: SamplesT
+
+
+GainT = TypeVar("GainT", bound=discrete.Gain | continuous.Gain)
+TermsT = TypeVar("TermsT")
+
+
+class Losses(NamedTuple, Generic[GainT, TermsT]):
+    """The losses of a segment, each the mean over its N * T steps, [] float32, and what they are made of.
+
+    Attributes:
+        loss: loss_policy + q_coef * loss_q - ent_coef * entropy.
+        loss_q: half the squared error of Q; for continuous actions plus half that of V.
+        entropy: the policy's; a constant where sigma is fixed.
+        loss_policy: loss_f + loss_bc.
+        loss_f: the truncated importance-weighted term.
+        loss_bc: the bias correction.
+        explained_variance: of the Retrace target by Q.
+        gain: the terms of the policy gradient, step by step.
+        rho_i: [N, T] float32, importance ratio of the action taken.
+        q_ret: [N, T] float32, Retrace targets.
+        terms: what else the policy's kind of actions needs: `categorical.Terms` or `gaussian.Terms`.
+    """
+
+    loss: tf.Tensor
+    loss_q: tf.Tensor
+    entropy: tf.Tensor
+    loss_policy: tf.Tensor
+    loss_f: tf.Tensor
+    loss_bc: tf.Tensor
+    explained_variance: tf.Tensor
+    gain: GainT
+    rho_i: tf.Tensor
+    q_ret: tf.Tensor
+    terms: TermsT
+
+
 class Policy(ABC):
-    """What the model asks of a policy, and the part that is common to all policies.
+    """A policy and its critic, as the model trains them: acting, evaluation of a segment, losses, divergence.
 
     Attributes:
         network: maps observations, masks and a state to outputs and the next state.
         params: its trainable variables by name, in baselines' order.
     """
 
-    def __init__(self, network: StatefulNetwork) -> None:
-        """Takes the network."""
+    def __init__(self, network: StatefulNetwork[NetworkOutputs]) -> None:
+        """Makes a policy of a built network."""
         self.network = network
         self.params = network.params
 
@@ -56,7 +132,11 @@ class Policy(ABC):
         return np.zeros((nenvs, self.network.state_size), np.float32)
 
     def check_state(self, state: object, nenvs: int) -> None:
-        """Raises: InputError: `state` is no state of `nenvs` environments."""
+        """Checks the shape of a state.
+
+        Raises:
+            InputError: it is no state of `nenvs` environments.
+        """
         expected = (nenvs, self.network.state_size)
         if (shape := getattr(state, "shape", None)) != expected:
             raise InputError(
@@ -65,7 +145,11 @@ class Policy(ABC):
             )
 
     def check_config(self, config: Config) -> None:
-        """Raises: InputError: a setting means states, and the network has none."""
+        """Checks that the settings suit the network.
+
+        Raises:
+            InputError: a setting is about the state of a recurrent network, and this one has none.
+        """
         if self.network.state_size:
             return
         for name, value, default in (("replay_state", config.replay_state, "zero"), ("burn_in", config.burn_in, 0)):
@@ -76,8 +160,10 @@ class Policy(ABC):
                 )
 
     def trained_part(self, segment: Segment, config: Config) -> Segment:
-        """Leaves out the steps of a segment that only warm the state up; of the fields, those that losses read."""
-        names = ("obs", "actions", "rewards", "mus", "dones", "masks", "final_values")
+        """Returns a segment without the steps of its burn-in; fields that `losses` does not read are left alone."""
+        names = ["obs", "actions", "rewards", "mus", "dones", "masks"]
+        if config.bootstrap_truncated:
+            names.append("final_values")
         return segment._replace(**{name: getattr(segment, name)[:, config.burn_in :] for name in names})
 
     def rewards(self, segment: Segment, config: Config) -> tf.Tensor:
@@ -90,26 +176,10 @@ class Policy(ABC):
             return segment.rewards
         return segment.rewards + config.gamma * segment.final_values
 
-    def _totals(
-        self, gain: Any, loss_q: tf.Tensor, entropy: tf.Tensor, q_i: tf.Tensor, q_ret: tf.Tensor, config: Config
-    ) -> dict[str, tf.Tensor]:
-        """Puts the loss together, [] float32, with its parts: the fields that every policy's losses begin with."""
-        loss_f = -tf.reduce_mean(gain.f)
-        loss_bc = -tf.reduce_mean(gain.bc) if config.correction else tf.zeros([])
-        return {
-            "loss": loss_f + loss_bc + config.q_coef * loss_q - config.ent_coef * entropy,
-            "loss_q": loss_q,
-            "entropy": entropy,
-            "loss_policy": loss_f + loss_bc,
-            "loss_f": loss_f,
-            "loss_bc": loss_bc,
-            "explained_variance": explained_variance(q_i, q_ret),
-        }
-
     def values(self, obs: tf.Tensor, state: tf.Tensor) -> tf.Tensor:
         """Computes V of observations [N, *observation] within an episode, [N] float32, from the state [N, P] before."""
         masks = tf.zeros([obs.shape[0], 1], tf.bool)
-        return self.state_values(self.network(obs[:, tf.newaxis], masks, state))[:, 0]
+        return self.network(obs[:, tf.newaxis], masks, state).v[:, 0]
 
     def greedy(self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Picks the most probable action of each environment; arguments and shapes as of `act`.
@@ -127,54 +197,52 @@ class Policy(ABC):
         Args:
             segment: T steps of N environments.
             averages: the averaged parameters, in the order of `params`.
-            config: says where the state starts and how long the burn-in is.
+            config: `replay_state` and `burn_in`.
         """
         with keras.StatelessScope(state_mapping=zip(self.params.values(), averages, strict=True)):
-            steps, _ = self._unroll(segment, config)
-        return self.statistics(steps)
-
-    def _unroll(self, segment: Segment, config: Config) -> tuple[Any, Any]:
-        """Passes a segment through the network.
-
-        The state starts as `config.replay_state` says and is reset where masks are True. Nothing flows back into the
-        steps of the burn-in, nor through the bootstrap step, which so costs no backward pass.
-
-        Returns:
-            The network's outputs of the steps after the burn-in, and of the bootstrap step, [N, 1, ...].
-        """
-        obs, masks, first = segment.obs, segment.masks, config.burn_in
-        state = tf.zeros_like(segment.states) if config.replay_state == "zero" else segment.states
-        if first:
-            state = tf.stop_gradient(self.network(obs[:, :first], masks[:, :first], state).state)
-        steps = self.network(obs[:, first:-1], masks[:, first:-1], state)
-        last = self.network(obs[:, -1:], masks[:, -1:], tf.stop_gradient(steps.state))
-        return steps, last
+            steps, _ = unroll(self.network, segment, config)
+            return steps.f
 
     @abstractmethod
     def act(
         self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor, seed: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Samples actions; returns them, the statistics they were drawn from, and the state after the step."""
+        """Samples an action for each observation.
 
-    @abstractmethod
-    def evaluate(self, segment: Segment, config: Config, draw_seed: DrawSeed) -> Any:
-        """Returns at least the statistics f, what the critic's loss is a function of, q, and bootstrap_v."""
+        Args:
+            obs: [N, *observation].
+            state: [N, P] float32, from the step before.
+            mask: [N] bool, True where an episode just ended, so that the state is reset to zero.
+            seed: [2] int32, for the stateless sampler.
 
-    @abstractmethod
-    def statistics(self, outputs: Any) -> tf.Tensor:
-        """Returns the statistics f that the network's outputs stand for."""
+        Returns:
+            Actions, [N] int64 or [N, D] float32, not clipped; the statistics f they were drawn from, [N, ...] float32;
+            and the state after the step.
+        """
 
     @abstractmethod
     def mode(self, f: tf.Tensor) -> tf.Tensor:
         """Returns the most probable actions, [N] int64 or [N, D] float32, of the statistics [N, ...]."""
 
     @abstractmethod
-    def state_values(self, outputs: Any) -> tf.Tensor:
-        """Returns V, [N, T] float32, of the states that the network's outputs are about."""
+    def evaluate(self, segment: Segment, config: Config, draw_seed: DrawSeed) -> Evaluation[Any, Any]:
+        """Evaluates policy and critic on the steps of a segment after the burn-in.
+
+        Args:
+            segment: T steps of N environments.
+            config: `replay_state` and `burn_in`.
+            draw_seed: gives the seed, [2] int32, of actions that are sampled for the update.
+        """
 
     @abstractmethod
-    def losses(self, evaluation: Any, segment: Segment, config: Config) -> Any:
-        """Computes the losses as functions of f and q; returns at least the fields that `Losses` begins with."""
+    def losses(self, evaluation: Evaluation[Any, Any], segment: Segment, config: Config) -> Losses[Any, Any]:
+        """Computes the losses as functions of `evaluation.f` and `evaluation.q`; all else is a constant.
+
+        Args:
+            evaluation: of the same steps.
+            segment: the steps after the burn-in, as `trained_part` returns them.
+            config: hyper-parameters.
+        """
 
     @abstractmethod
     def kl(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
@@ -183,3 +251,71 @@ class Policy(ABC):
     @abstractmethod
     def kl_gradient(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
         """Computes k, the gradient of KL(average ‖ current) with respect to f, shaped as f."""
+
+    def _returns(
+        self,
+        evaluation: Evaluation[CriticT, SamplesT],
+        q_i: tf.Tensor,
+        v: tf.Tensor,
+        trace: tf.Tensor,
+        segment: Segment,
+        config: Config,
+    ) -> tf.Tensor:
+        """Computes the returns of Retrace's recursion with these traces, [N, T] float32; q_i, v, trace: [N, T]."""
+        v_with_bootstrap = tf.concat([v, evaluation.bootstrap_v[:, tf.newaxis]], axis=1)
+        continues = 1.0 - tf.cast(segment.dones, tf.float32)
+        return retrace(self.rewards(segment, config), continues, q_i, v_with_bootstrap, trace, config.gamma)
+
+    def _total(
+        self,
+        gain: GainT,
+        loss_q: tf.Tensor,
+        entropy: tf.Tensor,
+        rho_i: tf.Tensor,
+        q_i: tf.Tensor,
+        q_ret: tf.Tensor,
+        terms: TermsT,
+        config: Config,
+    ) -> Losses[GainT, TermsT]:
+        """Adds the losses up; gradients descend, so the policy's gain and entropy enter with a minus."""
+        loss_f = -tf.reduce_mean(gain.f)
+        loss_bc = -tf.reduce_mean(gain.bc) if config.correction else tf.zeros([])
+        # baselines adds the entropy before the trust region, which so bounds it, too (acer/acer.py:156).
+        return Losses(
+            loss=loss_f + loss_bc + config.q_coef * loss_q - config.ent_coef * entropy,
+            loss_q=loss_q,
+            entropy=entropy,
+            loss_policy=loss_f + loss_bc,
+            loss_f=loss_f,
+            loss_bc=loss_bc,
+            explained_variance=explained_variance(q_i, q_ret),
+            gain=gain,
+            rho_i=rho_i,
+            q_ret=q_ret,
+            terms=terms,
+        )
+
+
+def trace_or_lambda(trace: tf.Tensor, config: Config) -> tf.Tensor:
+    """Returns Retrace's traces, [N, T] float32, or `q_lambda` in their place where it is set: Q(lambda)."""
+    return trace if config.q_lambda is None else tf.fill(trace.shape, float(config.q_lambda))
+
+
+def unroll(network: StatefulNetwork[OutputsT], segment: Segment, config: Config) -> tuple[OutputsT, OutputsT]:
+    """Evaluates a network on a segment.
+
+    The state starts as `config.replay_state` says (in baselines always at zero, acer/acer.py:260) and is reset where
+    masks are True. No gradient flows into the steps of the burn-in, nor through the bootstrap step, which so needs no
+    backward pass.
+
+    Returns:
+        The outputs of the steps after the burn-in, [N, T, ...], and of the bootstrap step, [N, 1, ...].
+    """
+    obs, masks, first = segment.obs, segment.masks, config.burn_in
+    is_stored = config.replay_state == "stored"
+    state = segment.states if is_stored else tf.zeros([obs.shape[0], network.state_size])
+    if first:
+        state = tf.stop_gradient(network(obs[:, :first], masks[:, :first], state).state)
+    steps = network(obs[:, first:-1], masks[:, first:-1], state)
+    last = network(obs[:, -1:], masks[:, -1:], tf.stop_gradient(steps.state))
+    return steps, last

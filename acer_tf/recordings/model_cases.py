@@ -42,8 +42,8 @@ def compare_model(recorded: Recorded) -> list[Quantity]:
 
 
 def _network(model: Model, obs: NDArray[Any], masks: NDArray[np.bool_], state: NDArray[np.float32]) -> Outputs:
-    outputs: Outputs = model.policy.network(tf.constant(obs), tf.constant(masks), tf.constant(state))
-    return outputs
+    assert isinstance(model.policy, CategoricalPolicy)
+    return model.policy.network(tf.constant(obs), tf.constant(masks), tf.constant(state))
 
 
 def _acting(recorded: Recorded, model: Model) -> list[Quantity]:
@@ -79,15 +79,15 @@ def _outputs(model: Model, segment: Segment, gradients: Gradients) -> dict[str, 
         "train_state_out": state,
         "q_full": full.q,
         "f_full": full.f,
-        "v_full": np.concatenate([losses.v, evaluation.bootstrap_v[:, np.newaxis]], axis=1),
+        "v_full": np.concatenate([losses.terms.v, evaluation.bootstrap_v[:, np.newaxis]], axis=1),
         "f_pol_full": f_avg_full,
         "f_pol": f_avg_full[:, :-1],
         "f": evaluation.f,
         "q": evaluation.q,
-        "v": losses.v,
+        "v": losses.terms.v,
         "f_i": select(evaluation.f, segment.actions),
-        "q_i": losses.q_i,
-        "rho": losses.rho,
+        "q_i": losses.terms.q_i,
+        "rho": losses.terms.rho,
         "rho_i": losses.rho_i,
         "qret": losses.q_ret,
         "adv": losses.gain.adv,

@@ -1,6 +1,7 @@
 from typing import Any
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from acer_tf.config import Config
@@ -48,7 +49,8 @@ def test_act_follows_from_the_seed() -> None:
 def test_evaluate_gives_probabilities_critic_and_bootstrap_value() -> None:
     policy, reference_policy = linear_policy()
     segment = make_segment()
-    f, q, bootstrap_v = policy.evaluate(segment, Config())
+    f, q, bootstrap_v, samples = policy.evaluate(segment, Config())
+    assert samples is None
     expected_f, expected_q = reference_policy.f(segment.obs), reference_policy.q(segment.obs)
     assert f.shape == q.shape == (NENVS, NSTEPS, NACT)
     np.testing.assert_allclose(f, expected_f[:, :-1], atol=1e-6)
@@ -110,9 +112,10 @@ def test_losses_are_the_equations() -> None:
         "q_ret": q_ret,
     }
     assert loss_bc != 0
+    ours = losses._asdict() | losses.terms._asdict()
     for name, value in expected.items():
-        np.testing.assert_allclose(getattr(losses, name), value, rtol=1e-4, atol=1e-5, err_msg=name)
-    assert set(expected) | {"gain"} == set(losses._fields)
+        np.testing.assert_allclose(ours[name], value, rtol=1e-4, atol=1e-5, err_msg=name)
+    assert set(expected) | {"gain", "terms"} == set(ours)
 
 
 def test_the_critic_learns_only_from_the_action_taken() -> None:
@@ -122,7 +125,7 @@ def test_the_critic_learns_only_from_the_action_taken() -> None:
         tape.watch(evaluation.q)
         losses = policy.losses(evaluation, segment, config)
     taken = np.eye(NACT)[segment.actions]
-    expected = 0.5 * (losses.q_i - losses.q_ret).numpy()[..., None] * taken / (NENVS * NSTEPS)
+    expected = 0.5 * (losses.terms.q_i - losses.q_ret).numpy()[..., None] * taken / (NENVS * NSTEPS)
     np.testing.assert_allclose(tape.gradient(losses.loss, evaluation.q), expected, rtol=1e-5, atol=1e-7)
 
 
@@ -138,11 +141,19 @@ def test_q_lambda_takes_the_place_of_the_ratios() -> None:
     policy, segment = make_policy(), make_segment(3)
     evaluation = policy.evaluate(segment, Config())
     losses = policy.losses(evaluation, segment, Config(gamma=0.9, q_lambda=0.7))
-    v = np.concatenate([losses.v, evaluation.bootstrap_v[:, None]], axis=1)
+    v = np.concatenate([losses.terms.v, evaluation.bootstrap_v[:, None]], axis=1)
     trace = np.full_like(losses.rho_i, 0.7)
-    expected = reference.retrace(segment.rewards, 1.0 - segment.dones, losses.q_i.numpy(), v, trace, 0.9)
+    expected = reference.retrace(segment.rewards, 1.0 - segment.dones, losses.terms.q_i.numpy(), v, trace, 0.9)
     np.testing.assert_allclose(losses.q_ret, expected, rtol=1e-4, atol=1e-5)
     assert (np.abs(losses.q_ret - policy.losses(evaluation, segment, Config(gamma=0.9)).q_ret) > 1e-3).any()
+
+
+@pytest.mark.parametrize("whole", [0, 1])
+def test_q_lambda_may_be_a_whole_number(whole: int) -> None:
+    policy, segment = make_policy(), make_segment(3)
+    evaluation = policy.evaluate(segment, Config())
+    ours, expected = (policy.losses(evaluation, segment, Config(q_lambda=x)).q_ret for x in (whole, float(whole)))
+    np.testing.assert_array_equal(ours, expected)
 
 
 def test_a_time_limit_is_as_the_end_of_a_segment() -> None:
@@ -157,7 +168,7 @@ def test_a_time_limit_is_as_the_end_of_a_segment() -> None:
 
     v = (linear_net.f(segment.obs) * linear_net.q(segment.obs)).sum(axis=-1)
     v_head = np.concatenate([v[:, : cut + 1], segment.final_values[:, cut : cut + 1]], axis=1)
-    rewards, q_i, rho_i = segment.rewards, losses.q_i.numpy(), losses.rho_i.numpy()
+    rewards, q_i, rho_i = segment.rewards, losses.terms.q_i.numpy(), losses.rho_i.numpy()
     pieces = (
         reference.retrace(rewards[:, part], np.ones_like(rewards[:, part]), q_i[:, part], values, rho_i[:, part], 0.9)
         for part, values in ((slice(0, cut + 1), v_head), (slice(cut + 1, None), v[:, cut + 1 :]))

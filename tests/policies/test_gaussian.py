@@ -44,8 +44,8 @@ def gradients_of(model: Model, segment: Any) -> Gradients:
 
 
 def batch_of(segment: Any, gradients: Gradients) -> Batch:
-    evaluation = gradients.evaluation
-    fields = segment.obs, segment.actions, segment.rewards, segment.mus, segment.dones, evaluation.u, evaluation.sampled
+    u, sampled, _ = gradients.evaluation.samples
+    fields = segment.obs, segment.actions, segment.rewards, segment.mus, segment.dones, u, sampled
     return Batch(*(np.asarray(field, np.float64) for field in fields))
 
 
@@ -71,8 +71,8 @@ def test_every_quantity_equals_the_float64_reference(dimensions: int, value_netw
     evaluation, losses = gradients.evaluation, gradients.losses
     ours = {
         "f": evaluation.f, "v": evaluation.q.v, "bootstrap_v": evaluation.bootstrap_v, "q_i": evaluation.q.q_i,
-        "q_sampled": evaluation.q_sampled, "rho_i": losses.rho_i, "rho_sampled": losses.rho_sampled,
-        "q_ret": losses.q_ret, "q_opc": losses.q_opc, "v_target": losses.v_target, "gain_f": losses.gain.f,
+        "q_sampled": evaluation.samples.q, "rho_i": losses.rho_i, "rho_sampled": losses.terms.rho_sampled,
+        "q_ret": losses.q_ret, "q_opc": losses.terms.q_opc, "v_target": losses.terms.v_target, "gain_f": losses.gain.f,
         "g": gradients.g, "z": -gradients.grad_f * NENVS * NSTEPS, "entropy": losses.entropy, "loss_q": losses.loss_q,
     }  # fmt: skip
     if hyper.trust_region:
@@ -95,9 +95,10 @@ def test_returns_go_on_where_a_time_limit_cut_an_episode_short(hyper: Hyper) -> 
     params, averages = in_float64(model, model.params), in_float64(model, model.averages)
     batch = batch_of(segment, gradients)._replace(final_values=segment.final_values)
     expected = reference.update(params, averages, batch, hyper)
+    ours, others = ({**losses.terms._asdict(), "q_ret": losses.q_ret} for losses in (gradients.losses, without))
     for name in ("q_ret", "q_opc", "v_target"):
-        assert_close(getattr(gradients.losses, name), expected[name], name)
-        assert np.abs(getattr(gradients.losses, name) - getattr(without, name)).max() > 0.1, name
+        assert_close(ours[name], expected[name], name)
+        assert np.abs(ours[name] - others[name]).max() > 0.1, name
     for name, raw in zip(model.policy.params, gradients.raw, strict=True):
         assert_close(raw, expected["gradient"][name], name)
 
@@ -118,7 +119,7 @@ def test_everything_acts_in_these_cases(dimensions: int, learn_sigma: bool) -> N
     assert (losses.rho_i.numpy() > 1.5).any() and (losses.rho_i.numpy() < 0.5).any()
     assert (losses.gain.bc.numpy() != 0).any()
     assert 0.1 < (projection.adj.numpy() > 0).mean() < 1
-    assert (np.abs(losses.q_opc - losses.q_ret) > 0.01).any()
+    assert (np.abs(losses.terms.q_opc - losses.q_ret) > 0.01).any()
     assert ((gradients.trust_region.k * projection.g).numpy().sum(axis=-1) <= 0.1 + 1e-4).all()
     assert all((raw.numpy() != 0).any() for raw in gradients.raw)
 
@@ -144,16 +145,16 @@ def test_samples_are_of_the_current_policy_and_new_in_every_update() -> None:
     model = make_model(2)
     draws = [model.gradients(make_segment()).evaluation for _ in range(20)]
     first, second, *_ = draws
-    assert (first.u.numpy() != second.u.numpy()).all() and (first.sampled.numpy() != second.sampled.numpy()).all()
-    assert first.u.shape == (NENVS, NSTEPS, 5, 2)
-    z = (np.concatenate([draw.u for draw in draws], axis=2) - first.f.numpy()[:, :, None]) / 0.3
+    assert all((x.numpy() != y.numpy()).all() for x, y in zip(first.samples[:2], second.samples[:2], strict=True))
+    assert first.samples.u.shape == (NENVS, NSTEPS, 5, 2)
+    z = (np.concatenate([draw.samples.u for draw in draws], axis=2) - first.f.numpy()[:, :, None]) / 0.3
     assert abs(z.mean()) < 3 / np.sqrt(z.size) and abs(z.std() - 1) < 3 / np.sqrt(2 * z.size)
 
 
 def test_traced_and_step_by_step_are_the_same() -> None:
     segment = make_segment()
     traced, eager = make_model().gradients(segment), gradients_of(make_model(), segment)
-    assert_close(traced.evaluation.u, eager.evaluation.u, "u")
+    assert_close(traced.evaluation.samples.u, eager.evaluation.samples.u, "u")
     for ours, theirs in zip(traced.raw, eager.raw, strict=True):
         assert_close(ours, theirs, "raw")
 

@@ -56,7 +56,7 @@ def _retrace_truncated_at_c(rewards, continues, q_i, v, rho_i, gamma):
 
 
 def test_retrace_truncated_at_c_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("acer_tf.policies.categorical.retrace", _retrace_truncated_at_c)
+    monkeypatch.setattr("acer_tf.policies.base.retrace", _retrace_truncated_at_c)
     failed = failures(compared("mlp_discrete"))
     assert {"out/qret", "out/loss_q", "log/loss_q"} <= failed
     assert not {"out/rho_i", "out/f_pol", "step/mus"} & failed
