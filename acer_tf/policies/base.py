@@ -188,7 +188,7 @@ class Policy(ABC):
             Actions [N, ...], the statistics f they follow from, [N, ...] float32, and the state after the step.
         """
         outputs = self.network(obs[:, tf.newaxis], mask[:, tf.newaxis], state)
-        f = self.statistics(outputs)[:, 0]
+        f = outputs.f[:, 0]
         return self.mode(f), f, outputs.state
 
     def average_statistics(self, segment: Segment, averages: Sequence[tf.Variable], config: Config) -> tf.Tensor:
