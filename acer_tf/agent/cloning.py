@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from acer_tf.agent.expert import expert_arrays
 from acer_tf.config import require_count, require_positive
-from acer_tf.envs.wrappers.moments import Moments
+from acer_tf.envs.wrappers.normalize import Moments
 from acer_tf.errors import InputError, NotFiniteError
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _statistics(agent: "PolicyHolder", arrays: Mapping[str, Any]) -> dict[str, A
         return statistics
     moments = Moments(agent._translation.flatten.space.shape)
     rows = agent._translation.flatten(_observations(agent, arrays))
-    moments.take_in(np.reshape(rows, (-1, *moments.mean.shape)).astype(np.float64))
+    moments.update(np.reshape(rows, (-1, *moments.mean.shape)).astype(np.float64))
     return {**statistics, "obs_mean": moments.mean, "obs_var": moments.var, "obs_count": np.array(moments.count)}
 
 

@@ -1,1 +1,1 @@
-"""Environments: Atari as baselines wraps it, and anything else gymnasium has."""
+"""Environments: Atari games as baselines wraps them, and all others that gymnasium has."""

@@ -1,4 +1,4 @@
-"""Says what is wrong with a vector environment that ACER cannot train on."""
+"""Checks that ACER can train in an environment, and tells what must change if it cannot."""
 
 from typing import Any
 
@@ -10,14 +10,17 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from acer_tf.envs.wrappers.flatten import Flatten
 from acer_tf.errors import InputError
 
+LARGEST_ACTION = float(np.sqrt(np.finfo(np.float32).max))
+"""Largest bound of continuous actions, 1.8e19: beyond it their square, a cost in many a reward, overflows float32."""
+
 
 def check_vec_env(env: object) -> None:
-    """Accepts a gymnasium vector environment with SAME_STEP autoreset that ACER can train on.
+    """Checks for a gymnasium vector environment with SAME_STEP autoreset, and spaces that ACER can train with.
 
-    Its actions are Discrete or a finite Box, its observations what `Flatten` takes.
+    Actions must be Discrete or a finite Box; observations, of a space that `Flatten` accepts.
 
     Raises:
-        InputError: anything else; the message says what was expected.
+        InputError: it is anything else; the message says what was expected.
     """
     if isinstance(env, gymnasium.Env):
         raise InputError(
@@ -39,7 +42,11 @@ def check_vec_env(env: object) -> None:
 
 
 def check_actions(space: gymnasium.Space[Any]) -> None:
-    """Raises: InputError: the space is neither Discrete from 0 on nor a finite Box."""
+    """Checks for a space of actions that policies can act in: Discrete from 0 on, or a finite Box.
+
+    Raises:
+        InputError: it is anything else; the message says what was expected.
+    """
     if isinstance(space, Box):
         _check_box_actions(space)
         return
@@ -54,11 +61,12 @@ def _check_box_actions(space: Box) -> None:
         raise InputError(f"the actions are a Box of type {space.dtype}; expected floating point numbers.")
     if 0 in space.shape:
         raise InputError(f"the actions are a Box of shape {space.shape}; expected one number at least, such as (1,).")
-    with np.errstate(over="ignore", invalid="ignore"):
-        span = space.high.astype(np.float64) - space.low.astype(np.float64)
-    if not np.isfinite(span).all():
+    largest = np.abs([space.low, space.high]).max()
+    if not largest <= LARGEST_ACTION:
+        is_finite = np.isfinite(largest)
+        bounds = f" in effect: its bounds reach {largest:.2g}" if is_finite else ""
         raise InputError(
-            "the action space is an unbounded Box; expected finite bounds, for instance by "
+            f"the action space is an unbounded Box{bounds}; expected finite bounds, for instance by "
             "gymnasium.wrappers.TransformAction(env, lambda action: action, Box(low, high))."
         )
     if not (space.low < space.high).all():

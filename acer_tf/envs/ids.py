@@ -1,4 +1,4 @@
-"""Which environment ids are accepted, and which Atari game an id means. The list is gymnasium's registry."""
+"""Accepted environment ids, from gymnasium's registry, and the Atari games among them."""
 
 import contextlib
 import difflib
@@ -16,13 +16,13 @@ from acer_tf.envs import masked  # noqa: F401  (registers MaskedCartPole-v1)
 from acer_tf.errors import InputError
 
 SUITE = "dm_control/"
-"""What the ids of DeepMind's control suite begin with; shimmy registers them."""
+"""Prefix of the ids of DeepMind's control suite, which shimmy registers."""
 
 _NO_FRAMESKIP = re.compile(r"(.+)NoFrameskip-v4")
 
 
 def is_atari(env_id: str) -> bool:
-    """Says whether an accepted id is that of an Atari game."""
+    """Returns whether an accepted id is that of an Atari game."""
     return _is_atari(gymnasium.registry[env_id])
 
 
@@ -30,7 +30,7 @@ def atari_game(env_id: str) -> str:
     """Returns the name of the game's ROM.
 
     Raises:
-        InputError: the id is not accepted, or not that of an Atari game.
+        InputError: the id is not accepted, or is no Atari game.
     """
     check_env_id(env_id)
     if not is_atari(env_id):
@@ -44,16 +44,19 @@ def atari_ids() -> list[str]:
 
 
 def env_id(env: VectorEnv[Any, Any, Any]) -> str | None:
-    """Returns the id that the environments were made of; None where they do not tell it."""
+    """Returns the id from which the environments were made, or None where they have no spec."""
     base = env.unwrapped
     spec = base.envs[0].unwrapped.spec if isinstance(base, SyncVectorEnv) else base.spec
     return None if spec is None else spec.id
 
 
 def typed_env_id(text: str) -> str:
-    """Imports what a user has typed as `module:id`, gymnasium's form for ids that a module registers; returns the id.
+    """Imports the module of an id typed as `module:id`, gymnasium's form for ids that a module registers.
 
-    For a user's own words only: an id that comes from a file imports nothing (see `check_env_id`).
+    Only for ids that a user has typed: those from files must not import code (see `check_env_id`).
+
+    Returns:
+        The id without the module.
 
     Raises:
         InputError: the module cannot be imported.
@@ -63,19 +66,19 @@ def typed_env_id(text: str) -> str:
         return text
     try:
         importlib.import_module(module)
-    except (ImportError, TypeError, ValueError) as error:  # the latter two: what is no module's name
+    except (ImportError, TypeError, ValueError) as error:  # the last two: no name of a module
         raise InputError(f"environment '{text}': module '{module}' cannot be imported ({error}).") from error
     return env_id
 
 
 def check_env_id(env_id: str) -> None:
-    """Accepts any id of gymnasium's registry, and DeepMind's control suite such as `dm_control/cartpole-swingup-v0`.
+    """Checks that an id is in gymnasium's registry or DeepMind's control suite (`dm_control/cartpole-swingup-v0`).
 
-    Of the Atari ids it accepts only those whose frames baselines' wrappers skip: the `NoFrameskip-v4` ids, and
-    `ALE/<Game>-v5` for a game without one (such as Surround).
+    Of the Atari ids only those that do not skip frames themselves, as baselines' MaxAndSkip does: the `NoFrameskip-v4`
+    ids, and `ALE/<Game>-v5` for a game without one (such as Surround).
 
     Raises:
-        InputError: any other id; the message names the nearest that are accepted, or what must be installed.
+        InputError: it is any other id; the message names the nearest accepted ones, or what must be installed.
     """
     if ":" in env_id:
         raise InputError(
@@ -95,9 +98,9 @@ def check_env_id(env_id: str) -> None:
 
 
 def _register_suite(env_id: str) -> None:
-    """Adds the control suite to gymnasium's registry, which takes seconds and so is done on demand."""
+    """Registers the control suite; on demand, since that takes seconds."""
     with contextlib.suppress(ImportError):
-        import shimmy  # noqa: F401  (registers what is installed)
+        import shimmy  # noqa: F401  (registers the suites that are installed)
     if not any(name.startswith(SUITE) for name in gymnasium.registry):
         raise InputError(
             f"environment '{env_id}' needs DeepMind's control suite; install it with: pip install -e '.[dm-control]'."
@@ -105,7 +108,7 @@ def _register_suite(env_id: str) -> None:
 
 
 def _nearest_ids(env_id: str, accepted: list[str]) -> list[str]:
-    """Compares whole ids and bare names, so that `Breakot` finds BreakoutNoFrameskip-v4; later versions come first."""
+    """Matches whole ids and bare names, so that `Breakot` finds BreakoutNoFrameskip-v4; latest versions come first."""
 
     def likeness(choice: str) -> float:
         return max(_likeness(env_id, choice), _likeness(_bare_name(env_id), _bare_name(choice)))

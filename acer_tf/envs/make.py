@@ -1,4 +1,4 @@
-"""Makes vector environments of an id: with their own actions and observations, or as the trainer steps them."""
+"""Makes vector environments from ids, and wraps them and the user's own for training."""
 
 import math
 from typing import Any
@@ -19,7 +19,6 @@ from acer_tf.envs.wrappers.flatten import FlattenObservations, flattened
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.envs.wrappers.normalize import (
     NormalizeObservations,
-    Normalizer,
     NormalizeRewards,
     ScaleRewards,
     normalization_state,
@@ -30,7 +29,7 @@ from acer_tf.errors import InputError
 AnyEnv = gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]
 
 ATARI_STACK = 4
-"""Frames that the agent sees at once."""
+"""Frames in an Atari observation."""
 
 
 def make_vec_env(
@@ -41,20 +40,22 @@ def make_vec_env(
     max_episode_frames: int | None = MAX_EPISODE_FRAMES,
     render_mode: str | None = None,
 ) -> VectorEnv[Any, Any, Any]:
-    """Makes `num_env` environments, to train or to play in: Atari as baselines wraps it, with four frames stacked.
+    """Makes a vector environment to train or to play in.
 
-    Any other has gymnasium's own observations, actions and rewards.
+    Atari games are wrapped as baselines wraps them, with four frames stacked. All others have gymnasium's own
+    observations, actions and rewards.
 
     Args:
-        env_id: see `check_env_id`; Atari games as `<Game>NoFrameskip-v4`.
+        env_id: an id that `check_env_id` accepts; Atari games as `<Game>NoFrameskip-v4`.
         num_env: number of environments, N.
         num_workers: processes for Atari; 0 steps all games in this one, None uses one per processor, but at most N.
         max_episode_frames: raw frames after which an Atari game is cut, four per agent step; None or 0 is no limit.
-        render_mode: gymnasium's: `rgb_array` so that `render` returns pictures, `human` for a window each.
+        render_mode: gymnasium's: with `rgb_array`, `render` returns images; `human` opens a window for each
+            environment.
 
     Raises:
-        InputError: an id that is not accepted, an environment that ACER cannot train on, a number that cannot work, or
-            the environment has no such render mode.
+        InputError: the id is not accepted, ACER cannot train in the environment, a number is out of range, or the
+            environment has no such render mode.
     """
     check_env_id(env_id)
     _check_counts(num_env=num_env, num_workers=num_workers or 0, max_episode_frames=max_episode_frames or 0)
@@ -77,20 +78,20 @@ def make_training_env(
     gamma: float = Config.gamma,
     reward_scale: float = 1.0,
 ) -> FrameStack:
-    """Makes environments to train in: those of `make_vec_env` in the wrappers of `training_env`.
+    """Makes environments to train in: `make_vec_env` in the wrappers of `training_env`.
 
     Args:
-        env_id: as for `make_vec_env`, like `num_env`, `num_workers` and `max_episode_frames`.
+        env_id: an id that `check_env_id` accepts.
         num_env: number of environments, N.
-        num_workers: processes for Atari.
+        num_workers: processes for Atari; see `make_vec_env`.
         max_episode_frames: raw frames after which an Atari game is cut.
-        normalize_observations: as for `training_env`, like what follows; not for Atari.
-        normalize_rewards: not for Atari.
+        normalize_observations: see `training_env`; not for Atari.
+        normalize_rewards: likewise.
         gamma: discount factor of the return that rewards are normalised by.
-        reward_scale: not for Atari.
+        reward_scale: multiplies rewards; not for Atari.
 
     Raises:
-        InputError: an id that is not accepted, an environment that ACER cannot train on, or a number that cannot work.
+        InputError: see `make_vec_env` and `training_env`.
     """
     return training_env(
         make_vec_env(env_id, num_env, num_workers=num_workers, max_episode_frames=max_episode_frames),
@@ -123,7 +124,7 @@ def training_env(
         gamma: discount factor of that return.
 
     Raises:
-        InputError: ACER cannot train on it, or `reward_scale` is not a finite number > 0.
+        InputError: ACER cannot train in it, or `reward_scale` is not a finite number > 0.
     """
     if not 0 < reward_scale < math.inf:
         raise InputError(f"reward_scale is {reward_scale}; expected a finite number > 0.")
@@ -156,10 +157,10 @@ def training_env(
 
 
 def stacked(env: VectorEnv[Any, Any, Any]) -> FrameStack:
-    """Returns the environment as the Runner takes it: continuous actions mapped, each observation a frame, an array.
+    """Adds the wrappers that the Runner relies on: FlattenObservations, BoxActions and FrameStack.
 
     Raises:
-        InputError: observations that cannot be flattened, or frames that are stacked before actions are mapped.
+        InputError: observations cannot be flattened, or frames are stacked on continuous actions without BoxActions.
     """
     is_box = isinstance(env.single_action_space, Box)
     if not isinstance(env, FrameStack):
@@ -175,9 +176,8 @@ def unwrap(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
 
     Frames that are stacked stay so: the agent is given them stacked.
     """
-    while isinstance(env, BoxActions | FlattenObservations | Normalizer | ScaleRewards) or (
-        isinstance(env, FrameStack) and env.nstack == 1
-    ):
+    only_for_training = BoxActions | FlattenObservations | NormalizeObservations | NormalizeRewards | ScaleRewards
+    while isinstance(env, only_for_training) or (isinstance(env, FrameStack) and env.nstack == 1):
         env = env.env
     return env
 

@@ -1,4 +1,4 @@
-"""CartPole that shows positions but no velocities, so that a policy needs memory: `MaskedCartPole-v1`."""
+"""`MaskedCartPole-v1`: CartPole whose observations lack the velocities, so that a policy needs memory."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from gymnasium.spaces import Box
 from gymnasium.wrappers import TransformObservation
 
 POSITIONS = [0, 2]
-"""Of the cart and of the pole, among CartPole's four observations."""
+"""Indices of the cart's position and the pole's angle in CartPole's observation."""
 
 
 def masked_cartpole(**kwargs: Any) -> gymnasium.Env[Any, Any]:

@@ -1,4 +1,4 @@
-"""Who plays in an environment: episodes that another has stepped cannot be gone on with."""
+"""Tracks who last stepped each environment, so that episodes that another has stepped are restarted."""
 
 import weakref
 from typing import Any
@@ -9,18 +9,21 @@ from acer_tf.errors import InputError
 
 
 class Player:
-    """One who steps environments, each player an object of its own.
+    """Steps environments: an agent that learns, or one evaluation. Each is a player of its own.
 
     Attributes:
-        is_learning: whether others must keep out for now.
+        is_learning: whether other players are refused where this one plays.
     """
 
     def __init__(self) -> None:
-        """Has been nowhere yet."""
+        """Begins without environments."""
         self.is_learning = False
 
     def enter(self, env: VectorEnv[Any, Any, Any]) -> bool:
-        """Comes to play; says whether nobody else has been there since this player last came.
+        """Records this player as the last in the environments.
+
+        Returns:
+            Whether it was the last in all of them already, so that its episodes can continue.
 
         Raises:
             InputError: another player is learning there; nothing has been changed then.
@@ -34,7 +37,7 @@ class Player:
 
 
 _LAST: "weakref.WeakValueDictionary[int, Player]" = weakref.WeakValueDictionary()
-"""Who last came into each environment, by its id()."""
+"""The last player in each single environment, by its `id()`."""
 
 
 def _innermost(env: VectorEnv[Any, Any, Any]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Seeds of environments, such that those of different runs do not meet."""
+"""Seeds of environments that runs with neighbouring seeds do not share."""
 
 from typing import Any
 
@@ -7,14 +7,14 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
 
 
 def environment_seeds(env: VectorEnv[Any, Any, Any], seed: int | None) -> Any:
-    """Returns what `env.reset` is to be given as seed.
+    """Returns the `seed` for `env.reset`.
 
-    gymnasium's own vector environments make `seed + i` of a number, so that neighbouring seeds share environments;
-    they get a list of independent seeds. Any other vector environment gets the number.
+    gymnasium's own vector environments seed environment i with `seed + i`, so that runs with neighbouring seeds would
+    share environments: they get a list of independent seeds. Any other vector environment gets the number.
 
     Args:
         env: vector environment, wrapped or not.
-        seed: whole number >= 0; None goes on with the random streams.
+        seed: whole number >= 0; None continues the random streams.
     """
     if seed is None or not isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv):
         return seed
@@ -22,5 +22,5 @@ def environment_seeds(env: VectorEnv[Any, Any, Any], seed: int | None) -> Any:
 
 
 def next_seed(seed: int) -> int:
-    """Returns the seed of the game that takes the place of a lost one with this seed; below 2⁶⁴."""
+    """Returns the seed, below 2⁶⁴, of the game that replaces a lost one of this seed."""
     return int(np.random.SeedSequence(seed).spawn(1)[0].generate_state(1, np.uint64)[0])

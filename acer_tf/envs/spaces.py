@@ -1,4 +1,4 @@
-"""Spaces as plain (JSON) values, and back."""
+"""Converts spaces to JSON values and back."""
 
 import math
 from collections import OrderedDict
@@ -11,14 +11,14 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tu
 from numpy.typing import NDArray
 
 LARGEST = 2**24
-"""Numbers and choices in one observation or action: a small file cannot become large arrays."""
+"""Largest number of entries and choices of a space that is read: a small file cannot become large arrays."""
 
 
 def space_to_data(space: gymnasium.Space[Any]) -> dict[str, Any]:
-    """Returns plain values; bounds of a Box that are all the same stand there once.
+    """Returns a space as JSON values; bounds of a Box that are all equal are written once.
 
     Raises:
-        TypeError: a space of another kind.
+        TypeError: the space is not one of gymnasium's Box, Discrete, MultiDiscrete, MultiBinary, Dict or Tuple.
     """
     match space:
         case Box():
@@ -39,11 +39,11 @@ def space_to_data(space: gymnasium.Space[Any]) -> dict[str, Any]:
 
 
 def space_from_data(data: Mapping[str, Any]) -> gymnasium.Space[Any]:
-    """Returns the space of which `space_to_data` gave the values.
+    """Returns the space that `space_to_data` wrote.
 
     Raises:
-        ValueError: it is larger than `LARGEST`, or not of numbers.
-        KeyError: other values; or any error of the space's own.
+        ValueError: the space is larger than `LARGEST`, or not of numbers.
+        KeyError: a value is missing or unknown; other values raise whatever gymnasium's spaces raise.
     """
     if (size := _size(data)) > LARGEST:
         raise ValueError(f"a space has {size:,} numbers or choices; expected at most {LARGEST:,}")
@@ -53,7 +53,7 @@ def space_from_data(data: Mapping[str, Any]) -> gymnasium.Space[Any]:
 def _size(data: Mapping[str, Any]) -> int:
     match data["type"]:
         case "Box" | "MultiBinary":
-            return abs(int(math.prod(data["shape"])))  # what is negative must not make room for others
+            return abs(int(math.prod(data["shape"])))  # a negative size must not offset another
         case "Discrete":
             return abs(int(data["n"]))
         case "MultiDiscrete":
@@ -90,13 +90,13 @@ def _integer(data: Mapping[str, Any]) -> Any:
 
 def _dtype(name: str) -> np.dtype[Any]:
     dtype = np.dtype(name)
-    if dtype.kind not in "biuf":  # text and records may be of any size
+    if dtype.kind not in "biuf":  # text and structured types may be of any size
         raise ValueError(f"a space is of type {dtype}; expected booleans, integers or floating point numbers")
     return dtype
 
 
 def _bound(array: NDArray[Any]) -> Any:
-    """JSON knows no infinity: it is a word here, which numpy reads."""
+    """Returns a bound as numbers, with infinities, which JSON lacks, as strings that numpy reads."""
     if array.size and (array == array.flat[0]).all():
         array = array.reshape(-1)[:1].reshape(())
     return np.where(np.isfinite(array), array.astype(object), array.astype(str).astype(object)).tolist()

@@ -7,6 +7,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Text
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
 from acer_tf.envs.check import check_vec_env
+from acer_tf.envs.make import as_vector_env
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
 
@@ -82,6 +83,20 @@ def test_advice_for_unbounded_actions_works() -> None:
     with pytest.raises(InputError, match=r"gymnasium\.wrappers\.TransformAction\(env, lambda action: action, Box"):
         check_vec_env(vector(unbounded))
     check_vec_env(vector(gymnasium.wrappers.TransformAction(unbounded, lambda action: action, Box(-2, 2, (1,)))))
+
+
+@pytest.mark.parametrize("bound", [3.4e38, 1e20])
+def test_bounds_near_the_largest_number_are_as_good_as_none(bound: float) -> None:
+    env = gymnasium.make("MountainCarContinuous-v0")  # its reward holds the square of the action
+    unbounded = gymnasium.wrappers.TransformAction(env, lambda action: action, Box(-bound, bound, (1,)))
+    with pytest.raises(
+        InputError, match=r"unbounded Box in effect: its bounds reach \S+e\+\d\d; expected finite bounds"
+    ):
+        as_vector_env(unbounded)
+    large = gymnasium.wrappers.TransformAction(env, lambda action: action, Box(-1e18, 1e18, (1,)))
+    vector_env = as_vector_env(large)
+    vector_env.reset(seed=0)
+    assert np.isfinite(np.float32(vector_env.step(np.array([[1e18]], np.float32))[1])).all()
 
 
 def test_advice_for_next_step_works() -> None:

@@ -1,4 +1,4 @@
-"""Lets a policy act in units of half an action range, and clips what it gives to the environments."""
+"""Rescales continuous actions: policies act in units of half the range of each dimension, from its middle."""
 
 from typing import Any
 
@@ -6,17 +6,15 @@ import numpy as np
 from gymnasium.spaces import Box
 from gymnasium.vector import VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
-from numpy.typing import NDArray
 
+from acer_tf.envs.wrappers.base import Array, StepReturn
 from acer_tf.errors import NotFiniteError
-
-Array = NDArray[Any]
 
 
 class BoxActions(VectorWrapper[Array, Array, Array, Any, Array]):
-    """Takes actions [N, D] float32 where −1 and 1 are the ends of each dimension's range; what lies outside is clipped.
+    """Rescales actions [N, D] float32 from [−1, 1] to the range of each dimension; actions outside are clipped.
 
-    Of an action space with several axes, D is the number of all its entries.
+    D is the number of all entries of an action, whatever its axes.
     """
 
     def __init__(self, env: VectorEnv[Array, Array, Array]) -> None:
@@ -28,11 +26,11 @@ class BoxActions(VectorWrapper[Array, Array, Array, Any, Array]):
         self.single_action_space = Box(-1, 1, (int(np.prod(space.shape)),), np.float32)
         self.action_space = batch_space(self.single_action_space, env.num_envs)
 
-    def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """Steps.
+    def step(self, actions: Array) -> StepReturn:
+        """Steps the environments.
 
         Raises:
-            NotFiniteError: an action is not a number.
+            NotFiniteError: an action is NaN or infinite.
         """
         if not np.isfinite(actions).all():
             env = int(np.argwhere(~np.isfinite(actions))[0, 0])
@@ -42,7 +40,7 @@ class BoxActions(VectorWrapper[Array, Array, Array, Any, Array]):
 
 
 def to_space(actions: Array, space: Box) -> Array:
-    """Maps actions to the space: [..., D] in units of half its range from its middle, clipped to it.
+    """Rescales actions [..., D] in units of half the range to the space, and clips them to it.
 
     Returns:
         [..., *space.shape], in the space's dtype.
@@ -53,11 +51,11 @@ def to_space(actions: Array, space: Box) -> Array:
 
 
 def from_space(actions: Array, space: Box) -> Array:
-    """Maps actions of the space, [..., *space.shape], to [..., D] float32: what `to_space` takes, but for clipping."""
+    """Rescales actions of the space, [..., *space.shape], to units of half the range, [..., D] float32, unclipped."""
     units = (actions - space.low.astype(np.float64)) / half_range(space) - 1
     return units.reshape(*actions.shape[: actions.ndim - len(space.shape)], -1).astype(np.float32)
 
 
 def half_range(space: Box) -> Array:
-    """Returns half the range of each dimension, [*space.shape] float64: the policy's unit."""
+    """Returns half the range of each dimension, [*space.shape] float64: the unit of the policy's actions."""
     return (space.high.astype(np.float64) - space.low.astype(np.float64)) / 2

@@ -1,4 +1,4 @@
-"""Makes vectors of observations that are not arrays of numbers: one-hot for choices, parts joined."""
+"""Flattens observations that are no arrays of numbers into vectors: choices one-hot, parts concatenated."""
 
 import math
 from collections.abc import Iterator
@@ -7,36 +7,37 @@ from typing import Any, TypeGuard
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
-from gymnasium.vector import VectorEnv, VectorWrapper
+from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
-from numpy.typing import NDArray
 
-from acer_tf.envs.wrappers.final_obs import map_final_obs
+from acer_tf.envs.wrappers.base import Array, ObservationWrapper
 from acer_tf.errors import InputError
 
-Array = NDArray[Any]
 Path = tuple[Any, ...]
 
 LARGEST = 2**20
-"""Entries that one-hot vectors may have together."""
+"""Largest number of entries of all one-hot vectors of an observation together."""
 
 
 class Flatten:
-    """Turns observations of a space, one or a batch, into what networks take.
+    """Flattens observations of a space, one or a batch, into the arrays that networks take.
 
-    A Box stays as it is, but for one without axes, which gets one. Everything else becomes a vector: Discrete and
-    MultiDiscrete one-hot, as uint8; MultiBinary as it is; of a Dict or Tuple, nested or not, the parts' vectors joined.
-    The entries are in the order of `gymnasium.spaces.flatten`; the dtype is the smallest that holds all parts.
+    A Box stays as it is, or gets an axis if it has none. Everything else becomes a vector: Discrete and MultiDiscrete
+    one-hot, as uint8; MultiBinary as it is; the parts of a Dict or Tuple, nested or not, concatenated. The entries are
+    in the order of `gymnasium.spaces.flatten`; the dtype is the smallest that holds all parts.
 
     Attributes:
-        space: of what comes out.
+        space: of the flattened observations.
     """
 
     def __init__(self, space: gymnasium.Space[Any]) -> None:
-        """Takes the space of one observation.
+        """Plans the flattening of one space.
+
+        Args:
+            space: of one observation.
 
         Raises:
-            InputError: a space, or a part of it, that cannot be flattened; the message says what was expected.
+            InputError: the space, or a part of it, cannot be flattened; the message says what was expected.
         """
         self._leaves = [(path, _leaf(part, path)) for path, part in parts_of(space)]
         if not sum(leaf.low.size for _, leaf in self._leaves):
@@ -44,13 +45,13 @@ class Flatten:
         self.space = space if _is_array(space) else self._joined_space()
 
     def __call__(self, observations: Any) -> Array:
-        """Flattens an observation, or a batch of N as a vector environment gives it.
+        """Flattens an observation, or a batch of N as a vector environment returns it.
 
         Returns:
             [*space.shape] or [N, *space.shape], in the space's dtype.
 
         Raises:
-            InputError: it is none of the space's.
+            InputError: it is not in the space.
         """
         try:
             vectors = [leaf(_at(observations, path)) for path, leaf in self._leaves]
@@ -65,37 +66,34 @@ class Flatten:
         return Box(low, high, dtype=low.dtype.type)
 
 
-class FlattenObservations(VectorWrapper[Array, Any, Any, Any, Array]):
-    """Gives a vector environment's observations flattened, all environments at once."""
+class FlattenObservations(ObservationWrapper):
+    """Flattens the observations of a vector environment, those of all environments at once."""
 
     def __init__(self, env: VectorEnv[Any, Any, Array]) -> None:
         """Wraps a vector environment.
 
         Raises:
-            InputError: as `Flatten`.
+            InputError: see `Flatten`.
         """
         super().__init__(env)
         self._flatten = Flatten(env.single_observation_space)
         self.single_observation_space = self._flatten.space
         self.observation_space = batch_space(self._flatten.space, env.num_envs)
 
-    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-        """Resets."""
-        obs, infos = self.env.reset(seed=seed, options=options)
-        return self._flatten(obs), infos
+    def observations(self, obs: Any) -> Array:
+        """Returns [N, *space.shape]."""
+        return self._flatten(obs)
 
-    def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """Steps."""
-        obs, rewards, terminations, truncations, infos = self.env.step(actions)
-        infos = map_final_obs(infos, lambda _, final: self._flatten(final))
-        return self._flatten(obs), rewards, terminations, truncations, infos
+    def final_observation(self, obs: Any) -> Array:
+        """Returns [*space.shape]."""
+        return self._flatten(obs)
 
 
 def flattened(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
-    """Returns the environment with observations in arrays of at least one axis; itself if they are.
+    """Wraps an environment whose observations are no arrays of at least one axis; returns any other as it is.
 
     Raises:
-        InputError: as `Flatten`.
+        InputError: see `Flatten`.
     """
     return env if _is_array(env.single_observation_space) else FlattenObservations(env)
 
@@ -105,7 +103,7 @@ def _is_array(space: gymnasium.Space[Any]) -> TypeGuard[Box]:
 
 
 class _Numbers:
-    """Box or MultiBinary: the numbers themselves, in one row."""
+    """Flattens Box or MultiBinary: the numbers themselves, in one row."""
 
     def __init__(self, space: Box | MultiBinary) -> None:
         box = space if isinstance(space, Box) else Box(0, 1, space.shape, np.int8)
@@ -117,7 +115,7 @@ class _Numbers:
 
 
 class _OneHots:
-    """Discrete or MultiDiscrete: a one-hot vector for each choice."""
+    """Flattens Discrete or MultiDiscrete: a one-hot vector for each choice, concatenated."""
 
     def __init__(self, space: Discrete | MultiDiscrete) -> None:
         self._shape = space.shape or ()
@@ -139,7 +137,7 @@ class _OneHots:
 
 
 def _rows(array: Array, shape: tuple[int, ...]) -> Array:
-    """[..., *shape] gives [..., F]."""
+    """Reshapes [..., *shape] to [..., F]."""
     naxes = array.ndim - len(shape)
     if naxes < 0 or array.shape[naxes:] != shape:
         raise InputError(f"an observation has shape {array.shape}; expected {shape}, or a batch of such.")
@@ -147,7 +145,7 @@ def _rows(array: Array, shape: tuple[int, ...]) -> Array:
 
 
 def parts_of(space: gymnasium.Space[Any], path: Path = ()) -> Iterator[tuple[Path, gymnasium.Space[Any]]]:
-    """Yields the parts that are no Dict or Tuple themselves, in gymnasium's order, and how to get at each."""
+    """Yields the leaves of nested Dicts and Tuples in gymnasium's order, each with its path: keys and indices."""
     if isinstance(space, Dict | Tuple):
         items = space.spaces.items() if isinstance(space, Dict) else enumerate(space.spaces)
         for key, part in items:

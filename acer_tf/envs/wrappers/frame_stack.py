@@ -1,4 +1,4 @@
-"""Stacks the last frames of each environment, as baselines' VecFrameStack does."""
+"""Stacks the last frames of each environment, as baselines' `VecFrameStack` does."""
 
 from typing import Any
 
@@ -6,22 +6,19 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
-from numpy.typing import NDArray
 
-from acer_tf.envs.wrappers.final_obs import map_final_obs
-
-Array = NDArray[Any]
+from acer_tf.envs.wrappers.base import Array, StepReturn, map_final_obs
 
 
 class FrameStack(VectorWrapper[Array, Any, Array, Any, Array]):
-    """Joins the last `nstack` observations along the last axis, newest last, zeros where an episode has not begun yet.
+    """Concatenates the last `nstack` observations along the last axis, newest last; zeros before an episode's first.
 
-    baselines rolls the stack by one channel, whatever the number of channels of a frame, so frames of several channels
-    get scrambled. That is the default here too. The returned array is used again by the next step: copy what must last.
+    baselines rolls the stack by one channel, whatever the number of channels of a frame, which scrambles frames of
+    several channels. That is the default here too. The next step overwrites the returned array: copy what must last.
 
     Attributes:
         nstack: frames in a stack, S.
-        keeps_frames: whether frames move through the stack as they are, not scrambled.
+        keeps_frames: whether frames move through the stack whole, not scrambled.
         stacked: [N, ..., S * C], what `reset` and `step` return, in the dtype of the observation space.
     """
 
@@ -31,7 +28,8 @@ class FrameStack(VectorWrapper[Array, Any, Array, Any, Array]):
         Args:
             env: resets in the step in which an episode ends.
             nstack: frames in a stack, S.
-            whole_frames: rolls by one frame instead of one channel, which keeps frames of several channels intact.
+            whole_frames: rolls by one frame, not by one channel as baselines, which keeps frames of several channels
+                whole.
         """
         super().__init__(env)
         frame = env.single_observation_space
@@ -43,24 +41,29 @@ class FrameStack(VectorWrapper[Array, Any, Array, Any, Array]):
         self.stacked: Array = np.zeros((env.num_envs, *low.shape), frame.dtype)
         self._flat = self.stacked.reshape(-1)
         self._channels = frame.shape[-1]
-        self._roll = self._channels if whole_frames else 1
+        self._roll = self._channels if whole_frames else 1  # baselines: np.roll(stackedobs, shift=-1, axis=-1)
         self.keeps_frames = nstack == 1 or self._roll == self._channels
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-        """Returns [N, ..., S * C] with zeros before the first frame, and the infos; `seed` is passed on."""
+        """Resets the environments; returns [N, ..., S * C], the first frame after zeros, and the infos."""
         obs, infos = self.env.reset(seed=seed, options=options)
         self.stacked[...] = 0
         self.stacked[..., -self._channels :] = obs
         return self.stacked, infos
 
-    def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """Steps; where an episode ended, the stack holds only the next one's first frame, `final_obs` the last one."""
+    def step(self, actions: Any) -> StepReturn:
+        """Steps the environments.
+
+        Where an episode ended, the stack holds the next one's first frame after zeros; `final_obs` holds the stack with
+        the last frame.
+        """
         obs, rewards, terminations, truncations, infos = self.env.step(actions)
         if self.nstack > 1:
-            # One move of the whole memory: what comes over from the next pixel lands in channels overwritten below.
+            # Roll all pixels in one move of memory: what comes over from the next pixel lands in the last channels,
+            # which the new frame overwrites below.
             self._flat[: -self._roll] = self._flat[self._roll :]
             infos = map_final_obs(infos, self._with_last_frame)
-            self.stacked[terminations | truncations] = 0
+            self.stacked[terminations | truncations] = 0  # VecFrameStack: no frame of the episode that ended
         self.stacked[..., -self._channels :] = obs
         return self.stacked, rewards, terminations, truncations, infos
 

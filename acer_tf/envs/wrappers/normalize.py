@@ -1,4 +1,4 @@
-"""Normalises observations and rewards by running statistics, which are saved and can be frozen; scales rewards."""
+"""Normalises observations and rewards by running moments, which are saved with the agent; scales rewards."""
 
 import contextlib
 from collections.abc import Iterator, Mapping
@@ -8,117 +8,125 @@ import numpy as np
 from gymnasium.spaces import Box
 from gymnasium.vector import VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
-from numpy.typing import NDArray
 
-from acer_tf.envs.wrappers.final_obs import map_final_obs
-from acer_tf.envs.wrappers.moments import Moments
+from acer_tf.envs.wrappers.base import Array, ObservationWrapper, StepReturn, wrappers_of
 from acer_tf.errors import InputError
-
-Array = NDArray[Any]
 
 CLIP = 10.0
 EPS = 1e-8
 
 
-class Normalizer(VectorWrapper[Array, Any, Array, Any, Array]):
-    """What both wrappers have in common.
+class Moments:
+    """Running mean and variance of arrays.
 
     Attributes:
-        name: of the statistics in `normalization_state`.
-        moments: the statistics.
-        is_frozen: whether they stay as they are.
+        mean: float64, in the shape of an array; 0 before the first.
+        var: likewise; 1 before the first.
+        count: number of arrays so far.
+        is_frozen: whether `update` changes nothing.
     """
 
-    name: str
-
-    def __init__(self, env: VectorEnv[Array, Any, Array], shape: tuple[int, ...]) -> None:
-        """Wraps a vector environment; the statistics are of arrays of this shape."""
-        super().__init__(env)
-        self.moments = Moments(shape)
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        """Begins with no arrays of this shape."""
+        self.count: float = 0
+        self.mean: Array = np.zeros(shape)
+        self.var: Array = np.ones(shape)
         self.is_frozen = False
 
-    def _take_in(self, entries: Array) -> None:
-        # What is not finite ends the run (`Runner`), and must not end those that go on from its statistics.
-        if not self.is_frozen and np.isfinite(entries).all():
-            self.moments.take_in(entries)
+    def update(self, batch: Array) -> None:
+        """Merges the moments of a batch, [N, ...], with those of all before (Chan, Golub and LeVeque, 1983)."""
+        if self.is_frozen:
+            return
+        before, self.count = self.count, self.count + len(batch)
+        weight = len(batch) / self.count
+        delta = batch.mean(axis=0) - self.mean
+        self.mean = self.mean + weight * delta
+        self.var = (1 - weight) * self.var + weight * batch.var(axis=0) + before / self.count * weight * delta**2
+
+    def update_finite(self, batch: Array) -> None:
+        """Updates, but not with NaN or infinity: these end the run (`Runner`), and must not spoil what is resumed."""
+        if np.isfinite(batch).all():
+            self.update(batch)
 
 
-class NormalizeObservations(Normalizer):
+class NormalizeObservations(ObservationWrapper):
     """Gives (observation − mean) / √(variance + EPS), clipped to ±10, as float32.
 
     Mean and variance are those of all observations so far, of all environments. Replay holds what the agent saw:
     observations normalised as they were then. The last observations of episodes (`final_obs`) are normalised likewise,
     but not counted. gymnasium's own wrapper accepts no environment that resets in the step in which an episode ends.
+
+    Attributes:
+        name: prefix of the moments in `normalization_state`.
+        moments: of the observations.
     """
 
     name = "obs"
 
     def __init__(self, env: VectorEnv[Array, Any, Array]) -> None:
         """Wraps a vector environment with Box observations."""
+        super().__init__(env)
         shape = env.single_observation_space.shape
         assert shape is not None
-        super().__init__(env, shape)
+        self.moments = Moments(shape)
         self.single_observation_space = Box(-CLIP, CLIP, shape, np.float32)
         self.observation_space = batch_space(self.single_observation_space, env.num_envs)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-        """Resets."""
-        obs, infos = self.env.reset(seed=seed, options=options)
-        self._take_in(obs.astype(np.float64))
-        return self.normalized(obs), infos
+    def observations(self, obs: Array) -> Array:
+        """Counts observations [N, *observation], then normalises them."""
+        self.moments.update_finite(obs.astype(np.float64))
+        return self.final_observation(obs)
 
-    def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """Steps."""
-        obs, rewards, terminations, truncations, infos = self.env.step(actions)
-        self._take_in(obs.astype(np.float64))
-        infos = map_final_obs(infos, lambda _, final: self.normalized(final))
-        return self.normalized(obs), rewards, terminations, truncations, infos
-
-    def normalized(self, obs: Array) -> Array:
-        """Normalises observations [..., *observation] by the statistics as they are."""
+    def final_observation(self, obs: Array) -> Array:
+        """Normalises observations [..., *observation] by the moments as they are."""
         return normalized(obs, self.moments.mean, self.moments.var)
 
 
 def normalized(obs: Array, mean: Array, variance: Array) -> Array:
-    """Normalises observations [..., *observation] by these statistics; clips to ±CLIP."""
+    """Normalises observations [..., *observation] by a mean and a variance, and clips them to ±CLIP."""
     return np.clip((obs - mean) / np.sqrt(variance + EPS), -CLIP, CLIP).astype(np.float32)
 
 
-class NormalizeRewards(Normalizer):
+class NormalizeRewards(VectorWrapper[Array, Any, Array, Any, Array]):
     """Divides rewards by the running standard deviation of the discounted return, √(variance + EPS); clips to ±10.
 
     The return of an environment is that of its episode so far: R ← gamma · R + reward, 0 where an episode begins. It is
     what Stable Baselines' VecNormalize computes. gymnasium's own wrapper forgets the return before the reward that
     ends an episode, and does not clip.
+
+    Attributes:
+        name: prefix of the moments in `normalization_state`.
+        moments: of the discounted returns.
     """
 
     name = "return"
 
     def __init__(self, env: VectorEnv[Array, Any, Array], gamma: float) -> None:
         """Wraps a vector environment; `gamma` is the agent's discount factor."""
-        super().__init__(env, ())
+        super().__init__(env)
+        self.moments = Moments(())
         self._gamma = gamma
         self._returns = np.zeros(env.num_envs)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-        """Resets."""
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        """Resets the environments; their returns begin at 0."""
         self._returns[:] = 0
         return self.env.reset(seed=seed, options=options)
 
-    def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """Steps."""
+    def step(self, actions: Any) -> StepReturn:
+        """Steps the environments."""
         obs, rewards, terminations, truncations, infos = self.env.step(actions)
         self._returns = self._gamma * self._returns + rewards
-        self._take_in(self._returns)
+        self.moments.update_finite(self._returns)
         self._returns[terminations | truncations] = 0
         return obs, np.clip(rewards / np.sqrt(self.moments.var + EPS), -CLIP, CLIP), terminations, truncations, infos
 
 
 class ScaleRewards(VectorWrapper[Array, Any, Array, Any, Array]):
-    """Multiplies rewards.
+    """Multiplies rewards by a constant.
 
     Attributes:
-        scale: by this.
+        scale: the constant.
     """
 
     def __init__(self, env: VectorEnv[Array, Any, Array], scale: float) -> None:
@@ -126,37 +134,37 @@ class ScaleRewards(VectorWrapper[Array, Any, Array, Any, Array]):
         super().__init__(env)
         self.scale = scale
 
-    def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """Steps."""
+    def step(self, actions: Any) -> StepReturn:
+        """Steps the environments."""
         obs, rewards, terminations, truncations, infos = self.env.step(actions)
         return obs, self.scale * rewards, terminations, truncations, infos
 
 
 def reward_scale(env: VectorEnv[Any, Any, Any]) -> float:
-    """Returns what the environment's rewards are multiplied by."""
+    """Returns the product of the scales of all ScaleRewards around an environment; 1 without one."""
     scale = 1.0
-    while isinstance(env, VectorWrapper):
-        scale *= env.scale if isinstance(env, ScaleRewards) else 1
-        env = env.env
+    for wrapper in wrappers_of(env):
+        if isinstance(wrapper, ScaleRewards):
+            scale *= wrapper.scale
     return scale
 
 
 def normalization_state(env: VectorEnv[Any, Any, Any]) -> dict[str, Array]:
-    """Returns the statistics of all normalising wrappers of an environment; empty where there is none.
+    """Returns the running moments of all normalising wrappers around an environment; empty where there is none.
 
     Returns:
         `obs_mean` and `obs_var`, shaped as one observation, and `obs_count`, []; `return_mean`, `return_var` and
         `return_count`, [] each. float64, but for the counts, which may be integers.
     """
     return {
-        f"{normalizer.name}_{statistic}": np.array(getattr(normalizer.moments, statistic))
-        for normalizer in _normalizers(env)
-        for statistic in ("mean", "var", "count")
+        f"{wrapper.name}_{moment}": np.array(getattr(wrapper.moments, moment))
+        for wrapper in _normalizing(env)
+        for moment in ("mean", "var", "count")
     }
 
 
 def load_normalization_state(env: VectorEnv[Any, Any, Any], state: Mapping[str, Array]) -> None:
-    """Takes over what `normalization_state` returned.
+    """Sets the running moments to what `normalization_state` returned.
 
     Raises:
         InputError: it is of an environment that is normalised in another way; nothing has been changed then.
@@ -169,27 +177,27 @@ def load_normalization_state(env: VectorEnv[Any, Any, Any], state: Mapping[str, 
             f"the saved normalisation does not fit the environment: {name} has shape {found.get(name, 'none')} there, "
             f"{expected.get(name, 'none')} here."
         )
-    for normalizer in _normalizers(env):
-        mean, var, count = (state[f"{normalizer.name}_{statistic}"] for statistic in ("mean", "var", "count"))
-        moments = normalizer.moments
+    for wrapper in _normalizing(env):
+        mean, var, count = (state[f"{wrapper.name}_{moment}"] for moment in ("mean", "var", "count"))
+        moments = wrapper.moments
         moments.mean, moments.var, moments.count = np.array(mean), np.array(var), count.item()
 
 
 @contextlib.contextmanager
 def frozen(env: VectorEnv[Any, Any, Any]) -> Iterator[None]:
-    """Makes a context in which no statistics of an environment change, for instance to evaluate."""
-    before = [(normalizer, normalizer.is_frozen) for normalizer in _normalizers(env)]
-    for normalizer, _ in before:
-        normalizer.is_frozen = True
+    """Keeps the running moments of an environment as they are while the block runs, for instance to replay actions."""
+    all_moments = [wrapper.moments for wrapper in _normalizing(env)]
+    before = [moments.is_frozen for moments in all_moments]
+    for moments in all_moments:
+        moments.is_frozen = True
     try:
         yield
     finally:
-        for normalizer, was_frozen in before:
-            normalizer.is_frozen = was_frozen
+        for moments, was_frozen in zip(all_moments, before, strict=True):
+            moments.is_frozen = was_frozen
 
 
-def _normalizers(env: VectorEnv[Any, Any, Any]) -> Iterator[Normalizer]:
-    while isinstance(env, VectorWrapper):
-        if isinstance(env, Normalizer):
-            yield env
-        env = env.env
+def _normalizing(env: VectorEnv[Any, Any, Any]) -> Iterator[NormalizeObservations | NormalizeRewards]:
+    for wrapper in wrappers_of(env):
+        if isinstance(wrapper, NormalizeObservations | NormalizeRewards):
+            yield wrapper

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.envs.wrappers.normalize import (
+    Moments,
     NormalizeObservations,
     NormalizeRewards,
     frozen,
@@ -42,6 +43,18 @@ def discounted_returns() -> NDArray[np.float64]:
         first = max((s + 1 for s in range(t + 1) if ends[s, env]), default=1)
         returns[t + 1, env] = sum(GAMMA ** (t + 1 - s) * REWARDS[s, env] for s in range(max(first, 1), t + 2))
     return returns[1:]
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 2)])
+def test_batches_of_any_size_give_the_moments_of_all(shape: tuple[int, ...]) -> None:
+    entries = np.random.default_rng(0).normal(1e3, 0.1, (60, *shape))
+    moments = Moments(shape)
+    np.testing.assert_array_equal((moments.mean, moments.var), (np.zeros(shape), np.ones(shape)))
+    for batch in np.split(entries, [1, 2, 10, 57]):
+        moments.update(batch)
+    np.testing.assert_allclose(moments.mean, entries.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(moments.var, entries.var(axis=0), rtol=1e-6)
+    assert moments.count == 60
 
 
 def test_observations_are_normalised_by_all_so_far() -> None:
