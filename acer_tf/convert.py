@@ -9,7 +9,7 @@ import tyro
 from acer_tf.commands.cli import command, writing
 from acer_tf.envs.ids import typed_env_id
 from acer_tf.errors import InputError
-from acer_tf.importers.kinds import is_of_stable_baselines
+from acer_tf.importers.stable_baselines import is_stable_baselines
 from acer_tf.storage.agent_file import with_suffix
 
 
@@ -36,7 +36,7 @@ class Convert:
         new = with_suffix(self.new)
         if new.exists():
             raise InputError(f"{new} exists already; choose another name for the new agent.")
-        is_newer = is_of_stable_baselines(self.old)
+        is_newer = is_stable_baselines(self.old)
         if self.statistics is not None and not is_newer:
             raise InputError("--statistics are of Stable Baselines, but the agent is of baselines.")
         env = None if self.env is None else typed_env_id(self.env)

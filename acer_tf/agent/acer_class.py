@@ -16,8 +16,8 @@ from acer_tf.config import CONTINUOUS, Config
 from acer_tf.envs.make import brought_settings, unwrap
 from acer_tf.errors import InputError, nearest
 from acer_tf.importers.baselines import read_baselines
-from acer_tf.importers.normalization import read_folder
-from acer_tf.importers.old_agent import OldAgent
+from acer_tf.importers.imported import ImportedAgent
+from acer_tf.importers.normalization import read_normalization
 from acer_tf.importers.stable_baselines import read_stable_baselines
 from acer_tf.networks.registry import Network
 from acer_tf.storage.agent_file import File
@@ -231,14 +231,14 @@ class ACER(Learner):
 
     @classmethod
     def _imported(
-        cls, old: OldAgent, path: str | Path, env: Any, folder: str | Path | None, overrides: Mapping[str, Any]
+        cls, old: ImportedAgent, path: str | Path, env: Any, folder: str | Path | None, overrides: Mapping[str, Any]
     ) -> "ACER":
         for name in overrides:
             if name not in _ARGUMENTS:
                 raise InputError(
                     f"ACER takes no argument {name}; the nearest are {', '.join(nearest(name, _ARGUMENTS))}."
                 )
-        found = {} if folder is None else read_folder(folder)
+        found = {} if folder is None else read_normalization(folder)
         normalized = {"normalize_observations": "obs_mean" in found, "normalize_rewards": "return_mean" in found}
         policy = {"policy": old.policy, "policy_kwargs": old.policy_kwargs}
         defaults = {name: inspect.signature(ACER.__init__).parameters[name].default for name in _ARGUMENTS}

@@ -13,7 +13,7 @@ from acer_tf.agent import state
 from acer_tf.agent.translation import Translation
 from acer_tf.envs.make import unwrap
 from acer_tf.errors import InputError
-from acer_tf.importers.old_agent import OldAgent
+from acer_tf.importers.imported import ImportedAgent
 from acer_tf.storage.agent_file import Arrays
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def translation(
-    old: OldAgent, path: str | Path, env: VectorEnv[Any, Any, Any] | None, is_normalized: bool
+    old: ImportedAgent, path: str | Path, env: VectorEnv[Any, Any, Any] | None, is_normalized: bool
 ) -> Translation:
     """Returns the translation for the environment's spaces or, without one, for those that the file tells.
 
@@ -50,7 +50,7 @@ def translation(
     return Translation(own.single_observation_space, own.single_action_space, is_normalized)
 
 
-def load(agent: "PolicyHolder", old: OldAgent, path: str | Path) -> None:
+def load(agent: "PolicyHolder", old: ImportedAgent, path: str | Path) -> None:
     """Puts weights, average policy and slots into a freshly built agent; without an average, it is the weights.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Agents of OpenAI baselines: what joblib wrote of a dict of all variables, weights, average policy and slots."""
+"""Agents of OpenAI baselines: a dict of all variables (weights, average policy, slots), written by joblib."""
 
 import re
 from collections.abc import Mapping
@@ -9,13 +9,13 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from acer_tf.importers.contents import contents, told
-from acer_tf.importers.old_agent import Arrays, OldAgent, layer_arrays
+from acer_tf.importers.files import as_input_error, read_decompressed
+from acer_tf.importers.imported import Arrays, ImportedAgent, layer_arrays
 from acer_tf.importers.pickled import read_pickle
 
 _SCOPE = "acer_model/"
 _AVERAGE, _MEAN_SQUARE, _MOMENTUM = "/ExponentialMovingAverage", "/RMSProp", "/RMSProp_1"
-# Of baselines' learn(), where they are others than the class has.
+# Defaults of baselines' learn() that differ from those of the class ACER.
 _SETTINGS = {"buffer_size": 50000, "replay_start": 10000, "bootstrap_truncated": False}
 _CONV_ONLY = [(8, 32), (4, 64), (3, 64)]
 _BEHIND_PIXELS = {
@@ -24,23 +24,23 @@ _BEHIND_PIXELS = {
     "impala_cnn": ("pi/layer15/kernel", 11 * 11 * 32),
     "conv_only": ("pi_head/kernel", 11 * 11 * 64),
 }
-"""The first dense layer, and its inputs where the image has 84 x 84 pixels."""
+"""The first dense layer behind the convolutions, and its inputs for images of 84 x 84 pixels."""
 
 
-def read_baselines(path: str | Path) -> OldAgent:
-    """Reads a file that baselines' `model.save` wrote.
+def read_baselines(path: str | Path) -> ImportedAgent:
+    """Reads a file that `model.save` of baselines wrote.
 
-    Hyper-parameters are not in it; those of a network that leave no trace in its weights (an activation, a stride) are
-    taken to be baselines' own.
+    The file holds no hyper-parameters; those of the network that the weights do not show (activation, strides) are
+    assumed to be baselines' defaults.
 
     Raises:
-        InputError: there is no such file, it holds something else, or a network that cannot be told from a file.
+        InputError: the file cannot be read, holds something else, or a network that its weights do not determine.
     """
-    with told(path, "ACER agent of baselines"):
-        return _agent(read_pickle(contents(path)))
+    with as_input_error(path, "ACER agent of baselines"):
+        return _agent(read_pickle(read_decompressed(path)))
 
 
-def _agent(variables: Any) -> OldAgent:
+def _agent(variables: Any) -> ImportedAgent:
     if not isinstance(variables, dict):
         raise ValueError("expected parameters by name")
     arrays = {
@@ -60,7 +60,7 @@ def _agent(variables: Any) -> OldAgent:
     if "q_head/bias" not in params:
         raise ValueError(f"expected parameters such as {_SCOPE}q/b:0")
     network, network_kwargs = _network(params)
-    return OldAgent(
+    return ImportedAgent(
         network,
         network_kwargs,
         dict(_SETTINGS),
@@ -82,7 +82,7 @@ def _named(arrays: Mapping[str, NDArray[Any]]) -> Arrays:
 
 
 def _layer(name: str) -> str:
-    """Names a layer: pi/LayerNorm_1 is pi/layer_norm1, pi is pi_head."""
+    """Renames a layer: pi/LayerNorm_1 becomes pi/layer_norm1, pi becomes pi_head."""
     scope, _, layer = name.replace("/convnet/", "/").partition("/")
     if not layer:
         return f"{scope}_head"
@@ -96,7 +96,7 @@ def _network(params: Arrays) -> tuple[str, dict[str, Any]]:
     """Returns name and arguments of the network that has these weights.
 
     Raises:
-        ValueError: none of baselines' has.
+        ValueError: none of baselines' networks has them.
     """
     own, critic = ({name[3:]: array for name, array in params.items() if name.startswith(s)} for s in ("pi/", "vf/"))
     name, arguments = _torso(own)
@@ -130,7 +130,7 @@ def _torso(own: Arrays) -> tuple[str, dict[str, Any]]:
 
 
 def _observation_space(network: str, params: Arrays) -> gym.spaces.Box | None:
-    """Tells the space where the weights do: of vectors, and of Atari's 84 x 84 pixels."""
+    """Returns the space if the weights determine it: vectors, or Atari's images of 84 x 84 pixels."""
     first = next((array for name, array in params.items() if name.endswith(("/kernel", "/wx"))))
     if network in ("mlp", "lstm"):
         return gym.spaces.Box(-np.inf, np.inf, (len(first),), np.float32)

@@ -1,4 +1,4 @@
-"""The layers of Stable Baselines 2's policies (`common/policies.py`), and the networks here that compute the same."""
+"""Layers of Stable Baselines 2's policies (`common/policies.py`), and this package's networks that compute the same."""
 
 import itertools
 import re
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from acer_tf.importers.old_agent import Arrays, layer_arrays
+from acer_tf.importers.imported import Arrays, layer_arrays
 
 Layers = dict[str, dict[str, NDArray[Any]]]
-"""Arrays of each layer, by their names in the file; layers in the order in which they were made."""
+"""Arrays of each layer by their names in the file; layers in the order in which the policy created them."""
 
 _NAME = re.compile(r"model/([^/]+)/([^/:]+):0")
 _CONVOLUTIONS = ("c1", "c2", "c3", "fc1")
@@ -23,10 +23,10 @@ _LAST = ("vf", "pi", "q")
 
 
 def grouped(params: Mapping[Any, Any]) -> Layers:
-    """Groups arrays that have names such as model/pi_fc0/w:0.
+    """Groups arrays by layer, from names such as model/pi_fc0/w:0.
 
     Raises:
-        ValueError: something else is among them.
+        ValueError: a name has another form, or a value is not an array.
     """
     layers: Layers = {}
     for key, array in params.items():
@@ -38,15 +38,15 @@ def grouped(params: Mapping[Any, Any]) -> Layers:
 
 
 def numbered(params: Sequence[Any], policy: str, arguments: Mapping[str, Any]) -> Layers:
-    """Names arrays that have no names, by the order in which the policy made them.
+    """Groups arrays without names by layer, from the order in which the policy created them.
 
     Args:
         params: the arrays.
-        policy: name of its class.
-        arguments: what it was made with.
+        policy: name of the policy's class.
+        arguments: its `policy_kwargs`.
 
     Raises:
-        ValueError: there are more or fewer arrays than the policy has, or something else is among them.
+        ValueError: the policy has another number of arrays, or a value is not an array.
     """
     if not all(isinstance(array, np.ndarray) for array in params):
         raise ValueError("a parameter of it is no array")
@@ -71,7 +71,7 @@ def _order(arrays: list[NDArray[Any]]) -> tuple[str, ...]:
 
 
 def _body(policy: str, arguments: Mapping[str, Any], count: int) -> list[str]:
-    """Returns the names of all layers but the last three; `count` of them are no LSTM."""
+    """Returns the names of all layers but the last three; `count` of them are not the LSTM."""
     is_recurrent = "Lstm" in policy
     if arguments.get("feature_extraction", "mlp" if policy.startswith("Mlp") else "cnn") == "cnn":
         return [*_CONVOLUTIONS, _LSTM] if is_recurrent else [*_CONVOLUTIONS]
@@ -98,10 +98,10 @@ def _in_net_arch(net_arch: Any, is_recurrent: bool) -> list[str]:
 
 
 def network(layers: Layers) -> tuple[str, dict[str, Any], Arrays]:
-    """Returns the policy here that has these layers, its arguments, and its weights.
+    """Returns this package's policy with these layers, its `policy_kwargs`, and its weights.
 
     Raises:
-        ValueError: no policy has them.
+        ValueError: no policy has these layers.
     """
     if missing := [name for name in ("pi", "q") if name not in layers]:
         raise ValueError(f"it has no layer {missing[0]}")
@@ -129,7 +129,7 @@ def network(layers: Layers) -> tuple[str, dict[str, Any], Arrays]:
 
 
 def _parts(names: list[str]) -> tuple[list[str], list[str], dict[str, list[str]]]:
-    """Sorts layers: what is shared before and after the LSTM, and what policy and critic have of their own."""
+    """Splits names of layers: shared before the LSTM, shared after it, and those of policy and critic alone."""
     place = names.index(_LSTM) if _LSTM in names else 0
     before, rest = names[:place], [name for name in names[place:] if name != _LSTM]
     parts: dict[str, list[str]] = {"shared": [], "pi": [], "vf": []}

@@ -1,8 +1,8 @@
-"""Reads pickles without running them: a machine for their opcodes that makes plain data and numeric arrays only.
+"""Reads pickles without executing them: a virtual machine for their opcodes that makes plain data and arrays only.
 
-What a pickle names is not imported, what it calls is not called: an `Inert` object stands in its place. Python's own
-reader is not used. It decides class by class what may be looked up; here there is no way to look anything up. The
-standard library's `pickletools` finds the opcodes and their arguments.
+Names are not imported and calls are not made: an `Inert` object takes their place. Python's own unpickler is not used.
+It decides class by class what may be looked up; here nothing can be looked up at all. The standard library's
+`pickletools` decodes the opcodes and their arguments.
 """
 
 import io
@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from acer_tf.importers.inert import Inert
-from acer_tf.importers.numpy_data import built, called
+from acer_tf.importers.objects import Inert, built, called
 
 MOST_OPCODES = 10**5
 LONGEST_NAME = 250
@@ -21,15 +20,15 @@ _KEYS = str | bytes | int | float | None | Inert
 
 
 def read_pickle(data: bytes) -> Any:
-    """Returns what a pickle holds; sets are lists, and keys that are containers, whose hash may be costly, are inert.
+    """Returns the content of a pickle; sets become lists, and keys that are containers, costly to hash, become `Inert`.
 
-    Of arrays and bytes it makes no more than the pickle holds, so that a small file takes no large memory.
+    Arrays and bytes together take no more memory than the pickle has bytes, so a small file cannot exhaust memory.
 
     Args:
-        data: a pickle of any protocol, or what joblib writes: with arrays between its opcodes.
+        data: a pickle of any protocol, or of joblib, which writes arrays between the opcodes.
 
     Raises:
-        ValueError: it is no whole pickle, or one of more than `MOST_OPCODES`.
+        ValueError: the pickle is not complete and valid, or has more than `MOST_OPCODES` opcodes.
     """
     try:
         return _Machine(data).run()
@@ -38,7 +37,7 @@ def read_pickle(data: bytes) -> Any:
 
 
 class _Machine:
-    """The stack, what lies below each mark on it, and what the pickle keeps for later use."""
+    """The unpickler's state: its stack, the stacks below each mark, and the memo (`_kept`)."""
 
     def __init__(self, data: bytes) -> None:
         self._file = io.BytesIO(data)

@@ -1,4 +1,4 @@
-"""gym's spaces as gymnasium's, from what a pickle says about them."""
+"""Converts pickled spaces of gym to gymnasium."""
 
 from typing import Any
 
@@ -6,14 +6,14 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from acer_tf.importers.inert import Inert
+from acer_tf.importers.objects import Inert
 
 
 def space(described: Any) -> gym.Space[Any] | None:
-    """Returns the space that an object of a pickle describes; None if it is not one of those known here.
+    """Returns the space that a pickled object describes; None if it is not a Box, Discrete, or Multi- space.
 
     Raises:
-        ValueError: it is one, but what it says of itself does not fit together.
+        ValueError: the description of the space is inconsistent.
     """
     if not isinstance(described, Inert) or not isinstance(described.state, dict):
         return None
@@ -37,7 +37,7 @@ def _space(name: str, state: dict[Any, Any]) -> gym.Space[Any] | None:
 
 
 def _unbounded(bound: NDArray[Any]) -> NDArray[Any]:
-    """The largest finite number stood for none, which gymnasium's environments say with infinity."""
+    """Replaces the largest finite number, with which gym's environments denoted no bound, by gymnasium's infinity."""
     if bound.dtype.kind != "f":
         return bound
     return np.where(np.abs(bound) == np.finfo(bound.dtype).max, np.copysign(np.inf, bound), bound).astype(bound.dtype)

@@ -1,4 +1,4 @@
-"""Agents of Stable Baselines 2, in the three forms that it had: a zip, a pickle of named arrays, a pickle of a list."""
+"""Agents of Stable Baselines 2, in its three file formats: a zip, a pickle of named arrays, a pickle of a list."""
 
 import base64
 import io
@@ -11,10 +11,10 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from acer_tf.importers.contents import contents, told
-from acer_tf.importers.inert import Inert
+from acer_tf.importers.files import as_input_error, read_decompressed
+from acer_tf.importers.imported import ImportedAgent
 from acer_tf.importers.layers import grouped, network, numbered
-from acer_tf.importers.old_agent import OldAgent
+from acer_tf.importers.objects import Inert
 from acer_tf.importers.pickled import read_pickle
 from acer_tf.importers.spaces import space
 from acer_tf.storage import arrays
@@ -34,17 +34,33 @@ _POLICY_KWARGS = (
 )  # fmt: skip
 
 
-def read_stable_baselines(path: str | Path) -> OldAgent:
-    """Reads a file that Stable Baselines 2's `ACER.save` wrote; the average policy and slots are in none.
+def read_stable_baselines(path: str | Path) -> ImportedAgent:
+    """Reads a file that `ACER.save` of Stable Baselines 2 wrote; these hold neither average policy nor slots.
 
     Raises:
-        InputError: there is no such file, it holds something else, or a network that cannot be told from a file.
+        InputError: the file cannot be read, holds something else, or a policy that a file does not determine.
     """
-    with told(path, "ACER agent of Stable Baselines 2"):
-        return _agent(contents(path))
+    with as_input_error(path, "ACER agent of Stable Baselines 2"):
+        return _agent(read_decompressed(path))
 
 
-def _agent(file: bytes) -> OldAgent:
+def is_stable_baselines(path: str | Path) -> bool:
+    """Returns whether Stable Baselines 2 wrote an agent's file (a zip or a pickled pair) or baselines (a pickled dict).
+
+    Raises:
+        InputError: the file cannot be read, or is neither.
+    """
+    with as_input_error(path, "agent of Stable Baselines 2 or baselines"):
+        data = read_decompressed(path)
+        if data.startswith(b"PK"):
+            return True
+        value = read_pickle(data)
+        if not isinstance(value, tuple | dict):
+            raise ValueError("expected settings and parameters, or parameters by name")
+        return isinstance(value, tuple)
+
+
+def _agent(file: bytes) -> ImportedAgent:
     data, params = _zipped(file) if file.startswith(b"PK") else _pickled(file)
     if "replay_ratio" not in data:
         raise ValueError("it has no replay_ratio, as every ACER agent has")
@@ -59,7 +75,7 @@ def _agent(file: bytes) -> OldAgent:
     if policy.startswith("Cnn"):
         _check_pixels(observation_space)
     policy_kwargs |= _activation(arguments)
-    return OldAgent(policy, policy_kwargs, _settings(data), observation_space, action_space, weights)
+    return ImportedAgent(policy, policy_kwargs, _settings(data), observation_space, action_space, weights)
 
 
 def _pickled(file: bytes) -> tuple[dict[Any, Any], Any]:
@@ -85,7 +101,7 @@ def _zipped(file: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _unpickled(value: Any) -> Any:
-    """Reads a value of `data` that is no JSON and was therefore pickled."""
+    """Decodes a value of `data` that was pickled because it is not JSON."""
     if isinstance(value, dict) and isinstance(text := value.get(":serialized:"), str):
         return read_pickle(base64.b64decode(text))
     return value
@@ -134,7 +150,7 @@ def _settings(data: dict[Any, Any]) -> dict[str, Any]:
 
 
 def _check_pixels(observation_space: gym.Space[Any]) -> None:
-    """Stable Baselines scales images by their bounds, this package by 255."""
+    """Refuses bounds other than 0 and 255: Stable Baselines scales images by their bounds, this package by 255."""
     if not isinstance(observation_space, gym.spaces.Box) or not (
         np.all(observation_space.low == 0) and np.all(observation_space.high == 255)
     ):

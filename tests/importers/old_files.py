@@ -20,7 +20,7 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
-from acer_tf.importers.old_agent import OldAgent
+from acer_tf.importers.imported import ImportedAgent
 from acer_tf.policies.categorical import CategoricalPolicy
 from acer_tf.recordings.recorded import Recorded, read
 
@@ -163,7 +163,7 @@ def recording(name: str) -> Recorded:
     return read(GOLDEN / f"{name}.npz")
 
 
-def assert_gives_what_was_recorded(agent: OldAgent, recorded: Recorded, average: bool = False) -> None:
+def assert_gives_what_was_recorded(agent: ImportedAgent, recorded: Recorded, average: bool = False) -> None:
     """Compares logits and Q of the converted weights on a recorded batch with those of the original network."""
     space = agent.observation_space
     if space is None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from acer_tf.errors import InputError
-from acer_tf.importers.normalization import read_statistics
+from acer_tf.importers.normalization import read_moments
 from tests.importers.old_files import old, old_modules
 
 
@@ -23,7 +23,7 @@ def statistics(mean: Any, var: Any, count: Any) -> Any:
 @pytest.mark.parametrize("shape", [(), (4,), (2, 3)])
 def test_mean_variance_and_count(tmp_path: Path, shape: tuple[int, ...]) -> None:
     mean, var = np.random.default_rng(0).normal(size=shape), np.random.default_rng(1).random(shape)
-    found = read_statistics(written(tmp_path / "obs_rms.pkl", statistics(np.array(mean), np.array(var), 5000.0001)))
+    found = read_moments(written(tmp_path / "obs_rms.pkl", statistics(np.array(mean), np.array(var), 5000.0001)))
     np.testing.assert_array_equal(found.mean, mean)
     np.testing.assert_array_equal(found.var, var)
     assert (found.samples, found.mean.shape) == (5000.0001, shape)
@@ -31,7 +31,7 @@ def test_mean_variance_and_count(tmp_path: Path, shape: tuple[int, ...]) -> None
 
 def test_statistics_of_returns_may_be_numbers(tmp_path: Path) -> None:
     """Means of nothing but numbers turn from arrays into numpy's scalars after the first update."""
-    found = read_statistics(written(tmp_path / "ret_rms.pkl", statistics(np.float64(2.5), np.float64(0.5), 3.0)))
+    found = read_moments(written(tmp_path / "ret_rms.pkl", statistics(np.float64(2.5), np.float64(0.5), 3.0)))
     assert (float(found.mean), float(found.var), found.samples) == (2.5, 0.5, 3)
 
 
@@ -49,4 +49,4 @@ def test_statistics_of_returns_may_be_numbers(tmp_path: Path) -> None:
 )
 def test_something_else_is_refused(tmp_path: Path, value: Any) -> None:
     with pytest.raises(InputError, match=r"obs_rms\.pkl is no running mean and variance"):
-        read_statistics(written(tmp_path / "obs_rms.pkl", value))
+        read_moments(written(tmp_path / "obs_rms.pkl", value))

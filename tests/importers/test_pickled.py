@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acer_tf.importers.inert import Inert
+from acer_tf.importers.objects import Inert
 from acer_tf.importers.pickled import MOST_OPCODES, read_pickle
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)

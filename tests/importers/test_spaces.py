@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 
-from acer_tf.importers.inert import Inert
+from acer_tf.importers.objects import Inert
 from acer_tf.importers.spaces import space
 
 

@@ -1,6 +1,7 @@
 """Files of Stable Baselines 2 in all their forms, of recorded parameters: converted, they give what was recorded."""
 
 import json
+import pickle
 import zipfile
 from collections import OrderedDict
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from acer_tf.errors import InputError
-from acer_tf.importers.stable_baselines import read_stable_baselines
+from acer_tf.importers.stable_baselines import is_stable_baselines, read_stable_baselines
 from tests.importers.old_files import (
     Arrays,
     assert_gives_what_was_recorded,
@@ -25,6 +26,7 @@ from tests.importers.old_files import (
     old,
     old_modules,
     recording,
+    write_joblib,
     write_pickle,
     write_zip,
 )
@@ -306,3 +308,19 @@ def test_json_that_python_could_not_write_stays_inert(tmp_path: Path) -> None:
         assert ":serialized:" in json.loads(archive.read("data"))["callback"]
     assert blob
     assert read_stable_baselines(path).policy == "MlpPolicy"
+
+
+def test_each_kind_is_told_by_its_content(tmp_path: Path) -> None:
+    recorded = recording("mlp_value_copy")
+    data, params = data_of(recorded, "MlpPolicy"), named(layers_of(recorded))
+    assert is_stable_baselines(write_zip(tmp_path / "agent", data, params))
+    assert is_stable_baselines(write_pickle(tmp_path / "agent", data, list(params.values())))
+    assert not is_stable_baselines(write_joblib(tmp_path / "agent", recorded))
+    assert not is_stable_baselines(write_joblib(tmp_path / "agent", recorded, compress=3))
+
+
+@pytest.mark.parametrize("content", [b"", b"text", pickle.dumps([1]), pickle.dumps(None)])
+def test_anything_else_is_told(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "agent").write_bytes(content)
+    with pytest.raises(InputError, match="agent is no agent of Stable Baselines 2 or baselines"):
+        is_stable_baselines(tmp_path / "agent")

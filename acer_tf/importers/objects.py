@@ -1,4 +1,4 @@
-"""The few objects of a pickle that are data: numeric arrays, dtypes and scalars, bytes, ordered dicts and sets."""
+"""Objects of a pickle: arrays, dtypes, scalars, bytes, ordered dicts and sets are made, all others stay `Inert`."""
 
 import math
 import re
@@ -6,8 +6,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
-
-from acer_tf.importers.inert import Inert
 
 MOST_AXES = 32
 
@@ -21,11 +19,39 @@ _WRAPPER = "joblib.numpy_pickle.NumpyArrayWrapper"
 _ELSEWHERE = ("numpy_pickle_compat.NDArrayWrapper", "numpy_pickle.NDArrayWrapper", "numpy_pickle.ZNDArrayWrapper")
 
 
+class Inert:
+    """Stands for a class, function or object that a pickle names: nothing is looked up, nothing can be called.
+
+    Attributes:
+        name: module and name; of the class, for an object.
+        arguments: of the call that would have made the object; None for a class or function.
+        state: what the object would have been given by `__setstate__`; None if nothing.
+        key: of the object in the pickle's memo; None if it is not there.
+    """
+
+    __slots__ = ("arguments", "key", "name", "state")
+
+    def __init__(self, name: str, arguments: tuple[Any, ...] | None = None) -> None:
+        self.name = name
+        self.arguments = arguments
+        self.state: Any = None
+        self.key: int | None = None
+
+    @property
+    def short_name(self) -> str:
+        """The name without its module."""
+        return self.name.rpartition(".")[2]
+
+
 def called(name: str, arguments: tuple[Any, ...]) -> Any:
-    """Returns what a pickle's call gives: data where it is known to be, else an inert object.
+    """Returns the result of a call in a pickle: data if the function is a known constructor of data, else `Inert`.
+
+    Args:
+        name: module and name of the function or class.
+        arguments: of the call.
 
     Raises:
-        ValueError: data that does not fit together.
+        ValueError: the arguments do not fit together.
     """
     match name, arguments:
         case "collections.OrderedDict", ():
@@ -44,15 +70,15 @@ def called(name: str, arguments: tuple[Any, ...]) -> Any:
 
 
 def built(instance: Inert, state: Any, file: BinaryIO) -> Any:
-    """Returns what an object becomes when a pickle gives it its state: an array or a dtype, or else the object itself.
+    """Returns an object with its state set: an array or a dtype, or else the object itself.
 
     Args:
         instance: the object.
-        state: its state.
-        file: the pickle; an array that joblib wrote stands there, behind its description.
+        state: what the pickle passes to `__setstate__`.
+        file: the pickle; joblib writes the bytes of an array into it, after the array's description.
 
     Raises:
-        ValueError: data that does not fit together, or an array that is in another file.
+        ValueError: the state does not fit together, or the array is in another file.
     """
     match instance.name, instance.arguments, state:
         case name, (str() as code, *_), (_, "<" | ">" | "|" | "=" as order, None, None, None, *_) if name == _DTYPE:
@@ -63,7 +89,7 @@ def built(instance: Inert, state: Any, file: BinaryIO) -> Any:
         case name, _, {"shape": tuple() as shape, "dtype": np.dtype() as dtype, "order": order, **rest} if (
             name.endswith(_WRAPPER)
         ):
-            return _behind(file, dtype, shape, order, is_aligned=rest.get("numpy_array_alignment_bytes") is not None)
+            return _following(file, dtype, shape, order, is_aligned=rest.get("numpy_array_alignment_bytes") is not None)
         case name, _, _ if name.endswith(_WRAPPER):
             raise ValueError("an array in it is not of numbers")
         case name, _, _ if name.endswith(_ELSEWHERE):
@@ -72,14 +98,16 @@ def built(instance: Inert, state: Any, file: BinaryIO) -> Any:
     return instance
 
 
-def _behind(file: BinaryIO, dtype: np.dtype[Any], shape: tuple[Any, ...], order: Any, is_aligned: bool) -> NDArray[Any]:
+def _following(
+    file: BinaryIO, dtype: np.dtype[Any], shape: tuple[Any, ...], order: Any, is_aligned: bool
+) -> NDArray[Any]:
     if is_aligned:
         file.read(file.read(1)[0])
     return _array(dtype, shape, file.read(_nbytes(dtype, shape)), order)
 
 
 def _array(dtype: np.dtype[Any], shape: tuple[Any, ...], data: bytes | str, order: Any) -> NDArray[Any]:
-    """Makes an array in the machine's byte order; text is bytes as Python 2 pickled them."""
+    """Makes an array in native byte order; `data` is text if Python 2 pickled the bytes."""
     raw = data.encode("latin-1") if isinstance(data, str) else data
     if len(raw) != _nbytes(dtype, shape):
         raise ValueError(f"it has {len(raw)} bytes for an array of {_nbytes(dtype, shape)}")

@@ -11,7 +11,7 @@ import pytest
 
 from acer_tf.errors import InputError
 from acer_tf.importers.baselines import read_baselines
-from acer_tf.importers.contents import contents, told
+from acer_tf.importers.files import as_input_error, read_decompressed
 from acer_tf.importers.pickled import read_pickle
 from acer_tf.storage import arrays
 
@@ -29,7 +29,7 @@ VALUE = {
 @pytest.mark.parametrize("compress", COMPRESSIONS, ids=str)
 def test_what_joblib_wrote_is_read(tmp_path: Path, compress: Any, protocol: int) -> None:
     joblib.dump(VALUE, tmp_path / "file", compress=compress, protocol=protocol)
-    found = read_pickle(contents(tmp_path / "file"))
+    found = read_pickle(read_decompressed(tmp_path / "file"))
     assert found.keys() == VALUE.keys()
     for ours, theirs in ((found, VALUE), (dict(enumerate(found["b"])), dict(enumerate(VALUE["b"])))):
         for name, array in theirs.items():
@@ -57,8 +57,8 @@ def test_every_kind_of_truncation_is_told(tmp_path: Path, compress: Any) -> None
     data = (tmp_path / "file").read_bytes()
     for length in range(0, len(data), 7):
         (tmp_path / "file").write_bytes(data[:length])
-        with pytest.raises(InputError, match=r"file is no agent \("), told(tmp_path / "file", "agent"):
-            read_pickle(contents(tmp_path / "file"))
+        with pytest.raises(InputError, match=r"file is no agent \("), as_input_error(tmp_path / "file", "agent"):
+            read_pickle(read_decompressed(tmp_path / "file"))
 
 
 @pytest.mark.parametrize("compress", COMPRESSIONS[1:], ids=str)
@@ -81,7 +81,7 @@ def test_a_bomb_takes_no_memory(tmp_path: Path, compress: Any, monkeypatch: pyte
 def test_forms_that_are_not_read_are_named(tmp_path: Path, start: bytes, message: str) -> None:
     (tmp_path / "file").write_bytes(start + b"0" * 100)
     with pytest.raises(ValueError, match=message):
-        contents(tmp_path / "file")
+        read_decompressed(tmp_path / "file")
 
 
 def test_arrays_in_files_of_their_own_are_not_looked_for(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_arrays_in_files_of_their_own_are_not_looked_for(tmp_path: Path) -> None
 def test_arrays_of_objects_in_a_joblib_file_are_refused(tmp_path: Path) -> None:
     joblib.dump(np.array([{}], dtype=object), tmp_path / "file")
     with pytest.raises(ValueError, match="not of numbers"):
-        read_pickle(contents(tmp_path / "file"))
+        read_pickle(read_decompressed(tmp_path / "file"))
 
 
 @pytest.mark.parametrize("path", ["missing", "."])

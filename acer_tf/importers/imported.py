@@ -1,4 +1,4 @@
-"""An agent of a dead library, in this package's terms."""
+"""The result of an import: an agent of another library, with this package's names and layouts."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -8,21 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 Arrays = dict[str, NDArray[np.float32]]
+"""Arrays by parameter name."""
+
+_NAMES = {"w": "kernel", "weights": "kernel", "b": "bias", "biases": "bias"}
 
 
-class OldAgent(NamedTuple):
-    """What a file holds.
+class ImportedAgent(NamedTuple):
+    """An agent that another library saved.
 
     Attributes:
-        policy: name of a policy or network.
+        policy: name of the policy or network.
         policy_kwargs: its arguments.
-        settings: hyper-parameters that the file names, as arguments of `ACER`.
-        observation_space: None where the file does not tell.
+        settings: hyper-parameters in the file, as arguments of `ACER`.
+        observation_space: None if the file does not determine it.
         action_space: the actions.
-        params: weights by this package's names, float32, in its layouts.
-        averages: the average policy, under the same names; None where it was not saved.
-        mean_squares: RMSProp's, likewise.
-        momenta: RMSProp's, likewise.
+        params: float32 weights by parameter name.
+        averages: weights of the average policy by parameter name; None if the file has none.
+        mean_squares: RMSProp's running means of squared gradients, likewise.
+        momenta: RMSProp's momenta, likewise.
     """
 
     policy: str
@@ -37,14 +40,14 @@ class OldAgent(NamedTuple):
 
 
 def layer_arrays(layer: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
-    """Names the arrays of a layer, and takes the axes of length 1 off a convolution's bias.
+    """Renames the arrays of a layer to this package's parameters, and flattens biases of convolutions.
 
     Args:
-        layer: its name here.
-        arrays: by their names there: w or weights, b or biases, or those of an LSTM or of a normalisation.
+        layer: this package's name of the layer.
+        arrays: by the other library's names: w or weights, b or biases, or those of an LSTM or of layer normalization.
 
     Raises:
-        ValueError: an array is not of real numbers.
+        ValueError: an array does not hold real numbers.
     """
     for array in arrays.values():
         if array.dtype.kind != "f":
@@ -55,6 +58,3 @@ def layer_arrays(layer: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
         f"{layer}/{name}": np.ascontiguousarray(array.ravel() if name == "bias" else array, np.float32)
         for name, array in arrays.items()
     }
-
-
-_NAMES = {"w": "kernel", "weights": "kernel", "b": "bias", "biases": "bias"}

@@ -1,4 +1,4 @@
-"""What stands in a file, decompressed where it is compressed."""
+"""Reads files of unknown origin: decompresses them within limits, and reports errors as an `InputError`."""
 
 import bz2
 import contextlib
@@ -23,24 +23,29 @@ _UNKNOWN = {b"\x04\x22\x4d\x18": "compressed with lz4", b"ZF": "of a joblib olde
 
 
 @contextlib.contextmanager
-def told(path: str | Path, expected: str) -> Iterator[None]:
-    """Makes one sentence of what is wrong with a file that was expected to hold something.
+def as_input_error(path: str | Path, expected: str) -> Iterator[None]:
+    """Turns any error of reading a file into an `InputError` that names the file.
+
+    Args:
+        path: of the file.
+        expected: what the file should hold.
 
     Raises:
-        InputError: whatever went wrong inside.
+        InputError: an error of the kinds that malformed data causes was raised inside.
     """
     try:
         yield
-    except (ArithmeticError, LookupError, OSError, TypeError, ValueError) as error:  # it may hold anything
+    except (ArithmeticError, LookupError, OSError, TypeError, ValueError) as error:  # the file may hold anything
         raise InputError(f"{path} is no {expected} ({error}).") from error
 
 
-def contents(path: str | Path) -> bytes:
-    """Reads a file, and what joblib compresses with zlib, gzip, bz2, xz or lzma.
+def read_decompressed(path: str | Path) -> bytes:
+    """Reads a file, decompressed if joblib compressed it with zlib, gzip, bz2, xz or lzma.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: it is not a file, cannot be decompressed, or would not fit into `LARGEST_COMPRESSED`.
+        OSError: the file cannot be read.
+        ValueError: it is not a regular file, its compressed data is damaged or of another kind, or it would unpack to
+            more than `arrays.LARGEST_COMPRESSED` bytes.
     """
     if not Path(path).is_file():
         raise ValueError("it is not a file")
