@@ -89,7 +89,9 @@ def built(instance: Inert, state: Any, file: BinaryIO) -> Any:
         case name, _, {"shape": tuple() as shape, "dtype": np.dtype() as dtype, "order": order, **rest} if (
             name.endswith(_WRAPPER)
         ):
-            return _following(file, dtype, shape, order, is_aligned=rest.get("numpy_array_alignment_bytes") is not None)
+            return _read_array(
+                file, dtype, shape, order, is_aligned=rest.get("numpy_array_alignment_bytes") is not None
+            )
         case name, _, _ if name.endswith(_WRAPPER):
             raise ValueError("an array in it is not of numbers")
         case name, _, _ if name.endswith(_ELSEWHERE):
@@ -98,7 +100,7 @@ def built(instance: Inert, state: Any, file: BinaryIO) -> Any:
     return instance
 
 
-def _following(
+def _read_array(
     file: BinaryIO, dtype: np.dtype[Any], shape: tuple[Any, ...], order: Any, is_aligned: bool
 ) -> NDArray[Any]:
     if is_aligned:
