@@ -6,7 +6,7 @@ from typing import Any
 from acer_tf.callbacks.base import BaseCallback
 from acer_tf.config import whole
 from acer_tf.envs.make import as_vector_env
-from acer_tf.evaluation.video import check_pictures, check_video, record_video
+from acer_tf.evaluation.video import check_rendering, check_video, record_video
 from acer_tf.system.console import say
 
 
@@ -46,7 +46,7 @@ class VideoCallback(BaseCallback):
 
     def _on_training_start(self) -> None:
         """Raises InputError: the environment cannot be recorded; said now, not in the middle of training."""
-        check_pictures(self.env)
+        check_rendering(self.env)
 
     def _on_step(self) -> bool:
         if self.n_calls % self.save_freq == 0:

@@ -1,7 +1,8 @@
-"""What the commands that play share: their flags, and finding the agent of a run."""
+"""Shared by `evaluate` and `enjoy`: their flags, and finding the agent of a run."""
 
 import dataclasses
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -29,7 +30,7 @@ _FILE_OR_NOTHING = tyro.constructors.PrimitiveConstructorSpec(
 
 @dataclasses.dataclass(frozen=True)
 class PlayFlags:
-    """The flags of every command that plays."""
+    """Flags of the commands that play with a trained agent."""
 
     run: tyro.conf.Positional[Path]
     """Run folder, or a file that ACER.save wrote."""
@@ -48,10 +49,10 @@ class PlayFlags:
     its name, numbered if it exists."""
 
     def check(self) -> None:
-        """Checks what needs no model.
+        """Checks the flags that can be checked without loading the agent.
 
         Raises:
-            InputError: a value that cannot work.
+            InputError: a flag has a value that cannot work.
         """
         if self.episodes < 1:
             raise InputError(f"episodes is {self.episodes}; expected a whole number >= 1.")
@@ -63,28 +64,32 @@ class PlayFlags:
             check_video(video)
 
     def find(self) -> "Trained":
-        """Finds the agent; see `find_trained`."""
+        """Finds the agent and its environment.
+
+        Raises:
+            InputError: as `find_trained`.
+        """
         return find_trained(self.run, None if self.env is None else typed_env_id(self.env))
 
     def video_file(self) -> Path | None:
-        """Returns the file of the video, None without one; where none was named, one that does not exist now."""
+        """Returns the path of the video, None without --video; an unnamed video gets a path that does not exist yet."""
         if self.video != _BESIDE_THE_AGENT:
             return self.video
         return free_path(self.run / "video" if self.run.is_dir() else self.run.with_suffix(""), ".mp4")
 
     @property
     def actions(self) -> str:
-        """Says how actions are chosen."""
+        """How actions are chosen: deterministic or stochastic."""
         return "deterministic" if self.deterministic else "stochastic"
 
 
 class Trained(NamedTuple):
-    """A trained agent, before it is loaded.
+    """A trained agent that is not loaded yet.
 
     Attributes:
-        file: what `ACER.save` wrote.
-        env_id: the environment to play in.
-        max_episode_frames: raw frames after which an Atari game is cut, as in training.
+        file: file that `ACER.save` wrote.
+        env_id: id of the environment to play in.
+        max_episode_frames: raw frames after which an Atari game is truncated, as in training.
     """
 
     file: Path
@@ -93,18 +98,18 @@ class Trained(NamedTuple):
 
     @property
     def game(self) -> str | None:
-        """Name of the ROM if it plays an Atari game, otherwise None."""
+        """Name of the ROM; None unless the environment is an Atari game."""
         return atari_game(self.env_id) if is_atari(self.env_id) else None
 
     def make_env(self, num_env: int, render_mode: str | None = None) -> VectorEnv[Any, Any, Any]:
-        """Makes environments like those of training, with whole games; see `make_vec_env`."""
+        """Makes environments as in training, but with whole games and raw rewards."""
         return make_vec_env(self.env_id, num_env, max_episode_frames=self.max_episode_frames, render_mode=render_mode)
 
     def load(self, env: VectorEnv[Any, Any, Any]) -> Predictor:
-        """Loads the agent, and TensorFlow with it.
+        """Loads the agent; imports TensorFlow.
 
         Raises:
-            InputError: the file cannot be read, or the environment's spaces are not the agent's.
+            InputError: the file cannot be read, or the agent was trained on other spaces than the environment's.
         """
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
         from acer_tf.agent import ACER
@@ -113,14 +118,14 @@ class Trained(NamedTuple):
 
 
 def find_trained(run: Path, env_id: str | None) -> Trained:
-    """Finds the agent and its environment; imports no TensorFlow.
+    """Finds the agent of a run and its environment, without importing TensorFlow.
 
     Args:
         run: run folder, or a file that `ACER.save` wrote.
-        env_id: None takes that of the run.
+        env_id: environment to play in; None means that of the run.
 
     Raises:
-        InputError: there is no such run, it holds no model, or the environment is unknown.
+        InputError: the run or its agent does not exist, or the environment is unknown.
     """
     if not run.exists():
         raise InputError(f"{run} does not exist; expected a run folder, or a file that ACER.save wrote.")
@@ -130,23 +135,28 @@ def find_trained(run: Path, env_id: str | None) -> Trained:
     if not file.is_file():
         raise InputError(f"{run} holds no {MODEL}; the training has not ended yet, or this is no run folder.")
     if env_id is None:
-        env_id = settings.get("env")
-        if not isinstance(env_id, str):
-            raise InputError(f"{run} does not say which environment it plays; give it with --env.")
-        try:
-            check_env_id(env_id)
-        except InputError as error:
-            raise InputError(f"{error} If a module of yours registers it, give --env MODULE:{env_id}.") from error
+        env_id = _env_id_of_run(run, settings)
     check_env_id(env_id)
     frames = settings.get("max_episode_frames", MAX_EPISODE_FRAMES)
     return Trained(file, env_id, frames if isinstance(frames, int) else None)
 
 
+def _env_id_of_run(run: Path, settings: Mapping[str, Any]) -> str:
+    env_id = settings.get("env")
+    if not isinstance(env_id, str):
+        raise InputError(f"{run} does not say which environment it plays; give it with --env.")
+    try:
+        check_env_id(env_id)
+    except InputError as error:
+        raise InputError(f"{error} If a module of yours registers it, give --env MODULE:{env_id}.") from error
+    return env_id
+
+
 def require_free(path: Path) -> None:
-    """Checks that there is no such file yet.
+    """Checks that a file does not exist yet.
 
     Raises:
-        InputError: there is.
+        InputError: it exists.
     """
     if path.exists():
         raise InputError(f"{path} exists; choose another name.")

@@ -1,4 +1,4 @@
-"""Training runs as processes of their own, some side by side: one that fails leaves the others alone."""
+"""Runs trainings in processes of their own, several side by side; a failing one does not affect the others."""
 
 import signal
 import subprocess
@@ -15,16 +15,16 @@ POLL_SECONDS = 0.2
 DONE, RUNNING, STOPPED, FAILED = "done", "running", "stopped", "failed"
 
 STOPPED_STATUSES = {status for number in (signal.SIGINT, signal.SIGTERM) for status in (128 + number, -number)}
-"""Exit statuses of a run that was told to stop; negative before it has begun to listen."""
+"""Exit statuses after a stop signal; negative if it came before the run had installed its handlers."""
 
 
 class Trial(NamedTuple):
     """One training run of a sweep.
 
     Attributes:
-        name: of its environment or preset.
-        seed: its seed.
-        folder: its run folder; what it prints goes into a file beside it.
+        name: name of the environment or preset.
+        seed: seed of the run.
+        folder: its run folder.
         command: the words after `python -m`.
     """
 
@@ -35,39 +35,39 @@ class Trial(NamedTuple):
 
     @property
     def log(self) -> Path:
-        """The file that holds what the run printed."""
+        """File for what the run prints, beside its folder."""
         return self.folder.with_name(f"{self.folder.name}.log")
 
 
 def run_trials(
     trials: Sequence[Trial], workers: int, stop: Callable[[], bool], report: Callable[[Trial, str], None]
 ) -> None:
-    """Runs trials to their ends, or until told to stop; then those under way save and end, and no other starts.
+    """Runs trials until all have ended, or until a stop is requested: then running trials save and end, no other starts.
 
     Args:
-        trials: in the order in which they start.
-        workers: how many run side by side.
-        stop: says whether to stop.
-        report: is told of each start (`running`) and end (`done`, `stopped` or `failed`).
+        trials: the trials, in the order in which they start.
+        workers: maximum number of trials that run side by side.
+        stop: returns whether a stop was requested.
+        report: called with each trial and its status when it starts (`running`) and ends (`done`, `stopped`, `failed`).
     """
     waiting = deque(trials)
     running: dict[Trial, subprocess.Popen[bytes]] = {}
-    is_told = False
+    is_stopping = False
     try:
         while running or (waiting and not stop()):
             while waiting and len(running) < workers and not stop():
                 trial = waiting.popleft()
                 running[trial] = _start(trial)
                 report(trial, RUNNING)
-            if stop() and not is_told:
+            if stop() and not is_stopping:
                 _terminate(running.values())
-                is_told = True
+                is_stopping = True
             for trial, process in [*running.items()]:
                 if process.poll() is not None:
                     del running[trial]
                     report(trial, _status(trial, process.returncode))
             time.sleep(POLL_SECONDS)
-    finally:  # where a second signal ends this at once, it is the second one for the trials, too
+    finally:  # after a second signal, which ends this at once, the trials get a second one, too
         _terminate(running.values())
         for process in running.values():
             process.wait()
@@ -76,7 +76,7 @@ def run_trials(
 def _start(trial: Trial) -> subprocess.Popen[bytes]:
     trial.folder.parent.mkdir(parents=True, exist_ok=True)
     with trial.log.open("ab") as log:
-        # A session of its own: Ctrl-C in the terminal is for the sweep, which passes it on once.
+        # A new session: Ctrl-C in the terminal reaches the sweep alone, which passes it on once.
         return subprocess.Popen(
             [sys.executable, "-m", *trial.command],
             stdin=subprocess.DEVNULL,
@@ -97,7 +97,7 @@ def _status(trial: Trial, returncode: int) -> str:
         return DONE
     if returncode in STOPPED_STATUSES:
         return STOPPED
-    if returncode < 0:  # it could not say so itself
+    if returncode < 0:  # a signal that it could not report itself
         with trial.log.open("a", encoding="utf-8") as log:
             log.write(f"\nended by {signal.Signals(-returncode).name}\n")
     return FAILED

@@ -1,4 +1,4 @@
-"""Plays whole episodes with a trained policy, and says how sure the mean of their returns is."""
+"""Plays whole episodes with a trained agent, and summarizes their returns with a confidence interval."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -16,23 +16,24 @@ from acer_tf.envs.seeds import environment_seeds
 from acer_tf.errors import InputError
 
 RESAMPLES = 2_000
-"""Bootstrap samples that a confidence interval is made of."""
+"""Bootstrap samples of a confidence interval."""
 
 StepCallback = Callable[[dict[str, Any], dict[str, Any]], None]
+"""Called with the local and the global variables of `evaluate_policy`."""
 
 
 class Predictor(Protocol):
-    """What playing needs of an agent."""
+    """Anything with the method `predict` of Stable Baselines' agents."""
 
     def predict(
         self, observation: Any, state: Any = None, mask: Any = None, deterministic: bool = False
     ) -> tuple[Any, Any]:
-        """Returns an action for each observation, and the policy's state after them."""
+        """Returns an action for each observation, and the policy's recurrent state for the next call."""
         ...
 
 
 class Played(NamedTuple):
-    """An episode that was played to its end.
+    """A whole episode.
 
     Attributes:
         env: index of the environment.
@@ -46,15 +47,15 @@ class Played(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """Statistics of returns.
+    """Summary of a number of episodes.
 
     Attributes:
-        episodes: their number.
-        mean: of the returns.
-        std: of the returns, that of the sample (divided by their number).
-        low: lower end of the mean's 95 % confidence interval.
+        episodes: number of episodes.
+        mean: mean raw return.
+        std: standard deviation of the returns (divided by their number).
+        low: lower end of the 95 % confidence interval of the mean.
         high: its upper end.
-        mean_length: in agent steps.
+        mean_length: mean length in agent steps.
     """
 
     episodes: int
@@ -79,30 +80,30 @@ def evaluate_policy(
 ) -> tuple[float, float] | tuple[list[float], list[int]]:
     """Plays episodes and returns the mean and the standard deviation of their returns, as Stable Baselines does.
 
-    Returns are raw where the environment reports them (Atari games, gymnasium's RecordEpisodeStatistics): whole games
-    without clipping. Of other environments they are the sums of the rewards. How many episodes each environment plays
-    is fixed beforehand, so that short ones do not count more often than long ones.
+    Returns are raw if the environment reports them (Atari games, gymnasium's RecordEpisodeStatistics): whole games,
+    unclipped rewards. Otherwise they are the sums of the rewards. The number of episodes per environment is fixed in
+    advance, so that short episodes are not over-represented.
 
     Args:
-        agent: anything with Stable Baselines' `predict`.
-        env: an environment, or a vector environment with SAME_STEP autoreset. If it is that of training, the next
-            `learn` begins new episodes there. Wrappers that are only for training (normalisation) are left out: the
-            agent normalises with its own statistics, which stay as they are.
-        n_eval_episodes: episodes, over all environments.
-        deterministic: takes the most probable action; otherwise actions are drawn from the policy, as in training.
-        render: calls `env.render()` before every step.
+        agent: anything with the method `predict` of Stable Baselines' agents.
+        env: an environment, or a vector environment with SAME_STEP autoreset. Evaluating in the training environment
+            makes the next `learn` start new episodes there. Wrappers that are only for training (normalisation) are
+            bypassed: the agent applies its own normalisation, which is not updated.
+        n_eval_episodes: number of episodes, over all environments.
+        deterministic: whether to take the most probable action instead of sampling from the policy as in training.
+        render: whether to call `env.render()` before every step.
         callback: called after every step with the local and the global variables.
-        reward_threshold: the mean that must be reached.
-        return_episode_rewards: returns all returns and lengths instead.
-        seed: of the environments; None goes on with their random streams (Atari games take a fresh one).
+        reward_threshold: lowest acceptable mean return; None accepts any.
+        return_episode_rewards: whether to return all returns and lengths instead of mean and standard deviation.
+        seed: seed of the environments; None continues their random streams (Atari games draw a fresh seed).
 
     Returns:
-        Mean and standard deviation, or a list of returns and a list of lengths in agent steps, in the order in which
-        the episodes ended.
+        Mean and standard deviation, or a list of returns and a list of lengths in agent steps, ordered by the
+        episodes' ends.
 
     Raises:
-        InputError: the number of episodes or the environment cannot work.
-        AssertionError: the mean is below `reward_threshold`.
+        InputError: the number of episodes is not positive, or ACER cannot act in the environment.
+        AssertionError: the mean return is below `reward_threshold`.
     """
     vector_env = as_vector_env(env)
     episodes: list[Played] = []
@@ -127,20 +128,28 @@ def play(
     before_step: Callable[[], object] | None = None,
     seed: int | None = None,
 ) -> Iterator[list[Played]]:
-    """Resets the environments and plays; yields after every step the episodes that ended in it and count.
+    """Resets the environments and plays; yields after every step a list of the episodes that ended in it.
 
-    Wrappers that are only for training are left out (`unwrap`). Environment i of N plays (episodes + i) // N
-    episodes; those that it begins after them do not count.
+    Wrappers that are only for training are bypassed (`unwrap`). Environment i of N plays (episodes + i) // N episodes;
+    any further episodes that it starts meanwhile are not yielded.
+
+    Args:
+        agent: acts.
+        env: vector environment with SAME_STEP autoreset.
+        episodes: number of episodes, over all environments.
+        deterministic: whether to take the most probable action.
+        before_step: called before every step.
+        seed: as in `evaluate_policy`.
 
     Raises:
-        InputError: the number of episodes cannot work, or an agent is learning in these environments right now.
+        InputError: the number of episodes is not positive, or an agent is training in these environments right now.
     """
     if episodes < 1:
         raise InputError(f"{episodes} episodes are to be played; expected a whole number >= 1.")
     Player().enter(env)
     env = unwrap(env)
     left = [(episodes + i) // env.num_envs for i in range(env.num_envs)]
-    count = _EpisodeCount(env)
+    counter = _EpisodeCounter(env)
     obs = _begin(env, seed)
     state, mask = None, np.ones(env.num_envs, np.bool_)
     while any(left):
@@ -149,7 +158,7 @@ def play(
         actions, state = agent.predict(obs, state, mask, deterministic)
         obs, rewards, terminations, truncations, infos = env.step(actions)
         mask = terminations | truncations
-        ended = [episode for episode in count.ended(rewards, terminations, truncations, infos) if left[episode.env]]
+        ended = [episode for episode in counter.ended(rewards, terminations, truncations, infos) if left[episode.env]]
         for episode in ended:
             left[episode.env] -= 1
         yield ended
@@ -158,13 +167,13 @@ def play(
 def summarize(returns: Sequence[float], lengths: Sequence[int], seed: int = 0) -> Summary:
     """Computes mean, standard deviation and the 95 % confidence interval of the mean.
 
-    The interval is the bootstrap's (percentiles of the means of samples with replacement), which asks for no normal
-    distribution; with one episode it is that episode.
+    The interval is a percentile bootstrap's, which assumes no distribution of the returns. With a single episode it is
+    that episode's return.
 
     Args:
-        returns: raw returns, one at least.
-        lengths: in agent steps, as many.
-        seed: of the bootstrap.
+        returns: raw returns, at least one.
+        lengths: lengths in agent steps, one per return.
+        seed: seed of the bootstrap.
     """
     sample = np.asarray(returns, np.float64)
     random = np.random.default_rng(seed)
@@ -176,13 +185,13 @@ def summarize(returns: Sequence[float], lengths: Sequence[int], seed: int = 0) -
 
 def _begin(env: VectorEnv[Any, Any, Any], seed: int | None) -> Any:
     if seed is None and isinstance(env.unwrapped, AtariPool):
-        seed = int(np.random.SeedSequence().generate_state(1)[0])  # without one its games would go on where they are
+        seed = int(np.random.SeedSequence().generate_state(1)[0])  # without a seed, games would continue where they are
     obs, _ = env.reset(seed=environment_seeds(env, seed))
     return obs
 
 
-class _EpisodeCount:
-    """Episodes as the environments report them, or with the sums of their rewards where nobody does."""
+class _EpisodeCounter:
+    """Finds the episodes that end, with the return that the environment reports, or else the sum of the rewards."""
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
         self._returns = np.zeros(env.num_envs)
@@ -208,9 +217,9 @@ class _EpisodeCount:
         return ended
 
     def _unreported(self, terminations: NDArray[np.bool_], truncations: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Returns which episodes are over even if no report says so."""
+        """Returns which episodes are over without a report."""
         if self._is_atari:
-            return np.zeros_like(truncations)  # a life; or a game that was lost with its worker
+            return np.zeros_like(truncations)  # a lost life, or a game lost with its worker
         if self._reports:
-            return truncations  # by a TimeLimit outside of what reports; an end without a report may be a life's
+            return truncations  # by a TimeLimit outside of RecordEpisodeStatistics; a termination without a report may be a lost life
         return terminations | truncations

@@ -1,4 +1,4 @@
-"""Records what an agent does as a video."""
+"""Records videos of an agent at play."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ from acer_tf.evaluation.episodes import Played, Predictor, play
 from acer_tf.system.console import say
 
 FRAMES_PER_SECOND = 30
-"""Of a video of an environment that does not say its own."""
+"""For environments whose metadata has no render_fps."""
 
 
 def record_video(
@@ -30,37 +30,37 @@ def record_video(
     *,
     seed: int | None = None,
 ) -> list[Played]:
-    """Plays whole episodes and writes an mp4 file with the picture before each agent step.
+    """Plays whole episodes and writes an mp4 file, a frame before each agent step.
 
-    The file appears when it is complete; a file of that name is replaced then, and that is said.
+    The file appears when it is complete. An existing file is replaced, with a message.
 
     Args:
-        agent: anything with Stable Baselines' `predict`.
-        env: one environment, made with `render_mode="rgb_array"`; may be a vector environment of one.
-        path: of the file; its folder is made.
-        n_episodes: episodes, one after the other.
-        deterministic: takes the most probable action; otherwise actions are drawn from the policy.
-        seed: of the environment; None goes on with its random stream.
+        agent: anything with the method `predict` of Stable Baselines' agents.
+        env: an environment made with `render_mode="rgb_array"`, or a vector environment of one.
+        path: path of the file; its folder is created.
+        n_episodes: number of episodes.
+        deterministic: whether to take the most probable action instead of sampling from the policy.
+        seed: seed of the environment; None continues its random stream.
 
     Returns:
         The episodes.
 
     Raises:
-        InputError: the environment gives no pictures, the file cannot be written, or there is no ffmpeg.
+        InputError: the environment cannot be rendered, the file cannot be written, or ffmpeg is not installed.
     """
     vector_env = as_vector_env(env)
     _require_single(vector_env)
     frames_per_second = vector_env.metadata.get("render_fps") or FRAMES_PER_SECOND
     with _video_file(Path(path), frames_per_second) as append:
-        played = play(agent, vector_env, n_episodes, deterministic, lambda: append(_picture(vector_env)), seed)
+        played = play(agent, vector_env, n_episodes, deterministic, lambda: append(_frame(vector_env)), seed)
         return [episode for ended in played for episode in ended]
 
 
 def check_video(path: Path) -> None:
-    """Checks that a video can be written, before anything is played.
+    """Checks that a video can be written there.
 
     Raises:
-        InputError: it cannot.
+        InputError: the path does not end in .mp4, or ffmpeg is not installed.
     """
     if path.suffix != ".mp4":
         raise InputError(f"the video {path} is to be an mp4 file; expected {path.with_suffix('.mp4')}.")
@@ -72,16 +72,16 @@ def check_video(path: Path) -> None:
         raise InputError('videos need imageio and ffmpeg; install them with: pip install -e ".[video]".') from error
 
 
-def check_pictures(env: VectorEnv[Any, Any, Any]) -> None:
-    """Resets the environment and takes a picture of it.
+def check_rendering(env: VectorEnv[Any, Any, Any]) -> None:
+    """Checks that a video of the environment can be recorded: resets it and renders a frame.
 
     Raises:
-        InputError: it gives none, is more than one, or is one that is being trained on.
+        InputError: the environment cannot be rendered, has several copies, or is being trained on.
     """
     _require_single(env)
     Player().enter(env)
     env.reset()
-    _picture(env)
+    _frame(env)
 
 
 def _require_single(env: VectorEnv[Any, Any, Any]) -> None:
@@ -97,7 +97,7 @@ def _video_file(path: Path, frames_per_second: float) -> Iterator[Callable[[NDAr
     temporary = path.with_name(f".{path.stem}-{os.getpid()}.mp4")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # H.264 wants even sizes: odd ones are scaled by a pixel. imageio's own `with` closes nothing after an error.
+        # H.264 needs even sizes: odd ones are scaled by a pixel. imageio's own `with` closes nothing after an error.
         writer = imageio.v2.get_writer(temporary, format="FFMPEG", fps=frames_per_second, macro_block_size=2)
         with contextlib.closing(writer):
             yield writer.append_data
@@ -111,11 +111,11 @@ def _video_file(path: Path, frames_per_second: float) -> Iterator[Callable[[NDAr
             temporary.unlink()
 
 
-def _picture(env: VectorEnv[Any, Any, Any]) -> NDArray[np.uint8]:
+def _frame(env: VectorEnv[Any, Any, Any]) -> NDArray[np.uint8]:
     try:
-        (picture,) = env.render() or (None,)
-    except Exception as error:  # whatever its drawing library raises, MuJoCo's own where there is no OpenGL
+        (frame,) = env.render() or (None,)
+    except Exception as error:  # of any drawing library, such as MuJoCo's own without OpenGL
         raise InputError(f"the environment cannot be rendered: {error}") from error
-    if not (isinstance(picture, np.ndarray) and picture.dtype == np.uint8 and picture.shape[2:] == (3,)):
+    if not (isinstance(frame, np.ndarray) and frame.dtype == np.uint8 and frame.shape[2:] == (3,)):
         raise InputError('the environment gives no pictures; make it with render_mode="rgb_array".')
-    return picture
+    return frame
