@@ -42,7 +42,7 @@ class Trial(NamedTuple):
 def run_trials(
     trials: Sequence[Trial], workers: int, stop: Callable[[], bool], report: Callable[[Trial, str], None]
 ) -> None:
-    """Runs trials until all have ended, or until a stop is requested: then running trials save and end, no other starts.
+    """Runs all trials; when a stop is requested, the running ones save and end, and no other starts.
 
     Args:
         trials: the trials, in the order in which they start.

@@ -221,5 +221,5 @@ class _EpisodeCounter:
         if self._is_atari:
             return np.zeros_like(truncations)  # a lost life, or a game lost with its worker
         if self._reports:
-            return truncations  # by a TimeLimit outside of RecordEpisodeStatistics; a termination without a report may be a lost life
+            return truncations  # by a TimeLimit outside of the reports; a termination may be a lost life
         return terminations | truncations
