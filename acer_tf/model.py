@@ -16,8 +16,7 @@ from acer_tf.optimizers import make_optimizer, named_slots
 from acer_tf.policies.actor import Actor
 from acer_tf.policies.base import Policy
 from acer_tf.segment import Action, Segment
-from acer_tf.storage.arrays import load_arrays, save_arrays
-from acer_tf.storage.fit import check_arrays
+from acer_tf.storage.arrays import check_arrays, load_arrays, save_arrays
 from acer_tf.system.allocator import keep_freed_memory
 from acer_tf.system.traced import Traced
 

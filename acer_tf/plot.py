@@ -7,7 +7,7 @@ from pathlib import Path
 import tyro
 
 from acer_tf.commands.cli import command, writing
-from acer_tf.commands.resume import CHECKPOINT_SETTINGS, FREE
+from acer_tf.commands.resume import FREE
 from acer_tf.errors import InputError
 from acer_tf.plots.csv_files import write_curves, write_intervals
 from acer_tf.plots.figures import draw_curves, draw_intervals
@@ -16,7 +16,7 @@ from acer_tf.plots.intervals import intervals, score_matrices, unit_of
 
 ENOUGH_SEEDS = 3
 MACHINE = ("versions", "cores", "tensorflow_threads", "processor", "onednn")
-UNNAMED = ("seed", "command", *MACHINE, *FREE, *CHECKPOINT_SETTINGS)
+UNNAMED = ("seed", "command", *MACHINE, *FREE)
 """Settings in which the runs of one curve may differ."""
 
 

@@ -14,8 +14,8 @@ from acer_tf.commands.cli import guarded, parse
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.logs.logger import Logger
-from acer_tf.storage.checkpoint import manifests, read_manifest, verify
-from acer_tf.storage.checkpoints import Checkpoints
+from acer_tf.storage.checkpoint import checkpoint_folders, read_manifest, verify
+from acer_tf.storage.checkpoint_store import CheckpointStore
 
 PLAYED = 30
 """Segments that are really played; the memory is filled with them over and over."""
@@ -59,7 +59,7 @@ def main(argv: Sequence[str]) -> int:
         tempfile.TemporaryDirectory() as folder,
     ):
         acer = make_acer("cnn", env, 0, config, Logger())
-        checkpoints = Checkpoints(Path(folder), keep=3, keep_every=None)
+        checkpoints = CheckpointStore(Path(folder), keep=3, keep_every=None)
 
         def save() -> None:
             checkpoints.save(acer.steps, acer.state_dict(), acer.buffer, None, {}, {})
@@ -70,7 +70,7 @@ def main(argv: Sequence[str]) -> int:
         acer.steps += 1
         next_one = seconds(save)
         size = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
-        newest = read_manifest(manifests(Path(folder))[0])
+        newest = read_manifest(checkpoint_folders(Path(folder))[0])
         check = seconds(lambda: verify(newest))
     print(f"first checkpoint, full replay   {first:8.2f} s")
     print(f"the next, {SECONDS / 60:.0f} minutes later      {next_one:8.2f} s   ({next_one / SECONDS:.2%} of the time)")

@@ -1,6 +1,7 @@
 """Small checkpoints with a real replay memory."""
 
 import hashlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,8 @@ import numpy as np
 
 from acer_tf.buffer import Buffer
 from acer_tf.errors import InputError
-from acer_tf.storage.checkpoint import Checkpoint, manifests
-from acer_tf.storage.checkpoints import Checkpoints
+from acer_tf.storage.checkpoint import Checkpoint, checkpoint_folders, step_of
+from acer_tf.storage.checkpoint_store import CheckpointStore
 from tests.agents import NSTEPS, make_segment
 
 SLOTS = 6
@@ -36,11 +37,11 @@ def make_state(step: int) -> dict[str, dict[str, Any]]:
     return {"model": weights, "loop": {"steps": step, "seconds": 0.5, "seed": None}, "logger": {"progress.csv": 17}}
 
 
-def make_checkpoints(folder: Path, keep: int = 100, keep_every: int | None = None) -> Checkpoints:
-    return Checkpoints(folder, keep, keep_every)
+def make_checkpoints(folder: Path, keep: int = 100, keep_every: int | None = None) -> CheckpointStore:
+    return CheckpointStore(folder, keep, keep_every)
 
 
-def save(checkpoints: Checkpoints, step: int, buffer: Buffer, score: float | None = None) -> None:
+def save(checkpoints: CheckpointStore, step: int, buffer: Buffer, score: float | None = None) -> None:
     checkpoints.save(step, make_state(step), buffer, score, SETTINGS, ORIGIN)
 
 
@@ -86,9 +87,23 @@ def assert_same_rows(first: Buffer, second: Buffer) -> None:
         np.testing.assert_array_equal(rows, theirs[name], err_msg=name, strict=True)
 
 
+def forge_manifest(path: Path, **changes: Any) -> Path:
+    """Changes fields of a checkpoint's manifest, with a right checksum; returns the checkpoint's folder."""
+    file = path / "manifest.json"
+    fields = json.loads(file.read_bytes()) | changes
+    del fields["sha256"]
+    digest = hashlib.sha256(_manifest_text(fields)).hexdigest()
+    file.write_bytes(_manifest_text({**fields, "sha256": digest}))
+    return path
+
+
+def _manifest_text(fields: dict[str, Any]) -> bytes:
+    return (json.dumps(fields, sort_keys=True, indent=1) + "\n").encode()
+
+
 def steps(folder: Path) -> list[int]:
     """Those of all published checkpoints, oldest first."""
-    return [int(path.name.removeprefix("step-")) for path in reversed(manifests(folder))]
+    return [step_of(path) for path in reversed(checkpoint_folders(folder))]
 
 
 def files(folder: Path) -> Iterator[Path]:

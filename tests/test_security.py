@@ -16,9 +16,9 @@ from acer_tf.errors import InputError
 from acer_tf.plots.curves import read_returns
 from acer_tf.storage.agent_file import read_agent
 from acer_tf.storage.arrays import load_arrays
-from acer_tf.storage.checkpoint import LARGEST_TEXT, _manifest, read_manifest, step_folder
+from acer_tf.storage.checkpoint import LARGEST_TEXT, read_manifest, step_folder
 from tests.agents import make_model
-from tests.saved import files, found, make_buffer, make_checkpoints, save, save_some
+from tests.saved import files, forge_manifest, found, make_buffer, make_checkpoints, save, save_some
 
 SOURCES = sorted(Path(acer_tf.__file__).parent.rglob("*.py"))
 MODULES = {"pickle", "cPickle", "cloudpickle", "dill", "joblib", "shelve", "marshal", "imp"}
@@ -196,7 +196,7 @@ def test_even_what_a_manifest_vouches_for_is_only_read_as_data(
 ) -> None:
     folder, trace = tmp_path / "checkpoints", tmp_path / "trace"
     save_some(folder)
-    monkeypatch.setattr("acer_tf.storage.checkpoints.verify", lambda checkpoint: None)
+    monkeypatch.setattr("acer_tf.storage.checkpoint_store.verify", lambda checkpoint: None)
     kind(list(files(folder / "replay"))[-1], trace)
     checkpoint, _ = found(folder)
     with pytest.raises(InputError):
@@ -222,7 +222,7 @@ def test_no_file_outside_is_touched_by_a_manifest_that_names_it(tmp_path: Path) 
     outside.write_text("precious")
     checkpoint = read_manifest(step_folder(folder, 2))
     forged = checkpoint.replay[0]._replace(name="../../../outside.npz")
-    (checkpoint.path / "manifest.json").write_bytes(_manifest(checkpoint._replace(replay=[forged])))
+    forge_manifest(checkpoint.path, replay=[forged])
     found_instead, problems = found(folder)
     assert (found_instead.step, len(problems)) == (1, 1)
     assert "'../../../outside.npz' is no name of a replay file" in str(problems[0])

@@ -13,7 +13,7 @@ from acer_tf.envs.check import check_actions
 from acer_tf.envs.spaces import space_from_data, space_to_data
 from acer_tf.errors import InputError
 from acer_tf.storage.agent_file import Arrays, File, file_name, read_agent, write_agent
-from acer_tf.storage.fit import check_arrays
+from acer_tf.storage.arrays import check_arrays
 from acer_tf.storage.run_folder import origin
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from acer_tf.errors import InputError
 from acer_tf.model import Model
 from acer_tf.policies.actor import Actor
 from acer_tf.storage.agent_file import Arrays
-from acer_tf.storage.fit import check_arrays, numbers
+from acer_tf.storage.arrays import check_arrays, finite_array
 from acer_tf.system.streams import load_stream_state, stream_state
 
 PREFIXES = {"parameters": "param/", "average": "average/", "optimizer": ""}
@@ -112,7 +112,7 @@ def load_parameters(model: Model, arrays: Mapping[str, Any], averages: Mapping[s
 
 
 def _numbers(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    array = numbers(f"the parameter {name}", value, np.float32)
+    array = finite_array(f"the parameter {name}", value, np.float32)
     if array.shape != shape:
         raise InputError(f"the parameter {name} has shape {array.shape}; expected {shape}.")
     return array

@@ -1,4 +1,4 @@
-"""Saves a run's whole state while it trains, and resumes from it."""
+"""Saves the whole state of a run while it trains, and resumes from it."""
 
 import sys
 import time
@@ -11,26 +11,27 @@ from acer_tf.acer import TrainingLoop
 from acer_tf.commands.resume import describe, differences
 from acer_tf.errors import InputError
 from acer_tf.storage.checkpoint import Checkpoint
-from acer_tf.storage.checkpoints import Checkpoints
+from acer_tf.storage.checkpoint_store import CheckpointStore
 from acer_tf.system.console import say
 
 SECONDS = 600.0
-"""Between two checkpoints, where agent steps do not decide."""
+"""Seconds between two checkpoints, if no number of agent steps is given."""
 RETRY_SECONDS = 60.0
+"""Seconds before a failed checkpoint is tried again."""
 
 
 class Checkpointer:
-    """Decides when to save, and survives that it fails.
+    """Decides when to save a checkpoint; a failed one does not end training but is tried again.
 
-    A resumed run equals an undisturbed one to the bit if `is_exact`: then the environments, which cannot be saved, are
-    seeded anew from (seed, step) at every checkpoint, also when nothing happens. Else they are left alone, and a
-    resumed run begins new episodes.
+    Environments cannot be saved. With `is_exact` they are therefore seeded anew from (seed, step) at every checkpoint,
+    whether or not the run is ever interrupted, and a resumed run equals an undisturbed one to the bit. Otherwise they
+    are left alone, and a resumed run begins new episodes.
     """
 
     def __init__(
         self,
         acer: TrainingLoop,
-        checkpoints: Checkpoints,
+        checkpoints: CheckpointStore,
         *,
         seed: int,
         every: int | None,
@@ -38,16 +39,16 @@ class Checkpointer:
         settings: Mapping[str, Any],
         origin: Mapping[str, Any],
     ) -> None:
-        """Takes a run that has not begun; `begin` comes first.
+        """Saves nothing before `begin` is called.
 
         Args:
-            acer: the run.
-            checkpoints: where they are kept.
+            acer: the training loop of a run that has not begun.
+            checkpoints: those of the run.
             seed: of the run.
-            every: agent steps between two checkpoints; None is every 10 minutes.
-            is_exact: whether the environments are seeded anew at each.
-            settings: what the run was started with, to be kept with each checkpoint.
-            origin: software and hardware, likewise.
+            every: agent steps between two checkpoints; None saves one every 10 minutes.
+            is_exact: whether the environments are seeded anew at each checkpoint.
+            settings: those of the run, kept in each checkpoint.
+            origin: software and hardware, kept in each checkpoint.
         """
         self._acer = acer
         self._checkpoints = checkpoints
@@ -60,9 +61,10 @@ class Checkpointer:
         self._retry_at: float | None = None
 
     def begin(self) -> None:
-        """Resumes from the newest checkpoint that is whole; without any checkpoint, the run begins.
+        """Resumes from the newest checkpoint that is whole; without any checkpoint, saves the first.
 
         Raises:
+            OtherFormatError: another version of this package wrote a checkpoint.
             InputError: there are checkpoints, but none is whole. Nothing has been changed then.
         """
         self._checkpoints.tidy()
@@ -83,7 +85,7 @@ class Checkpointer:
         self.save()
 
     def after_iteration(self) -> None:
-        """Saves if it is time to."""
+        """Saves a checkpoint if one is due."""
         now = time.monotonic()
         is_due = self._is_due(now)
         if is_due and self._is_exact:
@@ -92,7 +94,7 @@ class Checkpointer:
             self.save()
 
     def save(self) -> bool:
-        """Saves now; if that fails, says so, to be tried again in a minute. Returns whether it worked."""
+        """Saves a checkpoint now; returns whether that worked. A failure is printed, and tried again in a minute."""
         acer = self._acer
         score = acer.stats.mean_reward() if acer.stats.has_ended else None
         try:

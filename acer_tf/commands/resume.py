@@ -1,4 +1,4 @@
-"""Whether a run may go on with the settings that it is given now."""
+"""Compares a command's settings with those of the run that it resumes: which may change, and which must not."""
 
 import json
 import sys
@@ -7,55 +7,67 @@ from typing import Any
 
 from acer_tf.config import Config
 from acer_tf.errors import InputError
-from acer_tf.storage.checkpoint import manifests, read_manifest
-from acer_tf.storage.checkpoints import Checkpoints
+from acer_tf.storage.checkpoint import OtherFormatError, checkpoint_folders, read_manifest
+from acer_tf.storage.checkpoint_store import CheckpointStore
 
-FREE = ("preset", "logdir", "load_path", "num_workers", "threads", "log_interval", "stall_seconds")
-"""Settings that do not change what is learned from here on; what a preset stands for is among the others."""
-CHECKPOINT_SETTINGS = ("checkpoint_every", "exact_resume", "keep_checkpoints", "keep_every")
-NEVER = ("nsteps", "buffer_size", "compress_replay", "trust_region", "optimizer")
-"""Hyper-parameters that the saved state, or the columns of progress.csv, do not fit if they change."""
+FREE = (
+    *("preset", "logdir", "load_path", "num_workers", "threads", "log_interval", "stall_seconds"),
+    *("checkpoint_every", "exact_resume", "keep_checkpoints", "keep_every"),
+)
+"""Settings that may change, as learning does not depend on them; the settings of a preset are compared one by one."""
+FIXED = ("nsteps", "buffer_size", "compress_replay", "trust_region", "optimizer")
+"""Hyper-parameters that never change, as the saved state or the columns of progress.csv depend on them."""
 
 
-def resumed_settings(checkpoints: Checkpoints, settings: Mapping[str, Any], is_forced: bool) -> dict[str, Any]:
-    """Compares the settings with those of the run that is there, if one is, and returns what it has drawn: its seed.
+def resumed_settings(checkpoints: CheckpointStore, settings: Mapping[str, Any], is_forced: bool) -> dict[str, Any]:
+    """Compares settings with those of the newest checkpoint; prints changes that are forced.
+
+    Args:
+        checkpoints: those of the run; without any, every setting is accepted.
+        settings: plain values; a seed of None accepts that of the run.
+        is_forced: whether hyper-parameters other than `FIXED` may change.
+
+    Returns:
+        The run's seed as `{"seed": ...}`; empty without a checkpoint.
 
     Raises:
-        InputError: other settings, which cannot change, or only if that is forced.
+        OtherFormatError: another version of this package wrote a checkpoint.
+        InputError: settings have changed that never may, or may only if forced.
     """
     started, settings = _settings_of_newest(checkpoints), json.loads(json.dumps(settings))
     if started is None:
         return {}
     if settings["seed"] is None:
         settings = {**settings, "seed": started["seed"]}
-    differing = {k: v for k, v in differences(started, settings).items() if k not in (*FREE, *CHECKPOINT_SETTINGS)}
-    changeable = vars(Config()).keys() - {*NEVER}
-    if fixed := {name: values for name, values in differing.items() if name not in changeable}:
-        raise InputError(f"the run in {checkpoints.folder.parent} has {describe(fixed)}; that cannot change.")
-    if differing and not is_forced:
-        raise InputError(
-            f"the run in {checkpoints.folder.parent} has {describe(differing)}; give the same, or --force to change."
-        )
-    if differing:
-        print(f"changed: {describe(differing)}", file=sys.stderr)
+    changed = {name: values for name, values in differences(started, settings).items() if name not in FREE}
+    changeable = vars(Config()).keys() - FIXED
+    run = checkpoints.folder.parent
+    if fixed := {name: values for name, values in changed.items() if name not in changeable}:
+        raise InputError(f"the run in {run} has {describe(fixed)}; that cannot change.")
+    if changed and not is_forced:
+        raise InputError(f"the run in {run} has {describe(changed)}; give the same, or --force to change.")
+    if changed:
+        print(f"changed: {describe(changed)}", file=sys.stderr)
     return {"seed": settings["seed"]}
 
 
-def _settings_of_newest(checkpoints: Checkpoints) -> dict[str, Any] | None:
-    for path in manifests(checkpoints.folder):
+def _settings_of_newest(checkpoints: CheckpointStore) -> dict[str, Any] | None:
+    for path in checkpoint_folders(checkpoints.folder):
         try:
             return read_manifest(path).settings
+        except OtherFormatError:
+            raise
         except InputError:
-            continue  # `Checkpointer.begin` says what is wrong with it
+            continue  # `Checkpointer.begin` reports the damage
     return None
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Returns old and new value of every field that differs."""
+    """Returns old and new value of every entry that differs, by name."""
     names = sorted(old.keys() | new.keys())
     return {name: (old.get(name), new.get(name)) for name in names if old.get(name) != new.get(name)}
 
 
-def describe(differing: Mapping[str, tuple[Any, Any]]) -> str:
-    """Says what differs, in words."""
-    return ", ".join(f"{name} {old} (now {new})" for name, (old, new) in differing.items())
+def describe(changed: Mapping[str, tuple[Any, Any]]) -> str:
+    """Returns differences as text, such as `gamma 0.99 (now 0.9)`."""
+    return ", ".join(f"{name} {old} (now {new})" for name, (old, new) in changed.items())

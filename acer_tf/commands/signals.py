@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as requests: training stops after the current update; a second one stops at once."""
+"""SIGINT (Ctrl-C) and SIGTERM stop training after the current update; a second signal stops it at once."""
 
 import contextlib
 import os
@@ -10,26 +10,26 @@ MESSAGE = b"\nstopping after this update; once more stops at once\n"
 
 
 class Stop:
-    """Whether a signal asked to stop, and which."""
+    """A signal handler that remembers the first signal; calling it tells whether one has arrived."""
 
     def __init__(self) -> None:
         self._signal: int | None = None
 
     def __call__(self) -> bool:
-        """Says whether to stop."""
+        """Returns whether a signal has arrived."""
         return self._signal is not None
 
     @property
     def status(self) -> int:
-        """The exit status that tells of the signal: 130 for Ctrl-C, 143 for SIGTERM, 0 without one."""
+        """Exit status of the process: 130 after SIGINT, 143 after SIGTERM, 0 without a signal."""
         return 0 if self._signal is None else 128 + self._signal
 
     def handle(self, signum: int, frame: FrameType | None) -> None:
-        """Takes a signal.
+        """Remembers the first signal and prints a hint; a second signal ends the program.
 
         Raises:
-            KeyboardInterrupt: it is the second Ctrl-C.
-            SystemExit: it is another second signal.
+            KeyboardInterrupt: the second signal is SIGINT.
+            SystemExit: the second signal is SIGTERM.
         """
         if self._signal is not None:
             raise KeyboardInterrupt if signum == signal.SIGINT else SystemExit(128 + signum)
@@ -40,7 +40,7 @@ class Stop:
 
 @contextlib.contextmanager
 def stop_on_signals() -> Iterator[Stop]:
-    """Yields what says whether SIGINT or SIGTERM came. Works in the main thread only, where Python handles signals."""
+    """Yields a callable: has SIGINT or SIGTERM arrived? Works in the main thread only, where Python handles signals."""
     stop = Stop()
     previous = {signum: signal.signal(signum, stop.handle) for signum in (signal.SIGINT, signal.SIGTERM)}
     try:

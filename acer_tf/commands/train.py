@@ -33,7 +33,7 @@ from acer_tf.maths.schedules import SCHEDULES
 from acer_tf.networks.names import NETWORKS
 from acer_tf.replay.size import check_memory, check_states
 from acer_tf.storage.arrays import save_arrays
-from acer_tf.storage.checkpoints import Checkpoints
+from acer_tf.storage.checkpoint_store import CheckpointStore
 from acer_tf.storage.run_folder import CHECKPOINTS, MODEL, default_run_folder, origin, run_folder
 from acer_tf.system.threads import prepare_tensorflow
 
@@ -143,7 +143,7 @@ def train(
     prepare_tensorflow(network, flags.threads)
     settings = {**_plain(flags), **env_kwargs, "network": network, **network_kwargs}
     settings |= dataclasses.asdict(config) | dataclasses.asdict(continuous)
-    checkpoints = Checkpoints(folder / CHECKPOINTS, flags.keep_checkpoints, flags.keep_every)
+    checkpoints = CheckpointStore(folder / CHECKPOINTS, flags.keep_checkpoints, flags.keep_every)
     if flags.restart_behavior == "resume":
         settings |= resumed_settings(checkpoints, settings, flags.force)
     if settings["seed"] is None:

@@ -1,4 +1,4 @@
-"""Ends a process in which nothing moves any more."""
+"""Ends the process when training stalls."""
 
 import contextlib
 import faulthandler
@@ -8,15 +8,15 @@ import threading
 from collections.abc import Callable, Iterator
 
 STALLED = 75
-"""Exit status: a temporary failure, try again."""
+"""Exit status after a stall: `EX_TEMPFAIL` of sysexits.h, so that scripts try again."""
 
 
 @contextlib.contextmanager
 def watchdog(seconds: float) -> Iterator[Callable[[], None]]:
-    """Yields a function that must be called at least once in so many seconds.
+    """Yields a function that must be called again before so many seconds have passed.
 
-    Otherwise the stacks of all threads go to standard error and the process exits with status 75, without waiting for
-    the main thread, which may be stuck where no Python exception reaches it.
+    Otherwise the stacks of all threads are printed to standard error and the process exits with status 75. It does not
+    wait for the main thread, which may hang where no Python exception reaches it.
     """
     tick = min(1.0, seconds / 4)
     waited = [0.0]  # counted in ticks: a process that was stopped, or a machine that slept, has not waited

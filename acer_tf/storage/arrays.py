@@ -1,4 +1,4 @@
-"""Arrays by name in one npz file: plain data, a checksum per array, replaced in one step."""
+"""Named arrays: saved in one npz file with a checksum for each, read with care, and checked against expected ones."""
 
 import tokenize
 import zipfile
@@ -8,22 +8,24 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from acer_tf.errors import InputError
 from acer_tf.storage.durable import replacing
 
 LARGEST_COMPRESSED = 2**30
-"""Bytes that all compressed arrays of a file may have together."""
+"""Limit in bytes of all compressed arrays of a file together, once unpacked."""
+
+Array = NDArray[Any]
 
 
-def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+def save_arrays(path: str | Path, arrays: Mapping[str, Array]) -> None:
     """Writes the arrays to one npz file; an old file is replaced in one step or not at all."""
     with replacing(Path(path)) as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
-def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
+def load_arrays(path: str | Path) -> dict[str, Array]:
     """Reads all arrays of a file, as `read_arrays` does.
 
     Raises:
@@ -38,18 +40,18 @@ def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
         raise InputError(f"{path} is not a readable npz file of arrays ({error}).") from error
 
 
-def read_arrays(file: BinaryIO) -> dict[str, NDArray[Any]]:
+def read_arrays(file: BinaryIO) -> dict[str, Array]:
     """Reads all arrays of an open file.
 
-    Before any memory is taken, every array must be of numbers or text and have exactly the bytes that its shape says,
-    and what is compressed must not be larger than `LARGEST_COMPRESSED`: a small file cannot become a large array.
+    Before any memory is allocated, every header is checked: the array must be of numbers or text and have exactly the
+    bytes that its shape implies, and compressed arrays must not exceed `LARGEST_COMPRESSED`.
 
     Raises:
         ValueError: it is not a whole npz file of plain arrays.
     """
     try:
         with zipfile.ZipFile(file) as archive:
-            _check(archive)
+            _check_archive(archive)
         file.seek(0)
         with np.load(file, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
@@ -57,7 +59,48 @@ def read_arrays(file: BinaryIO) -> dict[str, NDArray[Any]]:
         raise ValueError(str(error)) from error
 
 
-def _check(archive: zipfile.ZipFile) -> None:
+def check_arrays(source: str, arrays: Mapping[str, Array], expected: Mapping[str, Array]) -> None:
+    """Checks names, shapes and kinds of arrays, and that all their numbers are finite.
+
+    Args:
+        source: where they come from, the beginning of error messages.
+        arrays: to be checked, by name.
+        expected: arrays with the names and shapes they must have, and dtypes to which they can be cast.
+
+    Raises:
+        InputError: one is missing, unknown, of another shape or kind, or not finite.
+    """
+    for name in sorted(expected.keys() | arrays.keys()):
+        there, here = (group[name].shape if name in group else "none" for group in (arrays, expected))
+        if there != here:
+            raise InputError(
+                f"{source} is damaged, or of another network: {name} has shape {there} there, {here} here."
+            )
+        finite_array(f"{source} is damaged: {name}", arrays[name], expected[name].dtype)
+
+
+def finite_array(name: str, value: Any, dtype: DTypeLike) -> Array:
+    """Returns a copy of an array in this dtype.
+
+    Args:
+        name: of the array, the beginning of error messages.
+        value: array, or numbers that make one.
+        dtype: of the copy.
+
+    Raises:
+        InputError: the value is not numeric, is of a kind that the dtype does not hold, or is not finite in it.
+    """
+    array = np.asarray(value)
+    if not np.can_cast(array.dtype, dtype, "same_kind"):
+        raise InputError(f"{name} is of type {array.dtype}; expected numbers of type {np.dtype(dtype)}.")
+    with np.errstate(over="ignore"):  # what is too large becomes infinite
+        array = array.astype(dtype)
+    if not np.isfinite(array).all():
+        raise InputError(f"{name} holds a number that is not finite; expected finite numbers of type {array.dtype}.")
+    return array
+
+
+def _check_archive(archive: zipfile.ZipFile) -> None:
     unpacked = sum(member.file_size for member in archive.infolist() if member.file_size != member.compress_size)
     if unpacked > LARGEST_COMPRESSED:
         raise ValueError(f"it would unpack to {unpacked / 2**30:.1f} GiB")

@@ -1,4 +1,4 @@
-"""One checkpoint: a folder of plain data files and a manifest, published whole or not at all."""
+"""One checkpoint on disk: a folder of plain data files and a manifest, published whole or not at all."""
 
 import errno
 import hashlib
@@ -22,21 +22,25 @@ MANIFEST = "manifest.json"
 ARRAYS = "arrays.npz"
 VALUES = "state.json"
 LARGEST_TEXT = 2**26
-"""Bytes of a manifest, or of the plain values of a state."""
-STEP = re.compile(r"step-(\d{12})")
+"""Limit in bytes of a manifest, and of the plain values of a state."""
+STEP = re.compile(r"step-\d{12}")
 
 State = Mapping[str, Mapping[str, Any]]
-"""What each part of a run consists of: names of parts, and in each names of arrays and of plain (JSON) values."""
+"""State of a run: for each part by name, its arrays and plain (JSON) values by name."""
+
+
+class OtherFormatError(InputError):
+    """The checkpoint has another format than this version of the package reads."""
 
 
 class Checkpoint(NamedTuple):
-    """What stands in the manifest.
+    """The manifest of a checkpoint.
 
     Attributes:
-        path: the folder.
+        path: the folder; it is not part of the manifest's text.
         step: agent steps, over all environments.
-        score: mean return at that time, by which the best checkpoint is kept; None before any episode ended.
-        settings: what the run was started with.
+        score: mean return, by which the best checkpoint is chosen; None before any episode has ended.
+        settings: those of the run.
         origin: the software and hardware that wrote it.
         replay: files of the replay memory, oldest first.
         files: size and sha256 of every other file.
@@ -52,19 +56,29 @@ class Checkpoint(NamedTuple):
 
 
 def step_folder(folder: Path, step: int) -> Path:
-    """Returns the name of a checkpoint's folder."""
+    """Returns the folder of the checkpoint at this agent step."""
     return folder / f"step-{step:012d}"
+
+
+def step_of(path: Path) -> int:
+    """Returns the agent step of a checkpoint's folder."""
+    return int(path.name.removeprefix("step-"))
+
+
+def checkpoint_folders(folder: Path) -> Sequence[Path]:
+    """Returns the folders of all published checkpoints, newest first."""
+    return sorted((path for path in folder.glob("step-*") if STEP.fullmatch(path.name)), reverse=True)
 
 
 def write_checkpoint(checkpoint: Checkpoint, state: State) -> None:
     """Writes a checkpoint into a temporary folder, syncs every file, the manifest last, and renames the folder.
 
     Args:
-        checkpoint: what the manifest shall say; its `files` are filled in here.
-        state: the state of every part.
+        checkpoint: the manifest; its `files` are filled in here.
+        state: of every part of the run but replay.
 
     Raises:
-        OSError: the disk is full or cannot be written; nothing has been published then.
+        OSError: the disk is full or cannot be written; nothing has been published then, and nothing is left behind.
     """
     temporary = checkpoint.path.with_name(f".tmp-{checkpoint.path.name}")
     shutil.rmtree(temporary, ignore_errors=True)
@@ -82,32 +96,21 @@ def write_checkpoint(checkpoint: Checkpoint, state: State) -> None:
 
 
 def read_manifest(path: Path) -> Checkpoint:
-    """Reads and checks a manifest.
+    """Reads the manifest of a checkpoint's folder and checks that it is what was written.
 
     Raises:
-        InputError: it is missing, of another format, or not what was written.
+        OtherFormatError: another version of this package wrote it.
+        InputError: it is missing or damaged.
     """
     file = path / MANIFEST
     try:
-        text = _read_text(file)
-        fields = json.loads(text)
-        if fields["format"] != FORMAT:
-            raise InputError(f"{file} has format {fields['format']}; expected {FORMAT}.")
-        del fields["format"], fields["sha256"]
-        replay = [ReplayFile(*entry) for entry in fields.pop("replay")]
-        files = {name: Fingerprint(*entry) for name, entry in fields.pop("files").items()}
-        checkpoint = Checkpoint(path=path, replay=replay, files=files, **fields)
-        for entry in replay:
-            check_name(entry)
-        if not isinstance(checkpoint.settings, dict) or not isinstance(checkpoint.origin, dict):
-            raise ValueError("settings and origin are names and values")
-        if text != _manifest(checkpoint) or step_folder(path.parent, checkpoint.step) != path:
-            raise ValueError("not what was written")
+        return _parsed(path, _read_text(file))
+    except OtherFormatError:
+        raise
     except OSError as error:
         raise InputError(f"{file} cannot be read ({error.strerror}).") from error
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise InputError(f"{file} is damaged ({error}).") from error
-    return checkpoint
 
 
 def verify(checkpoint: Checkpoint) -> None:
@@ -130,7 +133,7 @@ def read_state(checkpoint: Checkpoint) -> dict[str, dict[str, Any]]:
     """Reads the state of every part of a verified checkpoint.
 
     Raises:
-        InputError: the files are those of the manifest, but they hold something else than a state.
+        InputError: the files match the manifest but hold something else than a state.
     """
     arrays = load_arrays(checkpoint.path / ARRAYS)
     try:
@@ -143,9 +146,25 @@ def read_state(checkpoint: Checkpoint) -> dict[str, dict[str, Any]]:
     return state
 
 
-def manifests(folder: Path) -> Sequence[Path]:
-    """Returns the folders of all published checkpoints, newest first."""
-    return sorted((path for path in folder.glob("step-*") if STEP.fullmatch(path.name)), reverse=True)
+def _parsed(path: Path, text: bytes) -> Checkpoint:
+    fields = json.loads(text)
+    digest = fields.pop("sha256")
+    if fields["format"] != FORMAT and digest == _digest(fields):
+        raise OtherFormatError(
+            f"{path / MANIFEST} has format {fields['format']}; expected {FORMAT}: resume with the version of acer_tf "
+            "that wrote it, or begin anew with --restart_behavior restart, which keeps the folder under another name."
+        )
+    del fields["format"]
+    replay = [ReplayFile(*entry) for entry in fields.pop("replay")]
+    files = {name: Fingerprint(*entry) for name, entry in fields.pop("files").items()}
+    checkpoint = Checkpoint(path=path, replay=replay, files=files, **fields)
+    for entry in replay:
+        check_name(entry)
+    if not isinstance(checkpoint.settings, dict) or not isinstance(checkpoint.origin, dict):
+        raise ValueError("settings and origin are names and values")
+    if text != _manifest(checkpoint) or step_folder(path.parent, checkpoint.step) != path:
+        raise ValueError("not what was written")
+    return checkpoint
 
 
 def _split(state: State) -> tuple[dict[str, NDArray[Any]], dict[str, dict[str, Any]]]:
@@ -173,7 +192,11 @@ def _canonical(value: Any) -> bytes:
 
 
 def _manifest(checkpoint: Checkpoint) -> bytes:
-    """Is the only text that says this: one changed bit anywhere makes it another text."""
+    """Returns the one valid text of a manifest: a file that differs from it in any bit is damaged."""
     fields = {"format": FORMAT, **checkpoint._asdict()}
     del fields["path"]
-    return _canonical({**fields, "sha256": hashlib.sha256(_canonical(fields)).hexdigest()})
+    return _canonical({**fields, "sha256": _digest(fields)})
+
+
+def _digest(fields: Mapping[str, Any]) -> str:
+    return hashlib.sha256(_canonical(fields)).hexdigest()

@@ -1,4 +1,4 @@
-"""Files that survive a crash of the process or of the machine."""
+"""Writing files so that they survive a crash of the process or of the machine."""
 
 import contextlib
 import hashlib
@@ -12,10 +12,10 @@ BLOCK = 2**20
 
 
 class Fingerprint(NamedTuple):
-    """What a file must be.
+    """Size and digest by which a file is recognized.
 
     Attributes:
-        bytes: its size.
+        bytes: size of the file.
         sha256: of its contents, in hexadecimal digits.
     """
 
@@ -24,7 +24,11 @@ class Fingerprint(NamedTuple):
 
 
 def write_durably(path: Path, data: bytes) -> None:
-    """Writes a new file and waits until it is on the disk."""
+    """Writes a new file and waits until its contents are on the disk.
+
+    Raises:
+        OSError: the file exists, or the disk is full or cannot be written.
+    """
     with path.open("xb") as file:
         file.write(data)
         file.flush()
@@ -33,7 +37,10 @@ def write_durably(path: Path, data: bytes) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Yields a file to write, which gets this path at the end: after a crash the old one is there or the new one."""
+    """Yields a temporary file, which replaces the file at `path` at the end.
+
+    After a crash or an exception either the old file is there or the new one, never a part of it.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}-{os.getpid()}")
     try:
@@ -48,7 +55,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def publish(temporary: Path, final: Path) -> None:
-    """Renames a file or folder, all of whose contents are on the disk, and waits until the name is there too."""
+    """Renames a file or folder whose contents are on the disk, and waits until its new name is on the disk, too."""
     if temporary.is_dir():
         sync_folder(temporary)
     os.replace(temporary, final)
@@ -56,7 +63,7 @@ def publish(temporary: Path, final: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Waits until the names in a folder are on the disk."""
+    """Waits until the names of a folder's entries are on the disk."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -65,7 +72,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def fingerprint(path: Path) -> Fingerprint:
-    """Reads the whole file."""
+    """Returns size and digest of a file, whose contents are read in blocks."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(BLOCK):
@@ -74,6 +81,6 @@ def fingerprint(path: Path) -> Fingerprint:
 
 
 def free_path(path: Path, suffix: str = "") -> Path:
-    """Returns the path, or the first of `path-2`, `path-3`, ... that does not exist yet; each with the suffix."""
+    """Returns the first of `path`, `path-2`, `path-3`, ..., each followed by the suffix, that does not exist."""
     names = itertools.chain([path.name], (f"{path.name}-{number}" for number in itertools.count(2)))
     return next(free for name in names if not (free := path.with_name(name + suffix)).exists())

@@ -1,4 +1,4 @@
-"""One process per run folder."""
+"""A lock that lets one process at a time write to a run folder."""
 
 import contextlib
 import os
@@ -14,10 +14,10 @@ LOCK_FILES = (".lock", ".pid")
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Holds the folder for this process; the lock ends with the process, however that ends.
+    """Locks the folder while the block runs; the lock ends with the process, however that ends.
 
     Raises:
-        InputError: another process holds it, or the folder cannot be written.
+        InputError: another process holds the lock, or the folder cannot be written.
     """
     holder = folder / LOCK_FILES[1]
     lock = filelock.FileLock(folder / LOCK_FILES[0], timeout=0)

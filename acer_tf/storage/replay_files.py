@@ -1,4 +1,4 @@
-"""The replay memory on disk: files of a few rows each, written once, shared by all checkpoints that need them."""
+"""The replay memory on disk: each row is written once, into a file that all checkpoints that need it share."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -13,18 +13,19 @@ from acer_tf.storage.durable import Fingerprint, fingerprint, publish
 
 FOLDER = "replay"
 LARGEST_FILE = 2**27
+"""Bytes of rows in a file, about; at least one row."""
 NAME = re.compile(r"\d{12}-\d{12}-[0-9a-f]{16}\.npz")
 
 
 class ReplayFile(NamedTuple):
-    """A file of rows.
+    """A file of consecutive rows.
 
     Attributes:
         name: in the folder `replay`; holds the first digits of its sha256, so that no two contents share a name.
-        start: number of its first row, counted from the first that was ever stored.
-        stop: number of the row after its last.
+        start: index of its first row, counted from the first row ever appended.
+        stop: index after its last row.
         bytes: its size.
-        sha256: of its contents.
+        sha256: of its contents, in hexadecimal digits.
     """
 
     name: str
@@ -35,21 +36,21 @@ class ReplayFile(NamedTuple):
 
 
 class Rows(Protocol):
-    """A memory to which rows are appended and that forgets the oldest."""
+    """A memory of rows, such as segments of replay, that overwrites the oldest when it is full."""
 
     @property
     def num_put(self) -> int:
-        """Rows ever appended."""
+        """Number of rows ever appended, and index of the next."""
 
     @property
     def oldest(self) -> int:
-        """Number of the oldest row that is still there."""
+        """Index of the oldest row that is still there."""
 
     def rows(self, start: int, stop: int) -> dict[str, NDArray[Any]]:
-        """Returns rows `start` to `stop` - 1 as arrays."""
+        """Returns rows `start` to `stop` - 1 as arrays, whose first dimension counts rows."""
 
     def load_rows(self, start: int, stop: int, rows: dict[str, NDArray[Any]]) -> None:
-        """Puts rows back in their place."""
+        """Restores rows `start` to `stop` - 1 from what `rows` returned."""
 
 
 def write_new_rows(folder: Path, memory: Rows, written: Iterable[ReplayFile]) -> list[ReplayFile]:
@@ -57,8 +58,8 @@ def write_new_rows(folder: Path, memory: Rows, written: Iterable[ReplayFile]) ->
 
     Args:
         folder: of the checkpoints.
-        memory: where the rows are.
-        written: files written before.
+        memory: whose rows are to be on disk.
+        written: files written before, oldest first.
 
     Returns:
         The files that hold all rows of the memory, oldest first.
@@ -67,7 +68,7 @@ def write_new_rows(folder: Path, memory: Rows, written: Iterable[ReplayFile]) ->
         OSError: the disk is full or cannot be written.
     """
     files = [file for file in written if file.stop > memory.oldest]
-    start = max(memory.oldest, files[-1].stop if files else 0)
+    start = files[-1].stop if files else memory.oldest
     (folder / FOLDER).mkdir(parents=True, exist_ok=True)
     for first, stop in _pieces(memory, start):
         files.append(_write(folder / FOLDER, memory.rows(first, stop), first, stop))
@@ -93,10 +94,10 @@ def _write(folder: Path, rows: dict[str, NDArray[Any]], start: int, stop: int) -
 
 
 def check_name(file: ReplayFile) -> None:
-    """Checks that a file's name is the one that its rows and its sha256 give: it leads nowhere else.
+    """Checks that a file's name is the one that its rows and its sha256 make, so that it cannot lead elsewhere.
 
     Raises:
-        ValueError: it is not.
+        ValueError: the name is another.
     """
     if file.name != f"{file.start:012d}-{file.stop:012d}-{file.sha256[:16]}.npz" or not NAME.fullmatch(file.name):
         raise ValueError(f"{file.name!r} is no name of a replay file")
@@ -106,7 +107,7 @@ def check_replay_file(folder: Path, file: ReplayFile) -> None:
     """Checks a file's size and sha256.
 
     Raises:
-        InputError: it is missing or differs.
+        InputError: the file is missing or differs.
     """
     path = folder / FOLDER / file.name
     if not path.is_file() or fingerprint(path) != Fingerprint(file.bytes, file.sha256):
@@ -114,13 +115,13 @@ def check_replay_file(folder: Path, file: ReplayFile) -> None:
 
 
 def read_rows(folder: Path, files: Iterable[ReplayFile], memory: Rows) -> None:
-    """Puts the rows of all files back into the memory."""
+    """Restores the rows of all files in the memory."""
     for file in files:
         memory.load_rows(file.start, file.stop, load_arrays(folder / FOLDER / file.name))
 
 
 def remove_unused(folder: Path, used: Iterable[ReplayFile]) -> None:
-    """Deletes the files that no checkpoint needs, and what a crash left unfinished."""
+    """Deletes the files that no checkpoint needs, and those that a crash left unfinished."""
     names = {file.name for file in used}
     for path in (folder / FOLDER).glob("*"):
         if path.name not in names:

@@ -1,4 +1,4 @@
-"""The folder of a run: one run each, with the settings that it was started with."""
+"""The folder of a run: created, resumed, restarted or overwritten; its settings are in config.yml."""
 
 import contextlib
 import datetime
@@ -35,10 +35,10 @@ def default_run_folder(env_id: str) -> Path:
 
 @contextlib.contextmanager
 def run_folder(folder: Path, settings: Mapping[str, Any], restart_behavior: str) -> Iterator[None]:
-    """Takes a folder for this process, and begins a run in it unless it holds one that can be resumed.
+    """Locks a folder for this process, and begins a run in it unless it holds one that can be resumed.
 
-    A new run gets config.yml: the settings (plain values), the command line, versions and cores. A run that is refused
-    with an InputError before it has written anything else leaves no folder behind.
+    A new run gets config.yml: the settings, the command line, versions and cores. If the block raises an InputError
+    before anything else has been written, a new folder is removed again.
 
     Args:
         folder: need not exist.
@@ -47,7 +47,7 @@ def run_folder(folder: Path, settings: Mapping[str, Any], restart_behavior: str)
             another name and begins anew; `overwrite` deletes it.
 
     Raises:
-        InputError: the folder holds a run that cannot be resumed, another process has it, or it cannot be written.
+        InputError: the folder holds a run that cannot be resumed, is locked by another process, or cannot be written.
     """
     with contextlib.ExitStack() as stack:
         is_new = not folder.exists()
@@ -79,7 +79,7 @@ def run_folder(folder: Path, settings: Mapping[str, Any], restart_behavior: str)
 
 
 def holds_run(folder: Path) -> bool:
-    """Says whether a run in this folder has done anything yet."""
+    """Whether the folder holds a run with metrics or checkpoints."""
     return (folder / PROGRESS).exists() or _has_checkpoints(folder)
 
 
@@ -99,7 +99,7 @@ def read_settings(folder: Path) -> dict[str, Any] | None:
     """Reads the settings of a run; None if the folder has none.
 
     Raises:
-        InputError: the file cannot be read, or holds something else.
+        InputError: the file cannot be read, or does not hold names and values.
     """
     path = folder / SETTINGS
     if not path.is_file():
@@ -114,7 +114,7 @@ def read_settings(folder: Path) -> dict[str, Any] | None:
 
 
 def origin() -> dict[str, Any]:
-    """Returns the software and hardware that the last bits of a result depend on."""
+    """Returns the software and hardware on which the last bits of a result depend, as plain values."""
     packages = {name: importlib.metadata.version(name) for name in PACKAGES}
     return {
         "versions": {"acer_tf": __version__, "python": platform.python_version(), **packages},

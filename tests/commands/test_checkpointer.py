@@ -14,9 +14,9 @@ from acer_tf.envs.make import make_training_env
 from acer_tf.errors import InputError
 from acer_tf.logs.files import EpisodesCsv
 from acer_tf.logs.logger import Logger
-from acer_tf.storage.checkpoint import read_manifest, read_state, step_folder
-from acer_tf.storage.checkpoints import Checkpoints
-from tests.saved import assert_same_rows, steps
+from acer_tf.storage.checkpoint import FORMAT, OtherFormatError, read_manifest, read_state, step_folder
+from acer_tf.storage.checkpoint_store import CheckpointStore
+from tests.saved import assert_same_rows, forge_manifest, hashes, steps
 
 NENVS, NSTEPS = 2, 5
 NBATCH = NENVS * NSTEPS
@@ -35,7 +35,7 @@ def make(folder: Path, seed: int = 3) -> TrainingLoop:
 def checkpointer(
     acer: TrainingLoop, folder: Path, every: int | None = EVERY, is_exact: bool = True, **origin: Any
 ) -> Checkpointer:
-    checkpoints = Checkpoints(folder / "checkpoints", 100, None)
+    checkpoints = CheckpointStore(folder / "checkpoints", 100, None)
     return Checkpointer(acer, checkpoints, seed=3, every=every, is_exact=is_exact, settings={}, origin=origin)
 
 
@@ -247,6 +247,18 @@ def test_when_no_checkpoint_is_whole_nothing_is_changed(acer: TrainingLoop, tmp_
     assert sorted(tmp_path.rglob("*")) == before
     assert acer.steps == 7
     assert acer.state_dict()["runner"]["restart_seed"] == state["restart_seed"]
+
+
+def test_checkpoints_of_another_version_are_left_alone(acer: TrainingLoop, tmp_path: Path) -> None:
+    """Also if an older one could be resumed from."""
+    saver = checkpointer(acer, tmp_path, every=10)
+    saver.begin()
+    iterate(acer, saver, 2)
+    forge_manifest(step_folder(tmp_path / "checkpoints", 20), format=FORMAT + 1)
+    before = hashes(tmp_path)
+    with pytest.raises(OtherFormatError, match="resume with the version of acer_tf that wrote it"):
+        checkpointer(acer, tmp_path).begin()
+    assert hashes(tmp_path) == before
 
 
 def test_other_software_works_and_is_told(

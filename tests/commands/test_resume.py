@@ -5,9 +5,10 @@ import pytest
 
 from acer_tf.commands.resume import resumed_settings
 from acer_tf.errors import InputError
-from acer_tf.storage.checkpoint import step_folder
-from acer_tf.storage.checkpoints import Checkpoints
-from tests.saved import make_buffer, make_state
+from acer_tf.run import main
+from acer_tf.storage.checkpoint import FORMAT, checkpoint_folders, step_folder
+from acer_tf.storage.checkpoint_store import CheckpointStore
+from tests.saved import forge_manifest, hashes, make_buffer, make_state
 
 STARTED: dict[str, Any] = {
     "env": "CartPole-v1", "num_env": 2, "network": "mlp", "num_layers": 1, "seed": 7, "logdir": "a", "load_path": None,
@@ -18,19 +19,19 @@ STARTED: dict[str, Any] = {
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Checkpoints:
-    checkpoints = Checkpoints(tmp_path / "run" / "checkpoints", 5, None)
+def run(tmp_path: Path) -> CheckpointStore:
+    checkpoints = CheckpointStore(tmp_path / "run" / "checkpoints", 5, None)
     for step in (1, 2):
         checkpoints.save(step, make_state(step), make_buffer(), None, STARTED, {})
     return checkpoints
 
 
 def test_without_a_run_anything_goes(tmp_path: Path) -> None:
-    assert resumed_settings(Checkpoints(tmp_path, 5, None), {"seed": None, "env": "x"}, is_forced=False) == {}
+    assert resumed_settings(CheckpointStore(tmp_path, 5, None), {"seed": None, "env": "x"}, is_forced=False) == {}
 
 
 @pytest.mark.parametrize("seed", [7, None])
-def test_the_same_settings_go_on_with_the_seed_of_the_run(run: Checkpoints, seed: int | None) -> None:
+def test_the_same_settings_go_on_with_the_seed_of_the_run(run: CheckpointStore, seed: int | None) -> None:
     assert resumed_settings(run, STARTED | {"seed": seed}, is_forced=False) == {"seed": 7}
 
 
@@ -41,13 +42,13 @@ def test_the_same_settings_go_on_with_the_seed_of_the_run(run: Checkpoints, seed
         {"checkpoint_every": None, "exact_resume": False, "keep_checkpoints": 1, "keep_every": 50},
     ],
 )
-def test_what_changes_nothing_may_change(run: Checkpoints, changes: dict[str, Any]) -> None:
+def test_what_changes_nothing_may_change(run: CheckpointStore, changes: dict[str, Any]) -> None:
     assert resumed_settings(run, STARTED | changes, is_forced=False) == {"seed": 7}
 
 
 @pytest.mark.parametrize("changes", [{"lr": 1e-3}, {"gamma": 0.5, "total_timesteps": 2000}])
 def test_hyper_parameters_change_only_by_force(
-    run: Checkpoints, changes: dict[str, Any], capsys: pytest.CaptureFixture[str]
+    run: CheckpointStore, changes: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = ", ".join(f"{name} {STARTED[name]} (now {value})" for name, value in changes.items())
     with pytest.raises(InputError) as refused:
@@ -72,16 +73,36 @@ def test_hyper_parameters_change_only_by_force(
     ],
 )
 @pytest.mark.parametrize("is_forced", [False, True])
-def test_what_the_state_does_not_fit_never_changes(run: Checkpoints, changes: dict[str, Any], is_forced: bool) -> None:
+def test_what_the_state_does_not_fit_never_changes(
+    run: CheckpointStore, changes: dict[str, Any], is_forced: bool
+) -> None:
     with pytest.raises(InputError) as refused:
         resumed_settings(run, STARTED | changes | {"lr": 1.0}, is_forced)
     said = ", ".join(f"{name} {STARTED.get(name)} (now {value})" for name, value in sorted(changes.items()))
     assert str(refused.value) == f"the run in {run.folder.parent} has {said}; that cannot change."
 
 
-def test_the_newest_readable_manifest_counts(run: Checkpoints) -> None:
+def test_the_newest_readable_manifest_counts(run: CheckpointStore) -> None:
     (step_folder(run.folder, 2) / "manifest.json").write_text("garbage")
     with pytest.raises(InputError, match="num_env 2"):
         resumed_settings(run, STARTED | {"num_env": 3}, is_forced=False)
     (step_folder(run.folder, 1) / "manifest.json").write_text("garbage")
     assert resumed_settings(run, STARTED, is_forced=False) == {}
+
+
+@pytest.mark.parametrize("flags", [[], ["--force"]])
+def test_a_command_says_what_to_do_with_checkpoints_of_another_version(
+    run: CheckpointStore, flags: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in checkpoint_folders(run.folder):
+        forge_manifest(path, format=FORMAT - 1)
+    before = hashes(run.folder.parent)
+    assert main(["--env", "CartPole-v1", "--logdir", str(run.folder.parent), *flags]) == 2
+    out, err = capsys.readouterr()
+    file = step_folder(run.folder, 2) / "manifest.json"
+    assert (out, err) == (
+        "",
+        f"error: {file} has format {FORMAT - 1}; expected {FORMAT}: resume with the version of acer_tf that wrote it, "
+        "or begin anew with --restart_behavior restart, which keeps the folder under another name.\n",
+    )
+    assert hashes(run.folder.parent) == before

@@ -12,7 +12,7 @@ import pytest
 from acer_tf.buffer import Buffer
 from acer_tf.errors import InputError
 from acer_tf.storage.checkpoint import read_manifest, step_folder
-from acer_tf.storage.checkpoints import Checkpoints
+from acer_tf.storage.checkpoint_store import CheckpointStore
 from tests.faults.processes import TINY, command, training
 from tests.saved import (
     assert_restores,
@@ -39,7 +39,7 @@ def assert_falls_back(folder: Path, step: int, is_skipped: bool) -> None:
     assert_restores(folder, checkpoint, expected_buffer(step))
 
 
-def resumed(folder: Path) -> Checkpoints:
+def resumed(folder: Path) -> CheckpointStore:
     """As a run does that begins there."""
     checkpoints = make_checkpoints(folder)
     checkpoints.tidy()

@@ -13,7 +13,7 @@ from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.logs.files import EpisodesCsv, ProgressCsv
 from acer_tf.logs.logger import Logger
-from acer_tf.storage.checkpoints import Checkpoints
+from acer_tf.storage.checkpoint_store import CheckpointStore
 
 WARM = 60_000
 STEPS = 260_000
@@ -26,7 +26,7 @@ def test_memory_and_descriptors_do_not_grow_once_replay_is_full(tmp_path: Path) 
     config = Config(nsteps=20, total_timesteps=STEPS, buffer_size=2000, replay_start=500, replay_ratio=1)
     logger = Logger([ProgressCsv(tmp_path / "progress.csv"), EpisodesCsv(tmp_path / "episodes.csv")])
     acer = make_acer("mlp", make_training_env("CartPole-v1", 4), 0, config, logger, num_layers=1, num_hidden=16)
-    checkpoints = Checkpoints(tmp_path / "checkpoints", 2, None)
+    checkpoints = CheckpointStore(tmp_path / "checkpoints", 2, None)
     saver = Checkpointer(acer, checkpoints, seed=0, every=4000, is_exact=True, settings={}, origin={})
     process, seen = psutil.Process(), []
 

@@ -1,5 +1,4 @@
-import hashlib
-import json
+import errno
 import os
 from pathlib import Path
 from typing import Any
@@ -7,12 +6,21 @@ from typing import Any
 import pytest
 
 from acer_tf.errors import InputError
-from acer_tf.storage.checkpoint import _canonical, manifests, read_manifest, read_state, step_folder, verify
+from acer_tf.storage.checkpoint import (
+    FORMAT,
+    OtherFormatError,
+    checkpoint_folders,
+    read_manifest,
+    read_state,
+    step_folder,
+    verify,
+)
 from tests.saved import (
     ORIGIN,
     SETTINGS,
     assert_equal,
     files,
+    forge_manifest,
     make_buffer,
     make_checkpoints,
     make_state,
@@ -28,16 +36,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def forged(folder: Path, **changes: Any) -> Path:
-    """A manifest with other fields and a right checksum."""
-    path = step_folder(folder, 2)
-    fields = json.loads((path / "manifest.json").read_bytes()) | changes
-    del fields["sha256"]
-    digest = hashlib.sha256(_canonical(fields)).hexdigest()
-    (path / "manifest.json").write_bytes(_canonical({**fields, "sha256": digest}))
-    return path
-
-
 def test_a_checkpoint_tells_what_it_was_told(folder: Path) -> None:
     checkpoint = read_manifest(step_folder(folder, 2))
     verify(checkpoint)
@@ -51,7 +49,6 @@ def test_the_same_state_gives_the_same_bytes(folder: Path, tmp_path: Path) -> No
     checkpoint, again = read_manifest(step_folder(folder, 2)), make_buffer()
     state = make_checkpoints(folder).restore(checkpoint, again)
     other = make_checkpoints(tmp_path / "other")
-    other._replay = []
     other.save(2, state, again, None, checkpoint.settings, checkpoint.origin)
     first, second = (step_folder(root, 2) for root in (folder, tmp_path / "other"))
     for name in ("arrays.npz", "state.json"):
@@ -111,12 +108,12 @@ def test_data_is_on_the_disk_before_its_name(tmp_path: Path, monkeypatch: pytest
 )
 def test_a_forged_manifest_is_refused(folder: Path, changes: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=r"manifest\.json is damaged"):
-        read_manifest(forged(folder, **changes))
+        read_manifest(forge_manifest(step_folder(folder, 2), **changes))
 
 
 @pytest.mark.parametrize("names", [["../../secret"], ["/etc/passwd"], ["arrays.npz"], ["arrays.npz", "more"]])
 def test_a_manifest_that_names_other_files_is_refused(folder: Path, names: list[str]) -> None:
-    path = forged(folder, files={name: [1, "0" * 64] for name in names})
+    path = forge_manifest(step_folder(folder, 2), files={name: [1, "0" * 64] for name in names})
     with pytest.raises(InputError, match="names the files"):
         verify(read_manifest(path))
 
@@ -129,8 +126,17 @@ def test_a_manifest_that_is_none_is_refused(folder: Path, text: str) -> None:
 
 
 def test_another_format_is_named(folder: Path) -> None:
-    with pytest.raises(InputError, match=r"has format 2; expected 1\."):
-        read_manifest(forged(folder, format=2))
+    path = forge_manifest(step_folder(folder, 2), format=FORMAT + 1)
+    advice = "resume with the version of acer_tf that wrote it, or begin anew with --restart_behavior restart"
+    with pytest.raises(OtherFormatError, match=rf"has format {FORMAT + 1}; expected {FORMAT}: {advice}"):
+        read_manifest(path)
+
+
+def test_another_format_without_a_right_checksum_is_damage(folder: Path) -> None:
+    file = step_folder(folder, 2) / "manifest.json"
+    file.write_text(file.read_text().replace(f'"format": {FORMAT}', f'"format": {FORMAT + 1}'))
+    with pytest.raises(InputError, match=r"manifest\.json is damaged"):
+        read_manifest(step_folder(folder, 2))
 
 
 def test_a_state_that_is_none_is_refused(folder: Path) -> None:
@@ -144,8 +150,8 @@ def test_a_state_that_is_none_is_refused(folder: Path) -> None:
 def test_only_whole_names_are_checkpoints(folder: Path) -> None:
     for name in ("step-3", "step-0000000000003", ".tmp-step-000000000003", "damaged-step-000000000003"):
         (folder / name).mkdir()
-    assert [path.name[-1] for path in manifests(folder)] == ["2", "1", "0"]
-    assert manifests(folder / "absent") == []
+    assert [path.name[-1] for path in checkpoint_folders(folder)] == ["2", "1", "0"]
+    assert checkpoint_folders(folder / "absent") == []
 
 
 def test_a_failed_write_publishes_nothing_and_leaves_nothing(folder: Path) -> None:
@@ -159,3 +165,28 @@ def test_a_failed_write_publishes_nothing_and_leaves_nothing(folder: Path) -> No
     (folder / "replay").unlink()
     (folder / "away").rename(folder / "replay")
     assert list(files(folder)) == before
+
+
+@pytest.mark.parametrize("synced", ["replay", "arrays.npz", "state.json", "manifest.json", ".tmp-step-000000000009"])
+def test_a_disk_that_fails_at_any_file_leaves_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, synced: str
+) -> None:
+    checkpoints, buffer = make_checkpoints(folder), make_buffer()
+    checkpoints.restore(read_manifest(step_folder(folder, 2)), buffer)
+    before, sync = sorted(folder.rglob("*")), os.fsync
+
+    def failing_sync(descriptor: int) -> None:
+        sync(descriptor)
+        if synced in Path(os.readlink(f"/proc/self/fd/{descriptor}")).name:
+            raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", failing_sync)
+        put(buffer, synced == "replay")
+        with pytest.raises(OSError, match="Input/output error"):
+            save(checkpoints, 9, buffer)
+    if synced != "replay":  # a file of rows that is whole is of use for the next checkpoint
+        assert sorted(folder.rglob("*")) == before
+    assert read_manifest(checkpoint_folders(folder)[0]).step == 2
+    save(checkpoints, 9, buffer)
+    verify(read_manifest(step_folder(folder, 9)))

@@ -43,6 +43,14 @@ def test_files_are_dropped_when_all_their_rows_are_forgotten(tmp_path: Path) -> 
     assert sorted(file.name for file in written) == [path.name for path in files(tmp_path)]
 
 
+def test_a_file_whose_last_row_was_just_forgotten_is_dropped(tmp_path: Path) -> None:
+    buffer = make_buffer(2)
+    written = write_new_rows(tmp_path, buffer, [])
+    put(buffer, SLOTS)
+    assert buffer.oldest == written[-1].stop == 2
+    assert [(file.start, file.stop) for file in write_new_rows(tmp_path, buffer, written)] == [(2, 8)]
+
+
 def test_rows_that_were_forgotten_between_two_saves_are_not_written(tmp_path: Path) -> None:
     buffer = make_buffer(2)
     written = write_new_rows(tmp_path, buffer, [])

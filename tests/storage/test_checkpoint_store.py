@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from acer_tf.buffer import Buffer
 from acer_tf.storage.checkpoint import Checkpoint, read_manifest, step_folder, verify
-from acer_tf.storage.checkpoints import Checkpoints
+from acer_tf.storage.checkpoint_store import CheckpointStore
 from tests.saved import (
     assert_restores,
     assert_same_rows,
@@ -138,7 +138,7 @@ class Run:
         self.folder, self.keep, self.step = folder, keep, 0
         self.buffers: dict[int, int] = {}
         self.buffer: Buffer = make_buffer()
-        self.checkpoints: Checkpoints = make_checkpoints(folder, keep)
+        self.checkpoints: CheckpointStore = make_checkpoints(folder, keep)
 
     def train(self, segments: int) -> None:
         put(self.buffer, segments)
