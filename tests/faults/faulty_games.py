@@ -37,9 +37,9 @@ class FaultyGames(Games):
     """Fails once, as soon as there is a file `<fault>-<command>-<name of the process>`."""
 
     def __init__(
-        self, folder: Path, game: str, max_episode_frames: int | None, rows: Rows, is_shown: bool = False
+        self, folder: Path, game: str, max_episode_frames: int | None, rows: Rows, display_screen: bool = False
     ) -> None:
-        super().__init__(game, max_episode_frames, rows, is_shown)
+        super().__init__(game, max_episode_frames, rows, display_screen)
         self._folder = folder
 
     def start(self) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import acer_tf.envs.atari.pool
 from acer_tf.acer import learn
 from acer_tf.buffer import stack_obs
-from acer_tf.envs.atari.game import AtariEnv
+from acer_tf.envs.atari.game import AtariGame
 from acer_tf.envs.atari.pool import AtariPool
 from acer_tf.envs.seeds import next_seed
 from acer_tf.envs.wrappers.frame_stack import FrameStack
@@ -70,7 +70,7 @@ class Twin:
         self.start()
 
     def start(self) -> None:
-        self.game = AtariEnv("freeway", self.seed)
+        self.game = AtariGame("freeway", self.seed)
         self.game.reset(self.frame)
 
     def start_another(self) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from acer_tf.envs.atari.game import AtariEnv
+from acer_tf.envs.atari.game import AtariGame
 from acer_tf.envs.ids import atari_game, atari_ids
 from acer_tf.errors import InputError
 from acer_tf.replay.frame_bytes import FrameBytes, frame_bytes
@@ -11,7 +11,7 @@ def test_every_game_that_can_be_played_is_in_the_table() -> None:
     assert frame_bytes().keys() < games
     for game in games - frame_bytes().keys():
         with pytest.raises(InputError, match="is not NOOP"):
-            AtariEnv(game)
+            AtariGame(game)
 
 
 def test_sizes_are_possible() -> None:

@@ -1,6 +1,7 @@
-"""One Atari game, wrapped exactly as baselines' `make_atari` and `wrap_deepmind` wrap it, on the bare emulator.
+"""One Atari game on the bare emulator, wrapped exactly as baselines' `make_atari` and `wrap_deepmind` wrap it.
 
-From the inside out: NoopReset, MaxAndSkip, Monitor, EpisodicLife, FireReset, WarpFrame, ClipReward.
+The wrappers from the inside out, each a step below: NoopReset, MaxAndSkip, Monitor, EpisodicLife, FireReset, WarpFrame,
+ClipReward.
 """
 
 from typing import NamedTuple
@@ -15,19 +16,19 @@ from acer_tf.errors import InputError, nearest
 
 FRAME_SHAPE = (84, 84, 1)
 MAX_EPISODE_FRAMES = 108_000
-"""Half an hour of play at 60 frames per second: the limit of the Arcade Learning Environment."""
+"""The usual limit of Atari benchmarks: half an hour of play at 60 frames per second."""
 FRAMES_PER_STEP = 4
-"""Raw frames of an agent step: MaxAndSkip's."""
+"""Raw frames of an agent step (MaxAndSkip)."""
 
 _MAX_NOOPS = 30
-_NOOP, _FIRE, _AFTER_FIRE = 0, 1, 2  # as in baselines, FireReset plays action 1 and then action 2
+_NOOP, _FIRE, _AFTER_FIRE = 0, 1, 2  # FireReset plays actions 1 and 2, whatever 2 is in the game
 
 
 class Step(NamedTuple):
-    """What one agent step gave.
+    """Outcome of one agent step.
 
     Attributes:
-        reward: sign of the game's own reward.
+        reward: sign of the game's own reward: −1, 0 or 1.
         terminated: a life was lost or the game is over.
         truncated: the time limit was reached.
     """
@@ -37,8 +38,8 @@ class Step(NamedTuple):
     truncated: bool
 
 
-class Game(NamedTuple):
-    """A whole game as Monitor counts it: over all lives, with the steps that the agent does not see.
+class GameResult(NamedTuple):
+    """Outcome of a whole game as Monitor counts it: over all lives, with the steps that the agent does not see.
 
     Attributes:
         r: the game's own score.
@@ -49,12 +50,12 @@ class Game(NamedTuple):
     l: int  # noqa: E741  (the column's name in baselines' monitor files)
 
 
-class AtariEnv:
-    """One game, without frame stack. After a step that is terminated or truncated the caller must call `reset`.
+class AtariGame:
+    """One game without frame stack; after a step that is terminated or truncated the caller must call `reset`.
 
     `reset` starts a new game if the last step ended the game or there was none. Otherwise it plays one hidden NOOP, as
-    EpisodicLife does after a lost life; if that NOOP ends the game (baselines' Monitor would raise), a new game starts
-    at once.
+    EpisodicLife does after a lost life; if that NOOP ends the game, where baselines' Monitor would raise, a new game
+    starts at once.
 
     Attributes:
         action_meanings: names of the actions, [A].
@@ -65,16 +66,16 @@ class AtariEnv:
         game: str,
         seed: int | None = None,
         max_episode_frames: int | None = MAX_EPISODE_FRAMES,
-        is_shown: bool = False,
+        display_screen: bool = False,
     ) -> None:
         """Loads the game.
 
         Args:
             game: name of a ROM, such as `breakout`.
-            seed: of the emulator and of the number of NOOPs; None takes fresh entropy.
+            seed: of the emulator and of the number of NOOPs; None draws fresh entropy.
             max_episode_frames: raw frames, the NOOPs at the start included, after which a game is cut; None or 0 is no
                 limit.
-            is_shown: opens a window that shows the game at its own speed.
+            display_screen: opens a window that shows the game at its own speed.
 
         Raises:
             InputError: the ROM does not exist, or its actions are not what baselines' wrappers expect.
@@ -83,16 +84,16 @@ class AtariEnv:
             near = ", ".join(nearest(game, roms.get_all_rom_ids()))
             raise InputError(f"game '{game}' does not exist; the nearest are {near}.")
         rom = roms.get_rom_path(game)
-        assert rom is not None  # only for an unknown game
+        assert rom is not None  # None is for unknown games only
         ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
         self._ale = ale_py.ALEInterface()
-        self._ale.setFloat("repeat_action_probability", 0.0)
+        self._ale.setFloat("repeat_action_probability", 0.0)  # NoFrameskip-v4: no sticky actions
         self._ale.setInt("max_num_frames_per_episode", max_episode_frames or 0)
-        self._ale.setBool("display_screen", is_shown)
+        self._ale.setBool("display_screen", display_screen)
         noop_seed, ale_seed = np.random.SeedSequence(seed).generate_state(2)
         self._random = np.random.default_rng(noop_seed)
         self._ale.setInt("random_seed", int(ale_seed >> 1))
-        self._ale.loadROM(rom)  # seeds take effect here only
+        self._ale.loadROM(rom)  # settings and seed take effect here
 
         self._actions = self._ale.getMinimalActionSet()
         self.action_meanings = [action.name for action in self._actions]
@@ -101,13 +102,14 @@ class AtariEnv:
         self._has_fire = self.action_meanings[_FIRE] == "FIRE"
 
         height, width = self._ale.getScreenDims()
-        self._screens = np.zeros((2, height, width, 3), np.uint8)  # of the last two frames of a skip
+        self._screens = np.zeros((2, height, width, 3), np.uint8)  # MaxAndSkip: the last two frames of a skip
         self._rgb = np.zeros((height, width, 3), np.uint8)
         self._gray = np.zeros((height, width), np.uint8)
         self._game_over = False
-        self._ended_by_step = True  # as in baselines it stays so until the first step, whatever is reset in between
+        # EpisodicLife's was_real_done: True until the first step, so baselines' two resets at the start are two games.
+        self._ended_by_step = True
         self._lives = self._score = self._length = 0
-        self._ended: Game | None = None
+        self._result: GameResult | None = None
 
     def reset(self, frame_out: NDArray[np.uint8]) -> None:
         """Starts the next life, or the next game if the last one is over.
@@ -119,10 +121,11 @@ class AtariEnv:
         if not self._has_fire:
             self._draw(frame_out)
             return
+        # FireReset: play actions 1 and 2, and restart after each if it cost a life or ended the game.
         if self._play(_FIRE):
             self._restart()
         ended = self._play(_AFTER_FIRE)
-        self._draw(frame_out)  # baselines shows this frame even if it has to restart once more
+        self._draw(frame_out)  # quirk: this frame is returned even if the second action makes it restart
         if ended:
             self._restart()
 
@@ -131,7 +134,7 @@ class AtariEnv:
 
         Args:
             action: index into `action_meanings`; not checked.
-            frame_out: uint8 [84, 84, 1], contiguous; receives the frame, unless the step is terminated.
+            frame_out: uint8 [84, 84, 1], contiguous; receives the frame unless the step is terminated.
         """
         score_before = self._score
         if self._play(action):
@@ -143,35 +146,36 @@ class AtariEnv:
         if not terminated:
             self._draw(frame_out)
         gain = self._score - score_before
-        return Step(float((gain > 0) - (gain < 0)), terminated, truncated)
+        return Step(float((gain > 0) - (gain < 0)), terminated, truncated)  # ClipReward: the sign
 
-    def take_game(self) -> Game | None:
-        """Returns the last game that ended since the previous call, hidden steps included, or None."""
-        game, self._ended = self._ended, None
-        return game
+    def take_result(self) -> GameResult | None:
+        """Returns the result of the last game that ended since the previous call, hidden steps included, or None."""
+        result, self._result = self._result, None
+        return result
 
-    def screen(self) -> NDArray[np.uint8]:
-        """Returns what the agent's frame is made of: the screen in colour, uint8 [210, 160, 3] in most games."""
+    def render(self) -> NDArray[np.uint8]:
+        """Returns the screen that the agent's frame is made of, in RGB: uint8 [210, 160, 3] in most games."""
         return self._rgb.copy()
 
     def _play(self, action: int) -> bool:
-        """Skips frames and says whether a life was lost or the game is over (EpisodicLife's step)."""
+        """Plays an agent step; returns whether a life was lost or the game is over (EpisodicLife's step)."""
         self._skip_frames(action)
         self._ended_by_step = self._game_over
         lives = self._ale.lives()
-        lost_life = 0 < lives < self._lives
+        lost_life = 0 < lives < self._lives  # quirk: 0 lives are no loss, since Qbert has 0 for a few frames
         self._lives = lives
         return lost_life or self._game_over
 
     def _restart(self) -> None:
-        """Goes on with the next life, or starts a new game (EpisodicLife's reset)."""
+        """Continues with the next life, or starts a new game (EpisodicLife's reset)."""
         if not self._ended_by_step:
-            self._skip_frames(_NOOP)
+            self._skip_frames(_NOOP)  # the hidden step: its reward is lost to the agent, but counts for Monitor
         if self._ended_by_step or self._game_over:
             self._new_game()
         self._lives = self._ale.lives()
 
     def _new_game(self) -> None:
+        """Starts a game with 1 to 30 NOOPs of one raw frame each (NoopReset); Monitor counts from after them."""
         self._ale.reset_game()
         for _ in range(self._random.integers(1, _MAX_NOOPS + 1)):
             self._ale.act(self._actions[_NOOP])
@@ -182,9 +186,9 @@ class AtariEnv:
         self._score = self._length = 0
 
     def _skip_frames(self, action: int) -> None:
-        """Repeats the action, keeps the maximum of the last two screens and counts as Monitor does.
+        """Repeats an action for four raw frames and takes the maximum of the last two (MaxAndSkip).
 
-        A screen that was not reached because the game ended keeps its old content, as in baselines.
+        Quirk: a frame not reached because the game ended keeps the screen of an earlier skip.
         """
         ale, code = self._ale, self._actions[action]
         for i in range(FRAMES_PER_STEP):
@@ -195,10 +199,11 @@ class AtariEnv:
                 self._game_over = True
                 break
         cv2.max(self._screens[0], self._screens[1], dst=self._rgb)
-        self._length += 1
+        self._length += 1  # Monitor, above MaxAndSkip: agent steps and raw score
         if self._game_over:
-            self._ended = Game(float(self._score), self._length)
+            self._result = GameResult(float(self._score), self._length)
 
     def _draw(self, frame_out: NDArray[np.uint8]) -> None:
+        """Draws the agent's frame: gray, 84 x 84, area interpolation (WarpFrame)."""
         cv2.cvtColor(self._rgb, cv2.COLOR_RGB2GRAY, dst=self._gray)
         cv2.resize(self._gray, FRAME_SHAPE[:2], dst=frame_out[:, :, 0], interpolation=cv2.INTER_AREA)

@@ -1,4 +1,4 @@
-"""Scores of random play and of a human on 57 Atari games, which scores are normalised by.
+"""Human-normalised scores: the mean scores of random play and of a human on 57 Atari games.
 
 Random no-op starts, games of at most 108,000 frames (Wang et al., "Dueling network architectures for deep reinforcement
 learning", 2016; Video Pinball's random score, 0 there, as later measured for DQN Zoo).
@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 
 class Reference(NamedTuple):
-    """What a game's scores are compared with.
+    """Mean scores that a game's scores are normalised by.
 
     Attributes:
-        random: mean score of uniformly random actions; 0 when normalised.
-        human: mean score of a professional tester of games; 1 when normalised.
+        random: of uniformly random actions; normalised, it is 0.
+        human: of a professional tester of games; normalised, it is 1.
     """
 
     random: float
@@ -82,7 +82,7 @@ HUMAN_SCORES = {
 
 
 def human_normalized(game: str, score: float) -> float | None:
-    """Returns (score − random) / (human − random); None for a game that has no reference.
+    """Returns (score − random) / (human − random); None for a game without reference.
 
     Args:
         game: name of a ROM, such as `breakout`.

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
-from acer_tf.envs.atari.game import FRAME_SHAPE, FRAMES_PER_STEP, MAX_EPISODE_FRAMES, AtariEnv
+from acer_tf.envs.atari.game import FRAME_SHAPE, FRAMES_PER_STEP, MAX_EPISODE_FRAMES, AtariGame
 from acer_tf.envs.atari.games import Games
 from acer_tf.envs.atari.shared_rows import SharedRows
 from acer_tf.envs.atari.workers import Fault, Workers
@@ -25,23 +25,22 @@ from acer_tf.system.threads import cores
 Bools = NDArray[np.bool_]
 StepReturn = tuple[NDArray[np.uint8], NDArray[np.float32], Bools, Bools, dict[str, Any]]
 
-
 _START_TIMEOUT = 60.0  # seconds, for a process to start and load its games
 
 
 class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
-    """`num_env` games as `AtariEnv` wraps them, reset in the step in which they end.
+    """`num_env` games as `AtariGame` wraps them, each reset in the step in which its episode ends.
 
-    What happens does not depend on the number of workers. The observations that `reset` and `step` return are a
-    read-only view of shared memory: the next step overwrites them. Copy what must last.
+    Results do not depend on the number of workers. The observations that `reset` and `step` return are a read-only view
+    of shared memory: the next step overwrites them. Copy what must last.
 
-    A worker that dies, raises or gives no answer is replaced, and said on standard error. Its games begin anew, with
-    new seeds; all other games go on.
+    A worker that dies, raises or stops answering is replaced, with a warning on standard error. Its games start anew,
+    with new seeds; all other games continue.
 
     Attributes:
         game: name of its ROM.
         action_meanings: names of the actions, [A].
-        num_workers: processes that step the games; 0 where this one does.
+        num_workers: processes that step the games; 0 if this process does.
         replacements: workers replaced so far.
     """
 
@@ -69,19 +68,19 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         Args:
             env_id: such as `BreakoutNoFrameskip-v4`.
             num_env: number of games, N.
-            num_workers: processes; 0 steps all games in this one, None uses one per core that this process may use, but
-                at most N.
+            num_workers: processes; 0 steps all games in this one, None uses one for each core that this process may
+                use, but at most N.
             max_episode_frames: raw frames after which a game is cut (108,000 are half an hour); None or 0 is no limit.
-            timeout: seconds after which a worker that gives no answer to a step or reset is replaced.
+            timeout: seconds after which a worker that does not answer a step or reset is replaced.
             max_restarts: workers that may be replaced in the life of the pool.
-            render_mode: `rgb_array` lets `render` return the screens, `human` opens a window for each game; both step
+            render_mode: with `rgb_array`, `render` returns the screens; `human` opens a window for each game. Both step
                 all games in this process.
 
         Raises:
-            InputError: the id is not that of an Atari game.
+            InputError: the id is no Atari game.
         """
         self.game = atari_game(env_id)
-        self.action_meanings = AtariEnv(self.game).action_meanings
+        self.action_meanings = AtariGame(self.game).action_meanings
         self.spec = gymnasium.spec(env_id)
         self.num_envs = num_env
         self.single_observation_space = gymnasium.spaces.Box(0, 255, FRAME_SHAPE, np.uint8)
@@ -93,7 +92,9 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         self._rows = self._shared.rows(range(num_env))
         self._frames = self._rows.frames.view()
         self._frames.flags.writeable = False
-        self._make_games = functools.partial(Games, self.game, max_episode_frames, is_shown=render_mode == "human")
+        self._make_games = functools.partial(
+            Games, self.game, max_episode_frames, display_screen=render_mode == "human"
+        )
         self.render_mode = render_mode
         if render_mode is not None:
             num_workers = 0
@@ -111,8 +112,8 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         """Resets every environment as baselines does: after a lost life or in mid-game the game goes on.
 
         Args:
-            seed: starts new games, each with a random stream of its own derived from this seed; None goes on with the
-                random streams, and at the first reset takes fresh entropy.
+            seed: starts new games, each with a random stream of its own derived from this seed; None continues the
+                random streams, and at the first reset draws fresh entropy.
             options: not used.
 
         Returns:
@@ -140,14 +141,14 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
             Observations [N, 84, 84, 1] uint8 (where an episode ended, the first of the next one), rewards [N] float32,
             terminations [N] bool, truncations [N] bool and infos: when whole games ended, `episode` holds `r` (score,
             float64), `l` (agent steps, int64) and `t` (seconds since the pool was made, float64), each [N], and
-            `_episode` says where, [N] bool. Where the frame limit cut games, `final_obs` holds the last frames, [N] of
-            objects, else None, and `_final_obs` says where. When workers were replaced, `worker_replaced` says whose
+            `_episode` marks where, [N] bool. Where the frame limit cut games, `final_obs` holds the last frames, [N] of
+            objects, else None, and `_final_obs` marks where. When workers were replaced, `worker_replaced` marks whose
             episodes were lost, [N] bool: they are truncated with reward 0, and the observation is of a new game.
 
         Raises:
             InputError: an action that does not exist.
-            EnvironmentFailedError: a worker raised, died or gave no answer, and `max_restarts` were replaced already;
-                the pool is then closed.
+            EnvironmentFailedError: a worker raised, died or stopped answering after `max_restarts` replacements; the
+                pool is then closed.
         """
         self.step_async(actions)
         return self.step_wait()
@@ -171,12 +172,12 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         return self._frames, rows.rewards.copy(), rows.terminations.copy(), rows.truncations.copy(), infos
 
     def render(self) -> tuple[NDArray[np.uint8], ...] | None:
-        """Returns the screen of every game in colour, uint8 [210, 160, 3] in most, if the mode is `rgb_array`."""
+        """Returns the screen of every game in RGB, uint8 [210, 160, 3] in most, or None but for `rgb_array`."""
         if self.render_mode != "rgb_array":
             return None
         self._require(self._games is not None, "reset must be called before render")
         assert self._games is not None
-        return self._games.screens()
+        return self._games.render()
 
     def close_extras(self, **kwargs: Any) -> None:
         """Ends the workers; called by `close`, once."""
@@ -218,10 +219,10 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
 
     @contextlib.contextmanager
     def _closed_on_error(self) -> Iterator[None]:
-        """An error between a command and its answers leaves nothing that could go on."""
+        """Closes the pool on errors between a command and its answers, after which the games cannot continue."""
         try:
             yield
-        except KeyboardInterrupt:  # nothing is wrong with the games: a reset starts new workers
+        except KeyboardInterrupt:  # the games themselves are sound: a reset starts new workers
             self.close_extras()
             self._is_reset = False
             raise
@@ -264,7 +265,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
             workers.restart(fault)
 
     def _truncated(self, envs: list[int]) -> dict[str, Any]:
-        """Ends the episodes of these environments: what their worker left behind may be half a step."""
+        """Truncates the episodes of these environments, whose worker may have left half a step."""
         rows = self._rows
         rows.rewards[envs] = 0
         rows.terminations[envs] = rows.game_overs[envs] = False
@@ -277,5 +278,5 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
 
 
 def frames_per_step(env: VectorEnv[Any, Any, Any]) -> int | None:
-    """Returns the raw frames of an agent step where a pool of games is inside the wrappers, otherwise None."""
+    """Returns the raw frames of an agent step in Atari games, None in other environments."""
     return FRAMES_PER_STEP if isinstance(env.unwrapped, AtariPool) else None

@@ -1,4 +1,4 @@
-"""Worker processes that step games: one short message per worker and command, everything else in shared memory."""
+"""Worker processes that step games: one short message for each worker and command, all data in shared memory."""
 
 import contextlib
 import itertools
@@ -21,12 +21,12 @@ _WAITS = 10
 
 
 class Fault(NamedTuple):
-    """What went wrong with a worker.
+    """Failure of a worker.
 
     Attributes:
         envs: the environments it stepped.
-        what: the worker and what happened to it, in one clause.
-        traceback: of the exception in the worker, if it raised one, else empty.
+        what: message: which worker, and what happened to it.
+        traceback: of the exception that the worker raised; empty without one.
     """
 
     envs: range
@@ -35,18 +35,18 @@ class Fault(NamedTuple):
 
 
 def _serve(pipe: Connection, make_games: Callable[[Rows], Games], shared: SharedRows, envs: range) -> None:
-    """Runs in the worker: obeys until the other end of the pipe is closed, and sends back what goes wrong."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
+    """Runs in the worker: executes commands and answers each, until the other end of the pipe is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     cv2.setNumThreads(1)
     games = make_games(shared.rows(envs))
     with contextlib.suppress(EOFError, OSError):  # the parent is gone
         while True:
             command = pipe.recv_bytes().decode()
-            pipe.send_bytes(_obey(games, command))
+            pipe.send_bytes(_execute(games, command))
 
 
-def _obey(games: Games, command: str) -> bytes:
-    """Returns the traceback if the command raises, whatever it raises: not every exception survives a pipe."""
+def _execute(games: Games, command: str) -> bytes:
+    """Returns the traceback if the command raises: as text, for not every exception can be pickled."""
     try:
         getattr(games, command)()
     except BaseException:
@@ -56,10 +56,10 @@ def _obey(games: Games, command: str) -> bytes:
 
 @contextlib.contextmanager
 def _program_hidden() -> Iterator[None]:
-    """Keeps a starting worker from running the program again.
+    """Keeps a worker from importing the main module again when it starts.
 
-    multiprocessing would import the main module in every worker. The games need nothing of it, but it may load
-    TensorFlow, and without `if __name__ == "__main__"` it would ask for workers itself and fail.
+    multiprocessing would do so in every worker. The games need nothing of it, but it may load TensorFlow, and without
+    `if __name__ == "__main__"` it would start workers itself and fail.
     """
     program = sys.modules["__main__"]
     sys.modules["__main__"] = types.ModuleType("__main__")
@@ -70,12 +70,12 @@ def _program_hidden() -> Iterator[None]:
 
 
 class _Worker:
-    """One process and this end of its pipe.
+    """A process and this end of its pipe.
 
     Attributes:
-        envs: the environments it steps.
-        pipe: becomes ready when the worker has answered or is gone, for only the worker has the other end.
-        is_busy: a command was sent and not answered yet.
+        envs: the environments that it steps.
+        pipe: ready to read when the worker has answered or died, since only the worker holds the other end.
+        is_busy: whether a command was sent and not answered yet.
     """
 
     def __init__(self, context: Any, make_games: Callable[[Rows], Games], shared: SharedRows, envs: range) -> None:
@@ -90,12 +90,12 @@ class _Worker:
 
     def send(self, command: str) -> None:
         """Sends the name of a method of `Games`."""
-        with contextlib.suppress(OSError):  # `answer` reports a worker that is gone
+        with contextlib.suppress(OSError):  # `answer` reports a worker that died
             self.pipe.send_bytes(command.encode())
         self.is_busy = True
 
     def answer(self) -> Fault | None:
-        """Reads the answer; returns None if all is well. The pipe must be ready."""
+        """Reads the answer; returns None on success. The pipe must be ready."""
         self.is_busy = False
         try:
             report = self.pipe.recv_bytes().decode()
@@ -105,11 +105,11 @@ class _Worker:
         return self.fault("raised an exception", report) if report else None
 
     def fault(self, what: str, report: str = "") -> Fault:
-        """Names the worker."""
+        """Returns a fault of this worker."""
         return Fault(self.envs, f"the worker of environments {self.envs[0]} to {self.envs[-1]} {what}", report)
 
     def close(self) -> None:
-        """Ends the process, whatever it does: it holds nothing that would have to be put in order."""
+        """Kills the process: it holds nothing that needs to be released in order."""
         self.pipe.close()
         self._process.kill()
         self._process.join()
@@ -117,18 +117,18 @@ class _Worker:
 
 
 class Workers:
-    """A few processes with several games each."""
+    """A few processes with several games each, consecutive environments together."""
 
     def __init__(self, make_games: Callable[[Rows], Games], shared: SharedRows, num_env: int, num_workers: int) -> None:
         """Starts the processes.
 
         Args:
-            make_games: called in every worker, with its rows; must be a function of a module, or a partial of one.
+            make_games: called in every worker, with its rows; a module's function or class, or a partial of one.
             shared: the rows of all environments.
             num_env: number of environments, N.
             num_workers: number of processes, at most N.
         """
-        # fork would copy the locks of TensorFlow's threads
+        # not fork, which would copy the locks of TensorFlow's threads
         has_forkserver = "forkserver" in multiprocessing.get_all_start_methods()
         self._context = multiprocessing.get_context("forkserver" if has_forkserver else "spawn")
         self._make_games = make_games
@@ -148,11 +148,11 @@ class Workers:
             worker.send(command)
 
     def wait(self, timeout: float) -> list[Fault]:
-        """Waits until all workers have obeyed; returns what went wrong with those that raised, died or are silent.
+        """Waits until all workers have answered; returns the faults of those that raised, died or did not answer.
 
         Args:
-            timeout: seconds without an answer from any worker after which those that have yet to answer count as
-                silent. Time in which this process itself was stopped is left out.
+            timeout: seconds without an answer from any worker after which the rest are given up. Time in which this
+                process itself was stopped does not count.
         """
         busy = {worker.pipe: worker for worker in self._workers.values() if worker.is_busy}
         faults = []
@@ -165,7 +165,7 @@ class Workers:
         return faults + [worker.fault(f"gave no answer for {timeout:g} s") for worker in busy.values()]
 
     def restart(self, fault: Fault) -> None:
-        """Puts a new process in the place of the one that failed and tells it to start its games."""
+        """Replaces the process that failed by a new one, and sends it the command to start its games."""
         self._workers.pop(fault.envs).close()
         self._start(fault.envs)
         self._workers[fault.envs].send("start")

@@ -5,7 +5,7 @@ import pytest
 from ale_py import roms
 from numpy.typing import NDArray
 
-from acer_tf.envs.atari.game import FRAME_SHAPE, AtariEnv
+from acer_tf.envs.atari.game import FRAME_SHAPE, AtariGame
 from acer_tf.envs.ids import atari_game
 from acer_tf.errors import InputError
 from tests.envs.reference_wrappers import Reference
@@ -23,7 +23,7 @@ def blank() -> NDArray[np.uint8]:
     return np.full(FRAME_SHAPE, 7, np.uint8)
 
 
-def first_frame(env: AtariEnv) -> NDArray[np.uint8]:
+def first_frame(env: AtariGame) -> NDArray[np.uint8]:
     frame = blank()
     env.reset(frame)
     return frame
@@ -49,7 +49,7 @@ def noops_of(seed: int) -> int:
 def test_equals_baselines_wrappers(env_id: str, steps: int, max_frames: int, ends: int, games: int) -> None:
     seed = 3
     reference = Reference(env_id, seed, max_frames)
-    env = AtariEnv(atari_game(env_id), seed, max_frames)
+    env = AtariGame(atari_game(env_id), seed, max_frames)
     frame = first_frame(env)
     np.testing.assert_array_equal(frame, reference.reset())
     env.reset(frame)  # baselines resets twice at the start
@@ -72,7 +72,7 @@ def test_equals_baselines_wrappers(env_id: str, steps: int, max_frames: int, end
             expected_frame = reference.reset()
             env.reset(frame)
         np.testing.assert_array_equal(frame, expected_frame, err_msg=f"step {t}")
-        game = env.take_game()
+        game = env.take_result()
         if game is not None:
             own_games.append(tuple(game))
             assert own_games[-1] == reference.games[-1], t
@@ -84,17 +84,17 @@ def test_equals_baselines_wrappers(env_id: str, steps: int, max_frames: int, end
 
 def test_writes_into_the_row_it_is_given() -> None:
     rows = np.full((3, *FRAME_SHAPE), 9, np.uint8)
-    env = AtariEnv("pong", 0)
+    env = AtariGame("pong", 0)
     env.reset(rows[1])
     first = rows[1].copy()
     env.step(0, rows[1])
     assert (rows[[0, 2]] == 9).all()
     assert (first != 9).all() and first.std() > 0
-    np.testing.assert_array_equal(first, first_frame(AtariEnv("pong", 0)))
+    np.testing.assert_array_equal(first, first_frame(AtariGame("pong", 0)))
 
 
 def test_a_step_that_is_terminated_leaves_the_frame_to_reset() -> None:
-    env = AtariEnv("breakout", 0)
+    env = AtariGame("breakout", 0)
     frame = first_frame(env)
     while not env.step(0, frame).terminated:
         frame[:] = 9
@@ -102,7 +102,7 @@ def test_a_step_that_is_terminated_leaves_the_frame_to_reset() -> None:
 
 
 def test_time_limit_counts_raw_frames_with_noops_and_fire() -> None:
-    env = AtariEnv("pong", 5, max_episode_frames=100)
+    env = AtariGame("pong", 5, max_episode_frames=100)
     frame = first_frame(env)
     hidden = noops_of(5) + 8
     for _ in range((100 - hidden - 1) // 4):
@@ -112,31 +112,31 @@ def test_time_limit_counts_raw_frames_with_noops_and_fire() -> None:
 
 @pytest.mark.parametrize("limit", [None, 0])
 def test_no_time_limit(limit: int | None) -> None:
-    env = AtariEnv("freeway", 0, max_episode_frames=limit)
+    env = AtariGame("freeway", 0, max_episode_frames=limit)
     frame = first_frame(env)
     assert not any(env.step(0, frame).truncated for _ in range(40))
 
 
 def test_game_that_ends_in_the_hidden_step_after_a_lost_life_is_followed_by_a_new_game() -> None:
     seed = 1
-    env, frame = AtariEnv("breakout", seed), blank()
+    env, frame = AtariGame("breakout", seed), blank()
     env.reset(frame)
     steps = 1
     while not env.step(0, frame).terminated:
         steps += 1
 
     limit = noops_of(seed) + 8 + 4 * steps + 2  # two frames into the hidden NOOP
-    env = AtariEnv("breakout", seed, limit)
+    env = AtariGame("breakout", seed, limit)
     env.reset(frame)
     for _ in range(steps - 1):
         assert env.step(0, frame)[1:] == (False, False)
     assert env.step(0, frame)[1:] == (True, False)
-    assert env.take_game() is None
+    assert env.take_result() is None
     env.reset(frame)
-    game = env.take_game()
+    game = env.take_result()
     assert game is not None
     assert game.l == 2 + steps + 1  # FIRE and action 2, the steps, the hidden NOOP
-    assert env.take_game() is None
+    assert env.take_result() is None
 
     further = 1
     while not any(env.step(0, frame)[1:]):
@@ -145,17 +145,17 @@ def test_game_that_ends_in_the_hidden_step_after_a_lost_life_is_followed_by_a_ne
 
 
 def test_seed_decides_the_noops() -> None:
-    frames = [first_frame(AtariEnv("freeway", seed)) for seed in (0, 0, 1)]
+    frames = [first_frame(AtariGame("freeway", seed)) for seed in (0, 0, 1)]
     np.testing.assert_array_equal(frames[0], frames[1])
     assert (frames[0] != frames[2]).any()
 
 
 def test_no_seed_takes_fresh_entropy() -> None:
-    assert len({first_frame(AtariEnv("freeway")).tobytes() for _ in range(5)}) > 1
+    assert len({first_frame(AtariGame("freeway")).tobytes() for _ in range(5)}) > 1
 
 
 def test_reward_is_the_sign_and_the_game_counts_the_score() -> None:
-    env, frame = AtariEnv("ms_pacman", 0, 1200), blank()
+    env, frame = AtariGame("ms_pacman", 0, 1200), blank()
     env.reset(frame)
     rewards, truncated = [], False
     while not truncated:
@@ -164,7 +164,7 @@ def test_reward_is_the_sign_and_the_game_counts_the_score() -> None:
         truncated = step.truncated
         if step.terminated:
             env.reset(frame)
-    game = env.take_game()
+    game = env.take_result()
     assert set(rewards) == {0.0, 1.0}
     assert game is not None
     assert game.r >= 10 * sum(rewards)  # a pill is worth 10 points
@@ -172,12 +172,12 @@ def test_reward_is_the_sign_and_the_game_counts_the_score() -> None:
 
 def test_unknown_game_names_the_nearest() -> None:
     with pytest.raises(InputError, match="game 'breakot' does not exist; the nearest are breakout"):
-        AtariEnv("breakot")
+        AtariGame("breakot")
 
 
 def test_game_without_noop_is_refused() -> None:
     with pytest.raises(InputError, match="first action of game 'backgammon' is not NOOP"):
-        AtariEnv("backgammon")
+        AtariGame("backgammon")
 
 
 def test_there_are_62_ids_without_frameskip() -> None:
@@ -190,7 +190,7 @@ def test_there_are_62_ids_without_frameskip() -> None:
     [env_id if env_id in UNUSUAL_IDS else pytest.param(env_id, marks=pytest.mark.slow) for env_id in ALL_IDS],
 )
 def test_every_game_runs(env_id: str) -> None:
-    env = AtariEnv(atari_game(env_id), 0)
+    env = AtariGame(atari_game(env_id), 0)
     frame = first_frame(env)
     random = np.random.default_rng(0)
     for _ in range(20):

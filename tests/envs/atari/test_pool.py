@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from acer_tf.envs.atari.game import AtariEnv
+from acer_tf.envs.atari.game import AtariGame
 from acer_tf.envs.atari.pool import AtariPool, frames_per_step
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
@@ -241,7 +241,7 @@ def test_equals_single_games_with_the_derived_seeds(pong: AtariPool) -> None:
     obs, _ = pong.reset(seed=11)
     for frame, seed in zip(obs, np.random.SeedSequence(11).generate_state(3, np.uint64), strict=True):
         expected = np.empty_like(frame)
-        AtariEnv("pong", int(seed)).reset(expected)
+        AtariGame("pong", int(seed)).reset(expected)
         np.testing.assert_array_equal(frame, expected)
 
 
@@ -271,7 +271,7 @@ def test_last_frames_of_games_that_the_limit_cut(num_workers: int) -> None:
     pool = AtariPool("BreakoutNoFrameskip-v4", 3, num_workers=num_workers, max_episode_frames=120)
     pool.reset(seed=seed)
     seeds = np.random.SeedSequence(seed).generate_state(3, np.uint64)
-    alone = [AtariEnv("breakout", int(each), 120) for each in seeds]
+    alone = [AtariGame("breakout", int(each), 120) for each in seeds]
     frames = np.zeros((3, 84, 84, 1), np.uint8)
     for env, frame in zip(alone, frames, strict=True):
         env.reset(frame)
