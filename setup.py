@@ -50,7 +50,7 @@ setup(
     version=VERSION,
     description="ACER for TensorFlow 2 and Keras 3: a faithful port of OpenAI baselines' acer",
     license="MIT",
-    python_requires=">=3.10",
+    python_requires=">=3.11",
     packages=find_packages(include=["acer_tf", "acer_tf.*"]),
     package_data={"acer_tf": ["py.typed", "configs/*.yml", "replay/frame_bytes.csv"]},
     install_requires=REQUIREMENTS,

@@ -3,6 +3,7 @@ import importlib
 import re
 import runpy
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,11 @@ FLAGS = {
     "benchmarks.throughput": Throughput,
 }
 BASELINES = ("acer/", "a2c/", "bench/", "common/")
+PERMALINK = re.compile(
+    r"\[([\w/.]*)(?::(\d+))?\]\(https://github\.com/openai/baselines/blob/(\w+)/baselines/([\w/]+\.py)(?:#L(\d+))?\)"
+)
+TESTS = re.compile(r"((?:`test_\w+`(?:, )?)+)\]\(([^)]+\.py)\)")
+BOX = re.compile(r"<b>([^<]+)</b>")
 
 
 def anchors(page: Path) -> set[str]:
@@ -101,6 +107,33 @@ def test_files_that_are_named_exist(page: Path) -> None:
     named = {name for name in FILE.findall(page.read_text(encoding="utf-8")) if not name.startswith(BASELINES)}
     places = (ROOT, ROOT / "acer_tf")
     assert sorted(name for name in named if not any((place / name).exists() for place in places)) == []
+
+
+def test_lines_of_baselines_are_those_that_are_linked() -> None:
+    pages = [ROOT / "docs" / name for name in ("implementation.md", "fidelity.md")]
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    links = PERMALINK.findall(text)
+    assert len(links) == text.count("](https://github.com/openai/baselines/blob/") > 60
+    for named, line, commit, path, linked_line in links:
+        assert (commit, line) == ("ea25b9e", linked_line)
+        assert named in ("", path)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_tests_that_are_named_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    linked = {(name, page.parent / path) for names, path in TESTS.findall(text) for name in re.findall(r"\w+", names)}
+    missing = [name for name, file in linked if f"def {name}(" not in file.read_text(encoding="utf-8")]
+    source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    missing += [name for name in re.findall(r"`(test_\w+)`", text) if f"def {name}(" not in source]
+    assert missing == []
+
+
+def test_the_picture_of_the_layers_is_what_is_enforced() -> None:
+    (contract,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = [re.findall(r"\w+", layer) for layer in contract["layers"]]
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert [re.findall(r"\w+", names) for names in BOX.findall(page)] == layers
 
 
 def test_command_lines_are_found() -> None:
