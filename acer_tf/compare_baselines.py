@@ -1,4 +1,4 @@
-"""Compares with numerics recorded from the original: `python -m acer_tf.compare_baselines FOLDER`."""
+"""Compares this package with numerics recorded from OpenAI baselines: `python -m acer_tf.compare_baselines FOLDER`."""
 
 import dataclasses
 import os
@@ -18,7 +18,7 @@ from acer_tf.recordings.recorded import CURVES, Recorded, find, read
 class CompareBaselines:
     """Feeds recorded inputs to this package and compares the results with what OpenAI baselines computed from them.
 
-    The exit status is 0 if nothing failed, 1 if something did.
+    The exit status is 0 if all comparisons passed, 1 if one failed.
     """
 
     paths: tyro.conf.Positional[tuple[Path, ...]]
@@ -26,9 +26,9 @@ class CompareBaselines:
     json: Path | None = None
     """File for the results, as JSON."""
     strict: bool = False
-    """Whether a recording that is not supported fails."""
+    """Fail on a recording that is not supported."""
     verbose: bool = False
-    """Whether every quantity is printed, not only the worst of each recording."""
+    """Print every quantity, not only the worst of each recording."""
 
     def compare(self) -> int:
         """Compares every recording, prints a line for each, and returns the exit status.

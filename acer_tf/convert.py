@@ -15,17 +15,17 @@ from acer_tf.storage.agent_file import with_suffix
 
 @dataclasses.dataclass(frozen=True)
 class Convert:
-    """Makes an agent of this package of one that Stable Baselines 2 or baselines saved; nothing in its file is run."""
+    """Converts an agent that Stable Baselines 2 or baselines saved; nothing in its file is executed."""
 
     old: tyro.conf.Positional[Path]
-    """File of Stable Baselines 2 (.zip, or the older .pkl) or of baselines."""
+    """File that Stable Baselines 2 (.zip, or the older .pkl) or baselines wrote."""
     new: tyro.conf.Positional[Path]
-    """File to write, for ACER.load; gets the ending .zip if it has none, and must not exist."""
+    """File to write, for ACER.load; gets the suffix .zip if it has none, and must not exist."""
     env: str | None = None
-    """Id (or module:id) of the agent's environment, whose bounds are taken over; needed where OLD does not tell the
-    size of images."""
+    """Id (or module:id) of the agent's environment, whose bounds the new agent gets; needed if OLD does not determine
+    the size of images."""
     statistics: Path | None = None
-    """Folder with obs_rms.pkl and ret_rms.pkl, by which an agent of Stable Baselines normalises."""
+    """Folder with obs_rms.pkl and ret_rms.pkl, the normalisation of an agent of Stable Baselines."""
 
     def convert(self) -> None:
         """Reads the old agent and writes the new file.

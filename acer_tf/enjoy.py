@@ -1,4 +1,4 @@
-"""Shows what a trained agent does: `python -m acer_tf.enjoy RUN`."""
+"""Shows a trained agent at play: `python -m acer_tf.enjoy RUN`."""
 
 import contextlib
 import dataclasses

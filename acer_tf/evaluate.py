@@ -14,15 +14,15 @@ from acer_tf.evaluation.video import record_video
 
 @dataclasses.dataclass(frozen=True)
 class Evaluate(PlayFlags):
-    """Plays whole episodes with a trained agent; prints their mean raw return and how sure it is.
+    """Plays whole episodes with a trained agent; prints their mean raw return and its confidence interval.
 
-    The environments are those of training, but for rewards: they are neither clipped nor scaled.
+    The environments are those of training, except that rewards are neither clipped nor scaled.
     """
 
     num_env: int = 8
     """Environments that run side by side; each plays its share of the episodes."""
     json: Path | None = None
-    """Write all returns, lengths and statistics to this file, too."""
+    """Write all returns and lengths, and their summary, to this file, too."""
 
     def evaluate(self) -> None:
         """Plays the episodes, prints the report, and writes the JSON file and the video that were asked for.

@@ -17,7 +17,7 @@ from acer_tf.plots.intervals import intervals, score_matrices, unit_of
 ENOUGH_SEEDS = 3
 MACHINE = ("versions", "cores", "tensorflow_threads", "processor", "onednn")
 UNNAMED = ("seed", "command", *MACHINE, *FREE)
-"""Settings in which the runs of one curve may differ."""
+"""Settings that are not in the names of curves, so that the runs of a curve may differ in them."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Plot:
     """A name for each run, in their order; runs of the same name become one curve. By default environment, network and
     the settings that differ."""
     rliable: bool = False
-    """Also estimate, with 95 % bootstrap intervals, what the runs reach at their end, over environments and seeds
-    (Atari: human-normalised); written beside the curves, as -intervals.png and -intervals.csv."""
+    """Also estimate the final performance over environments and seeds (Atari: human-normalised), with 95 % bootstrap
+    intervals; written beside the curves, as -intervals.png and -intervals.csv."""
 
     def draw(self) -> None:
         """Reads the runs, writes pictures and CSV files, and prints what was drawn.

@@ -28,10 +28,10 @@ OWN = ("env", "preset", "seed", "logdir")
 
 @dataclasses.dataclass(frozen=True)
 class Sweep:
-    """Trains every environment (or preset) with every seed, each in a process and a run folder of its own.
+    """Trains on every environment (or preset) with every seed, each trial in its own process and run folder.
 
     Any other flag goes to every trial, for instance --num_timesteps 1e6. The table, sweep.csv, grows as trials end. The
-    same command again leaves out what is done, resumes what was stopped and tries what failed once more.
+    same command again skips trials that are done, resumes those that were stopped and retries those that failed.
     """
 
     envs: tuple[str, ...] = ()
@@ -39,11 +39,11 @@ class Sweep:
     presets: tuple[str, ...] = ()
     """Presets, each with its own environment."""
     seeds: int = 3
-    """Seeds 0, 1, ... of each."""
+    """Number of seeds (0, 1, ...) of each environment or preset."""
     workers: int = 1
-    """Trials that run side by side, each with its share of the cores."""
+    """Trials that run side by side, each with an equal share of the cores."""
     out: Path = Path("runs/sweep")
-    """Folder of the table and of all run folders."""
+    """Folder for the table and all run folders."""
 
     def trials(self, rest: Sequence[str]) -> list[Trial]:
         """Returns the trials, ordered by seed.

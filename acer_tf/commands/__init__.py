@@ -1,1 +1,1 @@
-"""What the commands share: flags, the life of a training run, and playing with a trained agent."""
+"""Shared by the commands: flags, the life of a training run, playing with a trained agent."""

@@ -14,6 +14,12 @@ def test_csv_has_a_row_per_bin_and_replaces_an_earlier_one(tmp_path: Path) -> No
     assert (tmp_path / "c.csv").read_text() == header + "a,10.0,2.0,1,1,nan\na,20.0,10.5,1,1,nan\n"
 
 
+def test_a_file_of_the_first_version_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "c.csv").write_text("label,steps,mean_return,episodes\na,10.0,2.0,1\n")
+    write_curves(tmp_path / "c.csv", CURVES)
+    assert len((tmp_path / "c.csv").read_text().splitlines()) == 5
+
+
 def test_csv_of_something_else_is_kept(tmp_path: Path) -> None:
     (tmp_path / "c.csv").write_text("steps,return\n1,2\n")
     with pytest.raises(InputError, match="holds something else"):
