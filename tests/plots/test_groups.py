@@ -4,7 +4,8 @@ import pytest
 import yaml
 
 from acer_tf.errors import InputError
-from acer_tf.plots.groups import Run, grouped, read_runs
+from acer_tf.plots.groups import Run, grouped, mean_curves, read_runs
+from tests.plots.samples import returns
 
 
 def run(tmp_path: Path, name: str, **settings: object) -> Path:
@@ -71,3 +72,11 @@ def test_other_settings_are_input_errors(tmp_path: Path, text: str, message: str
     with pytest.raises(InputError, match=message) as error:
         read_runs([folder], [])
     assert "\n" not in str(error.value)
+
+
+def test_a_bin_is_a_hundredth_of_the_longest_run() -> None:
+    runs = [Run("A-v0", "x", returns((5, 1), (12, 3), (500, 9))), Run("A-v0", "y", returns((4, 2), (1000, 4)))]
+    long, short = mean_curves(runs, is_labelled=True)
+    assert (long.label, short.label) == ("x", "y")
+    assert (long.steps.tolist(), short.steps.tolist()) == ([10, 20, 500], [10, 1000])
+    assert mean_curves(runs, is_labelled=True, width=100)[0].steps.tolist() == [100, 500]
