@@ -41,6 +41,25 @@ def read_baselines(path: str | Path) -> ImportedAgent:
 
 
 def _agent(variables: Any) -> ImportedAgent:
+    params, averages, mean_squares, momenta = _groups(variables)
+    if "q_head/bias" not in params:
+        raise ValueError(f"expected parameters such as {_SCOPE}q/b:0")
+    network, network_kwargs = _network(params)
+    return ImportedAgent(
+        network,
+        network_kwargs,
+        dict(_SETTINGS),
+        _observation_space(network, params),
+        gym.spaces.Discrete(len(params["q_head/bias"])),
+        params,
+        averages or None,
+        mean_squares or None,
+        momenta or None,
+    )
+
+
+def _groups(variables: Any) -> tuple[Arrays, Arrays, Arrays, Arrays]:
+    """Returns parameters, averages, and RMSProp's two slots, each by parameter name."""
     if not isinstance(variables, dict):
         raise ValueError("expected parameters by name")
     arrays = {
@@ -57,20 +76,7 @@ def _agent(variables: Any) -> ImportedAgent:
     for other in (averages, mean_squares, momenta):
         if other and other.keys() != params.keys():
             raise ValueError("some of its parameters lack an average or a slot")
-    if "q_head/bias" not in params:
-        raise ValueError(f"expected parameters such as {_SCOPE}q/b:0")
-    network, network_kwargs = _network(params)
-    return ImportedAgent(
-        network,
-        network_kwargs,
-        dict(_SETTINGS),
-        _observation_space(network, params),
-        gym.spaces.Discrete(len(params["q_head/bias"])),
-        params,
-        averages or None,
-        mean_squares or None,
-        momenta or None,
-    )
+    return params, averages, mean_squares, momenta
 
 
 def _named(arrays: Mapping[str, NDArray[Any]]) -> Arrays:

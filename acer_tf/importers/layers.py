@@ -15,11 +15,14 @@ Layers = dict[str, dict[str, NDArray[Any]]]
 
 _NAME = re.compile(r"model/([^/]+)/([^/:]+):0")
 _CONVOLUTIONS = ("c1", "c2", "c3", "fc1")
-_LSTM = "lstm1"
+_LSTM, _LSTM_ITEM = "lstm1", "lstm"  # the layer, and its item in net_arch
 _LSTM_ARRAYS = ("wx", "wh", "b")
 _NORM_ARRAYS = ("gx", "bx", "gh", "bh", "gc", "bc")
 _OLDEST_ORDER = ("wx", "gx", "bx", "wh", "gh", "bh", "b", "gc", "bc")
 _LAST = ("vf", "pi", "q")
+
+_Parts = tuple[list[str], list[str], dict[str, list[str]]]
+"""Names of layers: shared before the LSTM, shared after it, and those of policy and critic alone, by `pi` and `vf`."""
 
 
 def grouped(params: Mapping[Any, Any]) -> Layers:
@@ -91,7 +94,7 @@ def _in_net_arch(net_arch: Any, is_recurrent: bool) -> list[str]:
             ends = {}
         case _:
             raise ValueError("its net_arch is no list")
-    names = [_LSTM if item == "lstm" else f"shared_fc{i}" for i, item in enumerate(shared)]
+    names = [_LSTM if item == _LSTM_ITEM else f"shared_fc{i}" for i, item in enumerate(shared)]
     pi, vf = ([f"{end}_fc{i}" for i in range(len(ends.get(end, [])))] for end in ("pi", "vf"))
     by_turns = [name for pair in itertools.zip_longest(pi, vf) for name in pair if name is not None]
     return names + (pi + vf if is_recurrent else by_turns)
@@ -107,29 +110,41 @@ def network(layers: Layers) -> tuple[str, dict[str, Any], Arrays]:
         raise ValueError(f"it has no layer {missing[0]}")
     # vf is V of other algorithms, which ACER computes from pi and q.
     body = {name: arrays for name, arrays in layers.items() if name not in _LAST}
+    heads = {"pi_head": layers["pi"], "q_head": layers["q"]}
     convolutions = {f"shared/{name}": body.pop(name) for name in _CONVOLUTIONS if name in body}
     lstm = body.get(_LSTM, {})
     kind = "LnLstm" if "gx" in lstm else "Lstm" if lstm else ""
-    before, after, ends = _parts(list(body))
-    renamed = convolutions | {f"shared/shared_fc{i}": body[name] for i, name in enumerate(before)}
-    renamed |= {f"shared/{kind.lower()}": lstm} if lstm else {}
-    renamed |= {f"after_fc{i}": body[name] for i, name in enumerate(after)}
-    renamed |= {f"{end}_fc{i}": body[name] for end, names in ends.items() for i, name in enumerate(names)}
-    renamed |= {"pi_head": layers["pi"], "q_head": layers["q"]}
-    weights = [layer_arrays(layer, arrays) for layer, arrays in renamed.items()]
+    recurrent = {f"shared/{kind.lower()}": lstm} if lstm else {}
+    parts = _parts(list(body))
     arguments: dict[str, Any] = {"n_lstm": len(_matrix(lstm, "wh"))} if lstm else {}
     if not convolutions:
-        own = {end: [_width(body[name]) for name in names] for end, names in ends.items()}
-        place = ["lstm"] if lstm else []
-        arguments["net_arch"] = [*(_width(body[n]) for n in before), *place, *(_width(body[n]) for n in after), own]
+        arguments["net_arch"] = _net_arch(body, parts)
     elif body.keys() - {_LSTM} or len(convolutions) < len(_CONVOLUTIONS):
         raise ValueError("its network of images is none of Stable Baselines' own")
+    renamed = convolutions | _dense(body, parts) | recurrent | heads
+    weights = [layer_arrays(layer, arrays) for layer, arrays in renamed.items()]
     policy = f"{'Cnn' if convolutions else 'Mlp'}{kind}Policy"
     return policy, arguments, {name: array for part in weights for name, array in part.items()}
 
 
-def _parts(names: list[str]) -> tuple[list[str], list[str], dict[str, list[str]]]:
-    """Splits names of layers: shared before the LSTM, shared after it, and those of policy and critic alone."""
+def _dense(body: Layers, parts: _Parts) -> Layers:
+    """Returns the dense layers under this package's names."""
+    before, after, ends = parts
+    named = {f"shared/shared_fc{i}": body[name] for i, name in enumerate(before)}
+    named |= {f"after_fc{i}": body[name] for i, name in enumerate(after)}
+    return named | {f"{end}_fc{i}": body[name] for end, names in ends.items() for i, name in enumerate(names)}
+
+
+def _net_arch(body: Layers, parts: _Parts) -> list[Any]:
+    """Returns the argument `net_arch` that makes these layers."""
+    before, after, ends = parts
+    place = [_LSTM_ITEM] if _LSTM in body else []
+    own = {end: [_width(body[name]) for name in names] for end, names in ends.items()}
+    return [*(_width(body[name]) for name in before), *place, *(_width(body[name]) for name in after), own]
+
+
+def _parts(names: list[str]) -> _Parts:
+    """Splits the layers of a policy."""
     place = names.index(_LSTM) if _LSTM in names else 0
     before, rest = names[:place], [name for name in names[place:] if name != _LSTM]
     parts: dict[str, list[str]] = {"shared": [], "pi": [], "vf": []}

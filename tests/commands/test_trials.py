@@ -54,9 +54,10 @@ def test_as_many_side_by_side_as_there_are_workers(tmp_path: Path) -> None:
     assert sorted(seen[2:]) == [("a", "done"), ("b", "done"), ("c", "done"), ("c", "running")]
 
 
-def test_told_to_stop_it_tells_the_running_and_starts_no_other(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_told_to_stop_it_tells_the_running_and_starts_no_other(tmp_path: Path, workers: int) -> None:
     trials = [trial(tmp_path, name, *python("import time; time.sleep(600)")) for name in "ab"]
-    seen = noted(trials, stop=lambda statuses: "running" in statuses)
+    seen = noted(trials, workers, stop=lambda statuses: "running" in statuses)
     assert seen == [("a", "running"), ("a", "stopped")]
 
 
@@ -70,3 +71,10 @@ def test_nothing_is_left_running_where_it_ends_at_once(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         run_trials([trial(tmp_path, "a", *python("import time; time.sleep(600)"))], 1, lambda: False, second_signal)
     assert len(seen) == 1  # and this test would last ten minutes if the trial went on
+
+
+def test_a_signal_of_the_terminal_does_not_reach_a_trial(tmp_path: Path) -> None:
+    """Ctrl-C goes to the terminal's session."""
+    one = trial(tmp_path, "a", *python("import os; print('own', os.getsid(0) == os.getpid())"))
+    assert noted([one])[-1] == ("a", "done")
+    assert one.log.read_text().startswith("own True")
