@@ -1,6 +1,6 @@
-"""Every quantity that training reports: its group, its unit and what it means. docs/metrics.md shows this table.
+"""The metrics that training reports, with group, unit and meaning. docs/metrics.md shows this table.
 
-The printed table and progress.csv have the bare names, baselines' first; TensorBoard and progress.jsonl the full ones.
+The printed table and progress.csv use the bare names, baselines' first; TensorBoard and progress.jsonl the full ones.
 """
 
 import re
@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 
 class Metric(NamedTuple):
-    """What is known about a quantity.
+    """A metric that training reports.
 
     Attributes:
         group: rollout, train, time or replay.
-        unit: of its numbers; 1 for a pure number.
-        meaning: in a line.
+        unit: unit of its values; 1 for dimensionless ones.
+        meaning: description of one line.
         is_column: whether it is a column of progress.csv; the others are in TensorBoard only.
     """
 
@@ -35,26 +35,26 @@ fps [agent step/s] agent steps per second since training began
 """
 _EPISODES = """
 mean_episode_length [agent step] mean length of the last 40 episodes as the agent sees them (Atari: one per life)
-mean_episode_reward [reward] mean return of the same episodes, of rewards as the agent gets them (Atari: clipped)
+mean_episode_reward [reward] mean return of the same episodes, from rewards as the agent receives them (Atari: clipped)
 """
 _LOSSES = """
 loss [1] loss_policy + q_coef * loss_q - ent_coef * entropy
-loss_q [return²] half the squared error of Q against Retrace's target; for continuous actions plus V's
+loss_q [return²] half the squared error of Q relative to the Retrace target; for continuous actions plus that of V
 entropy [nat] entropy of the policy, mean over steps
 loss_policy [1] loss_f + loss_bc
 loss_f [1] the truncated importance-weighted policy loss
 loss_bc [1] the bias correction of that truncation
-explained_variance [1] share of the variance of Retrace's targets that Q explains; negative if it adds to it
+explained_variance [1] share of the variance of the Retrace targets that Q explains; negative if Q is worse than a constant
 """
 _NORMS = """
 norm_grads [1] global norm of the gradient before clipping
 norm_grads_q [1] norm of the critic's part of it (with all norms below, absent without the trust region)
 norm_grads_policy [1] norm of the policy's part of it
-avg_norm_grads_f [1] norm of the gradient at the policy's statistics, after the trust region, mean over steps
+avg_norm_grads_f [1] norm of the gradient with respect to the policy's statistics f after the trust region, mean over steps
 avg_norm_k [1] norm of k, the gradient of the divergence from the average policy, mean over steps
-avg_norm_g [1] norm of g, the gradient at the policy's statistics before the trust region, mean over steps
-avg_norm_k_dot_g [1] size of the inner product of k and g, mean over steps
-avg_norm_adj [1] multiple of k that the trust region takes away from g, mean over steps
+avg_norm_g [1] norm of g, the gradient with respect to f before the trust region, mean over steps
+avg_norm_k_dot_g [1] absolute value of the inner product of k and g, mean over steps
+avg_norm_adj [1] multiple of k that the trust region subtracts from g, mean over steps
 """
 _RATIOS = """
 mean_rho [1] importance ratio of the action taken, current over behaviour policy, mean over steps
@@ -63,7 +63,7 @@ trust_region_share [1] share of steps where the trust region changes the gradien
 average_kl [nat] KL(average policy ‖ current policy), mean over steps (absent without the trust region)
 """
 _SPEED = """
-recent_fps [agent step/s] agent steps per second since the row before
+recent_fps [agent step/s] agent steps per second since the previous row
 workers_replaced [1] worker processes of the environments replaced since this process began
 """
 _REPLAY = """
@@ -71,8 +71,8 @@ replay_size [agent step] agent steps held in replay, over all environments
 replay_updates [1] updates from replay so far
 """
 _WHOLE_EPISODES = """
-episode_return [reward] raw return of whole episodes, mean of an iteration's
-episode_length [agent step] their length
+episode_return [reward] raw return of whole episodes, averaged over those that ended in the iteration
+episode_length [agent step] length of the same episodes, averaged likewise
 """
 
 METRICS: dict[str, Metric] = {
