@@ -9,7 +9,7 @@ import tensorflow as tf
 from acer_tf.config import Config
 from acer_tf.maths.diagnostics import mean_row_norm, share
 from acer_tf.maths.trust_region import Projection, project
-from acer_tf.policies.base import DrawSeed, Policy
+from acer_tf.policies.base import DrawSeed, Evaluation, Losses, Policy
 from acer_tf.segment import Segment
 
 
@@ -28,23 +28,23 @@ class TrustRegion(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """Everything about one update up to the optimiser.
+    """All quantities of one update up to the optimiser. A is 1 or 2 times D for continuous actions.
 
     Attributes:
-        evaluation: what the networks said, as the policy's `evaluate` gives it.
-        losses: the losses, as the policy's `losses` gives them.
-        g: [N, T, A] float32, ascent direction with respect to f before the trust region, times N * T.
+        evaluation: policy and critic on the trained steps.
+        losses: the losses and their terms.
+        g: [N, T, A] float32, ascent direction with respect to f before the trust region, of the sum over steps.
         trust_region: its quantities; None where it is switched off.
-        grad_f: [N, T, A] float32, what is sent back through f.
+        grad_f: [N, T, A] float32, gradient of the loss with respect to f, after the trust region.
         raw: gradient of each parameter.
         clipped: the same after clipping.
         norm: [] float32, global norm of `raw`.
-        policy: the part of `raw` that came through f, None for parameters it does not reach; empty unless asked for.
-        critic: the part that came through q, likewise.
+        policy: the part of `raw` that comes through f, None for parameters it does not reach; empty unless asked for.
+        critic: the part that comes through q, likewise.
     """
 
-    evaluation: Any
-    losses: Any
+    evaluation: Evaluation[Any, Any]
+    losses: Losses[Any, Any]
     g: tf.Tensor
     trust_region: TrustRegion | None
     grad_f: tf.Tensor
@@ -65,39 +65,44 @@ def two_stage_gradients(
 ) -> Gradients:
     """Computes the gradient of every parameter in the two stages of the paper (section 3.3).
 
-    First the gradient with respect to the policy's statistics f (and to q), corrected by the trust region; then, in
-    one backward pass, what it means for the weights: the policy's part comes back through f, the critic's
-    through q.
+    First the gradients with respect to the policy's statistics f and the critic's q, the former corrected by the trust
+    region; then one backward pass carries both to the weights.
 
     Args:
-        policy: what is trained.
+        policy: the policy that is trained.
         averages: the average policy's parameters, in the order of `policy.params`.
         segment: T steps of N environments, tensors.
         config: hyper-parameters.
-        draw_seed: gives seeds for what the policy samples.
-        parts: also compute both parts of the gradient by themselves.
+        draw_seed: gives seeds for actions that the policy samples.
+        parts: also compute the policy's and the critic's part of the gradient separately.
     """
     params = [variable.value for variable in policy.params.values()]
+    # Forward pass; this tape leads from f and q to the weights.
     with tf.GradientTape(persistent=parts) as tape:
         evaluation = policy.evaluate(segment, config, draw_seed)
     f, q = evaluation.f, evaluation.q
     trained = policy.trained_part(segment, config)
 
+    # Stage 1: gradients stop at f (probabilities, not logits) and q. The entropy is part of it (acer/acer.py:156).
     with tf.GradientTape() as output_tape:
         output_tape.watch((f, q))
         losses = policy.losses(evaluation, trained, config)
     grad_f, grad_q = output_tape.gradient(losses.loss, (f, q))
 
-    steps = float(np.prod(trained.rewards.shape))  # the original's g is of the sum over steps, its losses are means
+    # The trust region bounds each step's gradient, as in baselines, while losses are means: hence times N * T.
+    steps = float(np.prod(trained.rewards.shape))
     g = -steps * grad_f
     trust_region = None
     if config.trust_region:
+        # Equation 12: z, the point of the half space kᵀz ≤ δ nearest to g, takes the place of g.
         f_avg = policy.average_statistics(segment, averages, config)
         k = policy.kl_gradient(f_avg, f)
         trust_region = TrustRegion(f_avg, k, project(g, k, config.delta))
         grad_f = -trust_region.projection.g / steps
 
+    # Stage 2: ∂f/∂θ z and ∂q/∂θ in one pass; baselines makes two and adds them (acer/acer.py:170).
     raw = tape.gradient((f, q), params, (grad_f, grad_q), tf.UnconnectedGradients.ZERO)
+    # One clip of the sum, by its global norm (acer/acer.py:181).
     clipped, norm = raw, tf.linalg.global_norm(raw)
     if config.max_grad_norm is not None:
         clipped, _ = tf.clip_by_global_norm(raw, config.max_grad_norm, use_norm=norm)
@@ -122,14 +127,23 @@ def metrics(gradients: Gradients, policy: Policy, config: Config) -> dict[str, t
 
 
 def first_not_finite(segment: Segment, gradients: Gradients, names: list[str]) -> str:
-    """Names the first quantity of an update that is not finite, in the order in which they are computed."""
+    """Finds the first quantity of an update that is not finite, in the order in which they are computed.
+
+    Args:
+        segment: the whole segment, arrays.
+        gradients: of that segment, tensors with values.
+        names: of the parameters, in order.
+
+    Returns:
+        The quantity in words, such as "the critic q"; "the norm of the gradient" if all else is finite.
+    """
     quantities = {
         "the reward": segment.rewards,
         "the value at a time limit": segment.final_values,
         "the behaviour policy mu": segment.mus,
         "the policy f": gradients.evaluation.f,
         "the critic q": gradients.evaluation.q,
-        "the importance ratio rho": np.minimum(gradients.losses.rho_i, 1),  # truncated everywhere: it may be infinite
+        "the importance ratio rho": np.minimum(gradients.losses.rho_i, 1),  # truncated wherever used: may be infinite
         "the Retrace target q_ret": gradients.losses.q_ret,
         "the loss": gradients.losses.loss,
         **{f"the gradient of {name}": gradient for name, gradient in zip(names, gradients.raw, strict=True)},

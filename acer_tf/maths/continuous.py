@@ -2,6 +2,8 @@
 
 https://arxiv.org/abs/1611.01224, section 5 and algorithm 3. Densities are those of unclipped actions. The returns are
 those of `acer_tf.maths.retrace`: with the trace ρ^(1/D) it gives q_ret, with the trace 1 q_opc.
+
+Letters: N environments, T steps, D dimensions of an action, K actions asked for, n actions sampled.
 """
 
 import math
@@ -9,9 +11,12 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+# Densities, entropy and divergence are written out, not taken from tfp.distributions: those want σ, so that a learned
+# log σ would pass through exp and log, and they round differently. The tests compare with them.
+
 
 class Gain(NamedTuple):
-    """What the policy gradient maximises, and what it is made of.
+    """The objective of the policy gradient, step by step, and its factors.
 
     Attributes:
         f: [N, T], the truncated importance-weighted term.
@@ -28,20 +33,26 @@ class Gain(NamedTuple):
 
 def log_density(x: tf.Tensor, mean: tf.Tensor, log_sigma: tf.Tensor) -> tf.Tensor:
     """Computes log N(x; mean, diag σ²): [..., D] gives [...]; the arguments may broadcast."""
+    tf.debugging.assert_shapes([(x, (..., "D")), (mean, (..., "D")), (log_sigma, (..., "D"))])
     z = (x - mean) * tf.exp(-log_sigma)
     return -tf.reduce_sum(0.5 * tf.square(z) + log_sigma + 0.5 * math.log(2 * math.pi), axis=-1)
 
 
 def importance_ratio(log_f: tf.Tensor, log_mu: tf.Tensor) -> tf.Tensor:
-    """Computes ρ = f / μ from the logarithms of the densities, a constant; infinite where μ is too small for a float.
+    """Computes ρ = f / μ from the logarithms of the densities, [N, T] each; a constant.
 
-    Whatever is learned from truncates it, so neither infinity nor zero does harm.
+    It is infinite where μ is too small for a float. Every use of it truncates, so neither infinity nor zero does harm.
     """
+    tf.debugging.assert_shapes([(log_f, "NT"), (log_mu, "NT")])
     return tf.stop_gradient(tf.exp(log_f - log_mu))
 
 
 def trace(rho: tf.Tensor, dimensions: int) -> tf.Tensor:
-    """Computes Retrace's ratio ρ^(1/D), untruncated (section 5.1): traces that do not vanish with many dimensions."""
+    """Computes Retrace's ratio ρ^(1/D), [N, T], untruncated (section 5.1).
+
+    A product of D densities is far from 1 where D is large; its D-th root keeps the traces from vanishing.
+    """
+    tf.debugging.assert_shapes([(rho, "NT")])
     return tf.pow(rho, 1.0 / dimensions)
 
 
@@ -51,18 +62,20 @@ def dueling_q(v: tf.Tensor, advantages: tf.Tensor, sampled_advantages: tf.Tensor
     Over u, the expectation of Q̃(x, u) with u ~ f is V(x).
 
     Args:
-        v: [...] float32.
-        advantages: [..., K] float32, of the K actions that are asked for.
-        sampled_advantages: [..., n] float32, of the actions uᵢ.
+        v: [N, T] float32.
+        advantages: [N, T, K] float32, of the K actions that are asked for.
+        sampled_advantages: [N, T, n] float32, of the actions uᵢ.
 
     Returns:
-        [..., K] float32.
+        [N, T, K] float32.
     """
+    tf.debugging.assert_shapes([(v, "NT"), (advantages, "NTK"), (sampled_advantages, "NTn")])
     return v[..., tf.newaxis] + advantages - tf.reduce_mean(sampled_advantages, axis=-1, keepdims=True)
 
 
 def v_target(rho_i: tf.Tensor, q_ret: tf.Tensor, q_i: tf.Tensor, v: tf.Tensor) -> tf.Tensor:
-    """Computes V's target, min(1, ρᵢ) (q_ret − Q̃ᵢ) + V (equation 14), a constant: [N, T] each."""
+    """Computes V's target, min(1, ρᵢ) (q_ret − Q̃ᵢ) + V (equation 14), [N, T] each; a constant."""
+    tf.debugging.assert_shapes([(rho_i, "NT"), (q_ret, "NT"), (q_i, "NT"), (v, "NT")])
     return tf.stop_gradient(tf.minimum(1.0, rho_i) * (q_ret - q_i) + v)
 
 
@@ -92,14 +105,19 @@ def gain(
         rho_sampled: [N, T] float32, that of a'.
         c: truncation of the importance ratio.
     """
+    per_step = (log_f, log_f_sampled, q_sampled, v, q_opc, rho_i, rho_sampled)
+    tf.debugging.assert_shapes([(x, "NT") for x in per_step])
     adv, adv_bc = q_opc - v, q_sampled - v
+    # The action taken, with truncated weight: bounded variance.
     truncated = tf.stop_gradient(tf.minimum(rho_i, c) * adv)
+    # What truncation lost, estimated with one action of the current policy, whose weight is below 1: no bias.
     correction = tf.stop_gradient(tf.nn.relu(1.0 - c / rho_sampled) * adv_bc)
     return Gain(f=truncated * log_f, bc=correction * log_f_sampled, adv=adv, adv_bc=adv_bc)
 
 
 def entropy(log_sigma: tf.Tensor) -> tf.Tensor:
     """Computes the Gaussian's entropy, Σ (log σ + ½ log 2πe): [..., D] gives [...]."""
+    tf.debugging.assert_rank_at_least(log_sigma, 1)
     return tf.reduce_sum(log_sigma + 0.5 * math.log(2 * math.pi * math.e), axis=-1)
 
 
@@ -108,17 +126,20 @@ def kl(mean_avg: tf.Tensor, log_sigma_avg: tf.Tensor, mean: tf.Tensor, log_sigma
 
     Σ (log σ − log σ_avg + (σ_avg² + (mean − mean_avg)²) / 2σ² − ½)
     """
+    tf.debugging.assert_shapes([(x, (..., "D")) for x in (mean_avg, log_sigma_avg, mean, log_sigma)])
     ratio = (tf.exp(2.0 * log_sigma_avg) + tf.square(mean - mean_avg)) * tf.exp(-2.0 * log_sigma)
     return tf.reduce_sum(log_sigma - log_sigma_avg + 0.5 * ratio - 0.5, axis=-1)
 
 
 def kl_gradient_mean(mean_avg: tf.Tensor, mean: tf.Tensor, log_sigma: tf.Tensor) -> tf.Tensor:
-    """Computes ∂/∂mean KL(average ‖ current) = (mean − mean_avg) / σ²: [N, T, D]."""
+    """Computes ∂/∂mean KL(average ‖ current) = (mean − mean_avg) / σ²: [..., D]."""
+    tf.debugging.assert_shapes([(x, (..., "D")) for x in (mean_avg, mean, log_sigma)])
     return (mean - mean_avg) * tf.exp(-2.0 * log_sigma)
 
 
 def kl_gradient_log_sigma(
     mean_avg: tf.Tensor, log_sigma_avg: tf.Tensor, mean: tf.Tensor, log_sigma: tf.Tensor
 ) -> tf.Tensor:
-    """Computes ∂/∂log σ KL(average ‖ current) = 1 − (σ_avg² + (mean − mean_avg)²) / σ²: [N, T, D]."""
+    """Computes ∂/∂log σ KL(average ‖ current) = 1 − (σ_avg² + (mean − mean_avg)²) / σ²: [..., D]."""
+    tf.debugging.assert_shapes([(x, (..., "D")) for x in (mean_avg, log_sigma_avg, mean, log_sigma)])
     return 1.0 - (tf.exp(2.0 * log_sigma_avg) + tf.square(mean - mean_avg)) * tf.exp(-2.0 * log_sigma)

@@ -1,18 +1,20 @@
 """The policy gradient of ACER for discrete actions, as an objective of the probabilities `f` (equations 4, 8 and 9).
 
 https://arxiv.org/abs/1611.01224. Every factor beside a logarithm is a constant, so that the gradient of the objective
-is the estimator of the paper. `EPS` stands where baselines puts it; it decides digits.
+is the estimator of the paper. Letters: N environments, T steps, A actions.
 """
 
 from typing import NamedTuple
 
 import tensorflow as tf
 
+# Stands wherever baselines has it (acer/acer.py:115 to 160). It decides digits, so entropy and divergence are not those
+# of tfp.distributions; the tests bound the difference.
 EPS = 1e-6
 
 
 class Gain(NamedTuple):
-    """What the policy gradient maximises, and what it is made of.
+    """The objective of the policy gradient, step by step, and its factors.
 
     Attributes:
         f: [N, T], the truncated importance-weighted term.
@@ -33,11 +35,13 @@ class Gain(NamedTuple):
 
 def select(x: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
     """Picks the entry of the action taken: [N, T, A] float32 and [N, T] integer give [N, T]."""
+    tf.debugging.assert_shapes([(x, "NTA"), (actions, "NT")])
     return tf.reduce_sum(x * tf.one_hot(actions, x.shape[-1], dtype=x.dtype), axis=-1)
 
 
 def importance_ratio(f: tf.Tensor, mu: tf.Tensor) -> tf.Tensor:
-    """Computes ρ = f / (μ + EPS) for every action: [N, T, A]. Even on-policy it is a hair under 1."""
+    """Computes ρ = f / (μ + EPS) of every action, [..., A]. Even on-policy it is a hair below 1."""
+    tf.debugging.assert_shapes([(f, (..., "A")), (mu, (..., "A"))])
     return f / (mu + EPS)
 
 
@@ -58,10 +62,12 @@ def gain(
         c: truncation of the importance ratio.
     """
     tf.debugging.assert_shapes([(f, "NTA"), (q, "NTA"), (rho, "NTA"), (v, "NT"), (q_ret, "NT"), (actions, "NT")])
+    # First term: the action taken, its weight truncated at c (acer/acer.py:134).
     adv = q_ret - v
     logf = tf.math.log(select(f, actions) + EPS)
     truncated = tf.stop_gradient(adv * tf.minimum(select(rho, actions), c))
 
+    # Second term: the bias correction, an expectation over all actions; it acts where ρ > c (acer/acer.py:141).
     adv_bc = q - v[..., tf.newaxis]
     logf_bc = tf.math.log(f + EPS)
     correction = tf.stop_gradient(adv_bc * tf.nn.relu(1.0 - c / (rho + EPS)) * f)
@@ -77,14 +83,17 @@ def gain(
 
 def entropy(f: tf.Tensor) -> tf.Tensor:
     """Computes −Σₐ f log(f + EPS): [..., A] gives [...]. With EPS inside, not the distribution's own entropy."""
+    tf.debugging.assert_rank_at_least(f, 1)
     return -tf.reduce_sum(f * tf.math.log(f + EPS), axis=-1)
 
 
 def kl(f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
     """Computes KL(f_avg ‖ f) = Σₐ f_avg (log f_avg − log f), with EPS in both logarithms: [..., A] gives [...]."""
+    tf.debugging.assert_shapes([(f_avg, (..., "A")), (f, (..., "A"))])
     return tf.reduce_sum(f_avg * (tf.math.log(f_avg + EPS) - tf.math.log(f + EPS)), axis=-1)
 
 
 def kl_gradient(f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
-    """Computes k = ∇_f KL(f_avg ‖ f) = −f_avg / (f + EPS): [N, T, A]."""
+    """Computes k = ∇_f KL(f_avg ‖ f) = −f_avg / (f + EPS) (section 3.3): [..., A]."""
+    tf.debugging.assert_shapes([(f_avg, (..., "A")), (f, (..., "A"))])
     return -f_avg / (f + EPS)

@@ -26,10 +26,13 @@ def retrace(
     Returns:
         [N, T] float32; a constant: no gradient flows through it.
     """
-    tf.debugging.assert_shapes([(rewards, "NT"), (continues, "NT"), (q_i, "NT"), (rho_i, "NT"), (v, ("N", None))])
+    tf.debugging.assert_shapes([(rewards, "NT"), (continues, "NT"), (q_i, "NT"), (rho_i, "NT"), (v[:, 1:], "NT")])
+    # γₜ: an episode's end cuts the recursion off.
     discounts = gamma * continues
+    # ρ̄ and q of the next step; after the last there is neither, so that it bootstraps from v alone.
     rho_bar = tf.pad(tf.minimum(1.0, rho_i)[:, 1:], [[0, 0], [0, 1]])
     q_next = tf.pad(q_i[:, 1:], [[0, 0], [0, 1]])
+    # xₜ = aₜ + bₜ xₜ₊₁ with a = r + γ (v' − ρ̄' q'), b = γ ρ̄': ones on the diagonal, −b above it.
     constant = rewards + discounts * (v[:, 1:] - rho_bar * q_next)
     bands = tf.stack([-discounts * rho_bar, tf.ones_like(discounts)], axis=1)[:, -rewards.shape[1] :]  # T = 1: one band
     q_ret = tf.linalg.banded_triangular_solve(bands, constant[..., tf.newaxis], lower=False)[..., 0]

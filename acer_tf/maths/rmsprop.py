@@ -1,4 +1,4 @@
-"""RMSProp as TensorFlow 1 had it."""
+"""RMSProp in the form of TensorFlow 1."""
 
 import keras
 import tensorflow as tf
@@ -15,7 +15,7 @@ class RMSProp(keras.optimizers.Optimizer):
     """
 
     def __init__(self, learning_rate: float, rho: float, epsilon: float) -> None:
-        """Makes the optimiser; `rho` is baselines' `rprop_alpha`, `epsilon` its `rprop_epsilon`."""
+        """Creates the optimiser; `rho` is baselines' `rprop_alpha`, `epsilon` its `rprop_epsilon`."""
         super().__init__(learning_rate=learning_rate, name="rmsprop")
         self.rho = rho
         self.epsilon = epsilon

@@ -8,12 +8,12 @@ EPS = 1e-6
 
 
 class Projection(NamedTuple):
-    """A projected gradient and how far it was moved.
+    """A projected gradient, and the size of the correction.
 
     Attributes:
         g: [N, T, A] float32, the gradient after the projection.
         k_dot_g: [N, T] float32, inner product before it.
-        adj: [N, T] float32, the multiple of k that was taken away; 0 where the trust region does not act.
+        adj: [N, T] float32, the multiple of k that was subtracted; 0 where the constraint is inactive.
     """
 
     g: tf.Tensor
@@ -35,6 +35,7 @@ def project(g: tf.Tensor, k: tf.Tensor, delta: float) -> Projection:
         delta: bound on the first-order growth of the divergence.
     """
     tf.debugging.assert_shapes([(g, "NTA"), (k, "NTA")])
+    # Equation 12, for each step by itself (acer/acer.py:160, :168).
     k_dot_g = tf.reduce_sum(k * g, axis=-1)
     adj = tf.maximum(0.0, (k_dot_g - delta) / (tf.reduce_sum(tf.square(k), axis=-1) + EPS))
     return Projection(g=g - adj[..., tf.newaxis] * k, k_dot_g=k_dot_g, adj=adj)

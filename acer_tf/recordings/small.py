@@ -40,7 +40,7 @@ def compare_small_math(recorded: Recorded) -> list[Quantity]:
     if "small/p" in recorded:
         p = recorded["small/p"]
         entropies = relative(entropy(p), recorded["small/cat_entropy_softmax"])
-        selected = relative(select(p, recorded["small/idx"]), recorded["small/get_by_index"])
+        selected = relative(select(p[np.newaxis], recorded["small/idx"][np.newaxis]), recorded["small/get_by_index"])
         norm = scalar(mean_row_norm(p), recorded["small/avg_norm"])
         quantities += [
             Quantity("small/cat_entropy_softmax", entropies, ARRAY),

@@ -1,4 +1,5 @@
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,13 +26,36 @@ def gradients(function: Any, *inputs: Any) -> list[Array | None]:
     return [None if g is None else g.numpy() for g in tape.gradient(total, tensors)]
 
 
-@pytest.mark.parametrize("d", [1, 3])
-def test_log_density_and_entropy_equal_those_of_a_library(d: int) -> None:
-    random = np.random.default_rng(d)
-    x, mean, log_sigma = random.normal(size=(3, 4, 5, d))
+@given(st.integers(1, 5), seeds)
+@settings(max_examples=20, deadline=None)
+def test_log_density_and_entropy_equal_those_of_a_library(d: int, seed: int) -> None:
+    x, mean, log_sigma = np.random.default_rng(seed).normal(size=(3, 4, 5, d))
     library = tfp.distributions.MultivariateNormalDiag(mean, np.exp(log_sigma))
-    np.testing.assert_allclose(continuous.log_density(x, mean, log_sigma), library.log_prob(x), rtol=1e-12)
-    np.testing.assert_allclose(continuous.entropy(log_sigma), library.entropy(), rtol=1e-12)
+    np.testing.assert_allclose(continuous.log_density(x, mean, log_sigma), library.log_prob(x), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(continuous.entropy(log_sigma), library.entropy(), rtol=1e-9, atol=1e-12)
+
+
+NT, NTD, WRONG = np.ones((2, 3)), np.ones((2, 3, 4)), np.ones((2, 5))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: continuous.log_density(NTD, NTD[..., :2], NTD),
+        lambda: continuous.importance_ratio(NT, WRONG),
+        lambda: continuous.trace(NTD, 4),
+        lambda: continuous.dueling_q(NT, NTD, WRONG[..., np.newaxis]),
+        lambda: continuous.v_target(NT, NT, NT, WRONG),
+        lambda: continuous.gain(NT, NT, NT, NT, WRONG, NT, NT, 1.0),
+        lambda: continuous.entropy(np.float64(0.1)),
+        lambda: continuous.kl(NTD, NTD, NTD, NTD[..., :1]),
+        lambda: continuous.kl_gradient_mean(NTD, NTD[..., :1], NTD),
+        lambda: continuous.kl_gradient_log_sigma(NTD, NTD, NTD, NTD[..., :1]),
+    ],
+)
+def test_other_shapes_are_refused(call: Callable[[], Any]) -> None:
+    with pytest.raises(ValueError, match=r"rank|dimension"):
+        call()
 
 
 def test_log_density_broadcasts_over_samples() -> None:
@@ -43,20 +67,20 @@ def test_log_density_broadcasts_over_samples() -> None:
 
 
 def test_importance_ratio_is_a_constant_and_may_leave_the_range_of_floats() -> None:
-    log_f, log_mu = np.array([0.0, -1.0, 500.0, -500.0], np.float32), np.array([0.0, 1.0, -500.0, 500.0], np.float32)
+    log_f, log_mu = np.array([[[0.0, -1.0, 500.0, -500.0]], [[0.0, 1.0, -500.0, 500.0]]], np.float32)
     rho = continuous.importance_ratio(log_f, log_mu)
-    np.testing.assert_allclose(rho, [1, math.exp(-2), np.inf, 0], rtol=1e-6)
+    np.testing.assert_allclose(rho, [[1, math.exp(-2), np.inf, 0]], rtol=1e-6)
     assert gradients(continuous.importance_ratio, log_f, log_mu) == [None, None]
-    zeros, ones = np.zeros(4, np.float32), np.ones(4, np.float32)
+    zeros, ones = np.zeros((1, 4), np.float32), np.ones((1, 4), np.float32)
     gain = continuous.gain(log_f, log_f, ones, zeros, ones, rho, rho, 5.0)
     assert np.isfinite(gain.f).all() and np.isfinite(gain.bc).all()
-    np.testing.assert_array_equal(gain.f[2:], [5 * 500, 0])
-    np.testing.assert_array_equal(gain.bc[2:], [500, 0])
+    np.testing.assert_array_equal(gain.f[0, 2:], [5 * 500, 0])
+    np.testing.assert_array_equal(gain.bc[0, 2:], [500, 0])
 
 
 def test_trace_is_the_root_of_the_dimension() -> None:
-    np.testing.assert_allclose(continuous.trace(np.array([0.125, 1.0, 27.0]), 3), [0.5, 1, 3])
-    np.testing.assert_allclose(continuous.trace(np.array([0.125, 27.0]), 1), [0.125, 27])
+    np.testing.assert_allclose(continuous.trace(np.array([[0.125, 1.0, 27.0]]), 3), [[0.5, 1, 3]])
+    np.testing.assert_allclose(continuous.trace(np.array([[0.125, 27.0]]), 1), [[0.125, 27]])
 
 
 def test_q_opc_is_retrace_with_trace_one_and_equals_its_own_recursion() -> None:
@@ -74,9 +98,9 @@ def test_q_opc_is_retrace_with_trace_one_and_equals_its_own_recursion() -> None:
 def test_the_dueling_term_vanishes_in_expectation() -> None:
     """Over n samples u and one more action of the same policy, the mean of Q̃ is V: Monte Carlo, three sigma."""
     random = np.random.default_rng(1)
-    v, samples = 1.7, random.normal(0.4, 0.3, (20_000, 6))
+    v, samples = 1.7, random.normal(0.4, 0.3, (1, 20_000, 6))
     advantages = np.sin(3 * samples) + samples**2
-    q = continuous.dueling_q(np.full(20_000, v), advantages[:, :1], advantages[:, 1:]).numpy()[:, 0]
+    q = continuous.dueling_q(np.full((1, 20_000), v), advantages[..., :1], advantages[..., 1:]).numpy()[0, :, 0]
     assert abs(q.mean() - v) < 3 * q.std() / math.sqrt(len(q))
     assert q.std() > 0.1
     assert abs(advantages.mean()) > 0.1, "without the subtraction it would not vanish"
@@ -90,8 +114,8 @@ def test_dueling_q_against_the_formula() -> None:
 
 
 def test_v_target_is_a_constant_and_truncates_at_one() -> None:
-    rho, q_ret, q_i, v = np.array([0.5, 7.0]), np.array([3.0, 3.0]), np.array([1.0, 1.0]), np.array([10.0, 10.0])
-    np.testing.assert_allclose(continuous.v_target(rho, q_ret, q_i, v), [11, 12])
+    rho, q_ret, q_i, v = np.array([[[0.5, 7.0]], [[3.0, 3.0]], [[1.0, 1.0]], [[10.0, 10.0]]])
+    np.testing.assert_allclose(continuous.v_target(rho, q_ret, q_i, v), [[11, 12]])
     assert gradients(continuous.v_target, rho, q_ret, q_i, v) == [None] * 4
 
 
@@ -116,7 +140,7 @@ def test_truncation_and_correction_are_unbiased_together(c: float) -> None:
     random = np.random.default_rng(0)
     n, d = 200_000, 2
     mean, mu_mean, sigma, b = np.array([0.3, -0.2]), np.array([0.0, 0.1]), np.array([0.4, 0.5]), np.array([1.0, 0.5])
-    actions, sampled = mu_mean + sigma * random.normal(size=(n, d)), mean + sigma * random.normal(size=(n, d))
+    actions, sampled = mu_mean + sigma * random.normal(size=(1, n, d)), mean + sigma * random.normal(size=(1, n, d))
 
     def q(a: Array) -> Array:
         return -((a - b) ** 2).sum(axis=-1)
@@ -128,12 +152,12 @@ def test_truncation_and_correction_are_unbiased_together(c: float) -> None:
 
     def objective(means: tf.Tensor) -> tf.Tensor:
         log_f, log_f_sampled = (continuous.log_density(a, means, np.log(sigma)) for a in (actions, sampled))
-        v = np.full(n, q(mean))
+        v = np.full((1, n), q(mean))
         return sum(continuous.gain(log_f, log_f_sampled, q(sampled), v, q(actions), rho(actions), rho(sampled), c)[:2])
 
-    (estimates,) = gradients(objective, np.tile(mean, (n, 1)))
-    standard_error = estimates.std(axis=0) / math.sqrt(n)
-    assert (np.abs(estimates.mean(axis=0) + 2 * (mean - b)) < 3 * standard_error).all()
+    (estimates,) = gradients(objective, np.tile(mean, (1, n, 1)))
+    standard_error = estimates.std(axis=(0, 1)) / math.sqrt(n)
+    assert (np.abs(estimates.mean(axis=(0, 1)) + 2 * (mean - b)) < 3 * standard_error).all()
     assert (standard_error < 0.02).all()
 
 

@@ -37,3 +37,12 @@ def test_mean_row_norm() -> None:
 
 def test_share() -> None:
     assert share(np.array([[True, False, False], [True, True, True]])) == np.float32(4 / 6)
+
+
+def test_other_shapes_are_refused() -> None:
+    with pytest.raises(ValueError, match="dimension"):
+        explained_variance(np.ones((2, 3)), np.ones((2, 1)))
+    with pytest.raises(ValueError, match="rank"):
+        explained_variance(np.ones(3), np.ones(3))
+    with pytest.raises(ValueError, match="rank"):
+        mean_row_norm(np.float64(3))

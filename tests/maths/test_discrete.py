@@ -1,8 +1,11 @@
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import tensorflow as tf
+import tensorflow_probability as tfp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -40,7 +43,8 @@ def policy_gradient(f: Array, mu: Array, q: Array, v: Array, q_ret: Array, actio
 
 
 def test_select_equals_what_baselines_recorded() -> None:
-    np.testing.assert_array_equal(discrete.select(GOLDEN["small/p"], GOLDEN["small/idx"]), GOLDEN["small/get_by_index"])
+    (selected,) = discrete.select(GOLDEN["small/p"][np.newaxis], GOLDEN["small/idx"][np.newaxis])
+    np.testing.assert_array_equal(selected, GOLDEN["small/get_by_index"])
 
 
 def test_entropy_equals_what_baselines_recorded() -> None:
@@ -149,3 +153,35 @@ def test_kl_and_its_gradient(nact: int, seed: int) -> None:
     np.testing.assert_allclose(discrete.kl(f_avg, f), expected, rtol=1e-9, atol=1e-12)
     actual = gradient(lambda f: discrete.kl(f_avg, f), f)
     np.testing.assert_allclose(discrete.kl_gradient(f_avg, f), actual, rtol=1e-9)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(2, 6), seeds)
+def test_entropy_and_kl_are_a_librarys_but_for_epsilon(nact: int, seed: int) -> None:
+    """log(f + EPS) is above log f by EPS / f at most, so each f log f is off by EPS at most."""
+    random = np.random.default_rng(seed)
+    f, f_avg = 0.9 * probabilities(random, 4, nact) + 0.1 / nact, 0.9 * probabilities(random, 4, nact) + 0.1 / nact
+    library, average = (tfp.distributions.Categorical(probs=x) for x in (f, f_avg))
+    np.testing.assert_allclose(discrete.entropy(f), library.entropy(), rtol=0, atol=nact * EPS)
+    ratio = (f_avg / f).max()
+    np.testing.assert_allclose(discrete.kl(f_avg, f), average.kl_divergence(library), rtol=0, atol=nact * ratio * EPS)
+
+
+NT, NTA = np.ones((2, 3)), np.ones((2, 3, 4))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: discrete.select(NTA, NTA.astype(int)),
+        lambda: discrete.select(NTA, np.ones((2, 4), int)),
+        lambda: discrete.importance_ratio(NTA, NTA[..., :1]),
+        lambda: discrete.gain(NTA, NTA, NT, NT[:, :1], NTA, NT.astype(int), 1.0),
+        lambda: discrete.entropy(np.float64(0.1)),
+        lambda: discrete.kl(NTA, NTA[..., :1]),
+        lambda: discrete.kl_gradient(NTA, NTA[..., :1]),
+    ],
+)
+def test_other_shapes_are_refused(call: Callable[[], Any]) -> None:
+    with pytest.raises(ValueError, match=r"rank|dimension"):
+        call()

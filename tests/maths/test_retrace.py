@@ -111,3 +111,10 @@ def test_no_gradient_flows_through_it() -> None:
         tape.watch(variables)
         q_ret = retrace(**variables, gamma=0.9)
     assert set(tape.gradient(q_ret, variables).values()) == {None}
+
+
+@pytest.mark.parametrize("name", ["rewards", "continues", "q_i", "v", "rho_i"])
+def test_other_shapes_are_refused(name: str) -> None:
+    arrays = inputs(2, 5, seed=0)
+    with pytest.raises(ValueError, match="dimension"):
+        solve(arrays | {name: arrays[name][:, 1:]}, 0.9)

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -52,3 +53,8 @@ def test_moves_only_rows_that_point_too_far(nact: int, seed: int) -> None:
 def test_a_vanishing_k_changes_nothing() -> None:
     g = np.ones((1, 1, 3))
     np.testing.assert_array_equal(project(g, np.zeros((1, 1, 3)), 1.0).g, g)
+
+
+def test_other_shapes_are_refused() -> None:
+    with pytest.raises(ValueError, match="dimension"):
+        project(np.ones((2, 3, 4)), np.ones((2, 3, 1)), 1.0)
