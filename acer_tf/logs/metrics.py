@@ -44,13 +44,13 @@ entropy [nat] entropy of the policy, mean over steps
 loss_policy [1] loss_f + loss_bc
 loss_f [1] the truncated importance-weighted policy loss
 loss_bc [1] the bias correction of that truncation
-explained_variance [1] share of the variance of the Retrace targets that Q explains; negative if Q is worse than a constant
+explained_variance [1] share of the variance of the Retrace targets that Q explains; negative if worse than a constant
 """
 _NORMS = """
 norm_grads [1] global norm of the gradient before clipping
 norm_grads_q [1] norm of the critic's part of it (with all norms below, absent without the trust region)
 norm_grads_policy [1] norm of the policy's part of it
-avg_norm_grads_f [1] norm of the gradient with respect to the policy's statistics f after the trust region, mean over steps
+avg_norm_grads_f [1] norm of the gradient with respect to the statistics f, after the trust region, mean over steps
 avg_norm_k [1] norm of k, the gradient of the divergence from the average policy, mean over steps
 avg_norm_g [1] norm of g, the gradient with respect to f before the trust region, mean over steps
 avg_norm_k_dot_g [1] absolute value of the inner product of k and g, mean over steps
