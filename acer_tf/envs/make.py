@@ -146,12 +146,12 @@ def training_env(
     if not reports_episodes(vector_env):
         vector_env = RecordEpisodeStatistics(vector_env)
     vector_env = flattened(vector_env)
-    found = brought_settings(vector_env)
-    if reward_scale != 1 and found["reward_scale"] == 1:
+    brought = brought_settings(vector_env)
+    if reward_scale != 1 and brought["reward_scale"] == 1:
         vector_env = ScaleRewards(vector_env, reward_scale)
-    if normalize_observations and not found["normalize_observations"]:
+    if normalize_observations and not brought["normalize_observations"]:
         vector_env = NormalizeObservations(vector_env)
-    if normalize_rewards and not found["normalize_rewards"]:
+    if normalize_rewards and not brought["normalize_rewards"]:
         vector_env = NormalizeRewards(vector_env, gamma)
     return stacked(vector_env)
 
@@ -172,9 +172,9 @@ def stacked(env: VectorEnv[Any, Any, Any]) -> FrameStack:
 
 
 def unwrap(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
-    """Removes the wrappers that only training needs: the environment has its own observations, rewards and actions.
+    """Removes the wrappers that only training needs, so that observations, rewards and actions are the environment's.
 
-    Frames that are stacked stay so: the agent is given them stacked.
+    Stacked frames stay stacked, since the agent's observations are.
     """
     only_for_training = BoxActions | FlattenObservations | NormalizeObservations | NormalizeRewards | ScaleRewards
     while isinstance(env, only_for_training) or (isinstance(env, FrameStack) and env.nstack == 1):

@@ -1,4 +1,4 @@
-"""Tracks who last stepped each environment, so that episodes that another has stepped are restarted."""
+"""Tracks who last stepped each environment, so that foreign episodes are restarted."""
 
 import weakref
 from typing import Any
@@ -31,7 +31,7 @@ class Player:
         innermost = _innermost(env)
         last = [_LAST.get(number) for number in innermost]
         if any(player is not None and player is not self and player.is_learning for player in last):
-            raise InputError("the environment is that of training, which goes on in it; evaluate in one of its own.")
+            raise InputError("the environment is that of training, which is running in it; evaluate in one of its own.")
         _LAST.update(dict.fromkeys(innermost, self))
         return all(player is self for player in last)
 

@@ -131,7 +131,7 @@ def test_evaluation_elsewhere_leaves_episodes_alone() -> None:
 
 def test_training_and_evaluation_cannot_go_on_in_one_environment() -> None:
     agent = tiny()
-    message = "the environment is that of training, which goes on in it; evaluate in one of its own"
+    message = "the environment is that of training, which is running in it; evaluate in one of its own"
     with pytest.raises(InputError, match=message):
         agent.learn(10, EvalCallback(agent.get_env(), eval_freq=1000))
     with pytest.raises(InputError, match=message):

@@ -106,8 +106,7 @@ class AtariGame:
         self._rgb = np.zeros((height, width, 3), np.uint8)
         self._gray = np.zeros((height, width), np.uint8)
         self._game_over = False
-        # EpisodicLife's was_real_done: True until the first step, so baselines' two resets at the start are two games.
-        self._ended_by_step = True
+        self._ended_by_step = True  # EpisodicLife's was_real_done; quirk: resets before the first step leave it True
         self._lives = self._score = self._length = 0
         self._result: GameResult | None = None
 

@@ -109,7 +109,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
-        """Resets every environment as baselines does: after a lost life or in mid-game the game goes on.
+        """Resets every environment as baselines does: after a lost life or in mid-game the game continues.
 
         Args:
             seed: starts new games, each with a random stream of its own derived from this seed; None continues the

@@ -9,7 +9,9 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from acer_tf.envs.atari.game import AtariGame
+from acer_tf.envs.atari.games import Games
 from acer_tf.envs.atari.pool import AtariPool, frames_per_step
+from acer_tf.envs.atari.workers import Workers
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
 from tests.counter import counters
@@ -222,8 +224,7 @@ def test_after_an_interrupt_a_reset_begins_anew(num_workers: int, monkeypatch: p
     first, _ = pool.reset(seed=3)
     first = first.copy()
     with monkeypatch.context() as patch:
-        broken = pool._workers if num_workers else pool._games
-        patch.setattr(broken, "send" if num_workers else "step", interrupt)
+        patch.setattr(*((Workers, "send") if num_workers else (Games, "step")), interrupt)
         with pytest.raises(KeyboardInterrupt):
             pool.step([0, 0])
     with pytest.raises(RuntimeError, match="reset must be called first"):

@@ -123,7 +123,7 @@ def test_rewards_are_clipped_and_a_reset_forgets_the_returns() -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_what_is_not_finite_stays_where_it_is_and_out_of_the_statistics(bad: float) -> None:
+def test_what_is_not_finite_stays_where_it_is_and_out_of_the_moments(bad: float) -> None:
     frames, rewards = FRAMES.copy(), REWARDS.copy()
     frames[2, 1, 0] = rewards[2, 1] = bad
     observing, rewarding = NormalizeObservations(ScriptedEnv(frames)), NormalizeRewards(ScriptedEnv(FRAMES, rewards), 1)
@@ -139,7 +139,7 @@ def test_what_is_not_finite_stays_where_it_is_and_out_of_the_statistics(bad: flo
     assert all(after[name] is not None and (after[name] == before[name]).all() for name in before)
 
 
-def test_frozen_statistics_and_statistics_taken_over() -> None:
+def test_frozen_moments_and_moments_taken_over() -> None:
     env, other = both(), both()
     env.reset()
     for _ in range(19):
@@ -171,7 +171,7 @@ def test_frozen_statistics_and_statistics_taken_over() -> None:
     assert normalization_state(env)["return_count"] == 60
 
 
-def test_an_environment_without_has_no_statistics() -> None:
+def test_an_environment_without_has_no_moments() -> None:
     env = FrameStack(ScriptedEnv(FRAMES), 1)
     assert normalization_state(env) == {}
     load_normalization_state(env, {})
@@ -187,7 +187,7 @@ def test_an_environment_without_has_no_statistics() -> None:
         ({"other": np.ones(2)}, r"other has shape \(2,\) there, none here"),
     ],
 )
-def test_statistics_that_do_not_fit(change: dict[str, Any], message: str) -> None:
+def test_moments_that_do_not_fit(change: dict[str, Any], message: str) -> None:
     env = both()
     env.reset()
     step(env)
