@@ -98,6 +98,15 @@ def test_arrays_of_objects_in_a_joblib_file_are_refused(tmp_path: Path) -> None:
         read_pickle(read_decompressed(tmp_path / "file"))
 
 
+def test_an_array_in_an_order_that_joblib_does_not_write_is_refused(tmp_path: Path) -> None:
+    joblib.dump(np.zeros((2, 3)), tmp_path / "file")
+    data = (tmp_path / "file").read_bytes()
+    order = b"order\x94\x8c\x01"
+    assert data.count(order + b"C") == 1
+    with pytest.raises(ValueError, match="has no order of axes"):
+        read_pickle(data.replace(order + b"C", order + b"A"))
+
+
 @pytest.mark.parametrize("path", ["missing", "."])
 def test_what_is_no_file_is_told(tmp_path: Path, path: str) -> None:
     with pytest.raises(InputError, match=r"is no ACER agent of baselines \(it is not a file"):

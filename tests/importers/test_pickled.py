@@ -64,6 +64,26 @@ def test_containers_other_than_lists_and_dicts(protocol: int) -> None:
     assert (sorted(some), one) == ([1, 2], [3])
 
 
+def test_keys_that_are_containers_are_inert() -> None:
+    """Their hash takes as long as they are large, and each level of them may hold the one below twice."""
+    (key,) = read_pickle(pickle.dumps({(1, (2, 3)): "value"}))
+    assert isinstance(key, Inert)
+
+
+@pytest.mark.parametrize("axes", [32, 33])
+def test_arrays_have_no_more_axes_than_numpy_1_allows(axes: int) -> None:
+    data = pickle.dumps(np.zeros((1,) * 32, np.int8))
+    ours, theirs = b"K\x01" * 32 + b"t", b"K\x01" * axes + b"t"
+    assert data.count(ours) == 1
+    data = data.replace(ours, theirs)
+    data = data[:3] + (len(data) - 11).to_bytes(8, "little") + data[11:]  # the length of the frame
+    if axes == 32:
+        assert read_pickle(data).ndim == 32
+    else:
+        with pytest.raises(ValueError, match="has no shape"):
+            read_pickle(data)
+
+
 def test_text_of_python_2_is_the_bytes_of_an_array() -> None:
     """As Python 2 wrote it: the opcode of a byte string, U, where Python 3 has one of bytes, C."""
     data = pickle.dumps(np.array([1.0, -2.0]), 3).replace(b"C\x10", b"U\x10")
