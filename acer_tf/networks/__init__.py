@@ -1,1 +1,1 @@
-"""Torsos, heads and initialisers, as baselines has them, in Keras."""
+"""Torsos, recurrent cores and heads in Keras, with the layers and initialisers of baselines."""

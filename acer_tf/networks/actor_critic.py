@@ -1,4 +1,4 @@
-"""Policy logits and Q in one network: a trunk and two heads."""
+"""The network for discrete actions: a trunk, and heads for policy logits and Q."""
 
 from typing import Any, NamedTuple
 
@@ -41,8 +41,8 @@ class ActorCritic:
     """Maps observations to policy logits and Q.
 
     Attributes:
-        trunk: what comes before the heads.
-        heads: the policy's, where there is one, and the critic's.
+        trunk: torsos and recurrent cores, up to the heads.
+        heads: the policy's head, where there is one, and the critic's.
         params: trainable variables by name, in baselines' order: policy's network, critic's network, heads.
         state_size: numbers in the state of one environment, P.
     """
@@ -62,11 +62,14 @@ class ActorCritic:
         themselves: a quirk of baselines (`common/distributions.py`, `_matching_fc`), not of Stable Baselines' policies.
 
         Args:
-            network: see `Trunk`, as for the errors.
+            network: name of a network, or a network.
             observation_space: space of one observation.
-            nact: number of actions.
-            rng: the run's generator.
+            nact: number of actions, A.
+            rng: generator of the initial weights.
             **network_kwargs: `value_network` and arguments of the named network.
+
+        Raises:
+            InputError: as of `Trunk`.
         """
         self.trunk = Trunk(network, observation_space, rng, **network_kwargs)
         policy_width, critic_width = self.trunk.widths
@@ -78,7 +81,7 @@ class ActorCritic:
         self.state_size = self.trunk.state_size
 
     def __call__(self, obs: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> Outputs:
-        """Passes T steps of N environments through the network; arguments as of `Trunk`."""
+        """Computes logits and Q of T steps of N environments; arguments as of `Trunk`."""
         policy, critic, state = self.trunk(obs, masks, state)
         *policy_head, q_head = self.heads
         logits = _on_rows(policy_head[0], policy) if policy_head else policy
@@ -91,7 +94,7 @@ def _built(head: keras.layers.Layer, nfeatures: int) -> keras.layers.Layer:
 
 
 def _on_rows(head: keras.layers.Layer, features: tf.Tensor) -> tf.Tensor:
-    """[N, T, F] gives [N, T, A], by one product of matrices."""
+    """Applies a head to features [N, T, F] in one matrix product; returns [N, T, A]."""
     _, nsteps, nfeatures = features.shape
     rows = head(tf.reshape(features, [-1, nfeatures]))
     return tf.reshape(rows, [-1, nsteps, rows.shape[-1]])

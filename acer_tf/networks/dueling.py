@@ -1,4 +1,7 @@
-"""Gaussian policy and stochastic dueling network: a trunk and three heads (https://arxiv.org/abs/1611.01224, 5.1)."""
+"""The network for continuous actions: a trunk, and heads for a Gaussian policy, V and A(x, a).
+
+The stochastic dueling network of https://arxiv.org/abs/1611.01224, section 5.1.
+"""
 
 import math
 from typing import Any, NamedTuple
@@ -17,14 +20,14 @@ ADVANTAGE_UNITS = 64
 
 
 class DuelingOutputs(NamedTuple):
-    """What the network makes of N x T observations.
+    """The network's outputs for N x T observations.
 
     Attributes:
         f: [N, T, D] float32, the policy's statistics: means, between -1 and 1; with a learned sigma [N, T, 2D]: means,
             then log sigmas.
         v: [N, T] float32, state values.
-        features: [N, T, F] float32, what advantages are computed from.
-        state: [N, P] float32, after the last step.
+        features: [N, T, F] float32, the critic's features, from which advantages are computed.
+        state: [N, P] float32, the state after the last step.
     """
 
     f: tf.Tensor
@@ -37,7 +40,7 @@ class LogSigma(keras.layers.Layer):
     """Appends log sigma, the same for all observations, to the mean: [B, D] gives [B, 2D]."""
 
     def __init__(self, sigma: float, name: str) -> None:
-        """Makes the layer; `sigma` is the standard deviation at the start."""
+        """Creates the layer; `sigma` is the initial standard deviation."""
         super().__init__(name=name)
         self._sigma = sigma
 
@@ -47,18 +50,18 @@ class LogSigma(keras.layers.Layer):
         self.log_sigma = self.add_weight(name="log_sigma", shape=input_shape[-1:], initializer=start)
 
     def call(self, mean: tf.Tensor) -> tf.Tensor:
-        """Appends it."""
+        """Appends log sigma to means [B, D]; returns [B, 2D]."""
         return keras.ops.concatenate([mean, keras.ops.broadcast_to(self.log_sigma, keras.ops.shape(mean))], axis=-1)
 
 
 class DuelingNetwork:
-    """Maps observations to a Gaussian policy's statistics and V, and observations' features and actions to advantages.
+    """Maps observations to a Gaussian policy's statistics and V, and features with actions to advantages.
 
-    The advantage has one hidden layer on features and action joined. Its product is split, so that the features of an
-    observation are multiplied once, not once for each of its actions.
+    The advantage head has one hidden layer on the concatenation of features and action. Its matrix product is split, so
+    that the features of an observation are multiplied once, not once for each of its actions.
 
     Attributes:
-        trunk: what comes before the heads.
+        trunk: torsos and recurrent cores, up to the heads.
         params: trainable variables by name: policy's network, critic's network, heads of policy, V and advantage.
         state_size: numbers in the state of one environment, P.
     """
@@ -76,16 +79,19 @@ class DuelingNetwork:
         """Builds the network; its initial weights are drawn from `rng` in the order of `params`, means start near 0.
 
         Args:
-            network: see `Trunk`, as for the errors.
+            network: name of a network, or a network.
             observation_space: space of one observation.
-            dimensions: D, of an action.
-            rng: the run's generator.
-            learned_sigma: where sigma is learned, what it starts from; else the statistics are the means alone.
+            dimensions: dimensions of an action, D.
+            rng: generator of the initial weights.
+            learned_sigma: initial standard deviation where it is learned; with None, statistics are the means alone.
             **network_kwargs: `value_network` and arguments of the named network.
+
+        Raises:
+            InputError: as of `Trunk`.
         """
         self.trunk = Trunk(network, observation_space, rng, **network_kwargs)
         latents, features = (keras.Input((width,)) for width in self.trunk.widths)
-        # A mean outside of the range would act as its end does, with nothing to lead it back.
+        # tanh keeps means within the range of actions: outside, clipping would leave no gradient to lead them back.
         self._policy = [fc("pi_head", dimensions, rng, scale=0.01, activation="tanh")]
         means = self._policy[0](latents)
         if learned_sigma is not None:
@@ -96,7 +102,7 @@ class DuelingNetwork:
 
         self._of_features = fc("a_features", ADVANTAGE_UNITS, rng, scale=SQRT2)
         self._of_actions = fc("a_actions", ADVANTAGE_UNITS, rng, scale=SQRT2, use_bias=False)
-        self._advantage = fc("a_head", 1, rng, use_bias=False)  # one would cancel out in the dueling term
+        self._advantage = fc("a_head", 1, rng, use_bias=False)  # a bias would cancel out in equation 13
         self._advantage(self._of_features(features) + self._of_actions(keras.Input((dimensions,))))
 
         heads = [*self._policy, self._v, self._of_features, self._of_actions, self._advantage]
@@ -104,7 +110,7 @@ class DuelingNetwork:
         self.state_size = self.trunk.state_size
 
     def __call__(self, obs: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> DuelingOutputs:
-        """Passes T steps of N environments through the network; arguments as of `Trunk`."""
+        """Computes statistics and V of T steps of N environments; arguments as of `Trunk`."""
         policy, features, state = self.trunk(obs, masks, state)
         nsteps = obs.shape[1]
         f = _rows(policy)
@@ -115,7 +121,7 @@ class DuelingNetwork:
         return DuelingOutputs(f, v, features, state)
 
     def advantages(self, features: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
-        """Computes A(x, a) of K actions for each observation: features [N, T, F] and [N, T, K, D] give [N, T, K]."""
+        """Computes A(x, a), [N, T, K], of K actions for each observation: features [N, T, F], actions [N, T, K, D]."""
         *shape, k, _ = actions.shape
         of_features = tf.reshape(self._of_features(_rows(features)), [*shape, 1, -1])
         of_actions = tf.reshape(self._of_actions(_rows(actions)), [*shape, k, -1])
@@ -123,5 +129,5 @@ class DuelingNetwork:
 
 
 def _rows(x: tf.Tensor) -> tf.Tensor:
-    """[..., F] gives [B, F]."""
+    """Flattens all axes but the last: [..., F] to [B, F]."""
     return tf.reshape(x, [-1, x.shape[-1]])

@@ -1,4 +1,4 @@
-"""Orthogonal weights as baselines draws them."""
+"""Orthogonal initial weights, drawn from numpy's generator as in baselines."""
 
 import keras
 import numpy as np
@@ -7,12 +7,15 @@ from numpy.typing import NDArray
 
 
 def orthogonal(shape: tuple[int, ...], scale: float, rng: np.random.RandomState) -> NDArray[np.float32]:
-    """Draws a weight array that is orthogonal once all axes but the last are flattened (baselines, `a2c/utils.py`).
+    """Draws a weight array that is orthogonal with all axes but the last flattened (baselines, `a2c/utils.py`).
 
     Args:
         shape: shape of the weight, output axis last.
         scale: gain.
-        rng: consumed by one normal draw of the flattened shape.
+        rng: numpy's generator; one normal draw of the flattened shape is taken from it.
+
+    Returns:
+        [*shape] float32.
     """
     flat_shape = (int(np.prod(shape[:-1])), shape[-1])
     u, _, v = np.linalg.svd(rng.normal(0.0, 1.0, flat_shape), full_matrices=False)
@@ -24,10 +27,10 @@ class Orthogonal(keras.initializers.Initializer):
     """`orthogonal` for Keras layers: the draws follow the order in which the layers are built."""
 
     def __init__(self, scale: float, rng: np.random.RandomState) -> None:
-        """Makes the initialiser; `scale` is the gain, `rng` the run's generator."""
+        """Creates the initialiser; `scale` is the gain, `rng` numpy's generator."""
         self.scale = scale
         self.rng = rng
 
     def __call__(self, shape: tuple[int, ...], dtype: str | None = None) -> tf.Tensor:
-        """Draws a weight of this shape."""
+        """Draws a weight of this shape, float32 whatever `dtype` is."""
         return tf.constant(orthogonal(tuple(shape), self.scale, self.rng))

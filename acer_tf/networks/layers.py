@@ -1,4 +1,4 @@
-"""The layers of baselines' networks: same initialisers, same order of parameters."""
+"""Layers of baselines' networks, with its initialisers and its order of parameters."""
 
 import math
 from typing import Any
@@ -14,20 +14,20 @@ FEW_CHANNELS = 16
 
 
 class Conv(keras.layers.Conv2D):
-    """A convolution without padding, ReLU after it, fast on a CPU.
+    """A convolution without padding, followed by ReLU, fast on a CPU: [B, H, W, C] to [B, H', W', filters].
 
-    Where there are few channels and the stride divides the kernel and the input, stride² neighbouring pixels become one
-    of stride² as many channels, and the same products are summed with stride 1: two to three times as fast. A scale of
-    the input is applied to the kernel instead, so that bytes are moved and only then made floats.
+    Where there are few channels and the stride divides the kernel and the input, blocks of stride² pixels are merged
+    into one pixel with stride² as many channels, and the same products are summed with stride 1: two to three times as
+    fast. A scale of the input is applied to the kernel instead, so that bytes are moved and only then made floats.
     """
 
     def __init__(self, filters: int, size: int, stride: int, input_scale: float = 1.0, **kwargs: Any) -> None:
-        """Makes the layer; `input_scale` multiplies the input."""
+        """Creates the layer; `input_scale` multiplies the input."""
         super().__init__(filters, size, stride, **kwargs)
         self.input_scale = input_scale
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
-        """Convolves [B, H, W, C] of any dtype."""
+        """Convolves images [B, H, W, C] of any dtype."""
         kernel, (stride, _) = self.kernel * self.input_scale, self.strides
         size = self.kernel_size[0]
         if stride > 1 and inputs.shape[-1] < FEW_CHANNELS and not any(n % stride for n in (size, *inputs.shape[1:3])):
@@ -38,7 +38,7 @@ class Conv(keras.layers.Conv2D):
 
 
 def _merge_pixels(x: tf.Tensor, n: int) -> tf.Tensor:
-    """[B, n·H, n·W, C, ...] gives [B, H, W, n·n·C, ...]: blocks of n x n pixels become one."""
+    """Merges blocks of n x n pixels into one: [B, n·H, n·W, C, ...] to [B, H, W, n·n·C, ...]."""
     _, height, width, *rest = x.shape
     blocks = tf.reshape(x, [-1, height // n, n, width // n, n * rest[0], *rest[1:]])
     blocks = tf.transpose(blocks, [0, 1, 3, 2, *range(4, 4 + len(rest))])
@@ -48,7 +48,7 @@ def _merge_pixels(x: tf.Tensor, n: int) -> tf.Tensor:
 def conv(
     name: str, filters: int, size: int, stride: int, rng: np.random.RandomState, input_scale: float = 1.0
 ) -> keras.layers.Layer:
-    """Makes a convolution without padding, orthogonal weights of gain √2, zero biases, ReLU."""
+    """Creates a convolution without padding: orthogonal weights of gain √2, zero biases, ReLU."""
     return Conv(filters, size, stride, input_scale, kernel_initializer=Orthogonal(SQRT2, rng), name=name)
 
 
@@ -60,13 +60,13 @@ def fc(
     activation: str | None = None,
     use_bias: bool = True,
 ) -> keras.layers.Layer:
-    """Makes a dense layer with orthogonal weights and zero biases."""
+    """Creates a dense layer, [B, F] to [B, units], with orthogonal weights of gain `scale` and zero biases."""
     kernel = Orthogonal(scale, rng)
     return keras.layers.Dense(units, activation, use_bias=use_bias, kernel_initializer=kernel, name=name)
 
 
 class LayerNorm(keras.layers.Layer):
-    """Layer normalisation of TF1's contrib: shift before scale in the parameter order, epsilon 1e-12."""
+    """Layer normalisation of TF1's contrib: epsilon 1e-12, and the shift is the first of its two parameters."""
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Creates beta and gamma, [units] float32."""
@@ -74,6 +74,6 @@ class LayerNorm(keras.layers.Layer):
         self.gamma = self.add_weight(name="gamma", shape=input_shape[-1:], initializer="ones")
 
     def call(self, inputs: keras.KerasTensor) -> keras.KerasTensor:
-        """Normalises the last axis."""
+        """Normalises over the last axis."""
         mean, variance = keras.ops.moments(inputs, axes=[-1], keepdims=True)
         return (inputs - mean) * keras.ops.rsqrt(variance + 1e-12) * self.gamma + self.beta

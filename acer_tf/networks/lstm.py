@@ -1,4 +1,4 @@
-"""Baselines' recurrent networks (`common/models.py`, `a2c/utils.py`): a torso, then an LSTM stepped through time."""
+"""Baselines' recurrent networks (`common/models.py`, `a2c/utils.py`): a torso and an LSTM as recurrent core."""
 
 from collections.abc import Callable
 
@@ -17,17 +17,18 @@ StepFunction = Callable[[tf.Tensor], tf.Tensor]
 
 
 class LSTM(keras.layers.Layer):
-    """An LSTM: gates in the order i, f, o, u, no forget bias, one bias for all.
+    """An LSTM as in baselines: gates in the order i, f, o, u, one bias vector, nothing added to the forget gate's.
 
-    The state is c and h side by side, [N, 2 * units]. What a step takes from its features is computed for all steps at
-    once; the rest step by step.
+    The state is the concatenation of c and h, [N, 2 * units]. The features' contribution to the gates is computed for
+    all steps in one product; the recurrence is unrolled.
 
     Attributes:
-        state_size: 2 * units.
+        units: size of c and of h.
+        state_size: 2 * units, P.
     """
 
     def __init__(self, units: int, rng: np.random.RandomState, name: str = "lstm") -> None:
-        """Makes the layer; its weights are drawn from `rng` when it is first called."""
+        """Creates the layer; its weights are drawn from `rng` when it is first called."""
         super().__init__(name=name)
         self.units = units
         self.state_size = 2 * units
@@ -40,10 +41,15 @@ class LSTM(keras.layers.Layer):
         self.b = self._vector("b", 4 * self.units)
 
     def call(self, features: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Steps through features [N, T, F] from the state [N, P], which masks [N, T] set to zero before their steps.
+        """Runs over T steps.
+
+        Args:
+            features: [N, T, F] float32.
+            masks: [N, T] bool, True where the state is reset to zero before the step.
+            state: [N, P] float32, before the first step.
 
         Returns:
-            h of each step, [N, T, units], and the state after the last.
+            h of each step, [N, T, units] float32, and the state after the last, [N, P].
         """
         _, nsteps, nfeatures = features.shape
         rows = tf.matmul(tf.reshape(features, [-1, nfeatures]), self.wx)
@@ -64,7 +70,7 @@ class LSTM(keras.layers.Layer):
         return rows + self.b
 
     def _step_functions(self) -> tuple[StepFunction, StepFunction]:
-        """Returns what h adds to the gates, and what of c goes into h; weights are read once for all steps."""
+        """Returns h's contribution to the gates, and c as h sees it, as functions; weights are read once."""
         wh = tf.convert_to_tensor(self.wh)
         return lambda h: tf.matmul(h, wh), lambda c: c
 
@@ -76,14 +82,14 @@ class LSTM(keras.layers.Layer):
 
 
 class LayerNormLSTM(LSTM):
-    """An LSTM whose two products and whose c, where it gives h, are normalised over their last axis."""
+    """An LSTM with layer normalisation of both matrix products, and of c where h is computed from it."""
 
     def __init__(self, units: int, rng: np.random.RandomState) -> None:
-        """Makes the layer; its weights are drawn from `rng` when it is first called."""
+        """Creates the layer; its weights are drawn from `rng` when it is first called."""
         super().__init__(units, rng, name="lnlstm")
 
     def build(self, features_shape: tuple[int, ...]) -> None:
-        """Creates wx, gx, bx, wh, gh, bh, b [4 * units, last axis] and gc, bc [units], float32: g scales, b shifts."""
+        """Creates wx, wh; scales gx, gh and shifts bx, bh, b [4 * units]; gc, bc [units]; all float32."""
         self.wx = self._matrix("wx", features_shape[-1])
         self.gx, self.bx = self._vector("gx", 4 * self.units, "ones"), self._vector("bx", 4 * self.units)
         self.wh = self._matrix("wh", self.units)
@@ -119,23 +125,23 @@ def _with_lstm(torso: NetworkFn, rng: np.random.RandomState, nlstm: int, layer_n
 
 @register("lstm")
 def lstm(rng: np.random.RandomState, nlstm: int = 128, layer_norm: bool = False) -> Recurrent:
-    """An LSTM on the observations themselves.
+    """An LSTM on the flattened observations: [N, T, ...] to [N, T, nlstm].
 
     Raises:
-        InputError: `nlstm` or `layer_norm` is of the wrong kind, as for all networks here.
+        InputError: `nlstm` or `layer_norm` is of the wrong type, as for all networks here.
     """
     return _with_lstm(_flat, rng, nlstm, layer_norm)
 
 
 @register("lnlstm")
 def lnlstm(rng: np.random.RandomState, nlstm: int = 128) -> Recurrent:
-    """`lstm` with layer normalisation; baselines documents the name but lacks it."""
+    """`lstm` with layer normalisation; baselines documents the name, but has no such network."""
     return _with_lstm(_flat, rng, nlstm, layer_norm=True)
 
 
 @register("cnn_lstm", sees_pixels=True)
 def cnn_lstm(rng: np.random.RandomState, nlstm: int = 128, layer_norm: bool = False) -> Recurrent:
-    """The network of the Nature DQN paper, then an LSTM."""
+    """An LSTM on the network of the Nature DQN paper."""
     return _with_lstm(nature_cnn(rng), rng, nlstm, layer_norm)
 
 
@@ -147,5 +153,5 @@ def cnn_lnlstm(rng: np.random.RandomState, nlstm: int = 128) -> Recurrent:
 
 @register("impala_cnn_lstm", sees_pixels=True)
 def impala_cnn_lstm(rng: np.random.RandomState) -> Recurrent:
-    """The network of IMPALA, then an LSTM of 256 units."""
+    """An LSTM of 256 units on the network of IMPALA."""
     return _with_lstm(impala_cnn(rng), rng, nlstm=256, layer_norm=False)

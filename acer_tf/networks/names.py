@@ -1,4 +1,4 @@
-"""The networks this package ships, known without importing TensorFlow."""
+"""Names of the built-in networks, available without importing TensorFlow."""
 
 NETWORKS = (
     "mlp", "cnn", "cnn_small", "impala_cnn", "conv_only",

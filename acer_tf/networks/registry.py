@@ -1,4 +1,4 @@
-"""Networks by name, the user's own included."""
+"""The registry of networks by name, to which users can add their own."""
 
 import inspect
 from collections.abc import Callable
@@ -11,17 +11,18 @@ import numpy as np
 from acer_tf.errors import InputError, nearest
 
 NetworkFn = Callable[[keras.KerasTensor], keras.KerasTensor]
-"""Maps observations [B, *shape], in the space's dtype, to features [B, ...]: the torso of a network."""
+"""A torso: maps observations [B, *shape], in the space's dtype, to features [B, ...]."""
 
 
 class Recurrent(NamedTuple):
-    """A network with a memory: a torso, which sees each observation by itself, and what follows it through time.
+    """A recurrent network: a torso applied to each observation, and a recurrent core applied through time.
 
     Attributes:
         torso: as of a feed-forward network.
-        memory: makes a Keras layer with an attribute `state_size`, P, that is called on features [N, T, F] float32,
-            masks [N, T] bool and a state [N, P] float32, and returns outputs [N, T, H] and the state after the last
-            step. Where a mask is True an episode ended before the step, and the state is zero.
+        memory: creates the recurrent core, a Keras layer with an attribute `state_size`, P. It is called on features
+            [N, T, F] float32, masks [N, T] bool and a state [N, P] float32, and returns outputs [N, T, H] float32 and
+            the state after the last step, [N, P]. Where a mask is True an episode ended before the step, and the state
+            must be reset to zero.
     """
 
     torso: NetworkFn
@@ -29,11 +30,11 @@ class Recurrent(NamedTuple):
 
 
 class Split(NamedTuple):
-    """A network that policy and critic share up to a point.
+    """A network whose first layers policy and critic share, while each has last layers of its own.
 
     Attributes:
-        body: what they share.
-        ends: maps what the body gives, [B, F], to features for the policy and features for the critic.
+        body: the shared network.
+        ends: maps its features, [B, F], to those of the policy, [B, G], and those of the critic, [B, H].
     """
 
     body: NetworkFn | Recurrent
@@ -42,7 +43,7 @@ class Split(NamedTuple):
 
 Network = NetworkFn | Recurrent | Split
 Builder = Callable[..., Network]
-"""Called as `builder(rng, **network_kwargs)`; draws its initial weights from `rng`, or lets Keras draw them."""
+"""Called as `builder(rng, **network_kwargs)`; initial weights are drawn from `rng`, or by Keras."""
 AnyBuilder = TypeVar("AnyBuilder", bound=Builder)
 Built = TypeVar("Built")
 
@@ -51,11 +52,11 @@ _PIXEL_NETWORKS: set[str] = set()
 
 
 def register(name: str, sees_pixels: bool = False) -> Callable[[AnyBuilder], AnyBuilder]:
-    """Registers a network under a name, so that `learn(network=name)` and `--network name` find it.
+    """Registers a builder under a name, for `learn(network=name)` and `--network name`.
 
     Args:
-        name: of the network.
-        sees_pixels: whether it divides observations by 255, as baselines' do whatever the bounds are.
+        name: name of the network.
+        sees_pixels: whether it divides observations by 255, as baselines' networks for images do whatever the bounds.
 
     Example:
         >>> @register("tiny")
@@ -78,11 +79,11 @@ def register(name: str, sees_pixels: bool = False) -> Callable[[AnyBuilder], Any
 
 
 def network_fn(network: str | Network, rng: np.random.RandomState, network_kwargs: dict[str, Any]) -> Network:
-    """Returns the network that a name (with its arguments) or the user's own function stands for.
+    """Looks a network up by name and builds it with its arguments; a network that is none is returned as it is.
 
     Raises:
-        InputError: no such name, or arguments that the network does not take. The named torso raises it, too, if it
-            cannot be built for the observations.
+        InputError: no such name, or arguments that the network does not accept. The torso of a named network raises it,
+            too, where it cannot be built for the observations.
     """
     if not isinstance(network, str) and (callable(network) or isinstance(network, Recurrent | Split)):
         if network_kwargs:
@@ -100,11 +101,11 @@ def network_fn(network: str | Network, rng: np.random.RandomState, network_kwarg
 
 
 def check_pixels(network: object, observation_space: gym.spaces.Box) -> None:
-    """Checks that a named network for images gets images that it can see.
+    """Checks that observations suit a named network for images.
 
     Raises:
-        InputError: they are none, or their bounds lie so close together that next to nothing is left of them after a
-            division by 255.
+        InputError: they are not images, or their bounds lie so close together that a division by 255 would leave next
+            to nothing of them.
     """
     if network not in _PIXEL_NETWORKS:
         return

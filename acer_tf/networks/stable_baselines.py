@@ -1,4 +1,4 @@
-"""Stable Baselines 2's policies (`common/policies.py`): what policy and critic share, and what each has of its own."""
+"""The networks of Stable Baselines 2's policies (`common/policies.py`), which policy and critic share in part."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -27,19 +27,19 @@ def feed_forward_policy(
     feature_extraction: str = "mlp",
     cnn_extractor: str | NetworkFn = "cnn",
 ) -> Split:
-    """MlpPolicy: policy and critic apart, two layers of 64 tanh each. CnnPolicy: the Nature DQN paper's, shared.
+    """The networks of MlpPolicy (two separate ones, of 64 and 64 tanh units) and CnnPolicy (Nature DQN's, shared).
 
     Args:
-        rng: the run's generator.
+        rng: generator of the initial weights.
         net_arch: widths of layers that are shared, then, last, `dict(pi=[...], vf=[...])` for those that are not. After
             a CNN there are none by default.
         act_fun: activation of those layers, by Keras' name or a function.
         layers: widths of the layers of both, where there is no `net_arch`.
-        feature_extraction: what comes before: "mlp" (nothing), or "cnn" for images.
-        cnn_extractor: network of images: a name, or a function of them as float32, divided by 255.
+        feature_extraction: torso before these layers: "mlp" (none), or "cnn" for images.
+        cnn_extractor: torso for images: a name, or a function of images as float32, divided by 255.
 
     Raises:
-        InputError: an argument is of the wrong kind.
+        InputError: an argument is of the wrong type.
     """
     if net_arch is None:
         own = [64, 64] if layers is None else layers
@@ -61,20 +61,20 @@ def recurrent_policy(
     feature_extraction: str = "mlp",
     cnn_extractor: str | NetworkFn = "cnn",
 ) -> Split:
-    """Two layers of 64 tanh, or the Nature DQN paper's network, then an LSTM, all shared.
+    """The networks of MlpLstmPolicy and CnnLstmPolicy: layers or Nature DQN's torso, then an LSTM, all shared.
 
     Args:
-        rng: the run's generator.
+        rng: generator of the initial weights.
         net_arch: as of `feed_forward_policy`, with "lstm" in its place among the shared layers: `[64, "lstm"]`.
         act_fun: activation of the layers.
         layers: widths of the layers before the LSTM, where there is no `net_arch`.
         n_lstm: units of the LSTM.
-        layer_norm: whether it has layer normalisation.
+        layer_norm: whether the LSTM has layer normalisation.
         feature_extraction: as of `feed_forward_policy`.
-        cnn_extractor: likewise.
+        cnn_extractor: as of `feed_forward_policy`.
 
     Raises:
-        InputError: an argument is of the wrong kind.
+        InputError: an argument is of the wrong type.
     """
     if not isinstance(n_lstm, int) or isinstance(n_lstm, bool) or n_lstm < 1:
         raise InputError(f"n_lstm is {n_lstm!r}; expected a whole number >= 1.")
@@ -105,7 +105,7 @@ register("CnnLnLstmPolicy", sees_pixels=True)(partial(recurrent_policy, feature_
 
 
 def _parsed(net_arch: NetArch) -> tuple[list[int | str], dict[str, Sequence[int]]]:
-    """Returns widths of shared layers ("lstm" among them), and those that policy and critic have of their own."""
+    """Splits `net_arch` into the widths of shared layers, "lstm" among them, and those of policy and critic."""
     if not isinstance(net_arch, list | tuple):
         raise InputError(f"net_arch is {net_arch!r}; expected a list such as [64, dict(pi=[32], vf=[32])].")
     *shared, last = [*net_arch, {}] if not net_arch or not isinstance(net_arch[-1], dict) else net_arch
@@ -134,7 +134,7 @@ def _torso(rng: np.random.RandomState, feature_extraction: str, cnn_extractor: s
 def _ends(
     rng: np.random.RandomState, widths: dict[str, Sequence[int]], act_fun: Activation, shared: Sequence[Any] = ()
 ) -> Callable[[KerasTensor], tuple[KerasTensor, KerasTensor]]:
-    """Layers of the policy and of the critic, drawn by turns."""
+    """Returns the layers of policy and critic; their weights are drawn by turns, as in Stable Baselines."""
 
     def ends(features: KerasTensor) -> tuple[KerasTensor, KerasTensor]:
         pi = vf = _mlp(features, "after_fc", shared, act_fun, rng)

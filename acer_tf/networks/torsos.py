@@ -1,6 +1,7 @@
-"""Baselines' feed-forward networks (`common/models.py`), layer for layer."""
+"""Torsos: baselines' feed-forward networks (`common/models.py`), layer for layer."""
 
 import itertools
+from collections.abc import Sequence
 
 import keras
 import numpy as np
@@ -10,9 +11,13 @@ from acer_tf.errors import InputError
 from acer_tf.networks.layers import SQRT2, LayerNorm, conv, fc
 from acer_tf.networks.registry import NetworkFn, register
 
+Convolution = tuple[int, int, int]
+"""Filters, size of the kernel, stride."""
+NATURE: tuple[Convolution, ...] = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
+
 
 def _pixels(inputs: KerasTensor) -> KerasTensor:
-    """Scales by 255 whatever the dtype is, as baselines does."""
+    """Divides [B, H, W, C] by 255 whatever its dtype is, as baselines does."""
     return keras.ops.cast(inputs, "float32") / 255.0
 
 
@@ -24,10 +29,17 @@ def mlp(
     activation: str = "tanh",
     layer_norm: bool = False,
 ) -> NetworkFn:
-    """Fully connected layers; with `layer_norm`, normalised before the activation.
+    """A multilayer perceptron: [B, ...] to [B, num_hidden].
+
+    Args:
+        rng: generator of the initial weights.
+        num_layers: number of dense layers; with 0, the flattened observations are the features.
+        num_hidden: units of each.
+        activation: name of a Keras activation.
+        layer_norm: whether each layer is normalised before its activation.
 
     Raises:
-        InputError: `num_layers` or `layer_norm` is of the wrong kind.
+        InputError: `num_layers` or `layer_norm` is of the wrong type or negative.
     """
     if not isinstance(num_layers, int) or num_layers < 0:
         raise InputError(f"num_layers is {num_layers!r}; expected a whole number >= 0.")
@@ -48,34 +60,39 @@ def mlp(
 
 @register("cnn", sees_pixels=True)
 def nature_cnn(rng: np.random.RandomState) -> NetworkFn:
-    """The network of the Nature DQN paper: three convolutions and 512 units."""
-
-    def torso(inputs: KerasTensor) -> KerasTensor:
-        h = conv("c1", filters=32, size=8, stride=4, rng=rng, input_scale=1 / 255)(inputs)
-        h = conv("c2", filters=64, size=4, stride=2, rng=rng)(h)
-        h = conv("c3", filters=64, size=3, stride=1, rng=rng)(h)
-        return fc("fc1", 512, rng, scale=SQRT2, activation="relu")(keras.layers.Flatten()(h))
-
-    return torso
+    """The network of the Nature DQN paper: images [B, H, W, C] to [B, 512]."""
+    return _convolutional(rng, NATURE, units=512)
 
 
 @register("cnn_small", sees_pixels=True)
 def cnn_small(rng: np.random.RandomState) -> NetworkFn:
-    """Two small convolutions and 128 units."""
+    """Two small convolutions: images [B, H, W, C] to [B, 128]."""
+    return _convolutional(rng, ((8, 8, 4), (16, 4, 2)), units=128)
+
+
+def _convolutional(rng: np.random.RandomState, convs: Sequence[Convolution], units: int) -> NetworkFn:
+    """Convolutions c1, c2, ... without padding, then the dense layer fc1; orthogonal weights, ReLU after each."""
 
     def torso(inputs: KerasTensor) -> KerasTensor:
-        h = conv("c1", filters=8, size=8, stride=4, rng=rng, input_scale=1 / 255)(inputs)
-        h = conv("c2", filters=16, size=4, stride=2, rng=rng)(h)
-        return fc("fc1", 128, rng, scale=SQRT2, activation="relu")(keras.layers.Flatten()(h))
+        h = inputs
+        for number, (filters, size, stride) in enumerate(convs, start=1):
+            # The division of pixels by 255 is folded into the first kernel.
+            h = conv(f"c{number}", filters, size, stride, rng, input_scale=1 / 255 if number == 1 else 1.0)(h)
+        return fc("fc1", units, rng, scale=SQRT2, activation="relu")(keras.layers.Flatten()(h))
 
     return torso
 
 
 @register("conv_only", sees_pixels=True)
-def conv_only(
-    rng: np.random.RandomState, convs: tuple[tuple[int, int, int], ...] = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
-) -> NetworkFn:
-    """Convolutions alone, (filters, size, stride) each, padded, with Glorot-uniform weights from Keras' generator."""
+def conv_only(rng: np.random.RandomState, convs: Sequence[Convolution] = NATURE) -> NetworkFn:
+    """Convolutions alone: images [B, H, W, C] to [B, H', W', filters].
+
+    Unlike `nature_cnn` they are padded, and Keras draws their Glorot-uniform weights, as baselines' `conv_only` does.
+
+    Args:
+        rng: not used.
+        convs: filters, size and stride of each convolution.
+    """
 
     def torso(inputs: KerasTensor) -> KerasTensor:
         h = _pixels(inputs)
@@ -88,7 +105,12 @@ def conv_only(
 
 @register("impala_cnn", sees_pixels=True)
 def impala_cnn(rng: np.random.RandomState, depths: tuple[int, ...] = (16, 32, 32)) -> NetworkFn:
-    """The deep residual network of IMPALA (https://arxiv.org/abs/1802.01561), Glorot-uniform from Keras' generator."""
+    """The deep residual network of IMPALA (https://arxiv.org/abs/1802.01561): images [B, H, W, C] to [B, 256].
+
+    Args:
+        rng: not used; Keras draws the Glorot-uniform weights.
+        depths: filters of each of the residual sections.
+    """
 
     numbers = itertools.count()
 

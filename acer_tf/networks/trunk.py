@@ -1,4 +1,4 @@
-"""What comes before the heads: the networks of policy and critic, shared or apart, and the state they carry."""
+"""The trunk below the heads: torsos and recurrent cores of policy and critic, shared or separate."""
 
 from typing import Any, NamedTuple
 
@@ -12,16 +12,16 @@ from acer_tf.networks import lstm, stable_baselines, torsos  # noqa: F401  (regi
 from acer_tf.networks.registry import Network, NetworkFn, Recurrent, Split, check_pixels, network_fn
 
 LONGEST_REASON = 300
-"""Characters of Keras' own words about a network that cannot be built."""
+"""Characters quoted of Keras' message about a network that cannot be built."""
 
 
 class Latents(NamedTuple):
-    """What a trunk makes of N x T observations.
+    """The trunk's outputs for N x T observations.
 
     Attributes:
         policy: [N, T, F] float32, features for the policy.
         critic: [N, T, F'] float32, features for the critic; the same tensor where the critic shares the network.
-        state: [N, P] float32, after the last step.
+        state: [N, P] float32, the state after the last step.
     """
 
     policy: tf.Tensor
@@ -29,27 +29,33 @@ class Latents(NamedTuple):
     state: tf.Tensor
 
 
-class NoMemory(keras.layers.Layer):
-    """The memory of a feed-forward network: none."""
+class Stateless(keras.layers.Layer):
+    """The recurrent core of a feed-forward network: the identity, with an empty state."""
 
     state_size = 0
 
     def call(self, features: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns features and state as they are."""
+        """Returns features [N, T, F] and state [N, 0] unchanged."""
         return features, state
 
 
 class Branch:
-    """One network: a torso over all rows at once, then its memory through time.
+    """One network: a torso applied to all N x T observations at once, then a recurrent core through time.
 
     Attributes:
-        parts: torso and memory.
-        state_size: numbers in the state of one environment.
-        nfeatures: width of what it gives, F.
+        name: scope of its parameters.
+        parts: torso and recurrent core.
+        state_size: numbers in the state of one environment, P.
+        nfeatures: width of its features, F.
     """
 
     def __init__(self, name: str, network: NetworkFn | Recurrent, observation_space: gym.spaces.Box) -> None:
-        """Builds the network; `name` is the scope of its parameters.
+        """Builds the network.
+
+        Args:
+            name: scope of its parameters.
+            network: a torso, or a torso and a recurrent core.
+            observation_space: space of one observation.
 
         Raises:
             InputError: it cannot be built for these observations.
@@ -67,36 +73,36 @@ class Branch:
             ) from error
 
     def _build(self, network: NetworkFn | Recurrent, observation_space: gym.spaces.Box) -> None:
-        torso, make_memory = network if isinstance(network, Recurrent) else (network, NoMemory)
+        torso, make_core = network if isinstance(network, Recurrent) else (network, Stateless)
         inputs = keras.Input(observation_space.shape, dtype=str(observation_space.dtype))
         self._torso = keras.Model(inputs, keras.layers.Flatten()(torso(inputs)), name=self.name)
-        self._memory = make_memory()
-        self.parts = [self._torso, self._memory]
-        self.state_size = int(self._memory.state_size)
+        self._core = make_core()
+        self.parts = [self._torso, self._core]
+        self.state_size = int(self._core.state_size)
         obs = tf.zeros([1, 1, *observation_space.shape], str(observation_space.dtype))
-        features, _ = self(obs, tf.zeros([1, 1], tf.bool), tf.zeros([1, self.state_size]))  # builds the memory
+        features, _ = self(obs, tf.zeros([1, 1], tf.bool), tf.zeros([1, self.state_size]))  # builds the core
         self.nfeatures = int(features.shape[-1])
 
     def __call__(self, obs: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns features [N, T, F] and the state after the last step; arguments as of `Trunk`."""
+        """Returns features [N, T, F] and the state after the last step, [N, P]; arguments as of `Trunk`."""
         nsteps = obs.shape[1]
         features = self._torso(tf.reshape(obs, [-1, *obs.shape[2:]]))
-        features, state = self._memory(tf.reshape(features, [-1, nsteps, features.shape[-1]]), masks, state)
+        features, state = self._core(tf.reshape(features, [-1, nsteps, features.shape[-1]]), masks, state)
         return features, state
 
 
 class Ends:
-    """What follows a shared network: layers of the policy's own and of the critic's own.
+    """The separate last layers of policy and critic, above a shared network.
 
     Attributes:
-        parts: the layers.
-        widths: of what policy and critic get.
+        parts: the layers, as one Keras model.
+        widths: widths of the features for the policy and for the critic.
     """
 
     name = "ends"
 
     def __init__(self, split: Split, nfeatures: int) -> None:
-        """Builds the layers, on features of this width."""
+        """Builds the layers on features [B, nfeatures]."""
         inputs = keras.Input((nfeatures,))
         outputs = split.ends(inputs)
         self._model = keras.Model(inputs, outputs, name=self.name)
@@ -104,18 +110,18 @@ class Ends:
         self.widths = [int(output.shape[-1]) for output in outputs]
 
     def __call__(self, features: tf.Tensor) -> list[tf.Tensor]:
-        """Returns features for the policy and for the critic, [N, T, ...] each."""
+        """Maps shared features [N, T, F] to those of the policy, [N, T, G], and of the critic, [N, T, H]."""
         nsteps, width = features.shape[1:]
         return [tf.reshape(x, [-1, nsteps, x.shape[-1]]) for x in self._model(tf.reshape(features, [-1, width]))]
 
 
 class Trunk:
-    """The networks of policy and critic.
+    """Everything below the heads: the networks of policy and critic, and the state they carry.
 
     Attributes:
-        branches: the policy's network and, where the critic has one of its own, the critic's.
-        ends: what follows a network that is shared only up to a point; else None.
-        widths: of the features for the policy and of those for the critic.
+        branches: the policy's network and, where the critic has a separate one, the critic's.
+        ends: the separate last layers where only the first are shared; else None.
+        widths: widths of the features for the policy and for the critic.
         state_size: numbers in the state of one environment, P; those of the policy's network come first.
     """
 
@@ -131,15 +137,15 @@ class Trunk:
         """Builds the networks; initial weights are drawn from `rng`, those of the policy's network first.
 
         Args:
-            network: name of a network, or what `registry` says a network is.
+            network: name of a network, or a network as of `registry.Network`.
             observation_space: space of one observation.
-            rng: the run's generator.
-            value_network: None or "shared": the critic uses the policy's network; "copy": it has one of its own, built
+            rng: generator of the initial weights.
+            value_network: the critic's network: None or "shared" for the policy's; "copy" for a separate one built
                 alike, with a state of its own; or another network.
             **network_kwargs: arguments of the named network.
 
         Raises:
-            InputError: a network or arguments that do not exist, or a named network that does not fit the observations.
+            InputError: the network or an argument of it does not exist, or it does not suit the observations.
         """
         own = network_fn(network, rng, network_kwargs)
         check_pixels(network, observation_space)
@@ -159,11 +165,11 @@ class Trunk:
         self.state_size = sum(branch.state_size for branch in self.branches)
 
     def __call__(self, obs: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> Latents:
-        """Passes T steps of N environments through the networks.
+        """Computes the features of T steps of N environments.
 
         Args:
             obs: [N, T, *observation], in the space's dtype.
-            masks: [N, T] bool, True where an episode ended before the step and the state starts anew.
+            masks: [N, T] bool, True where an episode ended before the step, so that the state is reset to zero.
             state: [N, P] float32, before the first step.
         """
         states = tf.split(state, [branch.state_size for branch in self.branches], axis=1)
