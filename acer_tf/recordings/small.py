@@ -1,4 +1,4 @@
-"""Single functions: schedules, Retrace, entropy, initial weights, statistics."""
+"""Single functions: schedules, Retrace, entropy, initial weights, episode statistics."""
 
 import numpy as np
 

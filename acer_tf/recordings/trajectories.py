@@ -29,7 +29,7 @@ class Update(NamedTuple):
         steps: the loop's step count.
         lr: learning rate.
         slots: [N] int64, slots drawn from the buffer; -1 on-policy.
-        report: the model's statistics.
+        report: the update's metrics.
         batch_errors: of each array of the batch.
         param_l2: norm of each parameter afterwards.
         ema_l2: norm of each average afterwards.
@@ -114,7 +114,7 @@ def compare_trajectory(recorded: Recorded) -> list[Quantity]:
 
     model.on_update = note
     acer.learn(lambda: runner.is_done or model.calls_left == 0)
-    return quantities + _loop(recorded, updates) + _statistics(recorded, updates) + _final(recorded, model)
+    return quantities + _loop(recorded, updates) + _metrics(recorded, updates) + _final(recorded, model)
 
 
 def _initial_weights(recorded: Recorded, model: Model) -> list[Quantity]:
@@ -159,7 +159,7 @@ def _loop(recorded: Recorded, updates: list[Update]) -> list[Quantity]:
     ]
 
 
-def _statistics(recorded: Recorded, updates: list[Update]) -> list[Quantity]:
+def _metrics(recorded: Recorded, updates: list[Update]) -> list[Quantity]:
     param_l2 = [update.param_l2 for update in updates]
     ema_l2 = [update.ema_l2 for update in updates]
     columns = zip(map(str, recorded["log_names"]), recorded["log"].T, strict=True)
