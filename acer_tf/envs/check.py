@@ -15,9 +15,9 @@ LARGEST_ACTION = float(np.sqrt(np.finfo(np.float32).max))
 
 
 def check_vec_env(env: object) -> None:
-    """Checks for a gymnasium vector environment with SAME_STEP autoreset, and spaces that ACER can train with.
+    """Checks that an environment is a gymnasium vector environment with SAME_STEP autoreset and spaces that ACER knows.
 
-    Actions must be Discrete or a finite Box; observations, of a space that `Flatten` accepts.
+    Actions must be Discrete or a finite Box; `Flatten` must accept the observations.
 
     Raises:
         InputError: it is anything else; the message says what was expected.
@@ -42,7 +42,7 @@ def check_vec_env(env: object) -> None:
 
 
 def check_actions(space: gymnasium.Space[Any]) -> None:
-    """Checks for a space of actions that policies can act in: Discrete from 0 on, or a finite Box.
+    """Checks that policies can act in a space of actions: Discrete from 0 on, or a finite Box.
 
     Raises:
         InputError: it is anything else; the message says what was expected.
@@ -63,8 +63,7 @@ def _check_box_actions(space: Box) -> None:
         raise InputError(f"the actions are a Box of shape {space.shape}; expected one number at least, such as (1,).")
     largest = np.abs([space.low, space.high]).max()
     if not largest <= LARGEST_ACTION:
-        is_finite = np.isfinite(largest)
-        bounds = f" in effect: its bounds reach {largest:.2g}" if is_finite else ""
+        bounds = f" in effect: its bounds reach {largest:.2g}" if np.isfinite(largest) else ""
         raise InputError(
             f"the action space is an unbounded Box{bounds}; expected finite bounds, for instance by "
             "gymnasium.wrappers.TransformAction(env, lambda action: action, Box(low, high))."

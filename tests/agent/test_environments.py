@@ -7,10 +7,9 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from acer_tf.agent import ACER
-from acer_tf.envs.ids import env_id
 from acer_tf.envs.make import make_training_env, make_vec_env
 from acer_tf.errors import InputError
-from tests.counter import Counter, counters
+from tests.counter import Counter
 from tests.scripted import ScriptedEnv
 from tests.small_agents import assert_same, everything, observations, tiny, vec_env
 
@@ -149,10 +148,3 @@ def test_what_make_training_env_made_is_taken_as_it_is() -> None:
     agent = tiny(env=make_training_env("Pendulum-v1", 2, normalize_observations=True))
     assert agent.normalize_observations and not agent.normalize_rewards
     assert agent.action_space == Box(-2, 2, (1,), np.float32)
-
-
-def test_environments_tell_their_id() -> None:
-    for env in (make_vec_env("CartPole-v1", 2), make_training_env("CartPole-v1", 2), gymnasium.make_vec("CartPole-v1")):
-        assert env_id(env) == "CartPole-v1"
-    assert env_id(make_vec_env("PongNoFrameskip-v4", 1)) == "PongNoFrameskip-v4"
-    assert env_id(counters(2)) is None

@@ -6,8 +6,10 @@ from pathlib import Path
 import gymnasium
 import pytest
 
-from acer_tf.envs.ids import atari_game, check_env_id, is_atari, typed_env_id
+from acer_tf.envs.ids import atari_game, check_env_id, env_id, is_atari, typed_env_id
+from acer_tf.envs.make import make_training_env, make_vec_env
 from acer_tf.errors import InputError
+from tests.counter import counters
 
 
 @pytest.mark.parametrize("env_id", ["BreakoutNoFrameskip-v4", "ALE/Surround-v5", "ALE/Tetris-v5", "CartPole-v1"])
@@ -138,3 +140,10 @@ def test_without_the_control_suite_its_extra_is_named(monkeypatch: pytest.Monkey
         InputError, match=r"'dm_control/cartpole-swingup-v0' needs .* pip install -e '\.\[dm-control\]'\."
     ):
         check_env_id("dm_control/cartpole-swingup-v0")
+
+
+def test_environments_tell_their_id() -> None:
+    for env in (make_vec_env("CartPole-v1", 2), make_training_env("CartPole-v1", 2), gymnasium.make_vec("CartPole-v1")):
+        assert env_id(env) == "CartPole-v1"
+    assert env_id(make_vec_env("PongNoFrameskip-v4", 1)) == "PongNoFrameskip-v4"
+    assert env_id(counters(2)) is None
