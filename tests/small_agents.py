@@ -1,5 +1,6 @@
 """Small agents of the class ACER."""
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 
 from acer_tf.agent import ACER
+from acer_tf.episode_stats import EpisodeStats
+from acer_tf.storage.agent_file import read_agent
 
 TINY = {"num_layers": 1, "num_hidden": 4}
 NSTEPS = 5
@@ -39,10 +42,20 @@ def enlarge(agent: ACER, factor: float = 100.0) -> None:
 
 
 def everything(agent: ACER) -> dict[str, NDArray[Any]]:
-    """All that training changes, and all random streams."""
-    _, keys, position, *_ = agent._rng.get_state(legacy=True)
-    streams = {"keys": keys, "position": np.asarray(position), "predictions": agent._actor.generator.state.numpy()}
-    return agent.model.state_dict() | streams | agent._current_statistics
+    """All arrays of its file: what training changes, and all random streams."""
+    file = io.BytesIO()
+    agent.save(file)
+    file.seek(0)
+    _, groups = read_agent(file)
+    return {name: array for arrays in groups.values() for name, array in arrays.items()}
+
+
+def episode_lengths(agent: ACER, total_timesteps: int) -> list[int]:
+    """Trains, and returns the lengths of all episodes that have ended so far."""
+    seen: dict[str, EpisodeStats] = {}
+    agent.learn(total_timesteps, lambda here, _: seen.update(stats=here["episode_stats"]))
+    lengths: list[int] = seen["stats"].state_dict()["last_lengths"].tolist()
+    return lengths
 
 
 def assert_same(first: ACER, second: ACER) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from acer_tf import convert
 from acer_tf.agent import ACER
-from tests.agent.test_conversion import assert_acts_as_recorded, stable_baselines, statistics
+from tests.agent.test_importing import assert_acts_as_recorded, moments, stable_baselines
 from tests.importers.old_files import recording, write_joblib
 from tests.importers.test_pickled import Call
 
@@ -34,7 +34,7 @@ def test_agents_of_both_libraries(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_environment_and_statistics(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    old, zoo = stable_baselines(tmp_path / "old", "mlp_defaults"), statistics(tmp_path / "zoo", np.ones(4))
+    old, zoo = stable_baselines(tmp_path / "old", "mlp_defaults"), moments(tmp_path / "zoo", np.ones(4))
     words = [str(old), str(tmp_path / "new"), "--env", "CartPole-v1", "--statistics", str(zoo)]
     assert convert.main(words) == 0
     assert capsys.readouterr().out == f"converted: {tmp_path / 'new.zip'}\n"

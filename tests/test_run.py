@@ -166,9 +166,9 @@ def test_training_starts_from_saved_weights(trained: tuple[Path, str], tmp_path:
     loaded = ["--load_path", str(folder / "model.zip"), "--logdir", str(tmp_path / "again")]
     assert main([*argv, *loaded]) == 0
     (_, first), (_, second) = (read_agent(run / "model.zip") for run in (folder, tmp_path / "again"))
-    assert first["parameters"].keys() == second["parameters"].keys()
-    for name, array in first["parameters"].items():
-        np.testing.assert_array_equal(array, second["parameters"][name], err_msg=name)
+    assert first["model"].keys() == second["model"].keys()
+    for name in (name for name in first["model"] if name.startswith("param/")):
+        np.testing.assert_array_equal(first["model"][name], second["model"][name], err_msg=name)
 
 
 def test_continuous_actions(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_continuous_actions(tmp_path: Path) -> None:
     expected = {"sigma": 0.5, "learn_sigma": True, "num_samples": 5, "normalize_observations": True}
     assert {name: config[name] for name in expected} == expected
     _, groups = read_agent(folder / "model.zip")
-    assert groups["parameters"]["pi_sigma/log_sigma"].shape == (1,)
-    statistics = groups["normalization"]
-    assert statistics["obs_count"] >= 602 and statistics["obs_mean"].shape == (3,)
-    assert statistics["return_count"] >= 600 and 0.3 < np.sqrt(statistics["return_var"]) < 4  # of 0.1 times -16 to 0
+    assert groups["model"]["param/pi_sigma/log_sigma"].shape == (1,)
+    moments = groups["normalization"]
+    assert moments["obs_count"] >= 602 and moments["obs_mean"].shape == (3,)
+    assert moments["return_count"] >= 600 and 0.3 < np.sqrt(moments["return_var"]) < 4  # of 0.1 times -16 to 0

@@ -1,32 +1,68 @@
 """The class `ACER`, with the names of Stable Baselines 2."""
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar, overload
 
 import gymnasium
+import tensorflow as tf
 from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
 
-from acer_tf.agent import archive, conversion
+from acer_tf.acer import TrainingLoop
+from acer_tf.agent import archive, cloning, exporting, predictions
 from acer_tf.agent.from_preset import preset_arguments
-from acer_tf.agent.learner import Learner
-from acer_tf.agent.translation import Translation
-from acer_tf.config import CONTINUOUS, Config
-from acer_tf.envs.make import brought_settings, unwrap
-from acer_tf.errors import InputError, nearest
+from acer_tf.agent.importing import import_agent
+from acer_tf.agent.settings import ARGUMENTS, Settings
+from acer_tf.agent.state import AgentState
+from acer_tf.agent.training import AgentEnv, Training, state_for
+from acer_tf.config import CONTINUOUS, Config, Continuous
+from acer_tf.envs.wrappers.frame_stack import FrameStack
+from acer_tf.errors import InputError
 from acer_tf.importers.baselines import read_baselines
 from acer_tf.importers.imported import ImportedAgent
-from acer_tf.importers.normalization import read_normalization
 from acer_tf.importers.stable_baselines import read_stable_baselines
+from acer_tf.logs.logger import Logger
+from acer_tf.model import Model
 from acer_tf.networks.registry import Network
 from acer_tf.storage.agent_file import File
+from acer_tf.system.streams import checked_seed
+
+Value = TypeVar("Value")
+AnyACER = TypeVar("AnyACER", bound="ACER")
 
 
-class ACER(Learner):
+class Setting(Generic[Value]):
+    """An argument of the constructor as an attribute: it can be read, but not assigned, which would have no effect."""
+
+    def __set_name__(self, owner: type["ACER"], name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, agent: None, owner: type["ACER"]) -> "Setting[Value]": ...
+
+    @overload
+    def __get__(self, agent: "ACER", owner: type["ACER"]) -> Value: ...
+
+    def __get__(self, agent: "ACER | None", owner: type["ACER"]) -> "Setting[Value] | Value":
+        if agent is None:
+            return self
+        value: Value = agent.settings.arguments()[self._name]
+        return value
+
+    def __set__(self, agent: "ACER", value: Value) -> None:
+        name = self._name
+        raise InputError(f"{name} is fixed when the agent is made; ACER.load(path, env, {name}=...) changes it.")
+
+
+class ACER:
     """Actor-critic with experience replay, as in Stable Baselines 2, whose names and defaults these are.
 
-    Every argument can be read as an attribute. What is new stands after `n_cpu_tf_sess`.
+    An agent consists of a state (settings, spaces, model, random streams, normalization) and of its training
+    (environments and training loop); this class gives both the names of Stable Baselines. Every argument of the
+    constructor can be read as an attribute. Arguments that Stable Baselines did not have stand after `n_cpu_tf_sess`.
 
     Attributes:
         model: policy, average policy and optimiser.
@@ -35,31 +71,47 @@ class ACER(Learner):
         observation_space: of one environment.
         action_space: likewise.
         num_timesteps: agent steps so far, over all environments.
-        logger: takes the statistics of `learn`.
+        logger: takes the metrics of `learn`.
         seed: that the random streams began with.
     """
+
+    # fmt: off
+    policy = Setting[str | Network]()
+    policy_kwargs = Setting[Mapping[str, Any]]()
+    optimizer = Setting[object]()
+    learning_rate = Setting[float]()
+    lr_schedule = Setting[str | Callable[[float], float]]()
+    max_grad_norm = Setting[float | None]()
+    gamma, alpha, delta, correction_term = (Setting[float]() for _ in range(4))
+    q_coef, ent_coef, rprop_alpha, rprop_epsilon = (Setting[float]() for _ in range(4))
+    n_steps, buffer_size, replay_start, burn_in = (Setting[int]() for _ in range(4))
+    replay_ratio = Setting[float]()
+    replay_state = Setting[str]()
+    q_lambda = Setting[float | None]()
+    trust_region, correction, on_policy_updates = (Setting[bool]() for _ in range(3))
+    compress_replay, bootstrap_truncated, overlap = (Setting[bool]() for _ in range(3))
+    normalize_observations, normalize_rewards = (Setting[bool]() for _ in range(2))
+    sigma, reward_scale = (Setting[float]() for _ in range(2))
+    learn_sigma, dueling, use_q_opc = (Setting[bool]() for _ in range(3))
+    num_samples, seed = (Setting[int]() for _ in range(2))
+    n_cpu_tf_sess = Setting[int | None]()
+    full_tensorboard_log = Setting[bool]()
 
     def __init__(
         self,
         policy: str | Network,
-        env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | str,
+        env: AgentEnv,
         gamma: float = Config.gamma,
         n_steps: int = Config.nsteps,
         num_procs: int | None = None,
-        q_coef: float = Config.q_coef,
-        ent_coef: float = Config.ent_coef,
+        q_coef: float = Config.q_coef, ent_coef: float = Config.ent_coef,
         max_grad_norm: float | None = Config.max_grad_norm,
         learning_rate: float = Config.lr,
         lr_schedule: str | Callable[[float], float] = Config.lrschedule,
-        rprop_alpha: float = Config.rprop_alpha,
-        rprop_epsilon: float = Config.rprop_epsilon,
-        buffer_size: int = 5000,
-        replay_ratio: float = Config.replay_ratio,
-        replay_start: int = 1000,
+        rprop_alpha: float = Config.rprop_alpha, rprop_epsilon: float = Config.rprop_epsilon,
+        buffer_size: int = 5000, replay_ratio: float = Config.replay_ratio, replay_start: int = 1000,
         correction_term: float = Config.c,
-        trust_region: bool = Config.trust_region,
-        alpha: float = Config.alpha,
-        delta: float = Config.delta,
+        trust_region: bool = Config.trust_region, alpha: float = Config.alpha, delta: float = Config.delta,
         verbose: int = 0,
         tensorboard_log: str | Path | None = None,
         _init_setup_model: bool = True,
@@ -69,22 +121,16 @@ class ACER(Learner):
         n_cpu_tf_sess: int | None = None,
         *,
         optimizer: object = Config.optimizer,
-        normalize_observations: bool = False,
-        normalize_rewards: bool = False,
-        reward_scale: float = 1.0,
+        normalize_observations: bool = False, normalize_rewards: bool = False, reward_scale: float = 1.0,
         compress_replay: bool = Config.compress_replay,
-        replay_state: str = Config.replay_state,
-        burn_in: int = Config.burn_in,
-        correction: bool = Config.correction,
-        q_lambda: float | None = Config.q_lambda,
+        replay_state: str = Config.replay_state, burn_in: int = Config.burn_in,
+        correction: bool = Config.correction, q_lambda: float | None = Config.q_lambda,
         on_policy_updates: bool = Config.on_policy_updates,
         bootstrap_truncated: bool = True,
         overlap: bool = Config.overlap,
-        sigma: float = CONTINUOUS.sigma,
-        learn_sigma: bool = CONTINUOUS.learn_sigma,
+        sigma: float = CONTINUOUS.sigma, learn_sigma: bool = CONTINUOUS.learn_sigma,
         num_samples: int = CONTINUOUS.num_samples,
-        dueling: bool = CONTINUOUS.dueling,
-        use_q_opc: bool = CONTINUOUS.use_q_opc,
+        dueling: bool = CONTINUOUS.dueling, use_q_opc: bool = CONTINUOUS.use_q_opc,
     ) -> None:
         """Builds networks and optimiser; the environments are reset when `learn` is first called.
 
@@ -109,7 +155,7 @@ class ACER(Learner):
             trust_region: whether it is on.
             alpha: decay of the average policy.
             delta: bound of the trust region.
-            verbose: 0 prints nothing, 1 or 2 the table of statistics.
+            verbose: 0 prints nothing, 1 or 2 the table of metrics.
             tensorboard_log: folder of run folders: curves for TensorBoard, and the commands' CSV and JSON files.
             _init_setup_model: whether to call `setup_model` now.
             policy_kwargs: arguments of the named network, such as `dict(net_arch=[64, dict(pi=[32], vf=[32])])`.
@@ -122,7 +168,7 @@ class ACER(Learner):
             normalize_observations: by their running mean and variance, which are saved with the agent.
             normalize_rewards: by the running deviation of the discounted return.
             reward_scale: the agent's rewards are multiplied by it, recorded returns are not; not for Atari.
-            compress_replay: see `Config`, as for all arguments up to `overlap`.
+            compress_replay: whether replay keeps images compressed; this and the rest up to `overlap` are in `Config`.
             replay_state: where a recurrent policy's state starts in training.
             burn_in: first steps of a segment that only warm it up.
             correction: whether the policy gradient has its bias correction.
@@ -131,7 +177,7 @@ class ACER(Learner):
             bootstrap_truncated: whether returns go on where a time limit cut an episode short. Unlike `learn` and the
                 commands, which are faithful, an agent of this class does so: see docs/environments.md.
             overlap: whether the next segment is collected while updates from replay run; callbacks cannot follow then.
-            sigma: see `Continuous`, as for all arguments from here on.
+            sigma: the policy's standard deviation; all arguments from here on are fields of `Continuous`.
             learn_sigma: whether sigma is learned.
             num_samples: actions that the dueling network samples.
             dueling: whether Q is built from V and sampled advantages.
@@ -140,31 +186,49 @@ class ACER(Learner):
         Raises:
             InputError: an argument or the environment cannot work.
         """
-        arguments = locals()
-        settings = {name: arguments[name] for name in _ARGUMENTS}
+        given = locals()
+        arguments = {name: given[name] for name in ARGUMENTS}
         if num_procs is not None:
-            settings["n_cpu_tf_sess"] = num_procs
-        self._begin(settings)
-        environment = self._made(env)
-        own = unwrap(environment)
-        brought = brought_settings(environment)
-        self._settings |= brought if reward_scale == 1 else brought | {"reward_scale": reward_scale}
-        self._translation = Translation(
-            own.single_observation_space, own.single_action_space, self._settings["normalize_observations"]
-        )
-        self._use(environment)
+            arguments["n_cpu_tf_sess"] = num_procs
+        self._hold(*state_for(env, Settings.of(arguments)))
         if _init_setup_model:
             self.setup_model()
+    # fmt: on
+
+    @classmethod
+    def from_config(
+        cls: type[AnyACER],
+        policy: str | Network,
+        env: AgentEnv,
+        config: Config,
+        continuous: Continuous = CONTINUOUS,
+        **settings: Any,
+    ) -> AnyACER:
+        """Makes an agent with hyper-parameters under baselines' names.
+
+        Args:
+            policy: as of the constructor, like `env`.
+            env: environments to learn in.
+            config: hyper-parameters.
+            continuous: settings that only Box actions have.
+            **settings: further fields of `acer_tf.agent.settings.Settings`, such as `seed` and `policy_kwargs`.
+
+        Raises:
+            InputError: an argument or the environment cannot work.
+        """
+        state, environment = state_for(env, Settings(policy, config, continuous, **settings))
+        state.build()
+        return cls._of(state, environment)
 
     @classmethod
     def load(
-        cls,
+        cls: type[AnyACER],
         load_path: File,
-        env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | str | None = None,
+        env: AgentEnv | None = None,
         custom_objects: Mapping[str, Any] | None = None,
         **overrides: Any,
-    ) -> "ACER":
-        """Reads what `save` wrote: every argument, networks, optimiser, random streams, steps, statistics.
+    ) -> AnyACER:
+        """Reads what `save` wrote: every argument, networks, optimiser, random streams, steps, normalization.
 
         Args:
             load_path: the path, whose ending .zip may be left out, or a file open for reading.
@@ -177,21 +241,20 @@ class ACER(Learner):
         Raises:
             InputError: the file is not that of an agent, or an override or the environment does not fit.
         """
-        agent = cls.__new__(cls)
-        agent.num_timesteps, agent.n_envs = archive.load(load_path, agent, {**(custom_objects or {}), **overrides})
+        agent = cls._of(archive.load(load_path, {**(custom_objects or {}), **overrides}))
         if env is not None:
             agent.set_env(env)
         return agent
 
     @classmethod
     def import_stable_baselines(
-        cls,
+        cls: type[AnyACER],
         path: str | Path,
-        env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | str | None = None,
+        env: AgentEnv | None = None,
         *,
         statistics: str | Path | None = None,
         **overrides: Any,
-    ) -> "ACER":
+    ) -> AnyACER:
         """Reads an agent that Stable Baselines 2 saved, as zip or in the older form; nothing in the file is run.
 
         The file has neither the average policy nor the optimiser's slots: the average begins as the policy.
@@ -199,7 +262,7 @@ class ACER(Learner):
         Args:
             path: of the file.
             env: environments to learn in, whose bounds then take the place of the file's; None is enough to predict.
-            statistics: folder with `obs_rms.pkl` and `ret_rms.pkl`, by which the agent then normalises.
+            statistics: folder with `obs_rms.pkl` and `ret_rms.pkl`, by which the agent then normalises; None does not.
             **overrides: arguments of the constructor that take the place of the file's.
 
         Raises:
@@ -209,11 +272,8 @@ class ACER(Learner):
 
     @classmethod
     def import_baselines(
-        cls,
-        path: str | Path,
-        env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | str | None = None,
-        **overrides: Any,
-    ) -> "ACER":
+        cls: type[AnyACER], path: str | Path, env: AgentEnv | None = None, **overrides: Any
+    ) -> AnyACER:
         """Reads an agent that baselines saved: weights, average policy and slots; nothing in the file is run.
 
         The file has no hyper-parameters; they are the defaults of baselines' learn(). What leaves no trace in the
@@ -221,52 +281,318 @@ class ACER(Learner):
 
         Args:
             path: of the file.
-            env: see `import_stable_baselines`; needed for images of other than 84 x 84 pixels.
+            env: environments to learn in; None is enough to predict, but for images of other than 84 x 84 pixels.
             **overrides: arguments of the constructor.
 
         Raises:
-            InputError: as `import_stable_baselines`.
+            InputError: the file is no such agent, or an argument does not fit it.
         """
         return cls._imported(read_baselines(path), path, env, None, overrides)
 
     @classmethod
-    def _imported(
-        cls, old: ImportedAgent, path: str | Path, env: Any, folder: str | Path | None, overrides: Mapping[str, Any]
-    ) -> "ACER":
-        for name in overrides:
-            if name not in _ARGUMENTS:
-                raise InputError(
-                    f"ACER takes no argument {name}; the nearest are {', '.join(nearest(name, _ARGUMENTS))}."
-                )
-        found = {} if folder is None else read_normalization(folder)
-        normalized = {"normalize_observations": "obs_mean" in found, "normalize_rewards": "return_mean" in found}
-        policy = {"policy": old.policy, "policy_kwargs": old.policy_kwargs}
-        defaults = {name: inspect.signature(ACER.__init__).parameters[name].default for name in _ARGUMENTS}
-        agent = cls.__new__(cls)
-        agent._begin({**defaults, **old.settings, **normalized, **policy, **overrides})
-        environment = None if env is None else agent._made(env)
-        agent._translation = conversion.translation(old, path, environment, agent._settings["normalize_observations"])
-        agent.setup_model()
-        agent._statistics = conversion.check_statistics(found, agent._translation.flatten.space.shape, folder or path)
-        conversion.load(agent, old, path)
-        if environment is not None:
-            agent._use(environment)
-        return agent
+    def from_preset(cls: type[AnyACER], name: str | Path, env: AgentEnv | None = None, **overrides: Any) -> AnyACER:
+        """Makes an agent with settings by name.
 
-    @classmethod
-    def from_preset(
-        cls,
-        name: str | Path,
-        env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | str | None = None,
-        **overrides: Any,
-    ) -> "ACER":
-        """Makes an agent with settings by name; see `preset_arguments` for the arguments and errors.
+        What the preset does not set has the default of `acer_tf.learn`, which for `buffer_size`, `replay_start` and
+        `bootstrap_truncated` is not that of the constructor.
+
+        Args:
+            name: of a preset in `acer_tf/configs`, or the path of a file of your own, ending in .yml.
+            env: environments, taken as they are; an id, made as the preset says; or None for the preset's own id.
+            **overrides: arguments of the constructor, or `num_env`, in place of the preset's.
+
+        Raises:
+            InputError: there is no such preset, it has no environment, or an argument cannot work.
 
         Example:
             >>> agent = ACER.from_preset("CartPole-v1", verbose=1)
         """
         return cls(**preset_arguments(name, env, overrides))
 
+    @classmethod
+    def _imported(
+        cls: type[AnyACER], old: ImportedAgent, path: str | Path, env: Any, folder: Any, overrides: Mapping[str, Any]
+    ) -> AnyACER:
+        parameters = inspect.signature(ACER.__init__).parameters
+        defaults = {name: parameters[name].default for name in ARGUMENTS}
+        return cls._of(*import_agent(old, path, env, folder, defaults, overrides))
 
-_OTHERS = ("self", "env", "num_procs", "_init_setup_model")
-_ARGUMENTS = [name for name in inspect.signature(ACER.__init__).parameters if name not in _OTHERS]
+    @classmethod
+    def _of(cls: type[AnyACER], state: AgentState, environment: FrameStack | None = None) -> AnyACER:
+        """Makes an agent of a state that was built, without the constructor's arguments."""
+        agent = cls.__new__(cls)
+        agent._hold(state, environment)
+        return agent
+
+    def _hold(self, state: AgentState, environment: FrameStack | None) -> None:
+        self._state = state
+        self._training = Training(state)
+        if environment is not None:
+            self._training.use(environment)
+
+    @property
+    def settings(self) -> Settings:
+        """All that the agent was made with."""
+        return self._state.settings
+
+    @property
+    def verbose(self) -> int:
+        """0 prints nothing, 1 or 2 the table of metrics."""
+        return self.settings.verbose
+
+    @verbose.setter
+    def verbose(self, value: int) -> None:
+        self._state.settings = dataclasses.replace(self.settings, verbose=value)
+
+    @property
+    def tensorboard_log(self) -> str | None:
+        """Folder of run folders; None writes no files."""
+        return self.settings.tensorboard_log
+
+    @tensorboard_log.setter
+    def tensorboard_log(self, value: str | Path | None) -> None:
+        log = None if value is None else str(value)
+        self._state.settings = dataclasses.replace(self.settings, tensorboard_log=log)
+
+    @property
+    def model(self) -> Model:
+        """Policy, average policy and optimiser; there is no such attribute before `setup_model`."""
+        return self._state.model
+
+    @property
+    def observation_space(self) -> gymnasium.Space[Any]:
+        """Space of one environment's observations."""
+        return self._state.spaces.observation_space
+
+    @property
+    def action_space(self) -> gymnasium.Space[Any]:
+        """Space of one environment's actions."""
+        return self._state.spaces.action_space
+
+    @property
+    def n_envs(self) -> int:
+        """Number of environments; of a loaded agent without any, how many it had."""
+        return self._state.n_envs
+
+    @property
+    def num_timesteps(self) -> int:
+        """Agent steps so far, over all environments."""
+        return self._state.num_timesteps
+
+    @num_timesteps.setter
+    def num_timesteps(self, steps: int) -> None:
+        self._state.num_timesteps = steps
+
+    @property
+    def logger(self) -> Logger:
+        """Takes the metrics and episodes of the current or last `learn`."""
+        return self._training.logger
+
+    @property
+    def env(self) -> VectorEnv[Any, Any, Any] | None:
+        """The environments with their own observations, actions and rewards; None without one."""
+        return self._training.env
+
+    def get_env(self) -> VectorEnv[Any, Any, Any] | None:
+        """Returns `env`."""
+        return self.env
+
+    def set_env(self, env: AgentEnv) -> None:
+        """Takes other environments, any number of them; their episodes and replay begin with the next `learn`.
+
+        Raises:
+            InputError: they have other spaces than the agent, or cannot be trained on; the agent is as it was.
+        """
+        self._training.set_env(env)
+
+    def get_vec_normalize_env(self) -> VectorEnv[Any, Any, Any] | None:
+        """Returns the environments with the wrappers that normalise observations and rewards; None without these."""
+        return self._training.normalizing_env
+
+    def setup_model(self) -> None:
+        """Builds networks and optimiser anew; the constructor does, unless it is told not to."""
+        self._state.build()
+        self._training.forget()
+
+    def learn(
+        self: AnyACER,
+        total_timesteps: int,
+        callback: Any = None,
+        log_interval: int = Config.log_interval,
+        tb_log_name: str = "ACER",
+        reset_num_timesteps: bool = True,
+        progress_bar: bool = False,
+    ) -> AnyACER:
+        """Trains; what was learned, replay, environments and their episodes go on from the last time.
+
+        New episodes begin where `evaluate_policy` or another agent has played in the environments since then, and after
+        an error or Ctrl-C.
+
+        Args:
+            total_timesteps: agent steps to add, over all environments; rounded up to whole segments of all. Whole, such
+                as 100_000 or 1e5.
+            callback: a callback (`acer_tf.callbacks`), a function of the local and global variables that is called
+                after each step of all environments and ends training with False, or a list of these.
+            log_interval: iterations (one segment from every environment each) between two rows of metrics.
+            tb_log_name: name of the run's folder in `tensorboard_log`, which gets a number.
+            reset_num_timesteps: whether steps, the course of the learning rate, and the run's folder begin anew. Else
+                the fraction of training done, on which the rate depends, counts all steps: those before and
+                `total_timesteps`; and the files of the run go on.
+            progress_bar: whether to show progress.
+
+        Returns:
+            The agent.
+
+        Raises:
+            InputError: an argument cannot work, there is no environment, or it gave a number that is not finite.
+            EnvironmentFailedError: an environment raised an error.
+        """
+        self._training.learn(
+            self, total_timesteps, callback, log_interval, tb_log_name, reset_num_timesteps, progress_bar
+        )
+        return self
+
+    def begin(self, logger: Logger) -> TrainingLoop:
+        """Resets the environments and returns the training loop, for those who run it themselves."""
+        return self._training.begin(logger)
+
+    def predict(
+        self, observation: Any, state: Any = None, mask: Any = None, deterministic: bool = False
+    ) -> tuple[Any, NDArray[Any] | None]:
+        """Acts for one observation or for a batch, of any size.
+
+        What is drawn comes from a random stream of its own: predictions do not change what is learned.
+
+        Args:
+            observation: one, or a batch as a vector environment gives it, not normalised.
+            state: [N, P], what the call before returned; None at the start, and for feed-forward policies.
+            mask: [N] bool, True where an episode just ended and the state starts anew; None: nowhere.
+            deterministic: takes the most probable action (the mean); else it is drawn.
+
+        Returns:
+            The action or actions, in the environment's own units and bounds, and the state [N, P] float32 after them,
+            None for feed-forward policies.
+
+        Raises:
+            InputError: an argument does not fit the agent.
+        """
+        action, is_single = predictions.act(self._state, observation, state, mask, deterministic)
+        actions = self._state.spaces.decode_actions(action.actions)
+        return (actions[0] if is_single else actions), (action.state if action.state.shape[1] else None)
+
+    def action_probability(
+        self, observation: Any, state: Any = None, mask: Any = None, actions: Any = None, logp: bool = False
+    ) -> Any:
+        """Returns what the policy would do, or how probable given actions are.
+
+        Args:
+            observation: one, or a batch, not normalised.
+            state: [N, P], as `predict` takes it.
+            mask: [N] bool, True where the state starts anew.
+            actions: one for each observation; None asks for the whole distribution.
+            logp: whether the logarithm of the actions' probability is returned.
+
+        Returns:
+            Without `actions`: probabilities [N, A]; of a Box mean and standard deviation, [N, *action] each. With:
+            their probability, or density, [N, 1]. For one observation without the first axis.
+
+        Raises:
+            InputError: an argument does not fit the agent.
+        """
+        return predictions.action_probability(self._state, observation, state, mask, actions, logp)
+
+    def get_parameters(self) -> dict[str, NDArray[Any]]:
+        """Returns the parameters of the networks by name."""
+        return {name: variable.numpy() for name, variable in self._state.parameters().items()}
+
+    def get_parameter_list(self) -> list[tf.Variable]:
+        """Returns the variables that `get_parameters` reads, in the same order."""
+        return list(self._state.parameters().values())
+
+    def load_parameters(self, load_path_or_dict: File | Mapping[str, Any], exact_match: bool = True) -> None:
+        """Sets parameters by name. The average policy follows; optimiser and settings stay as they are.
+
+        Args:
+            load_path_or_dict: arrays by name, or the file of an agent, which also has the average policy.
+            exact_match: whether there must be one for each parameter.
+
+        Raises:
+            InputError: an entry is missing, unknown, misshapen or not finite; nothing has been changed then.
+        """
+        given = load_path_or_dict
+        arrays, averages = (given, None) if isinstance(given, Mapping) else archive.parameters(given)
+        self._state.load_parameters(arrays, averages, exact_match=exact_match)
+
+    def load_weights(self, load_path: File) -> None:
+        """Takes parameters, average policy, optimiser and normalisation of a file, and nothing else of it.
+
+        Raises:
+            InputError: it is not the file of an agent, or of another network; nothing has been changed then.
+        """
+        archive.load_weights(load_path, self._state)
+
+    def pretrain(
+        self: AnyACER,
+        dataset: Any,
+        n_epochs: int = 10,
+        learning_rate: float = 1e-4,
+        adam_epsilon: float = 1e-8,
+        val_interval: int | None = None,
+    ) -> AnyACER:
+        """Trains the policy to act as an expert did (behaviour cloning); the average policy follows.
+
+        70 % of the steps are trained on, the rest validates. Recurrent policies learn from `n_steps` steps at a time,
+        from the zero state.
+
+        The normalisation of observations, if there is one that has seen none yet, begins with those of the data.
+
+        Args:
+            dataset: arrays `obs` and `actions`, one row a step, and for recurrent policies `episode_starts`; the path
+                of an npz file of these, as Stable Baselines wrote them; or a Minari dataset or its id.
+            n_epochs: passes over the data.
+            learning_rate: of Adam.
+            adam_epsilon: of Adam.
+            val_interval: epochs between two reports of the losses, if `verbose`; None reports ten times.
+
+        Returns:
+            The agent.
+
+        Raises:
+            InputError: an argument or the data do not fit the agent; nothing has been changed then.
+        """
+        cloning.pretrain(self._state, dataset, n_epochs, learning_rate, adam_epsilon, val_interval)
+        return self
+
+    def set_random_seed(self, seed: int | None) -> None:
+        """Begins all random streams anew, and with them the environments' episodes; None does nothing."""
+        if seed is None:
+            return
+        self._state.settings = dataclasses.replace(self.settings, seed=checked_seed(seed))
+        self._training.restart_streams()
+
+    def export(self, path: str | Path) -> None:
+        """Writes the deterministic policy as a TensorFlow SavedModel, which needs nothing of this package.
+
+        Its signature `serving_default` takes `obs` [N, ...], as the environment gives them, and of a recurrent policy
+        `state` [N, P] float32 and `mask` [N] bool, and returns `action` [N, ...] in the environment's units, and
+        `state`. Parts of Dict or Tuple observations are `obs_<name>`.
+
+        Raises:
+            InputError: the path is a file or cannot be written.
+        """
+        exporting.export(path, self._state)
+
+    def save(self, save_path: File, cloudpickle: bool = False) -> None:
+        """Writes the agent to a zip file of JSON and npz: all that `load` needs to go on, but for replay.
+
+        Args:
+            save_path: a path, which gets the ending .zip if it has none, or a file open for writing.
+            cloudpickle: must be False: this package writes no code into files.
+
+        Raises:
+            InputError: `cloudpickle` is asked for.
+            OSError: the file cannot be written; an old one is as it was.
+        """
+        if cloudpickle:
+            raise InputError("cloudpickle=True is not possible: files of this package hold no code.")
+        archive.save(save_path, self._state)

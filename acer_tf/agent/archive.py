@@ -1,23 +1,20 @@
-"""The file of an agent: what it holds of an agent, and an agent made of it."""
+"""The file of an agent: what it holds, and an agent read from it."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Box
 
-from acer_tf.agent import state
 from acer_tf.agent.settings import from_plain, to_plain
-from acer_tf.agent.translation import Translation
+from acer_tf.agent.spaces import Spaces
+from acer_tf.agent.state import WEIGHTS, AgentState
 from acer_tf.envs.check import check_actions
 from acer_tf.envs.spaces import space_from_data, space_to_data
 from acer_tf.errors import InputError
 from acer_tf.storage.agent_file import Arrays, File, file_name, read_agent, write_agent
 from acer_tf.storage.arrays import check_arrays
 from acer_tf.storage.run_folder import origin
-
-if TYPE_CHECKING:
-    from acer_tf.agent.policy_holder import PolicyHolder
 
 FIXED = ("normalize_observations",)
 """Arguments that what was learned depends on."""
@@ -31,29 +28,32 @@ DAMAGE = (
     TypeError,
     ValueError,
 )
-"""What an agent made of values that `save` did not write may raise."""
+"""What may be raised where an agent is built from values that `save` did not write."""
 
 
-def save(target: File, agent: "PolicyHolder", num_timesteps: int, n_envs: int) -> None:
-    """Writes an agent."""
+def save(target: File, agent: AgentState) -> None:
+    """Writes an agent: plain values, and its arrays in the groups model, random and normalization.
+
+    Raises:
+        OSError: the file cannot be written; an old one is as it was.
+    """
     data = {
-        "settings": to_plain(agent._settings),
-        "observation_space": space_to_data(agent.observation_space),
-        "action_space": space_to_data(agent.action_space),
-        "num_timesteps": num_timesteps,
-        "n_envs": n_envs,
+        "settings": to_plain(agent.settings),
+        "observation_space": space_to_data(agent.spaces.observation_space),
+        "action_space": space_to_data(agent.spaces.action_space),
+        "num_timesteps": agent.num_timesteps,
+        "n_envs": agent.n_envs,
         "versions": origin()["versions"],
     }
-    write_agent(target, data, state.agent_arrays(agent.model, agent._actor, agent._rng, agent._current_statistics))
+    write_agent(target, data, agent.arrays())
 
 
-def load(source: File, agent: "PolicyHolder", overrides: Mapping[str, Any]) -> tuple[int, int]:
-    """Makes an agent of a file; returns its agent steps and its number of environments.
+def load(source: File, overrides: Mapping[str, Any]) -> AgentState:
+    """Reads an agent.
 
     Args:
-        source: of the file.
-        agent: an object without attributes.
-        overrides: arguments that take the place of the file's.
+        source: the file.
+        overrides: arguments of `ACER` that take the place of the file's.
 
     Raises:
         InputError: the file is not that of an agent, or an override cannot work.
@@ -61,29 +61,7 @@ def load(source: File, agent: "PolicyHolder", overrides: Mapping[str, Any]) -> t
     data, groups = read_agent(source)
     name = file_name(source)
     try:
-        settings = from_plain(data["settings"], overrides, name)
-        for fixed in FIXED:
-            if settings[fixed] != data["settings"][fixed]:
-                raise InputError(f"{fixed} is {data['settings'][fixed]} in {name}; what was learned depends on it.")
-        counts = _count(data, "num_timesteps", name), _count(data, "n_envs", name)
-        agent._begin(settings)
-        observation_space, action_space = map(space_from_data, (data["observation_space"], data["action_space"]))
-        check_actions(action_space)
-        agent._translation = Translation(observation_space, action_space, settings["normalize_observations"])
-        _check_width(groups["parameters"], agent._translation, name)
-        statistics = _statistics(groups, agent._translation, name)
-        agent.setup_model()
-        agent._statistics = statistics
-        state.load_agent_arrays(
-            groups,
-            agent.model,
-            agent._actor,
-            agent._rng,
-            has_optimizer="optimizer" not in overrides,
-            has_random="seed" not in overrides,
-            source=name,
-        )
-        return counts
+        return _built(data, groups, overrides, name)
     except InputError:
         raise
     except DAMAGE as error:
@@ -91,39 +69,63 @@ def load(source: File, agent: "PolicyHolder", overrides: Mapping[str, Any]) -> t
         raise InputError(f"{name} is damaged, or of another version of this package{given} ({error!r}).") from error
 
 
-def load_weights(source: File, agent: "PolicyHolder") -> Arrays:
-    """Puts parameters, average policy and optimiser of a file into an agent; returns the file's normalisation.
+def load_weights(source: File, agent: AgentState) -> None:
+    """Loads parameters, average policy, slots and normalization of a file into an agent.
 
     Raises:
         InputError: it is not the file of an agent, or damaged, or of another network; nothing has been changed then.
     """
     _, groups = read_agent(source)
-    name = file_name(source)
-    try:
-        weights = state.model_state(groups)
-    except KeyError as error:
-        raise InputError(f"{name} has no {error}.") from error
-    if agent._translation.is_normalized != ("obs_mean" in groups.get("normalization", {})):
-        ours = agent._translation.is_normalized
+    name, ours = file_name(source), agent.spaces.is_normalized
+    if ours != ("obs_mean" in groups.get("normalization", {})):
         raise InputError(
             f"the agent of {name} was made with normalize_observations={not ours}, this one with {ours}; give both the "
             "same."
         )
-    statistics = _statistics(groups, agent._translation, name)
-    agent.model.load_state_dict({**weights, "random": agent.model.state_dict()["random"]}, name)
-    return statistics
+    normalization = _normalization(groups, agent.spaces, name)
+    agent.load_model(_model(groups, name), name)
+    agent.normalization.assign(normalization)
 
 
 def parameters(source: File) -> tuple[Arrays, Arrays]:
-    """Returns the parameters of an agent's file, and those of its average policy.
+    """Returns the parameters of the policy and of the average policy in a file, by name.
 
     Raises:
         InputError: it is not the file of an agent.
     """
     _, groups = read_agent(source)
-    if not {"parameters", "average"} <= groups.keys():
-        raise InputError(f"{file_name(source)} has no parameters.")
-    return groups["parameters"], groups["average"]
+    arrays = _model(groups, file_name(source))
+    params, averages = (
+        {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+        for prefix in WEIGHTS
+    )
+    return params, averages
+
+
+def _built(
+    data: Mapping[str, Any], groups: Mapping[str, Arrays], overrides: Mapping[str, Any], name: str
+) -> AgentState:
+    settings = from_plain(data["settings"], overrides, name)
+    for fixed in FIXED:
+        if getattr(settings, fixed) != data["settings"][fixed]:
+            raise InputError(f"{fixed} is {data['settings'][fixed]} in {name}; what was learned depends on it.")
+    counts = _count(data, "num_timesteps", name), _count(data, "n_envs", name)
+    observation_space, action_space = map(space_from_data, (data["observation_space"], data["action_space"]))
+    check_actions(action_space)
+    spaces = Spaces(observation_space, action_space, settings.normalize_observations)
+    _check_width(_model(groups, name), spaces, name)
+    agent = AgentState(settings, spaces, _normalization(groups, spaces, name))
+    agent.num_timesteps, agent.n_envs = counts
+    agent.build()
+    has_optimizer, has_random = "optimizer" not in overrides, "seed" not in overrides
+    agent.load_arrays(groups, name, has_optimizer=has_optimizer, has_random=has_random)
+    return agent
+
+
+def _model(groups: Mapping[str, Arrays], source: str) -> Arrays:
+    if "model" not in groups:
+        raise InputError(f"{source} has no parameters.")
+    return groups["model"]
 
 
 def _count(data: Mapping[str, Any], name: str, source: str) -> int:
@@ -133,20 +135,20 @@ def _count(data: Mapping[str, Any], name: str, source: str) -> int:
     return value
 
 
-def _check_width(parameters: Arrays, translation: Translation, source: str) -> None:
-    """Checks, before a network is made for them, that there are weights for as many actions."""
-    space = translation.network_actions
-    width = translation.dimensions if isinstance(space, Box) else int(space.n)
-    if not any(width in array.shape for array in parameters.values()):
-        raise InputError(f"{source} is damaged: it has no weights for the actions {translation.action_space}.")
+def _check_width(model: Arrays, spaces: Spaces, source: str) -> None:
+    """Checks, before a network is built for them, that there are weights for as many actions."""
+    space = spaces.network_actions
+    width = spaces.dimensions if isinstance(space, Box) else int(space.n)
+    if not any(width in array.shape for name, array in model.items() if name.startswith(WEIGHTS)):
+        raise InputError(f"{source} is damaged: it has no weights for the actions {spaces.action_space}.")
 
 
-def _statistics(groups: Mapping[str, Arrays], translation: Translation, source: str) -> Arrays:
-    """Returns the normalisation of a file; of rewards there is none where the agent never had an environment."""
+def _normalization(groups: Mapping[str, Arrays], spaces: Spaces, source: str) -> Arrays:
+    """Returns the moments of a file; of rewards there are none where the agent never had an environment."""
     found = groups.get("normalization", {})
     expected: Arrays = {}
-    for name, shape in (("obs", translation.flatten.space.shape), ("return", ())):
-        if f"{name}_mean" in found or (name == "obs" and translation.is_normalized):
+    for name, shape in (("obs", spaces.flatten.space.shape), ("return", ())):
+        if f"{name}_mean" in found or (name == "obs" and spaces.is_normalized):
             expected |= {f"{name}_mean": np.zeros(shape), f"{name}_var": np.zeros(shape), f"{name}_count": np.zeros(())}
     check_arrays(source, found, expected)
     for name, array in found.items():

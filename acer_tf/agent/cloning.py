@@ -1,7 +1,7 @@
 """Behaviour cloning: the policy learns to act as an expert did."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -10,12 +10,10 @@ from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
 from acer_tf.agent.expert import expert_arrays
+from acer_tf.agent.state import AgentState
 from acer_tf.config import require_count, require_positive
 from acer_tf.envs.wrappers.normalize import Moments
 from acer_tf.errors import InputError, NotFiniteError
-
-if TYPE_CHECKING:
-    from acer_tf.agent.policy_holder import PolicyHolder
 
 BATCH = 64
 """Windows in a batch."""
@@ -43,7 +41,7 @@ class Windows(NamedTuple):
 
 
 def pretrain(
-    agent: "PolicyHolder",
+    agent: AgentState,
     dataset: Any,
     n_epochs: int,
     learning_rate: float,
@@ -58,9 +56,9 @@ def pretrain(
         val_interval = max(1, n_epochs // 10)
     require_count("val_interval", val_interval)
     arrays = expert_arrays(dataset)
-    statistics = _statistics(agent, arrays)
-    windows = _windows(agent, arrays, statistics)
-    agent._use_statistics(statistics)
+    normalization = _normalization(agent, arrays)
+    windows = _windows(agent, arrays, normalization)
+    agent.normalization.assign(normalization)
     rng = np.random.default_rng(agent.seed)
     order = rng.permutation(len(windows.obs))
     split = max(1, round(TRAIN_FRACTION * len(order)))
@@ -69,7 +67,7 @@ def pretrain(
     try:
         for epoch in range(1, n_epochs + 1):
             losses = [cloning.train(windows.rows(part)) for part in _batches(rng.permutation(train))]
-            if agent.verbose and epoch % val_interval == 0:
+            if agent.settings.verbose and epoch % val_interval == 0:
                 validated = [cloning.loss(windows.rows(part)) for part in _batches(validation)]
                 text = f"{np.mean(validated):.4f}" if validated else "none"
                 print(f"epoch {epoch}/{n_epochs}: loss {np.mean(losses):.4f}, validation {text}", flush=True)
@@ -81,17 +79,16 @@ def pretrain(
 class Cloning:
     """Adam on the policy's parameters: the expert's actions become probable, or its mean theirs (squared error)."""
 
-    def __init__(self, agent: "PolicyHolder", learning_rate: float, epsilon: float) -> None:
-        """Takes the agent."""
+    def __init__(self, agent: AgentState, learning_rate: float, epsilon: float) -> None:
         self._policy = agent.model.policy
-        self._is_box = isinstance(agent.action_space, Box)
+        self._is_box = isinstance(agent.spaces.action_space, Box)
         self._optimizer = keras.optimizers.Adam(learning_rate, epsilon=epsilon)
         self._optimizer.build(list(self._policy.params.values()))
         self._step = tf.function(self._train, autograph=False, reduce_retracing=True)
         self._value = tf.function(self._loss, autograph=False, reduce_retracing=True)
 
     def train(self, batch: Windows) -> float:
-        """Makes an update; returns the loss before it.
+        """Makes one update of Adam; returns the loss before it.
 
         Raises:
             NotFiniteError: the loss is not finite; nothing has been updated.
@@ -103,7 +100,7 @@ class Cloning:
         return loss
 
     def loss(self, batch: Windows) -> float:
-        """Returns the loss."""
+        """Returns the loss of a batch, and updates nothing."""
         return float(self._value(*batch))
 
     def _loss(self, obs: tf.Tensor, actions: tf.Tensor, masks: tf.Tensor) -> tf.Tensor:
@@ -120,25 +117,25 @@ class Cloning:
         self._optimizer.apply(tape.gradient(loss, params, unconnected_gradients=tf.UnconnectedGradients.ZERO))
 
 
-def _observations(agent: "PolicyHolder", arrays: Mapping[str, Any]) -> Any:
-    given = arrays["obs"]
-    return np.reshape(given, -1) if isinstance(agent.observation_space, Discrete) else given  # it was a column once
+def _observations(agent: AgentState, arrays: Mapping[str, Any]) -> Any:
+    given, is_choice = arrays["obs"], isinstance(agent.spaces.observation_space, Discrete)
+    return np.reshape(given, -1) if is_choice else given  # Stable Baselines wrote choices as a column
 
 
-def _statistics(agent: "PolicyHolder", arrays: Mapping[str, Any]) -> dict[str, Array]:
-    """Returns the normalisation to clone with: the agent's, or if that has seen nothing yet, that of the data."""
-    statistics = agent._current_statistics
-    if not agent._translation.is_normalized or statistics["obs_count"] > 0:
-        return statistics
-    moments = Moments(agent._translation.flatten.space.shape)
-    rows = agent._translation.flatten(_observations(agent, arrays))
+def _normalization(agent: AgentState, arrays: Mapping[str, Any]) -> dict[str, Array]:
+    """Returns the normalization to clone with: the agent's, or if that has seen nothing yet, that of the data."""
+    current = agent.normalization.arrays
+    if not agent.spaces.is_normalized or current["obs_count"] > 0:
+        return current
+    moments = Moments(agent.spaces.flatten.space.shape)
+    rows = agent.spaces.flatten(_observations(agent, arrays))
     moments.update(np.reshape(rows, (-1, *moments.mean.shape)).astype(np.float64))
-    return {**statistics, "obs_mean": moments.mean, "obs_var": moments.var, "obs_count": np.array(moments.count)}
+    return {**current, "obs_mean": moments.mean, "obs_var": moments.var, "obs_count": np.array(moments.count)}
 
 
-def _windows(agent: "PolicyHolder", arrays: Mapping[str, Any], statistics: Mapping[str, Array]) -> Windows:
-    obs, _ = agent._translation.observations(_observations(agent, arrays), statistics)
-    actions = agent._translation.from_actions(arrays["actions"])
+def _windows(agent: AgentState, arrays: Mapping[str, Any], normalization: Mapping[str, Array]) -> Windows:
+    obs, _ = agent.spaces.encode_observations(_observations(agent, arrays), normalization)
+    actions = agent.spaces.encode_actions(arrays["actions"])
     if len(obs) != len(actions):
         raise InputError(f"the dataset has {len(obs)} observations and {len(actions)} actions; expected as many.")
     starts = np.asarray(arrays.get("episode_starts", np.zeros(len(obs))), np.bool_).reshape(-1)
@@ -150,8 +147,8 @@ def _windows(agent: "PolicyHolder", arrays: Mapping[str, Any], statistics: Mappi
         raise InputError(f"the dataset has {len(obs)} steps; expected at least {length}.")
     if not np.isfinite(actions).all():
         raise InputError("the dataset holds an action that is not a finite number.")
-    if isinstance(agent.action_space, Box):
-        actions = np.clip(actions, -1, 1)
+    if isinstance(agent.spaces.action_space, Box):
+        actions = np.clip(actions, -1, 1)  # the range that the environment is given
     return Windows(
         *(array[: count * length].reshape(count, length, *array.shape[1:]) for array in (obs, actions, starts))
     )

@@ -12,30 +12,25 @@ import tensorflow as tf
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from numpy.typing import NDArray
 
-from acer_tf.agent.translation import Translation
+from acer_tf.agent.spaces import Spaces
+from acer_tf.agent.state import AgentState
 from acer_tf.envs.wrappers.flatten import parts_of
 from acer_tf.envs.wrappers.normalize import CLIP, EPS
 from acer_tf.errors import InputError
-from acer_tf.policies.base import Policy
 
 Arrays = Mapping[str, NDArray[Any]]
 
 
-def export(path: str | Path, policy: Policy, translation: Translation, statistics: Arrays) -> None:
+def export(path: str | Path, agent: AgentState) -> None:
     """Writes the folder of a SavedModel; see `ACER.export`.
-
-    Args:
-        path: of the folder.
-        policy: what acts.
-        translation: of the agent's spaces.
-        statistics: of the normalisation.
 
     Raises:
         InputError: the path is a file, or cannot be written; or two parts of an observation have one name.
     """
+    policy, spaces, normalization = agent.model.policy, agent.spaces, agent.normalization.arrays
     if Path(path).is_file():
         raise InputError(f"{path} is a file; expected a folder, which a SavedModel is.")
-    parts = _parts(translation)
+    parts = _parts(spaces)
     specs = {name: tf.TensorSpec([None, *(part.shape or ())], part.dtype) for name, part in parts}
     if len(specs) < len(parts):
         raise InputError("two parts of the observation would have one name in the SavedModel; rename one.")
@@ -45,11 +40,11 @@ def export(path: str | Path, policy: Policy, translation: Translation, statistic
 
     @tf.function(autograph=False)
     def act(**inputs: tf.Tensor) -> dict[str, tf.Tensor]:
-        obs = _network_input(inputs, translation, statistics)
+        obs = _network_input(inputs, spaces, normalization)
         count = tf.shape(obs)[0]
         state, mask = inputs.get("state", tf.zeros([count, 0])), inputs.get("mask", tf.zeros([count], tf.bool))
         actions, _, state = policy.greedy(obs, state, mask)
-        return {"action": _users_actions(actions, translation.action_space)} | ({"state": state} if size else {})
+        return {"action": _users_actions(actions, spaces.action_space)} | ({"state": state} if size else {})
 
     module = tf.Module()
     module.parameters = [variable.value for variable in policy.params.values()]
@@ -60,22 +55,22 @@ def export(path: str | Path, policy: Policy, translation: Translation, statistic
         raise InputError(f"{path} cannot be written ({error}).") from error
 
 
-def _parts(translation: Translation) -> list[tuple[str, gymnasium.Space[Any]]]:
+def _parts(spaces: Spaces) -> list[tuple[str, gymnasium.Space[Any]]]:
     """Returns the name of each input, and its space."""
     return [
         ("_".join(["obs", *(re.sub(r"\W", "_", str(key)) for key in path)]), part)
-        for path, part in parts_of(translation.observation_space)
+        for path, part in parts_of(spaces.observation_space)
     ]
 
 
-def _network_input(inputs: Mapping[str, tf.Tensor], translation: Translation, statistics: Arrays) -> tf.Tensor:
-    """Flattens and normalises as `Translation.observations`, in the same precision."""
-    space = translation.flatten.space
-    vectors = [tf.cast(_vector(inputs[name], part), space.dtype) for name, part in _parts(translation)]
+def _network_input(inputs: Mapping[str, tf.Tensor], spaces: Spaces, normalization: Arrays) -> tf.Tensor:
+    """Flattens and normalises as `Spaces.encode_observations`, in the same precision."""
+    space = spaces.flatten.space
+    vectors = [tf.cast(_vector(inputs[name], part), space.dtype) for name, part in _parts(spaces)]
     rows = tf.reshape(tf.concat(vectors, axis=1), [-1, *space.shape])
-    if not translation.is_normalized:
+    if not spaces.is_normalized:
         return rows
-    mean, scale = statistics["obs_mean"], np.sqrt(statistics["obs_var"] + EPS)
+    mean, scale = normalization["obs_mean"], np.sqrt(normalization["obs_var"] + EPS)
     return tf.cast(tf.clip_by_value((tf.cast(rows, tf.float64) - mean) / scale, -CLIP, CLIP), tf.float32)
 
 

@@ -1,10 +1,10 @@
-"""A preset as arguments of `ACER`."""
+"""The arguments of `ACER` that a preset stands for."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from acer_tf.agent.settings import arguments_of
+from acer_tf.agent.settings import CONFIG_ARGUMENTS
 from acer_tf.config import Config
 from acer_tf.configs.presets import load_preset
 from acer_tf.envs.make import make_training_env
@@ -16,7 +16,7 @@ OF_BOTH = {"normalize_observations": False, "normalize_rewards": False, "reward_
 
 
 def preset_arguments(name: str | Path, env: Any, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the arguments of the constructor that a preset stands for, the environment included.
+    """Returns the arguments of the constructor, the environment included.
 
     What the preset does not set has the default of `acer_tf.learn`, which for memory and `bootstrap_truncated` is not
     that of the constructor.
@@ -31,9 +31,10 @@ def preset_arguments(name: str | Path, env: Any, overrides: Mapping[str, Any]) -
     """
     preset = load_preset(name)
     command = {"network": "mlp", "value_network": None, **OF_ENVIRONMENT, **OF_BOTH, **preset.command}
+    defaults = vars(Config())
     policy_kwargs = {"value_network": command["value_network"], **preset.network_kwargs}
     arguments = {
-        **arguments_of(Config(**preset.config)),
+        **{name: preset.config.get(field, defaults[field]) for field, name in CONFIG_ARGUMENTS.items()},
         **preset.continuous,
         **{key: command[key] for key in (*OF_ENVIRONMENT, *OF_BOTH)},
         "policy": command["network"],

@@ -1,90 +1,125 @@
-"""The arguments of `ACER`: what they mean to the engine, and how a file holds them."""
+"""The arguments of `ACER`: what they are to the engine, and how a file holds them."""
 
 import dataclasses
 import json
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from acer_tf.config import Config, Continuous, require_positive
+from acer_tf.config import CONTINUOUS, Config, Continuous, require_positive
 from acer_tf.errors import InputError, nearest
+from acer_tf.networks.registry import Network
+from acer_tf.system.streams import checked_seed
 
-Settings = dict[str, Any]
-"""All arguments of the constructor but the environment, by name."""
-
-RENAMED = {"n_steps": "nsteps", "learning_rate": "lr", "lr_schedule": "lrschedule", "correction_term": "c"}
-"""Names of Stable Baselines, and those of baselines."""
+NAMES = {"nsteps": "n_steps", "lr": "learning_rate", "lrschedule": "lr_schedule", "c": "correction_term"}
+"""What `ACER` calls a field of `Config`, as Stable Baselines does, where that is another name than baselines'."""
 OF_LEARN = ("total_timesteps", "log_interval")
-"""Hyper-parameters that are arguments of `ACER.learn`."""
+"""Fields of `Config` that are arguments of `ACER.learn`, not of its constructor."""
 PLAIN = (bool, int, float, str, type(None))
 
 
-def config_of(settings: Settings) -> Config:
-    """Returns the checked hyper-parameters.
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What an agent was made with, checked: hyper-parameters, and what only the class `ACER` has.
+
+    Attributes:
+        policy: name of the policy or network, or the function that makes it.
+        config: hyper-parameters.
+        continuous: settings that only Box actions have.
+        policy_kwargs: arguments of the named policy.
+        normalize_observations: whether they are normalised by their running mean and variance.
+        normalize_rewards: whether they are divided by the running deviation of the discounted return.
+        reward_scale: factor on the rewards that the agent sees.
+        seed: what the random streams begin with; None draws one.
+        verbose: 0 prints nothing, 1 or 2 the table of metrics.
+        tensorboard_log: folder of run folders, None for no files.
+        full_tensorboard_log: has no effect.
+        n_cpu_tf_sess: threads of TensorFlow; None leaves it the choice.
 
     Raises:
-        InputError: a value that cannot work, under the name that `ACER` gives it.
+        InputError: a value cannot work.
     """
-    names = {**{field.name: field.name for field in dataclasses.fields(Config)}, **{v: k for k, v in RENAMED.items()}}
-    try:
-        return Config(**{name: settings[given] for name, given in names.items() if given in settings})
-    except InputError as error:
-        message = re.sub(r"\b(nsteps|lr|lrschedule|c)\b", lambda match: names[match[0]], str(error))
-        raise InputError(message) from error
+
+    policy: str | Network
+    config: Config
+    continuous: Continuous = CONTINUOUS
+    policy_kwargs: Mapping[str, Any] | None = None
+    normalize_observations: bool = False
+    normalize_rewards: bool = False
+    reward_scale: float = 1.0
+    seed: int | None = None
+    verbose: int = 0
+    tensorboard_log: str | None = None
+    full_tensorboard_log: bool = False
+    n_cpu_tf_sess: int | None = None
+
+    def __post_init__(self) -> None:
+        """Makes plain values of what was given, and checks them."""
+        kwargs = self.policy_kwargs
+        if kwargs is not None and not isinstance(kwargs, Mapping):
+            raise InputError(f"policy_kwargs is {kwargs!r}; expected arguments of the policy by name, or None.")
+        plain: dict[str, Any] = {
+            "policy_kwargs": {name: _named_activation(value) for name, value in (kwargs or {}).items()},
+            "seed": checked_seed(self.seed),
+        }
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
+        for name in ("normalize_observations", "normalize_rewards"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} is {getattr(self, name)!r}; expected True or False.")
+        require_positive("reward_scale", self.reward_scale)
+        if self.verbose not in (0, 1, 2):
+            raise InputError(f"verbose is {self.verbose!r}; expected 0, 1 or 2.")
+        threads = self.n_cpu_tf_sess
+        if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
+            raise InputError(f"n_cpu_tf_sess is {threads!r}; expected a whole number >= 1, or None.")
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> "Settings":
+        """Returns the settings for arguments of `ACER`, whose names error messages then use.
+
+        Raises:
+            InputError: a value cannot work.
+        """
+        given = {name: value.item() if isinstance(value, np.generic) else value for name, value in arguments.items()}
+        if given.get("tensorboard_log") is not None:
+            given["tensorboard_log"] = str(given["tensorboard_log"])
+        config = {field: given.pop(name) for field, name in CONFIG_ARGUMENTS.items() if name in given}
+        continuous = {name: given.pop(name) for name in vars(CONTINUOUS) if name in given}
+        return cls(config=Config(**config, names=NAMES), continuous=Continuous(**continuous), **given)
+
+    def arguments(self) -> dict[str, Any]:
+        """Returns the arguments of `ACER`, but for the environment, that make these settings."""
+        own = {name: value for name, value in vars(self).items() if name not in ("config", "continuous")}
+        config = {name: getattr(self.config, field) for field, name in CONFIG_ARGUMENTS.items()}
+        return {**own, **config, **vars(self.continuous)}
 
 
-def continuous_of(settings: Settings) -> Continuous:
-    """Returns the checked settings of Box actions.
+CONFIG_ARGUMENTS = {name: NAMES.get(name, name) for name in vars(Config()) if name not in OF_LEARN}
+"""The argument of `ACER` for each field of `Config` that is one."""
+ARGUMENTS = list(Settings("mlp", Config(), seed=0).arguments())
+"""All arguments of `ACER` but the environment."""
+
+
+def check_arguments(names: Iterable[str]) -> None:
+    """Checks that there are such arguments of `ACER`.
 
     Raises:
-        InputError: a value that cannot work.
+        InputError: there is no argument of one of the names.
     """
-    return Continuous(**{field.name: settings[field.name] for field in dataclasses.fields(Continuous)})
-
-
-def arguments_of(config: Config) -> dict[str, Any]:
-    """Returns the arguments of `ACER` for these hyper-parameters; those of `learn` are not among them."""
-    given = {name: our for our, name in RENAMED.items()}
-    fields = (field.name for field in dataclasses.fields(Config) if field.name not in OF_LEARN)
-    return {given.get(name, name): getattr(config, name) for name in fields}
-
-
-def checked(settings: Settings) -> Settings:
-    """Makes plain values of numpy's, and checks what the engine does not.
-
-    Raises:
-        InputError: a value that cannot work.
-    """
-    settings = {name: value.item() if isinstance(value, np.generic) else value for name, value in settings.items()}
-    kwargs = settings["policy_kwargs"]
-    if kwargs is not None and not isinstance(kwargs, Mapping):
-        raise InputError(f"policy_kwargs is {kwargs!r}; expected arguments of the policy by name, or None.")
-    settings["policy_kwargs"] = {name: _named_activation(value) for name, value in (kwargs or {}).items()}
-    for name in ("normalize_observations", "normalize_rewards"):
-        if not isinstance(settings[name], bool):
-            raise InputError(f"{name} is {settings[name]!r}; expected True or False.")
-    require_positive("reward_scale", settings["reward_scale"])
-    if settings["verbose"] not in (0, 1, 2):
-        raise InputError(f"verbose is {settings['verbose']!r}; expected 0, 1 or 2.")
-    threads = settings["n_cpu_tf_sess"]
-    if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
-        raise InputError(f"n_cpu_tf_sess is {threads!r}; expected a whole number >= 1, or None.")
-    if settings["tensorboard_log"] is not None:
-        settings["tensorboard_log"] = str(settings["tensorboard_log"])
-    config_of(settings)
-    continuous_of(settings)
-    return settings
+    for name in names:
+        if name not in ARGUMENTS:
+            raise InputError(f"ACER takes no argument {name}; the nearest are {', '.join(nearest(name, ARGUMENTS))}.")
 
 
 def to_plain(settings: Settings) -> dict[str, Any]:
-    """Returns what a file can hold: plain values; and under `functions` the names of those that it cannot."""
+    """Returns what a file can hold: arguments that are plain values and, as `functions`, the names of all others."""
     plain: dict[str, Any] = {}
     functions = []
-    for name, value in settings.items():
+    for name, value in settings.arguments().items():
         stored = _optimizer_to_plain(value) if isinstance(value, keras.optimizers.Optimizer) else value
         if _is_plain(stored):
             plain[name] = json.loads(json.dumps(stored))
@@ -99,18 +134,14 @@ def from_plain(plain: Mapping[str, Any], overrides: Mapping[str, Any], source: s
     Args:
         plain: what `to_plain` returned.
         overrides: arguments that take the place of the file's.
-        source: the file's name.
+        source: the file's name, for messages.
 
     Raises:
-        InputError: an argument that does not exist, or a function that is missing.
+        InputError: an argument does not exist or cannot work, or a function is missing.
     """
     values = dict(plain)
-    functions = values.pop("functions")
-    known = [*values, *functions]
-    for name in overrides:
-        if name not in known:
-            raise InputError(f"ACER takes no argument {name}; the nearest are {', '.join(nearest(name, known))}.")
-    for name in functions:
+    check_arguments(overrides)
+    for name in values.pop("functions"):
         if name not in overrides:
             raise InputError(
                 f"{name} of {source} is or has a function, which a file cannot hold; give it: "
@@ -118,7 +149,7 @@ def from_plain(plain: Mapping[str, Any], overrides: Mapping[str, Any], source: s
             )
     if isinstance(values.get("optimizer"), dict):
         values["optimizer"] = _optimizer_from_plain(values["optimizer"], values["learning_rate"])
-    return {**values, **overrides}
+    return Settings.of({**values, **overrides})
 
 
 def _is_plain(value: Any) -> bool:

@@ -1,114 +1,185 @@
-"""Everything that training changes in an agent, as groups of arrays; and parameters by name."""
+"""What an agent consists of, but for its environments."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 from numpy.typing import NDArray
 
+from acer_tf.acer import make_model
+from acer_tf.agent.settings import Settings
+from acer_tf.agent.spaces import Spaces
+from acer_tf.agent.threads import use_threads
+from acer_tf.envs.wrappers.frame_stack import FrameStack
+from acer_tf.envs.wrappers.normalize import load_normalization_state, normalization_state
 from acer_tf.errors import InputError
 from acer_tf.model import Model
 from acer_tf.policies.actor import Actor
 from acer_tf.storage.agent_file import Arrays
 from acer_tf.storage.arrays import check_arrays, finite_array
-from acer_tf.system.streams import load_stream_state, stream_state
+from acer_tf.system.streams import load_stream_state, prediction_seed, stream_state
 
-PREFIXES = {"parameters": "param/", "average": "average/", "optimizer": ""}
-"""How the names in each group of a file begin in the model's state."""
+WEIGHTS = ("param/", "average/")
+"""How names of the policy's and the average policy's parameters begin in `Model.state_dict`; slots are all others."""
 
 
-def agent_arrays(model: Model, actor: Actor, rng: np.random.RandomState, statistics: Arrays) -> dict[str, Arrays]:
-    """Returns the arrays of an agent's file: parameters, average, optimizer, random, and normalization where it is.
+class Normalization:
+    """Running moments of observations and returns: those of the environments, or without any, those last known."""
 
-    Args:
-        model: of the agent.
-        actor: has the random stream of predictions.
-        rng: the stream of initial weights and replay.
-        statistics: of the normalisation.
+    def __init__(self, arrays: Arrays) -> None:
+        """Begins with moments as `normalization_state` returns them; there may be none."""
+        self._arrays = arrays
+        self._env: FrameStack | None = None
+
+    @property
+    def arrays(self) -> Arrays:
+        """The moments by name, as `normalization_state` returns them."""
+        return self._arrays if self._env is None else normalization_state(self._env)
+
+    def assign(self, arrays: Arrays) -> None:
+        """Replaces the moments, in the environments too."""
+        self._arrays = arrays
+        if self._env is not None:
+            self.attach(self._env, arrays)
+
+    def attach(self, env: FrameStack, arrays: Arrays | None = None) -> None:
+        """Goes on in other environments, with the moments so far as far as there are any."""
+        kept = self.arrays if arrays is None else arrays
+        fresh = normalization_state(env)
+        load_normalization_state(env, {name: kept.get(name, array) for name, array in fresh.items()})
+        self._env = env
+
+
+class AgentState:
+    """An agent: settings, spaces, model, the actor of predictions, the numpy stream, normalization and counters.
+
+    Attributes:
+        settings: what the agent was made with.
+        spaces: the user's and the networks'.
+        normalization: running moments of observations and returns.
+        num_timesteps: agent steps so far, over all environments.
+        n_envs: number of environments that it last trained in.
+        model: policy, average policy and optimiser; there is none before `build`.
+        rng: numpy's stream: initial weights, then counts and slots of replay; likewise.
+        actor: acts in predictions, with a random stream of its own; likewise.
     """
-    groups: dict[str, Arrays] = {name: {} for name in PREFIXES}
-    state = model.state_dict()
-    random = {"sampling": state.pop("random"), "predictions": actor.generator.state.numpy()}
-    random |= {f"replay_{name}": np.asarray(value) for name, value in stream_state(rng).items()}
-    for name, array in state.items():
-        group = next(group for group, prefix in PREFIXES.items() if name.startswith(prefix))
-        groups[group][name.removeprefix(PREFIXES[group])] = array
-    return groups | {"random": random} | ({"normalization": statistics} if statistics else {})
 
+    model: Model
+    rng: np.random.RandomState
+    actor: Actor
 
-def model_state(groups: Mapping[str, Arrays]) -> dict[str, NDArray[Any]]:
-    """Returns what `Model.load_state_dict` takes, but for the random stream; the opposite of `agent_arrays`."""
-    return {f"{prefix}{name}": array for group, prefix in PREFIXES.items() for name, array in groups[group].items()}
+    def __init__(self, settings: Settings, spaces: Spaces, normalization: Arrays | None = None) -> None:
+        self.settings = settings
+        self.spaces = spaces
+        self.normalization = Normalization(normalization or {})
+        self.num_timesteps = self.n_envs = 0
 
+    @property
+    def seed(self) -> int:
+        """Seed that the random streams began with."""
+        assert self.settings.seed is not None
+        return self.settings.seed
 
-def load_agent_arrays(
-    groups: Mapping[str, Arrays],
-    model: Model,
-    actor: Actor,
-    rng: np.random.RandomState,
-    *,
-    has_optimizer: bool,
-    has_random: bool,
-    source: str,
-) -> None:
-    """Puts the arrays of a file into a freshly built agent.
+    def build(self) -> None:
+        """Builds model and streams from the seed.
 
-    Args:
-        groups: what `agent_arrays` returned.
-        model: of the agent.
-        actor: likewise.
-        rng: likewise.
-        has_optimizer: whether the optimiser is the file's; else its slots stay as they are.
-        has_random: whether the random streams go on as they were.
-        source: name of the file.
+        Raises:
+            InputError: the policy does not exist, or does not fit its arguments or the spaces.
+        """
+        settings = self.settings
+        use_threads(settings.n_cpu_tf_sess)
+        self.rng = np.random.RandomState(self.seed)
+        self.model = make_model(
+            settings.policy,
+            self.spaces.network_observations,
+            self.spaces.network_actions,
+            self.rng,
+            self.seed,
+            settings.config,
+            settings.continuous,
+            **(settings.policy_kwargs or {}),
+        )
+        stream = tf.random.Generator.from_seed(prediction_seed(self.seed), alg="philox")
+        self.actor = Actor(self.model.policy, stream)
 
-    Raises:
-        InputError: they are damaged, or of another network.
-        KeyError: a group is missing.
-    """
-    fresh = agent_arrays(model, actor, rng, {})
-    kept = {"optimizer": not has_optimizer, "random": not has_random}
-    groups = {**groups, **{name: fresh[name] for name, is_kept in kept.items() if is_kept}}
-    random = groups["random"]
-    check_arrays(source, random, fresh["random"])
-    load_stream_state(
-        rng,
-        {
-            "keys": random["replay_keys"],
-            "position": int(random["replay_position"]),
-            "has_gauss": int(random["replay_has_gauss"]),
-            "cached_gaussian": float(random["replay_cached_gaussian"]),
-        },
-    )
-    actor.generator.state.assign(random["predictions"])
-    model.load_state_dict(model_state(groups) | {"random": random["sampling"]}, source)
+    def restart_streams(self) -> None:
+        """Begins all random streams anew from the seed."""
+        self.model.reseed(self.seed)
+        self.actor.generator.reset_from_seed(prediction_seed(self.seed))
+        self.rng.seed(self.seed)
 
+    def arrays(self) -> dict[str, Arrays]:
+        """Returns everything that training changes, in groups: model, random, and normalization where there is any."""
+        model = self.model.state_dict()
+        random = {"sampling": model.pop("random"), "predictions": self.actor.generator.state.numpy()}
+        random |= {f"replay_{name}": np.asarray(value) for name, value in stream_state(self.rng).items()}
+        moments = self.normalization.arrays
+        return {"model": model, "random": random} | ({"normalization": moments} if moments else {})
 
-def load_parameters(model: Model, arrays: Mapping[str, Any], averages: Mapping[str, Any], exact_match: bool) -> None:
-    """Sets parameters by name; the average policy follows: without one of its own, it is the same as the parameters.
+    def load_arrays(self, groups: Mapping[str, Arrays], source: str, *, has_optimizer: bool, has_random: bool) -> None:
+        """Loads model and streams, as `arrays` returned them, into a freshly built agent.
 
-    Args:
-        model: of the agent.
-        arrays: by name.
-        averages: those of the average policy, for all or for none.
-        exact_match: whether there must be one for each parameter.
+        Args:
+            groups: arrays by group and name.
+            source: the file's name, for messages.
+            has_optimizer: whether the optimiser is the one of the file; else its slots stay as they are.
+            has_random: whether the random streams go on as they were.
 
-    Raises:
-        InputError: an entry is missing, unknown, of another shape or kind, or not finite; nothing has been changed
-            then.
-    """
-    shapes = {name: tuple(variable.shape) for name, variable in model.policy.params.items()}
-    missing = [name for name in shapes if name not in arrays]
-    if exact_match and missing:
-        raise InputError(f"the parameters lack {_some(missing)}; exact_match=False leaves those as they are.")
-    if extra := [name for name in arrays if name not in shapes]:
-        raise InputError(f"the model has no {_some(extra)}; get_parameters() shows what it has.")
-    given = {name: _numbers(name, array, shapes[name]) for name, array in arrays.items()}
-    followed = {name: _numbers(name, averages.get(name, array), shapes[name]) for name, array in arrays.items()}
-    for name, param, average in zip(shapes, model.params, model.averages, strict=True):
-        if name in given:
-            param.assign(given[name])
-            average.assign(followed[name])
+        Raises:
+            InputError: the arrays are damaged, or of another network.
+            KeyError: a group is missing.
+        """
+        fresh, model = self.arrays(), groups["model"]
+        random = groups["random"] if has_random else fresh["random"]
+        check_arrays(source, random, fresh["random"])
+        if not has_optimizer:
+            slots = {name: array for name, array in fresh["model"].items() if not name.startswith(WEIGHTS)}
+            model = {name: array for name, array in model.items() if name.startswith(WEIGHTS)} | slots
+        stream = {name: random[f"replay_{name}"] for name in stream_state(self.rng)}
+        load_stream_state(self.rng, {name: array if array.ndim else array.item() for name, array in stream.items()})
+        self.actor.generator.state.assign(random["predictions"])
+        self.model.load_state_dict(model | {"random": random["sampling"]}, source)
+
+    def load_model(self, arrays: Arrays, source: str) -> None:
+        """Loads parameters, average policy and slots; the streams stay as they are.
+
+        Raises:
+            InputError: they are damaged, or of another network; nothing has been changed then.
+        """
+        self.model.load_state_dict({**arrays, "random": self.model.state_dict()["random"]}, source)
+
+    def parameters(self) -> dict[str, tf.Variable]:
+        """Returns the variables of the policy by name."""
+        return dict(zip(self.model.policy.params, self.model.params, strict=True))
+
+    def load_parameters(
+        self, arrays: Mapping[str, Any], averages: Mapping[str, Any] | None = None, *, exact_match: bool = True
+    ) -> None:
+        """Sets parameters by name; the average policy follows.
+
+        Args:
+            arrays: by name.
+            averages: parameters of the average policy, where they are not the same.
+            exact_match: whether there must be an array for every parameter.
+
+        Raises:
+            InputError: an entry is missing, unknown, of another shape or kind, or not finite; nothing has been changed
+                then.
+        """
+        variables, averages = self.parameters(), averages or {}
+        missing = [name for name in variables if name not in arrays]
+        if exact_match and missing:
+            raise InputError(f"the parameters lack {_some(missing)}; exact_match=False leaves those as they are.")
+        if extra := [name for name in arrays if name not in variables]:
+            raise InputError(f"the model has no {_some(extra)}; get_parameters() shows what it has.")
+        shapes = {name: tuple(variable.shape) for name, variable in variables.items()}
+        given = {name: _numbers(name, array, shapes[name]) for name, array in arrays.items()}
+        followed = {name: _numbers(name, averages.get(name, array), shapes[name]) for name, array in arrays.items()}
+        for (name, param), average in zip(variables.items(), self.model.averages, strict=True):
+            if name in given:
+                param.assign(given[name])
+                average.assign(followed[name])
 
 
 def _numbers(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:

@@ -4,13 +4,16 @@ There is no callback against numbers that are not finite: training itself refuse
 and names the quantity (`acer_tf.errors.NotFiniteError`).
 """
 
-from acer_tf.callbacks.base import BaseCallback
-from acer_tf.callbacks.checkpoint import CheckpointCallback
-from acer_tf.callbacks.conversion import CallbackList, ConvertCallback, as_callback
+from acer_tf.callbacks.base import (
+    BaseCallback,
+    CallbackList,
+    ConvertCallback,
+    EventCallback,
+    EveryNTimesteps,
+    as_callback,
+)
 from acer_tf.callbacks.evaluate import EvalCallback, StopTrainingOnRewardThreshold
-from acer_tf.callbacks.event import EventCallback, EveryNTimesteps
-from acer_tf.callbacks.progress import ProgressBarCallback
-from acer_tf.callbacks.video import VideoCallback
+from acer_tf.callbacks.periodic import CheckpointCallback, ProgressBarCallback, VideoCallback
 
 __all__ = [
     "BaseCallback",

@@ -1,16 +1,30 @@
-"""The base class of callbacks."""
+"""Callbacks: the base class, what users may give in its place, and callbacks that call others."""
 
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, Protocol, TypeGuard
 
+from acer_tf.config import whole
+from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import Predictor
+
+Function = Callable[[dict[str, Any], dict[str, Any]], bool | None]
+
+METHODS = ("init_callback", "on_training_start", "on_rollout_start", "on_step", "on_rollout_end", "on_training_end")
+"""What an object must have to be taken for a callback."""
 
 
 class Agent(Predictor, Protocol):
     """What callbacks need of the agent that is trained."""
 
     num_timesteps: int
-    logger: Any
+
+    @property
+    def logger(self) -> Any:
+        """Takes metrics and episodes."""
+        ...
 
     @property
     def seed(self) -> int | None:
@@ -39,7 +53,7 @@ class BaseCallback:
         num_timesteps: agent steps so far, over all environments.
         locals: local variables of the training loop.
         globals: its global variables.
-        logger: takes statistics and episodes.
+        logger: takes metrics and episodes.
         verbose: 0 says nothing.
         parent: the callback that this one belongs to, None if there is none.
     """
@@ -57,7 +71,7 @@ class BaseCallback:
         self.globals: dict[str, Any] = {}
 
     def init_callback(self, model: Agent) -> None:
-        """Says which agent is trained; called once per `learn`, before anything else."""
+        """Called once per `learn`, before anything else, with the agent that is trained."""
         self.model = model
         self.training_env = model.get_env()
         self.logger = model.logger
@@ -89,20 +103,204 @@ class BaseCallback:
         self._on_training_end()
 
     def _init_callback(self) -> None:
-        """Comes with `init_callback`."""
+        """Override to act in `init_callback`."""
 
     def _on_training_start(self) -> None:
-        """Comes with `on_training_start`."""
+        """Override to act in `on_training_start`."""
 
     def _on_rollout_start(self) -> None:
-        """Comes with `on_rollout_start`."""
+        """Override to act in `on_rollout_start`."""
 
     def _on_step(self) -> bool | None:
-        """Comes with `on_step`; False ends training, nothing counts as True."""
+        """Override to act in `on_step`: False ends training, None does not."""
         return True
 
     def _on_rollout_end(self) -> None:
-        """Comes with `on_rollout_end`."""
+        """Override to act in `on_rollout_end`."""
 
     def _on_training_end(self) -> None:
-        """Comes with `on_training_end`."""
+        """Override to act in `on_training_end`."""
+
+
+class ConvertCallback(BaseCallback):
+    """Calls a function, `callback(locals, globals)`, after each step of all environments; False ends training."""
+
+    def __init__(self, callback: Function, verbose: int = 0) -> None:
+        super().__init__(verbose)
+        self.callback = callback
+
+    def _on_step(self) -> bool | None:
+        return self.callback(self.locals, self.globals)
+
+
+class CallbackList(BaseCallback):
+    """Calls several callbacks, in their order; training ends after a step in which any of them said so.
+
+    It is an `acer_tf.acer.Callback`: the training loop calls the list that `learn` was given, and this the callbacks.
+
+    Attributes:
+        callbacks: the callbacks.
+    """
+
+    def __init__(self, callbacks: Sequence[Any]) -> None:
+        """Makes callbacks of whatever `as_callback` takes.
+
+        Raises:
+            InputError: one of them is no callback.
+        """
+        super().__init__()
+        self._steps_before = 0
+        self.callbacks: list[BaseCallback] = [made for one in callbacks if (made := as_callback(one)) is not None]
+
+    @classmethod
+    def of(cls, callback: Any) -> "CallbackList":
+        """Returns the list of what `learn` was given: one callback, or several.
+
+        Raises:
+            InputError: it is no callback.
+        """
+        return cls(callback if isinstance(callback, list | tuple) else [callback])
+
+    def on_step(self, step: Mapping[str, Any] = MappingProxyType({})) -> bool:
+        """Called after each step of all environments; False ends training.
+
+        Args:
+            step: from the training loop, variables of the step, which join `locals`: `t` is its number within the
+                segment, from 1 on.
+        """
+        if step:
+            self.locals.update(step)
+            self.model.num_timesteps = self._steps_before + step["t"] * self.training_env.num_envs
+        return super().on_step()
+
+    def _init_callback(self) -> None:
+        for callback in self.callbacks:
+            if isinstance(callback, BaseCallback):
+                callback.parent = self.parent
+            callback.init_callback(self.model)
+
+    def _on_training_start(self) -> None:
+        for callback in self.callbacks:
+            callback.on_training_start(self.locals, self.globals)
+
+    def _on_rollout_start(self) -> None:
+        self._steps_before = self.model.num_timesteps
+        for callback in self.callbacks:
+            callback.on_rollout_start()
+
+    def _on_step(self) -> bool:
+        return all([callback.on_step() for callback in self.callbacks])
+
+    def _on_rollout_end(self) -> None:
+        for callback in self.callbacks:
+            callback.on_rollout_end()
+
+    def _on_training_end(self) -> None:
+        for callback in self.callbacks:
+            callback.on_training_end()
+
+
+class EventCallback(BaseCallback):
+    """Base class of callbacks that call another one at an event: where `_on_event` is called.
+
+    Attributes:
+        callback: the other one; its `n_calls` counts events.
+    """
+
+    def __init__(self, callback: Any = None, verbose: int = 0) -> None:
+        """Makes a callback of whatever `as_callback` takes.
+
+        Raises:
+            InputError: it is no callback.
+        """
+        super().__init__(verbose)
+        self.callback = as_callback(callback)
+
+    def init_callback(self, model: Agent) -> None:
+        """Passes the agent on to the other callback, which belongs to this one."""
+        super().init_callback(model)
+        if self.callback is not None:
+            if isinstance(self.callback, BaseCallback):
+                self.callback.parent = self
+            self.callback.init_callback(model)
+
+    def on_training_start(self, locals_: dict[str, Any], globals_: dict[str, Any]) -> None:
+        """Passes the variables on to the other callback."""
+        super().on_training_start(locals_, globals_)
+        if self.callback is not None:
+            self.callback.on_training_start(locals_, globals_)
+
+    def on_training_end(self) -> None:
+        """Tells the other callback, too."""
+        super().on_training_end()
+        if self.callback is not None:
+            self.callback.on_training_end()
+
+    def _on_event(self) -> bool:
+        return self.callback is None or self.callback.on_step()
+
+
+class EveryNTimesteps(EventCallback):
+    """Calls another callback as soon as `n_steps` agent steps (over all environments) were made since the last time."""
+
+    def __init__(self, n_steps: int, callback: Any) -> None:
+        """Sets the number of agent steps, and makes a callback of whatever `as_callback` takes.
+
+        Raises:
+            InputError: `n_steps` cannot work, or it is no callback.
+        """
+        super().__init__(callback)
+        self.n_steps = whole("n_steps", n_steps)
+        self.last_time_trigger = 0
+
+    def _on_training_start(self) -> None:
+        self.last_time_trigger = self.num_timesteps
+
+    def _on_step(self) -> bool:
+        if self.num_timesteps - self.last_time_trigger < self.n_steps:
+            return True
+        self.last_time_trigger = self.num_timesteps
+        return self._on_event()
+
+
+def as_callback(callback: Any) -> BaseCallback | None:
+    """Makes a callback of what a user gave; None stays None.
+
+    Args:
+        callback: None; a callback, or any object with its methods; a function of the training loop's local and global
+            variables, with which False ends training; or a list of these.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if callback is None:
+        return None
+    if isinstance(callback, list | tuple):
+        return CallbackList(callback)
+    if isinstance(callback, type):
+        raise InputError(
+            f"the callback is the class {callback.__name__}; expected an object of it, such as {callback.__name__}()."
+        )
+    if _is_callback(callback):
+        return callback
+    if callable(callback) and _takes_two(callback):
+        return ConvertCallback(callback)
+    raise InputError(
+        f"the callback is a {type(callback).__name__}; expected a BaseCallback, a function of two arguments, a list of "
+        "these, or None."
+    )
+
+
+def _takes_two(function: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(function).bind({}, {})
+    except TypeError:
+        return False
+    except ValueError:  # what is written in C may say nothing of its arguments
+        return True
+    return True
+
+
+def _is_callback(callback: Any) -> TypeGuard[BaseCallback]:
+    """Whether an object has the methods of a callback, with or without the base class."""
+    return all(callable(getattr(callback, name, None)) for name in METHODS)

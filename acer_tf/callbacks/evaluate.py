@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from acer_tf.callbacks.base import BaseCallback
-from acer_tf.callbacks.event import EventCallback
+from acer_tf.callbacks.base import BaseCallback, EventCallback
 from acer_tf.config import whole
 from acer_tf.envs.make import as_vector_env
 from acer_tf.envs.players import Player
@@ -43,7 +42,7 @@ class EvalCallback(EventCallback):
         render: bool = False,
         verbose: int = 1,
     ) -> None:
-        """Says how.
+        """Sets how the agent is evaluated, and what becomes of the results.
 
         Args:
             eval_env: an environment or a vector environment, other than that of training.
@@ -75,7 +74,7 @@ class EvalCallback(EventCallback):
         self.evaluations_length: list[list[int]] = []
 
     def _on_training_start(self) -> None:
-        """Raises InputError: the environment is that of training."""
+        """Refuses the environments of training; reads earlier evaluations where training goes on."""
         Player().enter(self.eval_env)  # raises now what else the first evaluation would
         if not self.evaluations_timesteps and self.log_path is not None and self.log_path.exists():
             self._read(self.log_path)
@@ -161,7 +160,7 @@ class StopTrainingOnRewardThreshold(BaseCallback):
         self.reward_threshold = reward_threshold
 
     def _init_callback(self) -> None:
-        """Raises InputError: it does not belong to an `EvalCallback`."""
+        """Refuses to stand alone: the threshold is for the mean return of an `EvalCallback`."""
         if not isinstance(self.parent, EvalCallback):
             raise InputError(
                 "StopTrainingOnRewardThreshold stands alone; give it to EvalCallback as callback_on_new_best."

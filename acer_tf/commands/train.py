@@ -168,11 +168,14 @@ def train(
         # Otherwise TensorFlow's C++ part greets with hints about this machine.
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
         os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")  # several runs may share a graphics processor
+        from acer_tf.agent import ACER
         from acer_tf.commands.checkpointer import Checkpointer
         from acer_tf.system.device import device
 
-        policy_kwargs = {"policy_kwargs": dict(network_kwargs), **dataclasses.asdict(continuous)}
-        agent = _agent(network, env, config, policy_kwargs, settings["seed"], flags.load_path)
+        _check_arguments(network_kwargs)
+        agent = ACER.from_config(network, env, config, continuous, policy_kwargs=network_kwargs, seed=settings["seed"])
+        if flags.load_path is not None:
+            agent.load_weights(flags.load_path)
         state_size = agent.model.policy.network.state_size
         states = check_states(replay_bytes, flags.num_env, config, state_size) - replay_bytes
         acer = agent.begin(logger)
@@ -205,19 +208,12 @@ def train(
     return stop.status
 
 
-def _agent(
-    network: str, env: FrameStack, config: Config, policy: dict[str, Any], seed: int, load_path: Path | None
-) -> "ACER":
+def _check_arguments(network_kwargs: Mapping[str, Any]) -> None:
+    """Refuses what was taken for an argument of the network, but is one of `acer_tf.learn` and no flag."""
     from acer_tf.acer import learn
-    from acer_tf.agent import ACER
-    from acer_tf.agent.settings import arguments_of
 
-    if taken := policy["policy_kwargs"].keys() & inspect.signature(learn).parameters.keys():
+    if taken := network_kwargs.keys() & inspect.signature(learn).parameters.keys():
         raise InputError(f"--{min(taken)} is no flag of this command; --help shows all.")
-    agent = ACER(network, env, seed=seed, **policy, **arguments_of(config))
-    if load_path is not None:
-        agent.load_weights(load_path)
-    return agent
 
 
 def _learn(

@@ -1,6 +1,6 @@
 """The file of a trained agent: a zip of `data.json` and of one npz file for each group of arrays, all uncompressed.
 
-The same agent gives the same bytes.
+`model.npz` is the file that `Model.save` writes. The same agent gives the same bytes.
 """
 
 import io
@@ -19,7 +19,9 @@ from acer_tf.errors import InputError
 from acer_tf.storage.arrays import read_arrays
 from acer_tf.storage.durable import replacing
 
-FORMAT = 1
+FORMAT = 2
+FORMAT_1_PREFIXES = {"parameters": "param/", "average": "average/", "optimizer": ""}
+"""The groups of format 1 (version 0.1.0) that are `model` now, and what their names lack there."""
 DATA = "data.json"
 LARGEST_DATA = 2**26
 """Bytes of `data.json`."""
@@ -96,9 +98,19 @@ def _read(file: BinaryIO, name: str) -> tuple[dict[str, Any], dict[str, Arrays]]
             if archive.getinfo(DATA).file_size > LARGEST_DATA:
                 raise ValueError(f"{DATA} has more than {LARGEST_DATA / 2**20:.0f} MiB")
             data = json.loads(archive.read(DATA))
-            if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
-                raise ValueError(f"it is of another format than {FORMAT}")
+            found = data.pop("format", None) if isinstance(data, dict) else None
+            if found not in (1, FORMAT):
+                raise ValueError(f"it is of another format than 1 and {FORMAT}")
             members = [member for member in archive.namelist() if member != DATA]
-            return data, {Path(member).stem: read_arrays(io.BytesIO(archive.read(member))) for member in members}
+            groups = {Path(member).stem: read_arrays(io.BytesIO(archive.read(member))) for member in members}
+            return data, _from_format_1(groups) if found == 1 else groups
     except (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"{name} is not the file of a trained agent, or not whole ({error}).") from error
+
+
+def _from_format_1(groups: dict[str, Arrays]) -> dict[str, Arrays]:
+    """Joins parameters, averages and slots, which had a file each, under the names of `Model.state_dict`."""
+    model = {
+        f"{prefix}{name}": array for group, prefix in FORMAT_1_PREFIXES.items() for name, array in groups[group].items()
+    }
+    return {"model": model} | {name: arrays for name, arrays in groups.items() if name not in FORMAT_1_PREFIXES}

@@ -54,7 +54,7 @@ def test_arguments_can_be_read_but_not_changed(agent: ACER) -> None:
         InputError, match=r"gamma is fixed when the agent is made; ACER\.load\(path, env, gamma=\.\.\.\)"
     ):
         agent.gamma = 0.9
-    with pytest.raises(AttributeError, match="ACER has no attribute 'gama'"):
+    with pytest.raises(AttributeError, match="'ACER' object has no attribute 'gama'"):
         agent.gama  # noqa: B018
     with pytest.raises(InputError, match="verbose is 7"):
         agent.verbose = 7

@@ -34,7 +34,7 @@ def test_choices_become_those_of_the_expert(capsys: pytest.CaptureFixture[str]) 
     assert all(second < first < np.log(2) for first, second in zip(*losses, strict=True))
     after = everything(agent)
     assert (after["average/pi_head/kernel"] == after["param/pi_head/kernel"]).all()
-    for name in ("param/q_head/kernel", "ms/pi_head/kernel", "random", "keys"):
+    for name in ("param/q_head/kernel", "ms/pi_head/kernel", "sampling", "replay_keys"):
         np.testing.assert_array_equal(after[name], before[name])
 
 
@@ -54,13 +54,13 @@ def test_normalisation_that_has_seen_nothing_begins_with_the_data() -> None:
     expert = cartpole_expert()
     expert["obs"] = 3 + 2 * expert["obs"]
     agent.pretrain(expert, n_epochs=20, learning_rate=0.02)
-    statistics = agent._current_statistics
-    np.testing.assert_allclose(statistics["obs_mean"], expert["obs"].astype(np.float64).mean(axis=0), rtol=1e-6)
-    np.testing.assert_allclose(statistics["obs_var"], expert["obs"].astype(np.float64).var(axis=0), rtol=1e-6)
+    moments = everything(agent)
+    np.testing.assert_allclose(moments["obs_mean"], expert["obs"].astype(np.float64).mean(axis=0), rtol=1e-6)
+    np.testing.assert_allclose(moments["obs_var"], expert["obs"].astype(np.float64).var(axis=0), rtol=1e-6)
     before, _ = agent.predict(expert["obs"], deterministic=True)
     agent.set_env(env)  # as a first reset would: its observations join the data's
     agent.begin(agent.logger)
-    assert agent._current_statistics["obs_count"] == N + 4  # two environments, reset twice
+    assert everything(agent)["obs_count"] == N + 4  # two environments, reset twice
     after, _ = agent.predict(expert["obs"], deterministic=True)
     assert (after == before).mean() > 0.98
 

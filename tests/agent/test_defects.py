@@ -8,6 +8,7 @@ import pytest
 from gymnasium.spaces import Box
 
 from acer_tf.agent import ACER
+from acer_tf.agent.settings import ARGUMENTS
 from acer_tf.callbacks import BaseCallback
 from tests.scripted import ScriptedEnv
 from tests.small_agents import assert_same, everything, observations, tiny, vec_env
@@ -84,7 +85,7 @@ def test_load_keeps_every_argument(tmp_path: Path) -> None:
     }  # fmt: skip
     given |= {"replay_state": "stored", "policy": "lstm", "policy_kwargs": {"nlstm": 3}}
     agent = ACER(env=vec_env("Pendulum-v1"), **given)
-    assert given.keys() == agent._settings.keys(), "all arguments are in this test"
+    assert given.keys() == {*ARGUMENTS}, "all arguments are in this test"
     agent.save(tmp_path / "agent")
     loaded = ACER.load(tmp_path / "agent")
     assert {name: getattr(loaded, name) for name in given} == given
@@ -147,7 +148,7 @@ def test_the_last_reward_of_an_episode_counts_for_it() -> None:
     agent.model.train_and_report = lambda segment, lr: {}  # type: ignore[method-assign]
     agent.learn(200, log_interval=1, callback=recorded)
     assert set(recorded.returns[2:]) == {15.0}
-    assert set(list(agent._loop.stats._last_returns)[2:]) == {15.0}
+    assert set(recorded.locals["episode_stats"].state_dict()["last_returns"][2:]) == {15.0}
 
 
 def test_policies_have_names_that_all_work() -> None:

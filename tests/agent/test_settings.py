@@ -7,41 +7,42 @@ import pytest
 import tensorflow as tf
 
 from acer_tf.agent import ACER
-from acer_tf.agent.settings import arguments_of, checked, config_of, from_plain, to_plain
-from acer_tf.config import Config
+from acer_tf.agent.settings import ARGUMENTS, Settings, from_plain, to_plain
 from acer_tf.errors import InputError
 from tests.small_agents import tiny
 
 
 @pytest.fixture(scope="module")
-def settings() -> dict[str, Any]:
-    return dict(tiny(_init_setup_model=False)._settings)
+def settings() -> Settings:
+    return tiny(_init_setup_model=False).settings
 
 
-def there_and_back(settings: dict[str, Any], **overrides: Any) -> dict[str, Any]:
+def changed(settings: Settings, **arguments: Any) -> Settings:
+    return Settings.of({**settings.arguments(), **arguments})
+
+
+def there_and_back(settings: Settings, **overrides: Any) -> Settings:
     plain = json.loads(json.dumps(to_plain(settings)))
     return from_plain(plain, overrides, "agent.zip")
 
 
-def test_plain_settings_come_back(settings: dict[str, Any]) -> None:
+def test_plain_settings_come_back(settings: Settings) -> None:
     assert there_and_back(settings) == settings
-    assert there_and_back(settings, gamma=0.5) == {**settings, "gamma": 0.5}
+    assert there_and_back(settings, gamma=0.5) == changed(settings, gamma=0.5)
 
 
-def test_hyper_parameters_keep_their_meaning(settings: dict[str, Any]) -> None:
-    config = config_of(
-        {**settings, "n_steps": 7, "learning_rate": 0.1, "lr_schedule": "constant", "correction_term": 3}
-    )
+def test_hyper_parameters_keep_their_meaning(settings: Settings) -> None:
+    config = changed(settings, n_steps=7, learning_rate=0.1, lr_schedule="constant", correction_term=3).config
     assert (config.nsteps, config.lr, config.lrschedule, config.c) == (7, 0.1, "constant", 3)
-    assert config_of({**settings, **arguments_of(config)}) == config
-    assert arguments_of(Config()).keys() <= settings.keys()
+    assert Settings.of(settings.arguments()) == settings
+    assert list(settings.arguments()) == ARGUMENTS
 
 
 @pytest.mark.parametrize(
     ("name", "value"), [("policy", lambda x: x), ("lr_schedule", lambda p: 1.0), ("policy_kwargs", {"act_fun": len})]
 )
-def test_functions_are_in_no_file(settings: dict[str, Any], name: str, value: Any) -> None:
-    given = checked({**settings, name: value})
+def test_functions_are_in_no_file(settings: Settings, name: str, value: Any) -> None:
+    given = changed(settings, **{name: value})
     with pytest.raises(
         InputError, match=rf"{name} of agent\.zip is or has a function, .*ACER\.load\(path, {name}=\.\.\.\)"
     ):
@@ -50,18 +51,17 @@ def test_functions_are_in_no_file(settings: dict[str, Any], name: str, value: An
 
 
 @pytest.mark.parametrize("function", [tf.nn.relu, tf.tanh, keras.activations.relu, keras.ops.tanh])
-def test_activations_of_tensorflow_and_keras_are_names(settings: dict[str, Any], function: Any) -> None:
-    given = checked({**settings, "policy_kwargs": {"act_fun": function}})
-    assert given["policy_kwargs"] == {"act_fun": function.__name__}
-    assert (
-        checked({**settings, "policy_kwargs": {"act_fun": keras.ops.sin}})["policy_kwargs"]["act_fun"] is keras.ops.sin
-    )
+def test_activations_of_tensorflow_and_keras_are_names(settings: Settings, function: Any) -> None:
+    given = changed(settings, policy_kwargs={"act_fun": function})
+    assert given.policy_kwargs == {"act_fun": function.__name__}
+    other = changed(settings, policy_kwargs={"act_fun": keras.ops.sin}).policy_kwargs
+    assert other is not None and other["act_fun"] is keras.ops.sin
 
 
-def test_keras_optimizers_come_back(settings: dict[str, Any]) -> None:
+def test_keras_optimizers_come_back(settings: Settings) -> None:
     optimizer = keras.optimizers.Adam(0.5, beta_2=0.99, epsilon=1e-4, clipnorm=3)
-    again = there_and_back({**settings, "optimizer": optimizer, "learning_rate": 0.25})["optimizer"]
-    assert type(again) is keras.optimizers.Adam
+    again = there_and_back(changed(settings, optimizer=optimizer, learning_rate=0.25)).config.optimizer
+    assert isinstance(again, keras.optimizers.Adam)
     assert again.get_config() == {**optimizer.get_config(), "learning_rate": 0.25}
 
 
@@ -69,20 +69,20 @@ class OwnOptimizer(keras.optimizers.SGD):
     """Of the user's own."""
 
 
-def test_optimizers_of_ones_own_are_in_no_file(settings: dict[str, Any]) -> None:
+def test_optimizers_of_ones_own_are_in_no_file(settings: Settings) -> None:
     with pytest.raises(InputError, match=r"optimizer of agent\.zip is or has a function"):
-        there_and_back({**settings, "optimizer": OwnOptimizer()})
+        there_and_back(changed(settings, optimizer=OwnOptimizer()))
 
 
 @pytest.mark.parametrize(
     "plain", [{"class": "Adam", "arguments": {"x": {"module": "os"}}}, {"class": "serialize", "arguments": {}}]
 )
-def test_nothing_but_optimizers_is_made(settings: dict[str, Any], plain: dict[str, Any]) -> None:
+def test_nothing_but_optimizers_is_made(settings: Settings, plain: dict[str, Any]) -> None:
     with pytest.raises((ValueError, TypeError)):
         from_plain({**to_plain(settings), "optimizer": plain}, {}, "agent.zip")
 
 
-def test_unknown_overrides(settings: dict[str, Any]) -> None:
+def test_unknown_overrides(settings: Settings) -> None:
     with pytest.raises(InputError, match="ACER takes no argument gama; the nearest are gamma"):
         there_and_back(settings, gama=1)
 

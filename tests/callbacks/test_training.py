@@ -10,7 +10,7 @@ import pytest
 from acer_tf import ACER
 from acer_tf.callbacks import BaseCallback, CheckpointCallback, EvalCallback, EveryNTimesteps, ProgressBarCallback
 from acer_tf.evaluation import evaluate_policy
-from tests.callbacks.test_conversion import Diary
+from tests.callbacks.test_base import Diary
 
 
 def make_agent(**kwargs: Any) -> ACER:

@@ -12,7 +12,7 @@ from acer_tf.callbacks import BaseCallback, EvalCallback, StopTrainingOnRewardTh
 from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.evaluation import evaluate_policy
 from tests.counter import Counter
-from tests.small_agents import assert_same, tiny
+from tests.small_agents import assert_same, episode_lengths, tiny
 
 
 def test_learning_in_parts_is_learning_at_once() -> None:
@@ -42,20 +42,16 @@ def test_episodes_begin_anew_after_others_played_in_the_environment(how: str) ->
         "another wrapper": gymnasium.wrappers.TimeLimit(single, 100),
     }[how]
     evaluate_policy(agent, theirs, 1)
-    agent.learn(15)
-    assert agent._loop is not None
-    assert list(agent._loop.stats._last_lengths) == [7, 7]
+    assert episode_lengths(agent, 15) == [7, 7]
 
 
 def test_episodes_begin_anew_after_another_agent_played_in_the_environment() -> None:
     env = SyncVectorEnv([lambda: Counter(6)], autoreset_mode=AutoresetMode.SAME_STEP)
     first, second = tiny(env=env).learn(5), tiny(env=env)
     second.learn(10)
-    first.learn(15)
+    assert episode_lengths(first, 15) == [7, 7]
     evaluate_policy(second, env, 1)
-    second.learn(10)
-    assert first._loop is not None and second._loop is not None
-    assert list(first._loop.stats._last_lengths) == [7, 7] and list(second._loop.stats._last_lengths) == [7, 7]
+    assert episode_lengths(second, 10) == [7, 7]
 
 
 class Flawed(Counter):
@@ -83,9 +79,7 @@ def test_after_an_error_episodes_begin_anew(failure: Any, error: type[BaseExcept
     agent = tiny(env=Flawed(failure))
     with pytest.raises(error):
         agent.learn(20)
-    agent.learn(15)
-    assert agent._loop is not None
-    assert list(agent._loop.stats._last_lengths) == [7, 7]
+    assert episode_lengths(agent, 15) == [7, 7]
 
 
 def test_a_learn_that_is_refused_changes_nothing() -> None:
@@ -194,8 +188,8 @@ def test_a_callback_ends_training_within_a_segment() -> None:
     assert agent.model.updates == 2, "but nothing is learned from them"
     agent.learn(20, log_interval=1, reset_num_timesteps=False)
     assert agent.num_timesteps == 46
-    stats = agent._loop.stats
-    assert (stats._lengths + 0).sum() + sum(stats._last_lengths) == 46, "and so do its rewards"
+    stats = recorder.locals["episode_stats"].state_dict()
+    assert stats["lengths"].sum() + stats["last_lengths"].sum() == 46, "and so do its rewards"
 
 
 def test_functions_and_lists_are_callbacks() -> None:

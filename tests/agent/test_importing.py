@@ -130,7 +130,7 @@ def test_an_unknown_argument_is_told(tmp_path: Path) -> None:
         ACER.import_stable_baselines(stable_baselines(tmp_path / "old"), gama=0.9)
 
 
-def statistics(folder: Path, mean: Any, samples: float = 1000.0) -> Path:
+def moments(folder: Path, mean: Any, samples: float = 1000.0) -> Path:
     folder.mkdir()
     for name, array in (("obs", mean), ("ret", np.array(3.0))):
         rms = old(
@@ -144,7 +144,7 @@ def statistics(folder: Path, mean: Any, samples: float = 1000.0) -> Path:
 def test_observations_are_normalised_by_the_statistics_of_a_folder(tmp_path: Path) -> None:
     mean, recorded = np.array([1.0, -2.0, 0.5, 3.0]), recording("mlp_defaults")
     path = stable_baselines(tmp_path / "old", "mlp_defaults")
-    agent = ACER.import_stable_baselines(path, "CartPole-v1", statistics=statistics(tmp_path / "zoo", mean))
+    agent = ACER.import_stable_baselines(path, "CartPole-v1", statistics=moments(tmp_path / "zoo", mean))
     assert (agent.normalize_observations, agent.normalize_rewards) == (True, True)
     agent.save(tmp_path / "new")
     for converted in (agent, ACER.load(tmp_path / "new")):
@@ -154,7 +154,7 @@ def test_observations_are_normalised_by_the_statistics_of_a_folder(tmp_path: Pat
 
 def test_statistics_of_nothing_do_not_normalise(tmp_path: Path) -> None:
     """Stable Baselines saved them, too, where it did not normalise."""
-    folder = statistics(tmp_path / "zoo", np.zeros(4), samples=1e-4)
+    folder = moments(tmp_path / "zoo", np.zeros(4), samples=1e-4)
     agent = ACER.import_stable_baselines(stable_baselines(tmp_path / "old"), statistics=folder)
     assert (agent.normalize_observations, agent.normalize_rewards) == (False, False)
 
@@ -162,6 +162,6 @@ def test_statistics_of_nothing_do_not_normalise(tmp_path: Path) -> None:
 def test_statistics_that_do_not_fit_are_told(tmp_path: Path) -> None:
     path = stable_baselines(tmp_path / "old")
     with pytest.raises(InputError, match=r"of observations of shape \(3,\); expected \(4,\)"):
-        ACER.import_stable_baselines(path, statistics=statistics(tmp_path / "zoo", np.zeros(3)))
+        ACER.import_stable_baselines(path, statistics=moments(tmp_path / "zoo", np.zeros(3)))
     with pytest.raises(InputError, match=r"neither obs_rms\.pkl nor ret_rms\.pkl"):
         ACER.import_stable_baselines(path, statistics=tmp_path)

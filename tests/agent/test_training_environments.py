@@ -105,15 +105,15 @@ def test_a_game_gets_baselines_wrappers() -> None:
 def test_normalisation_is_kept_and_left_alone_by_predictions() -> None:
     agent = tiny(env=vec_env("Pendulum-v1"), normalize_observations=True, normalize_rewards=True, gamma=0.9)
     agent.learn(40, log_interval=1)
-    before = agent._current_statistics
+    before = everything(agent)
     assert before["obs_count"] > 40 and before["return_count"] >= 40
     assert agent.get_vec_normalize_env().single_observation_space == Box(-10, 10, (3,), np.float32)
     assert agent.env.single_observation_space == agent.observation_space
     assert agent.observation_space != agent.get_vec_normalize_env().single_observation_space
     agent.predict(observations(agent))
-    np.testing.assert_array_equal(agent._current_statistics["obs_mean"], before["obs_mean"])
+    np.testing.assert_array_equal(everything(agent)["obs_mean"], before["obs_mean"])
     agent.set_env(vec_env("Pendulum-v1", n=1))
-    np.testing.assert_array_equal(agent._current_statistics["obs_mean"], before["obs_mean"])
+    np.testing.assert_array_equal(everything(agent)["obs_mean"], before["obs_mean"])
     assert tiny().get_vec_normalize_env() is None
 
 

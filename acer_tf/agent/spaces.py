@@ -1,4 +1,4 @@
-"""Between what users have, the environment's own observations and actions, and what networks take and give."""
+"""Between the user's spaces, the environment's own observations and actions, and those of the networks."""
 
 import math
 from collections.abc import Mapping
@@ -7,8 +7,10 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Discrete, Tuple
+from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
+from acer_tf.envs.make import unwrap
 from acer_tf.envs.wrappers.box_actions import from_space, to_space
 from acer_tf.envs.wrappers.flatten import Flatten
 from acer_tf.envs.wrappers.normalize import CLIP, normalized
@@ -17,22 +19,22 @@ from acer_tf.errors import InputError
 Array = NDArray[Any]
 
 
-class Translation:
-    """Translates for one pair of spaces.
+class Spaces:
+    """The spaces of one environment, and what the networks take and give in their place.
 
     Attributes:
-        observation_space: of the user.
-        action_space: of the user.
+        observation_space: the user's.
+        action_space: the user's.
+        is_normalized: whether the networks take normalised observations.
+        flatten: maps the user's observations to arrays.
         network_observations: space that the networks take.
         network_actions: space that they give: Discrete, or a Box [D] in units of half the range.
-        dimensions: D; 0 of a Discrete space.
-        is_normalized: whether the networks take normalised observations.
+        dimensions: D; 0 for Discrete actions.
     """
 
     def __init__(
         self, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any], is_normalized: bool
     ) -> None:
-        """Takes the spaces of a single environment, and whether its observations are normalised."""
         self.observation_space = observation_space
         self.action_space = action_space
         self.is_normalized = is_normalized
@@ -49,15 +51,34 @@ class Translation:
             assert isinstance(action_space, Discrete)
             self.network_actions = action_space
 
-    def observations(self, observation: Any, statistics: Mapping[str, Array]) -> tuple[Array, bool]:
-        """Returns a batch for the networks, [N, ...], and whether it was one observation, N = 1.
+    @classmethod
+    def of(cls, env: VectorEnv[Any, Any, Any], is_normalized: bool) -> "Spaces":
+        """Returns the spaces of environments without the wrappers that are only for training."""
+        own = unwrap(env)
+        return cls(own.single_observation_space, own.single_action_space, is_normalized)
+
+    def check_same(self, other: "Spaces") -> None:
+        """Checks that the user's spaces are the same.
+
+        Raises:
+            InputError: the other's are those of another environment.
+        """
+        for name, theirs, ours in (
+            ("observation", other.observation_space, self.observation_space),
+            ("action", other.action_space, self.action_space),
+        ):
+            if theirs != ours:
+                raise InputError(f"the environment's {name} space is {theirs}; the agent's is {ours}.")
+
+    def encode_observations(self, observation: Any, normalization: Mapping[str, Array]) -> tuple[Array, bool]:
+        """Returns a batch for the networks, [N, ...], and whether it was a single observation (then N = 1).
 
         Args:
             observation: one, or a batch as a vector environment gives it.
-            statistics: as `normalization_state` gives them.
+            normalization: running moments, as `normalization_state` returns them.
 
         Raises:
-            InputError: it is none of the space's, or holds a number that is not finite.
+            InputError: the observation is not in the space, or holds a number that is not finite.
         """
         if isinstance(observation, tuple) and len(observation) == 2 and isinstance(observation[1], dict):
             if not isinstance(self.observation_space, Tuple):
@@ -71,18 +92,18 @@ class Translation:
         if rows.dtype.kind == "f" and not np.isfinite(rows).all():
             raise InputError("the observation holds a number that is not finite.")
         if self.is_normalized:
-            rows = normalized(rows, statistics["obs_mean"], statistics["obs_var"])
+            rows = normalized(rows, normalization["obs_mean"], normalization["obs_var"])
         return rows if extra else rows[np.newaxis], extra == 0
 
-    def actions(self, actions: Array) -> Array:
-        """Returns the environment's actions for the networks' [N] or [N, D]; those of a Box clipped to it."""
+    def decode_actions(self, actions: Array) -> Array:
+        """Returns the user's actions for the networks' [N] or [N, D]; those of a Box are clipped to it."""
         return to_space(actions, self.action_space) if isinstance(self.action_space, Box) else actions
 
-    def from_actions(self, actions: Any) -> Array:
-        """Returns the networks' actions, [N] int64 or [N, D] float32, for the environment's.
+    def encode_actions(self, actions: Any) -> Array:
+        """Returns the networks' actions, [N] int64 or [N, D] float32, for the user's; those of a Box are not clipped.
 
         Raises:
-            InputError: they are none of the space's.
+            InputError: the actions are not in the space.
         """
         shape = self.action_space.shape or ()
         given = np.asarray(actions)
@@ -96,15 +117,3 @@ class Translation:
         if not np.isin(given, np.arange(self.network_actions.n)).all():
             raise InputError(f"an action is none of {self.action_space}.")
         return given.astype(np.int64)
-
-
-def check_same_spaces(
-    translation: Translation, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]
-) -> None:
-    """Raises: InputError: the spaces are not those that the agent was made for."""
-    for name, theirs, ours in (
-        ("observation", observation_space, translation.observation_space),
-        ("action", action_space, translation.action_space),
-    ):
-        if theirs != ours:
-            raise InputError(f"the environment's {name} space is {theirs}; the agent's is {ours}.")

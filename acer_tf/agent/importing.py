@@ -1,0 +1,98 @@
+"""Builds an agent from one that Stable Baselines or baselines saved."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box
+
+from acer_tf.agent.settings import Settings, check_arguments
+from acer_tf.agent.spaces import Spaces
+from acer_tf.agent.state import AgentState
+from acer_tf.agent.training import AgentEnv, make_environment
+from acer_tf.envs.wrappers.frame_stack import FrameStack
+from acer_tf.errors import InputError
+from acer_tf.importers.imported import ImportedAgent
+from acer_tf.importers.normalization import read_normalization
+from acer_tf.storage.agent_file import Arrays
+
+
+def import_agent(
+    old: ImportedAgent,
+    path: str | Path,
+    env: AgentEnv | None,
+    folder: str | Path | None,
+    defaults: Mapping[str, Any],
+    overrides: Mapping[str, Any],
+) -> tuple[AgentState, FrameStack | None]:
+    """Builds the agent, and wraps its environments for training.
+
+    Args:
+        old: what the file holds.
+        path: the file, for messages.
+        env: environments, whose bounds take the place of the file's; None for those of the file.
+        folder: of `obs_rms.pkl` and `ret_rms.pkl`, None without normalization.
+        defaults: arguments of `ACER` where neither the file nor `overrides` has them.
+        overrides: arguments of `ACER` that take the place of the file's.
+
+    Raises:
+        InputError: an argument, the environments, the normalization or the weights do not fit.
+    """
+    check_arguments(overrides)
+    normalization = {} if folder is None else dict(read_normalization(folder))
+    told = {
+        "policy": old.policy,
+        "policy_kwargs": old.policy_kwargs,
+        "normalize_observations": "obs_mean" in normalization,
+        "normalize_rewards": "return_mean" in normalization,
+    }
+    settings = Settings.of({**defaults, **old.settings, **told, **overrides})
+    environment = None if env is None else make_environment(env, settings)
+    agent = AgentState(settings, _spaces(old, path, environment, settings.normalize_observations), normalization)
+    agent.build()
+    _check_normalization(normalization, agent.spaces, folder or path)
+    _load(agent, old, path)
+    return agent, environment
+
+
+def _spaces(old: ImportedAgent, path: str | Path, env: FrameStack | None, is_normalized: bool) -> Spaces:
+    """Returns the environment's spaces, whose bounds may be others than in training, or without one the file's."""
+    if env is None:
+        if old.observation_space is None:
+            raise InputError(f"{path} does not tell the size of the images; give the environment that they are of.")
+        return Spaces(old.observation_space, old.action_space, is_normalized)
+    spaces = Spaces.of(env, is_normalized)
+    for name, theirs, ours in (
+        ("observation", spaces.observation_space, old.observation_space),
+        ("action", spaces.action_space, old.action_space),
+    ):
+        if ours is not None and not _is_alike(theirs, ours):
+            raise InputError(f"the environment's {name} space is {theirs}; the agent in {path} has {ours}.")
+    return spaces
+
+
+def _load(agent: AgentState, old: ImportedAgent, path: str | Path) -> None:
+    """Loads weights, average policy and slots; where there is no average policy, it begins as the policy."""
+    try:
+        agent.load_parameters(old.params, old.averages)
+    except InputError as error:
+        raise InputError(f"the agent in {path} does not fit: {error}") from error
+    slots = {"ms": old.mean_squares or {}, "mom": old.momenta or {}}
+    arrays = {f"{slot}/{name}": array for slot, named in slots.items() for name, array in named.items()}
+    current = agent.model.state_dict()
+    agent.model.load_state_dict(current | {name: array for name, array in arrays.items() if name in current}, str(path))
+
+
+def _check_normalization(normalization: Arrays, spaces: Spaces, source: str | Path) -> None:
+    shape = spaces.flatten.space.shape
+    mean = normalization.get("obs_mean", np.zeros(shape))
+    if mean.shape != shape:
+        raise InputError(f"the moments in {source} are of observations of shape {mean.shape}; expected {shape}.")
+
+
+def _is_alike(theirs: gymnasium.Space[Any], ours: gymnasium.Space[Any]) -> bool:
+    if not isinstance(theirs, Box) or not isinstance(ours, Box):
+        return theirs == ours
+    return theirs.shape == ours.shape and theirs.dtype.kind == ours.dtype.kind

@@ -1,0 +1,105 @@
+"""What an agent does with observations: actions, and how probable they are."""
+
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Box
+from numpy.typing import NDArray
+
+from acer_tf.agent.spaces import Spaces
+from acer_tf.agent.state import AgentState
+from acer_tf.envs.wrappers.box_actions import half_range, to_space
+from acer_tf.errors import InputError
+from acer_tf.maths.continuous import log_density
+from acer_tf.segment import Action
+
+Array = NDArray[Any]
+
+
+def act(agent: AgentState, observation: Any, state: Any, mask: Any, deterministic: bool) -> tuple[Action, bool]:
+    """Acts for one observation or a batch; see `ACER.predict`.
+
+    Returns:
+        The networks' actions, and whether it was a single observation (then N = 1).
+
+    Raises:
+        InputError: an argument does not fit the agent.
+    """
+    obs, is_single = agent.spaces.encode_observations(observation, agent.normalization.arrays)
+    states = agent.actor.initial_state(len(obs)) if state is None else np.asarray(state, np.float32)
+    masks = np.zeros(len(obs), np.bool_) if mask is None else np.atleast_1d(np.asarray(mask, np.bool_))
+    states = states[np.newaxis] if states.ndim == 1 else states
+    agent.actor.policy.check_state(states, len(obs))
+    if masks.shape != (len(obs),):
+        raise InputError(f"the mask has shape {masks.shape}; expected ({len(obs)},), one for each observation.")
+    return agent.actor.act(obs, states, masks, deterministic), is_single
+
+
+def action_probability(agent: AgentState, observation: Any, state: Any, mask: Any, actions: Any, logp: bool) -> Any:
+    """Returns the distribution of the actions, or the probability of given ones; see `ACER.action_probability`.
+
+    Raises:
+        InputError: an argument does not fit the agent.
+    """
+    action, is_single = act(agent, observation, state, mask, deterministic=True)
+    continuous = agent.settings.continuous
+    sigma = None if continuous.learn_sigma else continuous.sigma
+    if actions is not None:
+        found = likelihood(action.mus, sigma, agent.spaces, actions, logp)
+        return found[0] if is_single else found
+    whole = distribution(action.mus, sigma, agent.spaces)
+    if not is_single:
+        return whole
+    return whole[0] if isinstance(whole, np.ndarray) else tuple(part[0] for part in whole)
+
+
+def distribution(f: Array, sigma: float | None, spaces: Spaces) -> Array | tuple[Array, Array]:
+    """Returns the probabilities [N, A], or mean and standard deviation [N, *action] in the environment's units.
+
+    Args:
+        f: the policy's statistics, [N, A], [N, D] or [N, 2D] float32.
+        sigma: of a Gaussian policy, in units of half the range; None where it is learned and in `f`.
+        spaces: the agent's.
+    """
+    space = spaces.action_space
+    if not isinstance(space, Box):
+        return f
+    mean, deviation = _moments(f, sigma, spaces)
+    return to_space(mean, space), deviation.reshape(len(f), *space.shape) * half_range(space)
+
+
+def likelihood(f: Array, sigma: float | None, spaces: Spaces, actions: Any, logp: bool) -> Array:
+    """Returns the probability, or the density in the environment's units, of one action each; [N, 1].
+
+    Clipping to the action space is not taken into account: an action at its border has the density of that point.
+
+    Args:
+        f: as of `distribution`, like the next two.
+        sigma: of a Gaussian policy.
+        spaces: the agent's.
+        actions: [N, ...], or one.
+        logp: whether the logarithm is returned.
+
+    Raises:
+        InputError: the actions are not as many as the observations, or none of the space's.
+    """
+    given = spaces.encode_actions(actions)
+    if len(given) != len(f):
+        raise InputError(f"there are {len(given)} actions for {len(f)} observations; expected one for each.")
+    space = spaces.action_space
+    if not isinstance(space, Box):
+        with np.errstate(divide="ignore"):  # an impossible action
+            chosen = np.take_along_axis(f, given[:, np.newaxis], axis=1)
+            return np.log(chosen) if logp else chosen
+    mean, deviation = _moments(f, sigma, spaces)
+    density: Array = log_density(given.astype(np.float64), mean, np.log(deviation)).numpy()[:, np.newaxis]
+    density = density - np.log(half_range(space)).sum()
+    return density if logp else np.exp(density)
+
+
+def _moments(f: Array, sigma: float | None, spaces: Spaces) -> tuple[Array, Array]:
+    dimensions = spaces.dimensions
+    mean = f[:, :dimensions].astype(np.float64)
+    if sigma is not None:
+        return mean, np.full(mean.shape, sigma)
+    return mean, np.exp(f[:, dimensions:].astype(np.float64))

@@ -1,0 +1,222 @@
+"""The environments of an agent, and the training loop in them."""
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from gymnasium.vector import VectorEnv
+
+from acer_tf.acer import TrainingLoop, make_loop
+from acer_tf.agent.logs import log_folder, open_logger
+from acer_tf.agent.settings import Settings
+from acer_tf.agent.spaces import Spaces
+from acer_tf.agent.state import AgentState
+from acer_tf.callbacks.base import Agent, CallbackList
+from acer_tf.config import whole
+from acer_tf.envs.make import AnyEnv, brought_settings, is_normalized, training_env, unwrap
+from acer_tf.envs.players import Player
+from acer_tf.envs.wrappers.frame_stack import FrameStack
+from acer_tf.errors import EnvironmentFailedError, InputError
+from acer_tf.logs.logger import Logger
+from acer_tf.replay.size import check_memory, check_states
+
+AgentEnv = AnyEnv | str
+"""What an agent can be given: a vector environment, a single environment, or an id."""
+
+
+def make_environment(env: AgentEnv, settings: Settings) -> FrameStack:
+    """Returns environments with the wrappers of training that the settings ask for.
+
+    Raises:
+        InputError: it is no environment, or none that ACER can train on.
+    """
+    return training_env(
+        env,
+        normalize_observations=settings.normalize_observations,
+        normalize_rewards=settings.normalize_rewards,
+        reward_scale=settings.reward_scale,
+        gamma=settings.config.gamma,
+    )
+
+
+def state_for(env: AgentEnv, settings: Settings) -> tuple[AgentState, FrameStack]:
+    """Returns a new agent, not yet built, and its environments; what their wrappers do joins the settings."""
+    environment = make_environment(env, settings)
+    brought: dict[str, Any] = {**brought_settings(environment)}
+    if settings.reward_scale != 1:
+        del brought["reward_scale"]
+    settings = dataclasses.replace(settings, **brought)
+    return AgentState(settings, Spaces.of(environment, settings.normalize_observations)), environment
+
+
+class Training:
+    """Trains an agent in its environments; replay and episodes go on from one `learn` to the next.
+
+    Attributes:
+        logger: takes metrics and episodes of the current or last `learn`.
+    """
+
+    def __init__(self, state: AgentState) -> None:
+        self.logger = Logger()
+        self._state = state
+        self._environment: FrameStack | None = None
+        self._loop: TrainingLoop | None = None
+        self._player = Player()
+        self._must_restart = False
+        self._log_folder: Path | None = None
+
+    @property
+    def env(self) -> VectorEnv[Any, Any, Any] | None:
+        """The environments without the wrappers of training; None without any."""
+        return None if self._environment is None else unwrap(self._environment)
+
+    @property
+    def normalizing_env(self) -> VectorEnv[Any, Any, Any] | None:
+        """The environments with the wrappers that normalise observations and rewards; None without these."""
+        environment = self._environment
+        return environment.env if environment is not None and any(is_normalized(environment).values()) else None
+
+    def set_env(self, env: AgentEnv) -> None:
+        """Changes the environments; episodes and replay begin anew with the next `learn`.
+
+        Raises:
+            InputError: they have other spaces than the agent, or cannot be trained on; nothing has been changed then.
+        """
+        environment = make_environment(env, self._state.settings)
+        self._state.spaces.check_same(Spaces.of(environment, self._state.spaces.is_normalized))
+        self.use(environment)
+
+    def use(self, environment: FrameStack) -> None:
+        """Changes the environments to such as `make_environment` returned.
+
+        Raises:
+            InputError: they normalise or scale what the agent does not; nothing has been changed then.
+        """
+        for name, value in brought_settings(environment).items():
+            ours = getattr(self._state.settings, name)
+            if value != ours:
+                raise InputError(
+                    f"the environment brings {name}={value}, the agent has {ours}; make the environment without it."
+                )
+        self._state.normalization.attach(environment)
+        self._environment = environment
+        self._state.n_envs = environment.num_envs
+        self.forget()
+
+    def forget(self) -> None:
+        """Drops the training loop, and replay with it; the next `learn` begins a new one."""
+        self._loop, self._must_restart = None, False
+
+    def begin(self, logger: Logger) -> TrainingLoop:
+        """Resets the environments and returns a new training loop, which counts on from the agent's steps."""
+        assert self._environment is not None
+        state = self._state
+        self._player.enter(self._environment)
+        self._loop = make_loop(self._environment, state.model, state.rng, state.seed, logger)
+        self._loop.count_from(state.num_timesteps)
+        return self._loop
+
+    def restart_streams(self) -> None:
+        """Begins all random streams anew from the agent's seed, and with them the environments' episodes."""
+        self._state.restart_streams()
+        if self._loop is not None:
+            self._loop.restart_environments(self._state.seed, is_recorded=False)
+
+    def learn(
+        self,
+        agent: Agent,
+        total_timesteps: int,
+        callback: Any,
+        log_interval: int,
+        tb_log_name: str,
+        reset_num_timesteps: bool,
+        progress_bar: bool,
+    ) -> None:
+        """Trains; see `ACER.learn`, whose arguments these are.
+
+        Args:
+            agent: what callbacks know as the agent.
+
+        Raises:
+            InputError: an argument cannot work, there is no environment, or it gave a number that is not finite.
+            EnvironmentFailedError: an environment raised an error.
+        """
+        variables = {"self": agent} | {name: value for name, value in locals().items() if name not in ("self", "agent")}
+        total_timesteps = whole("total_timesteps", total_timesteps)
+        log_interval = whole("log_interval", log_interval)
+        callbacks = None if callback is None else CallbackList.of(callback)
+        if callbacks is not None and self._state.settings.config.overlap:
+            raise InputError("overlap collects steps while updates run, where callbacks cannot follow; leave one out.")
+        loop = self._ready_loop()
+        end = total_timesteps + (0 if reset_num_timesteps else loop.steps)
+        variables |= {"loop": loop, "end": end, "episode_stats": loop.stats, "buffer": loop.buffer}
+        is_new_run = reset_num_timesteps or not loop.steps
+        with contextlib.ExitStack() as afterwards:
+            logger = self._open_logger(tb_log_name, is_new_run, progress_bar, end)
+            self.logger = loop.logger = afterwards.enter_context(logger)
+            if callbacks is not None:
+                callbacks.init_callback(agent)
+                afterwards.callback(callbacks.on_training_end)
+            with self._learning(loop, reset_num_timesteps):
+                if callbacks is not None:
+                    callbacks.on_training_start(variables, globals())
+                self._must_restart = True  # unless all goes well: after an error the environments may be anywhere
+                loop.learn(self._count, end=end, log_interval=log_interval, hooks=callbacks)
+                self._must_restart = False
+
+    def _count(self) -> bool:
+        assert self._loop is not None
+        self._state.num_timesteps = self._loop.steps
+        return False
+
+    def _open_logger(
+        self, name: str, is_new_run: bool, progress_bar: bool, end: int
+    ) -> contextlib.AbstractContextManager[Logger]:
+        assert self._environment is not None
+        settings, folder = self._state.settings, None
+        if settings.tensorboard_log is not None:
+            folder = self._log_folder = log_folder(settings.tensorboard_log, name, is_new_run, self._log_folder)
+        return open_logger(settings.verbose, folder, self._environment, progress_bar, end)
+
+    @contextlib.contextmanager
+    def _learning(self, loop: TrainingLoop, reset_num_timesteps: bool) -> Iterator[None]:
+        """Counts anew if that is wanted, and keeps others out of the environments while the block runs."""
+        before = loop.steps
+        if reset_num_timesteps:
+            loop.count_from(0)
+        start = self._state.num_timesteps = loop.steps
+        self._player.is_learning = True
+        try:
+            yield
+        except BaseException:
+            if loop.steps == start:  # nothing was learned
+                loop.count_from(before)
+            raise
+        finally:
+            self._player.is_learning = False
+            self._state.num_timesteps = loop.steps
+
+    def _ready_loop(self) -> TrainingLoop:
+        """Returns the training loop, with new episodes where others stepped the environments meanwhile."""
+        if self._environment is None:
+            raise InputError("there is no environment to learn in; give one with set_env, or load(path, env).")
+        if self._loop is None:
+            model = self._state.model
+            needed = check_memory(self._environment, model.config)
+            needed = check_states(needed, self._state.n_envs, model.config, model.policy.network.state_size)
+            if self._state.settings.verbose:
+                print(f"replay will take {needed / 2**30:.2f} GiB", flush=True)
+            return self.begin(self.logger)
+        self._must_restart |= not self._player.enter(self._environment)
+        if self._must_restart:
+            self._restart(self._loop)
+        return self._loop
+
+    def _restart(self, loop: TrainingLoop) -> None:
+        try:
+            loop.restart_environments(int(self._state.rng.randint(2**31)), is_recorded=False)
+        except EnvironmentFailedError as error:
+            raise EnvironmentFailedError(f"{error}; give new environments with set_env.") from error
+        self._must_restart = False

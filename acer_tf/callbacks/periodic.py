@@ -1,0 +1,102 @@
+"""Callbacks that save, record or show the agent at regular intervals."""
+
+from pathlib import Path
+from typing import Any
+
+from acer_tf.callbacks.base import BaseCallback
+from acer_tf.config import whole
+from acer_tf.envs.make import as_vector_env
+from acer_tf.evaluation.video import check_rendering, check_video, record_video
+from acer_tf.logs.terminal import ProgressSink, progress_sink
+from acer_tf.system.console import say
+
+
+class CheckpointCallback(BaseCallback):
+    """Saves the agent as `<save_path>/<name_prefix>_<agent steps>_steps.zip`, every `save_freq` calls of `on_step`.
+
+    Each call is as many agent steps as there are environments: for a file every K agent steps of N environments,
+    `save_freq` is K // N, or the callback goes into `EveryNTimesteps(K, CheckpointCallback(1, ...))`.
+    """
+
+    def __init__(self, save_freq: int, save_path: str | Path, name_prefix: str = "rl_model", verbose: int = 0) -> None:
+        """Sets how often the agent is saved, and where.
+
+        Raises:
+            InputError: `save_freq` cannot work.
+        """
+        super().__init__(verbose)
+        self.save_freq = whole("save_freq", save_freq)
+        self.save_path = Path(save_path)
+        self.name_prefix = name_prefix
+
+    def _on_step(self) -> bool:
+        if self.n_calls % self.save_freq == 0:
+            self.save_path.mkdir(parents=True, exist_ok=True)
+            path = self.save_path / f"{self.name_prefix}_{self.num_timesteps}_steps.zip"
+            self.model.save(path)
+            if self.verbose:
+                say(f"saved {path}")
+        return True
+
+
+class VideoCallback(BaseCallback):
+    """Records `<save_path>/<name_prefix>_<agent steps>_steps.mp4` every `save_freq` calls of `on_step`.
+
+    Each call is as many agent steps as there are environments. Every video plays in `env`, one made with
+    `render_mode="rgb_array"` and none of those that are trained on.
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        save_freq: int,
+        save_path: str | Path,
+        name_prefix: str = "rl_video",
+        n_episodes: int = 1,
+        deterministic: bool = True,
+        verbose: int = 0,
+    ) -> None:
+        """Sets what is recorded, how often, and where; other arguments are those of `record_video`.
+
+        Raises:
+            InputError: an argument cannot work, or there is no ffmpeg.
+        """
+        super().__init__(verbose)
+        self.env = as_vector_env(env)
+        self.save_freq = whole("save_freq", save_freq)
+        self.save_path = Path(save_path)
+        self.name_prefix = name_prefix
+        self.n_episodes = whole("n_episodes", n_episodes)
+        self.deterministic = deterministic
+        check_video(self._path())
+
+    def _path(self) -> Path:
+        return self.save_path / f"{self.name_prefix}_{self.num_timesteps}_steps.mp4"
+
+    def _on_training_start(self) -> None:
+        """Refuses an environment that cannot be recorded now, not in the middle of training."""
+        check_rendering(self.env)
+
+    def _on_step(self) -> bool:
+        if self.n_calls % self.save_freq == 0:
+            played = record_video(self.model, self.env, self._path(), self.n_episodes, self.deterministic)
+            if self.verbose:
+                say(f"recorded {self._path()}: returns {', '.join(f'{episode.r:g}' for episode in played)}")
+        return True
+
+
+class ProgressBarCallback(BaseCallback):
+    """Shows agent steps, speed and time left: a bar on a terminal, a line every half minute elsewhere."""
+
+    _sink: ProgressSink | None = None
+
+    def _on_training_start(self) -> None:
+        self._sink = progress_sink(self.num_timesteps + self.locals["total_timesteps"])
+
+    def _on_rollout_end(self) -> None:
+        if self._sink is not None:
+            self._sink.progress(self.num_timesteps)
+
+    def _on_training_end(self) -> None:
+        if self._sink is not None:
+            self._sink.close()

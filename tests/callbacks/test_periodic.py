@@ -1,0 +1,70 @@
+import sys
+from pathlib import Path
+
+import imageio.v2
+import pytest
+
+from acer_tf.callbacks import CheckpointCallback, EveryNTimesteps, ProgressBarCallback, VideoCallback
+from acer_tf.errors import InputError
+from tests.callbacks.scripted_agent import ScriptedAgent
+from tests.counter import Counter, counters
+
+
+def test_saves_every_so_many_calls_under_the_number_of_agent_steps(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ScriptedAgent().learn(2, CheckpointCallback(3, tmp_path / "new", "agent", verbose=1))
+    saved = {path.name: path.read_text() for path in (tmp_path / "new").iterdir()}
+    assert saved == {"agent_6_steps.zip": "6", "agent_12_steps.zip": "12", "agent_18_steps.zip": "18"}
+    assert f"saved {tmp_path / 'new' / 'agent_18_steps.zip'}" in capsys.readouterr().out
+
+
+def test_says_nothing_unless_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ScriptedAgent().learn(2, EveryNTimesteps(10, CheckpointCallback(1, str(tmp_path))))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rl_model_10_steps.zip", "rl_model_20_steps.zip"]
+    assert capsys.readouterr().out == ""
+
+
+def test_bad_input_of_checkpoints(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="save_freq is 0; expected a whole number >= 1"):
+        CheckpointCallback(0, tmp_path)
+
+
+def test_records_every_so_many_calls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    callback = VideoCallback(Counter(3), 4, tmp_path, n_episodes=2, verbose=1)
+    ScriptedAgent(skill={16: 1}).learn(2, callback)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rl_video_16_steps.mp4", "rl_video_8_steps.mp4"]
+    reader = imageio.v2.get_reader(tmp_path / "rl_video_8_steps.mp4", format="FFMPEG")  # type: ignore[call-overload]
+    assert reader.count_frames() == 8
+    assert "rl_video_16_steps.mp4: returns 34, 34" in capsys.readouterr().out
+
+
+def test_environments_that_cannot_be_recorded_are_found_before_training(tmp_path: Path) -> None:
+    for env, message in (
+        (Counter(1, render_mode=None), "the environment gives no pictures"),
+        (counters(2), "a video shows one environment; expected num_envs 1, not 2"),
+    ):
+        agent = ScriptedAgent()
+        with pytest.raises(InputError, match=message):
+            agent.learn(2, VideoCallback(env, 4, tmp_path))
+        assert agent.num_timesteps == 0
+
+
+def test_bad_input_of_videos_is_found_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="save_freq is 0; expected a whole number >= 1"):
+        VideoCallback(Counter(1), 0, tmp_path)
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    with pytest.raises(InputError, match="videos need imageio and ffmpeg"):
+        VideoCallback(Counter(1), 1, tmp_path)
+
+
+def test_lines_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    agent = ScriptedAgent()
+    agent.learn(4, ProgressBarCallback())
+    assert capsys.readouterr().err == "25.0%  10/40 steps\n"  # the next line comes half a minute later
+    agent.learn(6, ProgressBarCallback())
+    assert capsys.readouterr().err == "50.0%  50/100 steps\n"
+
+
+def test_training_that_never_started_can_end() -> None:
+    ProgressBarCallback().on_training_end()
