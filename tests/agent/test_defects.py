@@ -107,8 +107,9 @@ def test_the_first_observation_is_the_environments() -> None:
     frames = np.random.default_rng(0).integers(1, 256, (50, 2, 36, 36, 1)).astype(np.uint8)
     env, seen = ScriptedEnv(frames), []
     agent = tiny("cnn_small", env)
-    act = agent.model.act
-    agent.model.act = lambda obs, state, mask: (seen.append(obs.copy()), act(obs, state, mask))[1]  # type: ignore[method-assign]
+    actor = agent.model.actor
+    act = actor.act
+    actor.act = lambda obs, state, mask: (seen.append(obs.copy()), act(obs, state, mask))[1]  # type: ignore[method-assign]
     agent.learn(10, callback=lambda variables, _: False)
     np.testing.assert_array_equal(seen[0], frames[env.resets[-1][1]])
 
