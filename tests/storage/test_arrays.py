@@ -7,7 +7,7 @@ import pytest
 
 import acer_tf.storage.arrays
 from acer_tf.errors import InputError
-from acer_tf.storage.arrays import load_arrays, save_arrays
+from acer_tf.storage.arrays import check_arrays, finite_array, load_arrays, save_arrays
 
 ARRAYS = {"a/kernel": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.array(3, dtype=np.int64)}
 
@@ -164,3 +164,40 @@ def test_a_changed_file_is_refused_or_the_same(tmp_path, is_compressed):
             continue
         for name in loaded.keys() & ARRAYS.keys():
             np.testing.assert_array_equal(loaded[name].ravel(), ARRAYS[name].ravel())
+
+
+def test_expected_arrays_pass():
+    check_arrays("a.npz", ARRAYS, {name: np.zeros_like(array) for name, array in ARRAYS.items()})
+    check_arrays("a.npz", {"b": np.int16([1])}, {"b": np.zeros(1, np.float32)})  # which holds it
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"a/kernel": np.zeros((3, 2), np.float32)},
+            r"of another network: a/kernel has shape \(3, 2\) there, \(2, 3\)",
+        ),
+        ({"extra": np.zeros(1)}, r"of another network: extra has shape \(1,\) there, none here"),
+        ({"b": np.array(3.0)}, ": b is of type float64; expected numbers of type int64"),
+        ({"a/kernel": np.full((2, 3), np.nan, np.float32)}, ": a/kernel holds a number that is not finite"),
+        ({"a/kernel": np.full((2, 3), 1e39)}, "expected finite numbers of type float32"),
+        ({"a/kernel": np.full((2, 3), "x")}, "is of type <U1"),
+    ],
+)
+def test_other_arrays_are_refused_by_name(changes, message):
+    with pytest.raises(InputError, match=rf"^a\.npz is damaged.*{message}"):
+        check_arrays("a.npz", ARRAYS | changes, ARRAYS)
+
+
+def test_a_missing_array_is_named():
+    with pytest.raises(InputError, match=r"b has shape none there, \(\) here\."):
+        check_arrays("a.npz", {"a/kernel": ARRAYS["a/kernel"]}, ARRAYS)
+
+
+def test_a_finite_array_is_a_copy():
+    given = np.float32([1, 2])
+    copy = finite_array("x", given, np.float32)
+    given[0] = 5
+    np.testing.assert_array_equal(copy, np.float32([1, 2]), strict=True)
+    np.testing.assert_array_equal(finite_array("x", [1, 2], np.float64), np.float64([1, 2]), strict=True)
