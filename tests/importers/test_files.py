@@ -1,5 +1,6 @@
 """Files as joblib writes them, compressed or not."""
 
+import lzma
 import pickle
 import tracemalloc
 from pathlib import Path
@@ -96,6 +97,16 @@ def test_arrays_of_objects_in_a_joblib_file_are_refused(tmp_path: Path) -> None:
     joblib.dump(np.array([{}], dtype=object), tmp_path / "file")
     with pytest.raises(ValueError, match="not of numbers"):
         read_pickle(read_decompressed(tmp_path / "file"))
+
+
+def test_a_dictionary_of_lzma_that_takes_large_memory_is_refused(tmp_path: Path) -> None:
+    data = bytearray(lzma.compress(b"small", format=lzma.FORMAT_ALONE))
+    (tmp_path / "file").write_bytes(data)
+    assert read_decompressed(tmp_path / "file") == b"small"
+    data[1:5] = (2**30).to_bytes(4, "little")
+    (tmp_path / "file").write_bytes(data)
+    with pytest.raises(ValueError, match="Memory usage limit exceeded"):
+        read_decompressed(tmp_path / "file")
 
 
 def test_an_array_in_an_order_that_joblib_does_not_write_is_refused(tmp_path: Path) -> None:
