@@ -1,4 +1,4 @@
-"""What went wrong: the input (and how to name the nearest valid choice), or the environments."""
+"""Exceptions for bad input, values that are not finite, and environments that failed."""
 
 import contextlib
 import difflib
@@ -9,37 +9,37 @@ from numpy.typing import NDArray
 
 
 class InputError(ValueError):
-    """Input from a user that cannot work: one sentence that says what is wrong and what was expected.
+    """Invalid input from the user; the message is one sentence with what is wrong and what was expected.
 
-    The commands print it and exit with status 2; as a library it is an ordinary `ValueError`.
+    The commands print the message and exit with status 2; to users of the library it is a `ValueError`.
     """
 
 
 class NotFiniteError(InputError):
-    """A number is NaN or infinite; nothing has been learned from it.
+    """A value is NaN or infinite; the update that it would have been used in was not made.
 
     Attributes:
-        batch: the arrays that it was found in or computed from, by name.
+        batch: the arrays that the value was found in or computed from, by name.
     """
 
     def __init__(self, message: str, batch: Mapping[str, NDArray[Any]]) -> None:
-        """Takes one sentence that names the quantity, and the arrays."""
+        """Creates the error from a sentence that names the quantity, and the arrays."""
         super().__init__(message)
         self.batch = dict(batch)
 
 
 class EnvironmentFailedError(RuntimeError):
-    """The environments cannot go on: one sentence that says what happened; the original traceback is in it or chained.
+    """The environments cannot continue; the original traceback is chained, or part of the message for a worker process.
 
     What was learned so far is intact.
     """
 
 
 @contextlib.contextmanager
-def failures_told() -> Iterator[None]:
-    """Makes a context for steps and resets of environments: whatever they raise is an `EnvironmentFailedError`.
+def environment_errors() -> Iterator[None]:
+    """Re-raises any exception from an environment as `EnvironmentFailedError`.
 
-    What this package itself raises stays as it is: `InputError` and `EnvironmentFailedError`.
+    `InputError` and `EnvironmentFailedError`, which this package itself raises, pass unchanged.
     """
     try:
         yield

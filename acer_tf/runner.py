@@ -11,35 +11,35 @@ from acer_tf.envs.reports import reported_episodes
 from acer_tf.envs.seeds import environment_seeds
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.envs.wrappers.normalize import frozen, load_normalization_state, normalization_state
-from acer_tf.errors import InputError, NotFiniteError, failures_told
+from acer_tf.errors import InputError, NotFiniteError, environment_errors
 from acer_tf.segment import Action, Episode, Segment
 
 Values = Callable[[NDArray[Any], NDArray[np.float32]], NDArray[np.float32]]
-"""Gives V, [N], of observations [N, *observation] within an episode, and the policy's state [N, P] before them."""
+"""Returns V, [N], of observations [N, *observation] within an episode, given the policy's state [N, P] before them."""
 
 
 class Actor(Protocol):
-    """What a Runner needs of a model."""
+    """The part of an actor that a Runner uses."""
 
     def initial_state(self, nenvs: int) -> NDArray[np.float32]:
-        """Returns the state before the first step, [N, P]."""
+        """Returns the policy's state before the first step, [N, P]."""
         ...
 
     def act(self, obs: NDArray[Any], state: NDArray[np.float32], mask: NDArray[np.bool_]) -> Action:
-        """Acts once in every environment."""
+        """Returns an action for every environment."""
         ...
 
 
 class TrainingStoppedError(Exception):
-    """`Runner.run` was told to stop in the middle of a segment.
+    """Training was stopped in the middle of a segment, whose steps are dropped.
 
     Attributes:
-        rewards: [N, t] float32, those of the steps that are dropped.
-        dones: [N, t] bool, likewise.
+        rewards: [N, t] float32, rewards of the dropped steps.
+        dones: [N, t] bool, ends of episodes in the dropped steps.
     """
 
     def __init__(self, rewards: NDArray[np.float32], dones: NDArray[np.bool_]) -> None:
-        """Takes them."""
+        """Creates the error from rewards and ends of the dropped steps."""
         super().__init__("training was stopped in the middle of a segment")
         self.rewards = rewards
         self.dones = dones
@@ -49,7 +49,7 @@ class Runner:
     """Steps the environments with the model's actions, `nsteps` at a time.
 
     Attributes:
-        episodes: whole episodes that ended during the last `run`, where the environments report them.
+        episodes: whole episodes that ended during the last `run`, if the environments report them.
     """
 
     def __init__(
@@ -59,17 +59,17 @@ class Runner:
 
         Args:
             env: the environments.
-            model: acts.
-            nsteps: agent steps of a segment, T.
-            seed: of the environments; environment i gets a stream of its own.
-            values: values the states in which a time limit cuts episodes short; None leaves `final_values` 0.
+            model: chooses the actions.
+            nsteps: agent steps per segment and environment, T.
+            seed: seed of the environments, which get independent streams; None draws one.
+            values: computes V of the states in which a time limit truncates episodes; None leaves `final_values` 0.
         """
         self._env = env
         self._model = model
         self._nsteps = nsteps
         self._values = values
         self._channels = env.stacked.shape[-1] // env.nstack
-        with failures_told():
+        with environment_errors():
             env.reset(seed=environment_seeds(env, seed))
             self._obs, _ = env.reset()
         self._dones = np.zeros(env.num_envs, np.bool_)
@@ -81,21 +81,26 @@ class Runner:
 
     @property
     def workers_replaced(self) -> int:
-        """Workers of the environments that were replaced since this process began."""
+        """Number of the environments' worker processes that were replaced since the start."""
         return int(getattr(self._env.unwrapped, "replacements", 0))
 
     def restart(self, seed: int, is_recorded: bool) -> None:
-        """Begins new episodes from this seed; if recorded, `state_dict` tells how to come back to any later moment."""
-        with failures_told():
+        """Starts new episodes from this seed.
+
+        Args:
+            seed: seed of the environments.
+            is_recorded: whether to record the actions from here on, so that `state_dict` can restore the environments.
+        """
+        with environment_errors():
             self._obs, _ = self._env.reset(seed=environment_seeds(self._env, seed))
         self._dones = np.ones(self._env.num_envs, np.bool_)
         self._state = self._model.initial_state(self._env.num_envs)
         self._restart_seed, self._actions = seed if is_recorded else None, []
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the policy's state and what leads to the environments': the last restart and all actions since then.
+        """Returns the policy's state, and the last restart with all actions since, which restore the environments.
 
-        Without a recorded restart there is no way back to it; the environments must be restarted after loading.
+        Without a recorded restart the environments cannot be restored; restart them after loading.
         """
         actions = {} if not self._actions else {"actions": np.concatenate(self._actions, axis=1)}  # [N, steps]
         seconds = time.monotonic() - self._start
@@ -103,19 +108,19 @@ class Runner:
         return own | actions | normalization_state(self._env)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restarts the environments as then, and takes the same actions again."""
+        """Restores the policy's state, and the environments by replaying the recorded actions."""
         self._start = time.monotonic() - state["seconds"]
         statistics = {name: state[name] for name in normalization_state(self._env) if name in state}
         load_normalization_state(self._env, statistics)
         with frozen(self._env):  # the statistics hold these steps already
-            self._come_back(state)
+            self._replay_actions(state)
 
-    def _come_back(self, state: Mapping[str, Any]) -> None:
+    def _replay_actions(self, state: Mapping[str, Any]) -> None:
         if state["restart_seed"] is not None:
             self.restart(state["restart_seed"], is_recorded=True)
         if "actions" in state:
             self._actions.append(state["actions"])
-            with failures_told():
+            with environment_errors():
                 for actions in np.moveaxis(state["actions"], 1, 0):
                     self._obs, _, terminations, truncations, _ = self._env.step(actions)
             self._dones = terminations | truncations
@@ -124,17 +129,17 @@ class Runner:
     def run(self, after_step: Callable[[dict[str, Any]], bool] | None = None) -> Segment:
         """Collects T steps from each of the N environments.
 
-        When a worker of the environments was replaced, the steps collected so far are dropped: its environments lost
-        their episodes. The others go on with theirs, and T steps of each are collected from there.
+        If a worker process of the environments was replaced, its episodes are lost. The steps of this segment are
+        dropped then, and T steps are collected from there; the other environments' episodes continue.
 
         Args:
-            after_step: called after each step with the number t of steps of this segment so far and what the step
-                gave, by names; False stops.
+            after_step: called after each step with the step's results by name, and `t`, the number of steps of this
+                segment so far; returning False stops training.
 
         Raises:
-            NotFiniteError: an environment gave an observation or a reward that is not a number.
-            InputError: truncated states are to be valued, but the environment does not give them.
-            EnvironmentFailedError: the environments raised, or too many of their workers failed.
+            NotFiniteError: an environment returned an observation or a reward that is not finite.
+            InputError: V of a truncated episode's last state is needed, but the environment does not return that state.
+            EnvironmentFailedError: an environment raised, or too many worker processes failed.
             TrainingStoppedError: `after_step` returned False.
         """
         self.episodes = []
@@ -161,7 +166,7 @@ class Runner:
             action, mu, self._state = self._model.act(self._obs, self._state, self._dones)
             actions.append(action)
             mus.append(mu)
-            with failures_told():
+            with environment_errors():
                 self._obs, rewards[:, t], terminations, truncations, infos = self._env.step(action)
             self._dones = terminations | truncations  # a time limit counts as an end, as in baselines
             enc_obs[:, nstack + t] = self._obs[..., -self._channels :]
@@ -171,7 +176,7 @@ class Runner:
                 return None
             final_values[:, t] = self._final_values(infos, truncations & ~terminations)
             if after_step is not None and not after_step(self._step(t + 1, action, mu, rewards[:, t], infos)):
-                self._restart_seed, self._actions = None, []  # nor would they now
+                self._restart_seed, self._actions = None, []  # here neither
                 raise TrainingStoppedError(rewards[:, : t + 1], np.column_stack([masks[:, 1 : t + 1], self._dones]))
         _require_numbers(self._obs, "an observation")
         obs[:, nsteps], masks[:, nsteps] = self._obs, self._dones
@@ -182,14 +187,14 @@ class Runner:
         return Segment(enc_obs, obs, stacked, rewards, np.stack(mus, axis=1), masks[:, 1:], masks, states, final_values)
 
     def _final_values(self, infos: Mapping[str, Any], cut: NDArray[np.bool_]) -> NDArray[np.float32] | float:
-        """Returns V of the last states of the episodes that were cut, 0 of all others."""
+        """Returns V of the last states of truncated episodes, 0 for the other environments."""
         if self._values is None or not cut.any():
             return 0.0
-        values = self._values(self._last_obs(infos, cut), self._state)  # all N, so that it is traced once
+        values = self._values(self._last_obs(infos, cut), self._state)  # of all N environments, for a single trace
         return np.where(cut, values, np.float32(0))
 
     def _last_obs(self, infos: Mapping[str, Any], cut: NDArray[np.bool_]) -> NDArray[Any]:
-        """Returns the observations with the last ones of the episodes that were cut."""
+        """Returns the current observations, those of truncated episodes replaced by the episodes' last ones."""
         final, obs = infos.get("final_obs", [None] * len(cut)), self._obs.copy()
         for env in np.flatnonzero(cut):
             if final[env] is None:

@@ -1,4 +1,4 @@
-"""The batches that cross a border between Runner, Buffer and Model.
+"""Batches that Runner, Buffer and Model exchange.
 
 Letters used everywhere: `N` environments, `T` steps of a segment, `A` actions, `C` channels of one frame, `S` frames
 in a stack, `P` numbers in a policy's state. Arrays are env-major, so that row = env * T + t when flattened.
@@ -14,8 +14,8 @@ class Segment(NamedTuple):
     """`T` consecutive steps of each of `N` environments; baselines' fields in its Runner's order, then ours.
 
     Attributes:
-        enc_obs: [N, T + S, *frame], the frames unstacked, each once: what the buffer stores.
-        obs: [N, T + 1, *observation], as the network sees them, with the bootstrap step.
+        enc_obs: [N, T + S, *frame], the unstacked frames, each once, as the buffer stores them.
+        obs: [N, T + 1, *observation], as the network sees them, including the bootstrap step.
         actions: [N, T] int64; continuous ones [N, T, D] float32, in units of half the range, not clipped.
         rewards: [N, T] float32.
         mus: [N, T, A] float32, the behaviour policy's probabilities; for continuous actions its means [N, T, D], or its
@@ -25,8 +25,8 @@ class Segment(NamedTuple):
         states: [N, P] float32, the policy's state before the first step, where its mask has not been applied yet; empty
             (P = 0) for a feed-forward network. Baselines does not keep it.
         final_values: [N, T] float32, the value of the state in which a time limit cut the episode short at this step
-            (truncated, not terminated); 0 elsewhere, and everywhere without `bootstrap_truncated`. It is what the
-            network gave when the segment was collected: in replay it is as old as `mus`.
+            (truncated, not terminated); 0 elsewhere, and everywhere without `bootstrap_truncated`. Computed when the
+            segment was collected: in replay it is as old as `mus`.
     """
 
     enc_obs: NDArray[Any]
@@ -41,11 +41,11 @@ class Segment(NamedTuple):
 
 
 class Action(NamedTuple):
-    """What acting gives, for `N` environments.
+    """Actions in `N` environments.
 
     Attributes:
         actions: [N] int64; continuous ones [N, D] float32.
-        mus: [N, A] float32, the probabilities they were drawn from; for continuous actions as in `Segment`.
+        mus: [N, A] float32, the probabilities that they were drawn from; for continuous actions as in `Segment`.
         state: [N, P] float32, the policy's state after the step.
     """
 

@@ -1,1 +1,1 @@
-"""Side by side with the original: what baselines computed, recorded in files, against what this package computes."""
+"""Compares this package with numerics that were recorded from OpenAI baselines."""

@@ -1,6 +1,6 @@
-"""What a comparison yields, and how far two arrays are apart.
+"""Error measures between computed and recorded arrays, and the result of a comparison.
 
-An infinity or NaN equals only its like; beside anything else the error is infinite. So it is where sizes differ.
+An infinity or NaN equals only itself; compared with anything else the error is infinite, as it is for different sizes.
 """
 
 import dataclasses
@@ -13,17 +13,17 @@ from numpy.typing import ArrayLike, NDArray
 ARRAY = 1e-4
 """Tolerance of arrays (see `relative`)."""
 FIRST_UPDATE = 2e-5
-"""Tolerance of the first gradients and of what the first update makes of the parameters (see `relative`)."""
+"""Tolerance of the first gradients and of the parameters after the first update (see `relative`)."""
 SCALAR = 1e-3
 """Tolerance of scalars (see `scalar`)."""
 DOUBLE = 1e-9
-"""Tolerance of what is computed in float64 from the same numbers (see `relative`)."""
+"""Tolerance of float64 results from identical inputs (see `relative`)."""
 DRIFT = 1e-5
 """Tolerance of parameters after many updates (see `absolute`)."""
 
 
 class UnsupportedError(Exception):
-    """A recording of something that this package does not do yet; the message says what."""
+    """The recorded feature does not exist in this package; the message names it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,32 +36,32 @@ class Quantity:
 
     @property
     def passed(self) -> bool:
-        """Whether the error is small enough."""
+        """Whether the error is within the tolerance."""
         return self.error <= self.tolerance
 
     @property
     def severity(self) -> float:
-        """Error over tolerance; above 1 where it fails."""
+        """Error divided by tolerance; above 1 if the comparison failed."""
         if self.tolerance > 0:
             return self.error / self.tolerance
         return 0.0 if self.passed else math.inf
 
     def as_json(self) -> dict[str, str | float]:
-        """Returns the fields; an infinite error, which JSON has not, as text."""
+        """Returns the fields; an infinite error, which JSON cannot represent, as text."""
         error = self.error if math.isfinite(self.error) else str(self.error)
         return {"quantity": self.name, "error": error, "tolerance": self.tolerance}
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """One recording, compared.
+    """Result of comparing one recording.
 
     Attributes:
-        name: the file's name without its ending.
-        kind: what was recorded.
-        status: "pass", "fail", "unsupported" (this package cannot do it yet) or "skipped" (nothing to compare).
-        quantities: what was compared.
-        note: why it was not compared.
+        name: name of the file without suffix.
+        kind: kind of the recording.
+        status: "pass", "fail", "unsupported" (a feature that this package lacks) or "skipped" (nothing to compare).
+        quantities: the compared quantities.
+        note: the reason if nothing was compared.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Case:
 
     @property
     def worst(self) -> Quantity | None:
-        """The quantity whose error is largest beside its tolerance; None if nothing was compared."""
+        """The quantity with the largest error relative to its tolerance; None if nothing was compared."""
         return max(self.quantities, key=lambda quantity: quantity.severity, default=None)
 
     def as_json(self) -> dict[str, Any]:
@@ -82,13 +82,13 @@ class Case:
 
 
 def relative(ours: ArrayLike, recorded: ArrayLike) -> float:
-    """Returns the largest difference over the largest recorded value; shapes may differ, the order of entries not."""
+    """Returns the largest difference divided by the largest recorded value; compares flattened arrays."""
     difference, value = _differences(ours, recorded)
     return float(difference.max(initial=0) / (value.max(initial=0) or 1.0))
 
 
 def scalar(ours: ArrayLike, recorded: ArrayLike) -> float:
-    """Returns |difference| / (|value| + 1e-3), the largest if there are several."""
+    """Returns the largest |difference| / (|value| + 1e-3)."""
     difference, value = _differences(ours, recorded)
     return float((difference / (value + 1e-3)).max(initial=0))
 
@@ -107,7 +107,7 @@ def exact(ours: ArrayLike, recorded: ArrayLike) -> float:
 
 
 def _differences(ours: ArrayLike, recorded: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns differences and recorded sizes where both are finite; one infinite difference if the rest differs."""
+    """Returns |difference| and |recorded| of the finite entries; a single infinity if size or other entries differ."""
     a, b = (np.asarray(array, np.float64).reshape(-1) for array in (ours, recorded))
     if a.size != b.size:
         return np.array([np.inf]), np.zeros(1)

@@ -1,4 +1,4 @@
-"""From the environments to the model and the buffer: nothing but copies, so every bit must be equal."""
+"""Compares the data path from environments to model and buffer: it only copies, so every bit must be equal."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,7 @@ RUN = ("enc_obs", *DRAWN)
 
 
 def compare_buffer(recorded: Recorded) -> list[Quantity]:
-    """Puts the recorded segments into `Buffer` and draws with the recorded seeds."""
+    """Compares `Buffer`: puts the recorded segments and draws with the recorded seeds."""
     buffer = Buffer(recorded.setting("nsteps"), recorded.setting("size_arg"))
     frames = recorded["has_atleast/frames"].tolist()
     gets = recorded["get/after_puts"].tolist()
@@ -43,7 +43,7 @@ def compare_buffer(recorded: Recorded) -> list[Quantity]:
 
 
 def compare_stack_obs(recorded: Recorded) -> list[Quantity]:
-    """Restacks the recorded frames with `stack_obs`."""
+    """Compares `stack_obs` on the recorded frames."""
     return [
         _equal(recorded, f"{j}/obs", stack_obs(recorded[f"{j}/enc_obs"], recorded[f"{j}/dones"]))
         for j in recorded.indices()
@@ -51,12 +51,12 @@ def compare_stack_obs(recorded: Recorded) -> list[Quantity]:
 
 
 def compare_frame_stack(recorded: Recorded) -> list[Quantity]:
-    """Passes the recorded frames through `FrameStack`."""
+    """Compares `FrameStack` on the recorded frames."""
     return [_equal(recorded, f"{j}/stacked", list(_stacks(recorded, j))) for j in recorded.indices()]
 
 
 def compare_runner(recorded: Recorded) -> list[Quantity]:
-    """Runs `Runner` with the recorded frames and actions."""
+    """Compares `Runner` on the recorded frames and actions."""
     nruns = len(recorded["run/enc_obs"])
     env = ScriptedEnv(recorded["env/frames"], recorded["env/dones"], recorded["env/rewards"])
     actions, mus = (_by_step(recorded[f"run/{name}"]) for name in ("actions", "mus"))
@@ -104,6 +104,6 @@ def _stacks(recorded: Recorded, j: int) -> Iterator[NDArray[Any]]:
 
 
 def _by_step(array: NDArray[Any]) -> NDArray[Any]:
-    """[runs, N, T, ...] gives [runs * T, N, ...]."""
+    """Turns [runs, N, T, ...] into [runs * T, N, ...]."""
     runs, nenvs, nsteps, *rest = array.shape
     return array.swapaxes(1, 2).reshape(runs * nsteps, nenvs, *rest)

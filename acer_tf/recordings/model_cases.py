@@ -1,4 +1,4 @@
-"""Scripted updates of a model: acting, every inner quantity of the first update, and the state after several."""
+"""Compares acting, every intermediate quantity of the first update, and the state after several updates."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from acer_tf.segment import Segment
 
 
 def compare_model(recorded: Recorded) -> list[Quantity]:
-    """Feeds the recorded batches to `Model`, from the recorded state on."""
+    """Compares `Model` on the recorded batches, starting from the recorded state."""
     model = Model(replica.policy(recorded, np.random.RandomState(0)), replica.config(recorded), seed=0)
     if misfits := replica.misfits(recorded, model.params):
         return misfits
@@ -65,7 +65,7 @@ def _learning_rates(recorded: Recorded, model: Model) -> list[Quantity]:
 
 
 def _outputs(model: Model, segment: Segment, gradients: Gradients) -> dict[str, ArrayLike]:
-    """Returns the inner quantities of an update under their recorded names; `_full` ones have the bootstrap step."""
+    """Returns the intermediate quantities of an update by recorded name; `_full` ones include the bootstrap step."""
     # The policy leaves out the last step of a segment: with one step more, the bootstrap step is among the others.
     obs, masks = (np.concatenate([array, array[:, -1:]], axis=1) for array in (segment.obs, segment.masks))
     longer = segment._replace(obs=obs, masks=masks)
@@ -126,7 +126,7 @@ def _gradients(recorded: Recorded, gradients: Gradients) -> list[Quantity]:
 
 
 def _first_update(recorded: Recorded, ours: dict[str, ArrayLike]) -> list[Quantity]:
-    """Compares whatever was recorded of the first update; what is not computed here fails."""
+    """Compares all recorded quantities of the first update; one that is not computed here fails."""
     quantities = []
     for name, array in recorded.group("out").items():
         measure, tolerance = (relative, ARRAY) if array.ndim else (scalar, SCALAR)
@@ -135,7 +135,7 @@ def _first_update(recorded: Recorded, ours: dict[str, ArrayLike]) -> list[Quanti
 
 
 def _updates(recorded: Recorded, model: Model) -> tuple[list[dict[str, float]], list[Quantity]]:
-    """Makes all updates; returns their reports, and compares the state after the first and after the last."""
+    """Makes all updates; returns their metrics, and compares the state after the first and after the last."""
     reports = [model.train_and_report(replica.segment(recorded, 0), float(recorded["batch/lr"][0]))]
     quantities = _state(recorded, model, "1", FIRST_UPDATE)
     for call in range(1, len(recorded["batch/obs"])):

@@ -1,4 +1,4 @@
-"""Files of recorded numerics: arrays by name, and a JSON text `config`."""
+"""Files of recorded numerics: named arrays, and `config` as JSON text."""
 
 import fnmatch
 import json
@@ -34,19 +34,27 @@ class Recorded:
     """One recording.
 
     Attributes:
-        path: its file.
-        kind: what was recorded, told by the names of its arrays.
+        path: path of the file.
+        kind: what was recorded, inferred from the names of the arrays.
     """
 
     def __init__(self, path: Path, arrays: dict[str, NDArray[Any]]) -> None:
-        """Raises: InputError: `config` is no JSON object, or no kind has arrays of these names."""
+        """Parses `config` and infers the kind.
+
+        Args:
+            path: path of the file, for messages.
+            arrays: its arrays by name.
+
+        Raises:
+            InputError: `config` is not a JSON object, or no kind has arrays of these names.
+        """
         self.path = path
         self._arrays = arrays
         self._config = _config(path, arrays)
         self.kind = _kind(path, arrays)
 
     def __getitem__(self, key: str) -> NDArray[Any]:
-        """Returns an array; raises InputError if it is missing."""
+        """Returns an array; a missing one raises an `InputError`."""
         if key not in self._arrays:
             raise InputError(f"{self.path} lacks the array {key}, which a recording of kind {self.kind} has.")
         return self._arrays[key]
@@ -56,48 +64,48 @@ class Recorded:
 
     @property
     def is_recurrent(self) -> bool:
-        """Whether it shows a network with a state."""
+        """Whether the recorded network is recurrent."""
         return any(key in self for key in _RECURRENT)
 
     def setting(self, name: str) -> Any:
         """Returns an entry of `config`.
 
         Raises:
-            InputError: there is none.
+            InputError: the entry is missing.
         """
         if name not in self._config:
             raise InputError(f"{self.path} lacks {name} in its config, which a recording of kind {self.kind} has.")
         return self._config[name]
 
     def settings(self, names: Iterable[str]) -> dict[str, Any]:
-        """Returns those entries of `config` that are there."""
+        """Returns the entries of `config` with these names; missing ones are left out."""
         return {name: self._config[name] for name in names if name in self._config}
 
     def group(self, prefix: str) -> dict[str, NDArray[Any]]:
-        """Returns the arrays below `prefix/`, by the rest of their names."""
+        """Returns the arrays whose names start with `prefix/`, by the rest of their names."""
         start = f"{prefix}/"
         return {key.removeprefix(start): array for key, array in self._arrays.items() if key.startswith(start)}
 
     def indices(self, prefix: str = "") -> list[int]:
-        """Returns the numbers j of the arrays `<prefix>j/...`, in order."""
+        """Returns the sorted numbers j of arrays named `<prefix>j/...`."""
         heads = {key.removeprefix(prefix).split("/")[0] for key in self._arrays if key.startswith(prefix)}
         return sorted(int(head) for head in heads if head.isdecimal())
 
     def has_parameters(self, group: str) -> bool:
-        """Whether a group of per-parameter arrays is there, whole or as samples."""
+        """Returns whether the recording has a group of per-parameter arrays, in full or sampled."""
         return any(key.startswith((f"{group}/", f"{group}.head/")) for key in self._arrays)
 
     def matches(self, group: str, name: str, ours: NDArray[Any]) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-        """Pairs our array of a parameter with the recorded one.
+        """Pairs a parameter's computed array with the recorded one.
 
         Args:
             group: name of the group.
             name: name of the parameter.
-            ours: our array, in any shape.
+            ours: computed array, in any shape.
 
         Returns:
-            Pairs of what to compare, ours first: the arrays; or their samples (the first entries and every so many) and
-            their norms; none if the parameter was not recorded.
+            Pairs (computed, recorded): of the arrays; or, if the recording is sampled, of their samples (the first
+            entries, and entries at a stride) and of their norms; empty if the parameter was not recorded.
         """
         if f"{group}/{name}" in self:
             return [(ours, self[f"{group}/{name}"])]
@@ -114,16 +122,16 @@ def read(path: Path) -> Recorded:
     """Reads one file.
 
     Raises:
-        InputError: it cannot be read or holds something else.
+        InputError: the file cannot be read, or holds something else.
     """
     return Recorded(path, load_arrays(path))
 
 
 def find(paths: Sequence[Path]) -> list[Path]:
-    """Returns the files meant by `paths`: of a folder, its npz and csv files in order.
+    """Returns the given files, with folders replaced by their npz and csv files in order.
 
     Raises:
-        InputError: a path does not exist, or a folder has none.
+        InputError: a path does not exist, or a folder holds no npz file.
     """
     files: list[Path] = []
     for path in paths:

@@ -35,10 +35,10 @@ def compare(recorded: Recorded) -> Case:
     """Feeds a recording's inputs to this package and compares the results.
 
     Args:
-        recorded: a recording of any kind but curves, which hold nothing to compute.
+        recorded: a recording of any kind but curves, which have nothing to compare.
 
     Raises:
-        InputError: its arrays do not fit its config or each other.
+        InputError: the arrays do not fit the config or each other.
     """
     name, kind = recorded.path.stem, recorded.kind
     try:

@@ -1,4 +1,4 @@
-"""Our own model in the state that a recording of the original's describes. Parameters are matched by their order."""
+"""Builds a model in the state of a recorded one of baselines; parameters are matched by their order."""
 
 import dataclasses
 import math
@@ -19,15 +19,15 @@ from acer_tf.segment import Segment
 
 
 def config(recorded: Recorded) -> Config:
-    """Returns the recorded hyper-parameters, our defaults for those that play no part in the recording."""
+    """Returns the recorded hyper-parameters, with defaults for those that were not recorded."""
     return Config(**recorded.settings(field.name for field in dataclasses.fields(Config)))
 
 
 def policy(recorded: Recorded, rng: np.random.RandomState) -> CategoricalPolicy:
-    """Builds the recorded network, weights drawn from `rng`.
+    """Builds the recorded network with weights drawn from `rng`.
 
     Raises:
-        UnsupportedError: the package does not have it.
+        UnsupportedError: this package has no such network.
     """
     # The network depends on the space's shape and dtype; of its bounds, images need wide ones.
     space = gym.spaces.Box(0, 255, tuple(recorded.setting("obs_shape")), np.dtype(recorded.setting("obs_dtype")).type)
@@ -41,20 +41,20 @@ def policy(recorded: Recorded, rng: np.random.RandomState) -> CategoricalPolicy:
 
 
 def misfits(recorded: Recorded, variables: Sequence[tf.Variable]) -> list[Quantity]:
-    """Returns a failed quantity if number or shapes of the parameters differ; axes of length 1 do not count."""
+    """Returns a failed quantity if number or shapes of the parameters differ, apart from axes of length 1."""
     ours = [_core(variable.shape) for variable in variables]
     theirs = [_core(recorded[f"param/{name}"].shape) for name in recorded.setting("params")]
     return [] if ours == theirs else [Quantity("shapes of parameters", math.inf, 0.0)]
 
 
 def load(recorded: Recorded, group: str, variables: Sequence[tf.Variable]) -> None:
-    """Gives variables the values of a recorded group."""
+    """Assigns the arrays of a recorded group to variables."""
     for name, variable in zip(recorded.setting("params"), variables, strict=True):
         variable.assign(recorded[f"{group}/{name}"].reshape(variable.shape))
 
 
 def segment(recorded: Recorded, call: int) -> Segment:
-    """Returns the batch of an update; frames are not stacked, so that each observation is a frame of its own."""
+    """Returns the batch of an update; frames are not stacked, so each observation is a single frame."""
     nenvs, nsteps = recorded.setting("nenvs"), recorded.setting("nsteps")
 
     def rows(name: str, steps: int) -> NDArray[Any]:
@@ -79,13 +79,13 @@ def segment(recorded: Recorded, call: int) -> Segment:
 def per_parameter(
     recorded: Recorded, group: str, ours: Sequence[NDArray[Any] | None], tolerance: float
 ) -> list[Quantity]:
-    """Compares an array for each parameter; one that is missing on either side counts as zeros.
+    """Compares an array per parameter; an array that is missing on one side counts as zeros.
 
     Args:
-        recorded: the recording; without this group, nothing is compared.
+        recorded: the recording; if it lacks the group, nothing is compared.
         group: name of the group.
-        ours: our arrays, in the order of the parameters.
-        tolerance: see `relative`.
+        ours: computed arrays, in the order of the parameters.
+        tolerance: largest error that passes, as `relative` measures it.
     """
     if not recorded.has_parameters(group):
         return []

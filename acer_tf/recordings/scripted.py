@@ -1,4 +1,4 @@
-"""Environments and actors that do what was recorded, and a generator that notes what it drew."""
+"""Environments and actors that replay a recording, and a random generator that records its draws."""
 
 from typing import Any
 
@@ -14,17 +14,17 @@ Array = NDArray[Any]
 
 
 class ScriptedEnv(VectorEnv[Array, Any, Array]):
-    """Emits recorded frames, one per reset or step, whatever the actions.
+    """Emits recorded frames, one per reset or step, regardless of the actions.
 
     Attributes:
-        emitted: frames so far.
+        emitted: number of frames emitted so far.
         reset_at: value of `emitted` before each reset.
     """
 
     metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012  (gymnasium's own form)
 
     def __init__(self, frames: Array, dones: NDArray[np.bool_], rewards: NDArray[np.float32]) -> None:
-        """Takes what entry by entry is emitted: [K, N, *frame], [K, N] and [K, N]."""
+        """Stores frames [K, N, *frame], dones [K, N] and rewards [K, N] of K resets and steps."""
         self.num_envs = frames.shape[1]
         self.single_observation_space = gym.spaces.Box(0, 255, frames.shape[2:], frames.dtype.type)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
@@ -46,7 +46,7 @@ class ScriptedEnv(VectorEnv[Array, Any, Array]):
 
 
 class ScriptedActor:
-    """Acts as recorded, and keeps what it was shown.
+    """Returns recorded actions, and records its inputs.
 
     Attributes:
         obs: observations of each step.
@@ -55,19 +55,19 @@ class ScriptedActor:
     """
 
     def __init__(self, actions: NDArray[np.int64], mus: NDArray[np.float32], states: Array) -> None:
-        """Takes the actions [K, N], the probabilities [K, N, A] and the states before them [K, N, P] of K steps."""
+        """Stores actions [K, N], probabilities [K, N, A] and the states before them [K, N, P] of K steps."""
         self.obs: list[Array] = []
         self.masks: list[Array] = []
         self.states: list[Array] = []
         self._actions, self._mus, self._states = actions, mus, states
 
     def initial_state(self, nenvs: int) -> Array:
-        """Returns the state before the first step."""
+        """Returns the recorded state before the first step."""
         first: Array = self._states[0]
         return first
 
     def act(self, obs: Array, state: Array, mask: NDArray[np.bool_]) -> Action:
-        """Acts once in every environment."""
+        """Returns the recorded actions of the next step."""
         step = len(self.obs)
         self.obs.append(obs.copy())
         self.masks.append(mask.copy())
@@ -76,7 +76,7 @@ class ScriptedActor:
 
 
 class NotedRandom(np.random.RandomState):
-    """numpy's generator.
+    """A `RandomState` that records its draws.
 
     Attributes:
         drawn: results of all calls of `randint`.
@@ -87,6 +87,6 @@ class NotedRandom(np.random.RandomState):
         self.drawn: list[Array] = []
 
     def randint(self, *args: Any, **kwargs: Any) -> Array:  # type: ignore[override]
-        """Draws whole numbers."""
+        """Draws integers, and records them."""
         self.drawn.append(np.asarray(super().randint(*args, **kwargs)))
         return self.drawn[-1]

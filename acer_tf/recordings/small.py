@@ -1,4 +1,4 @@
-"""Single functions: schedules, Retrace, entropy, initial weights, episode statistics."""
+"""Compares single functions: schedules, Retrace, entropy, initial weights, episode statistics."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from acer_tf.recordings.recorded import Recorded
 
 
 def compare_schedules(recorded: Recorded) -> list[Quantity]:
-    """Computes learning rates at the recorded steps, and over calls that divide the training evenly."""
+    """Compares learning rates at the recorded steps, and over calls that divide the training evenly."""
     lr, total = recorded.setting("v"), recorded.setting("nvalues")
     quantities = []
     for name, values in recorded.group("value_steps").items():
@@ -26,7 +26,7 @@ def compare_schedules(recorded: Recorded) -> list[Quantity]:
 
 
 def compare_explained_variance(recorded: Recorded) -> list[Quantity]:
-    """Computes the explained variance that ACER logs; baselines' numpy helper has no counterpart here."""
+    """Compares the explained variance that ACER logs; baselines' numpy helper has no counterpart here."""
     quantities = []
     for j in recorded.indices("ev/"):
         ours = explained_variance(recorded[f"ev/{j}/pred"], recorded[f"ev/{j}/target"])
@@ -35,7 +35,7 @@ def compare_explained_variance(recorded: Recorded) -> list[Quantity]:
 
 
 def compare_small_math(recorded: Recorded) -> list[Quantity]:
-    """Computes Retrace, entropy, selection and norms. `strip` is a slice here, tested with the models."""
+    """Compares Retrace, entropy, selection and norms. `strip` is a slice here, tested with the models."""
     quantities = [_retrace(recorded, j) for j in recorded.indices("retrace/")]
     if "small/p" in recorded:
         p = recorded["small/p"]
@@ -51,7 +51,7 @@ def compare_small_math(recorded: Recorded) -> list[Quantity]:
 
 
 def compare_ortho_init(recorded: Recorded) -> list[Quantity]:
-    """Draws orthogonal weights from the recorded seeds."""
+    """Compares orthogonal weights drawn from the recorded seeds."""
     quantities = []
     for j in recorded.indices():
         case = recorded.setting("cases")[j]
@@ -61,7 +61,7 @@ def compare_ortho_init(recorded: Recorded) -> list[Quantity]:
 
 
 def compare_episode_stats(recorded: Recorded) -> list[Quantity]:
-    """Feeds segments to `EpisodeStats`."""
+    """Compares `EpisodeStats` on the recorded segments."""
     stats = EpisodeStats(recorded["rewards"].shape[1])
     lengths, rewards = [], []
     for segment_rewards, dones in zip(recorded["rewards"], recorded["dones"], strict=True):

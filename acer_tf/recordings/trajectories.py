@@ -1,4 +1,4 @@
-"""A recorded run: our loop gets the on-policy segments and must do all the rest alike."""
+"""Compares a recorded run: given its on-policy segments, our loop must reproduce everything else."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -23,16 +23,16 @@ REPRODUCIBLE = "init_reproduced_by_np_seed_in_param_order"
 
 
 class Update(NamedTuple):
-    """What one update was given and what it made.
+    """Inputs and results of one update.
 
     Attributes:
         steps: the loop's step count.
         lr: learning rate.
         slots: [N] int64, slots drawn from the buffer; -1 on-policy.
-        report: the update's metrics.
-        batch_errors: of each array of the batch.
-        param_l2: norm of each parameter afterwards.
-        ema_l2: norm of each average afterwards.
+        report: the model's metrics.
+        batch_errors: error of each array of the batch.
+        param_l2: norm of each parameter after the update.
+        ema_l2: norm of each average after the update.
     """
 
     steps: int
@@ -45,7 +45,7 @@ class Update(NamedTuple):
 
 
 class RecordedRunner:
-    """Stands in for `Runner`: hands out the recorded on-policy segments."""
+    """A substitute for `Runner` that returns the recorded on-policy segments."""
 
     def __init__(self, recorded: Recorded) -> None:
         self.episodes: list[Episode] = []
@@ -56,7 +56,7 @@ class RecordedRunner:
 
     @property
     def is_done(self) -> bool:
-        """Whether no segment is left."""
+        """Whether all segments have been returned."""
         return not self._segments
 
     def run(self) -> Segment:
@@ -66,7 +66,7 @@ class RecordedRunner:
 
 
 class WatchedModel(Model):
-    """A model that says what it trains on; ignores updates beyond the recorded ones."""
+    """A model that reports each update to `on_update`, and ignores updates beyond the recorded ones."""
 
     def __init__(self, policy: CategoricalPolicy, config: Config, calls: int) -> None:
         super().__init__(policy, config, seed=0)
@@ -74,7 +74,7 @@ class WatchedModel(Model):
         self.on_update: Callable[[Segment, float, dict[str, float]], None]
 
     def train(self, segment: Segment, lr: float) -> None:
-        """Trains, and tells `on_update`."""
+        """Trains on a segment and calls `on_update`."""
         if self.calls_left == 0:
             return
         self.calls_left -= 1
@@ -83,13 +83,13 @@ class WatchedModel(Model):
         self.on_update(segment, lr, report)
 
     def train_many(self, segments: Sequence[Segment], lr: float) -> None:
-        """Trains on one after the other."""
+        """Trains on each segment in turn."""
         for segment in segments:
             self.train(segment, lr)
 
 
 def compare_trajectory(recorded: Recorded) -> list[Quantity]:
-    """Trains with numpy's stream from the recorded seed: weights, then replay counts and slots follow from it."""
+    """Compares a run from the recorded seed of numpy's stream, which determines weights, replay counts and slots."""
     rng = NotedRandom(recorded.setting("seed"))
     calls = len(recorded["batch/from_replay"])
     model = WatchedModel(replica.policy(recorded, rng), replica.config(recorded), calls)
@@ -145,7 +145,7 @@ def _snapshot(recorded: Recorded, model: Model, group: str) -> list[Quantity]:
 
 
 def _loop(recorded: Recorded, updates: list[Update]) -> list[Quantity]:
-    """Compares what the loop decided: when to replay, what, and at which learning rate."""
+    """Compares the loop's decisions: when to replay, which slots, which learning rate."""
     steps = np.array([update.steps for update in updates])
     slots = np.array([update.slots for update in updates])
     from_replay = slots[..., 0] >= 0 if updates else slots

@@ -13,7 +13,7 @@ from acer_tf.envs.atari.game import FRAME_SHAPE
 from acer_tf.envs.atari.pool import AtariPool
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.envs.wrappers.normalize import frozen
-from acer_tf.errors import InputError, failures_told
+from acer_tf.errors import InputError, environment_errors
 from acer_tf.replay.columns import compress
 from acer_tf.replay.frame_bytes import frame_bytes
 from acer_tf.system.container import memory_left
@@ -92,7 +92,7 @@ def frame_ratio(env: FrameStack, config: Config) -> float:
 def _played_ratio(env: FrameStack, nframes: int) -> float:
     channels = env.stacked.shape[-1] // env.nstack
     plain = packed = 0
-    with frozen(env), failures_told():
+    with frozen(env), environment_errors():
         env.action_space.seed(0)
         env.reset(seed=0)
         for _ in range(SEGMENTS):

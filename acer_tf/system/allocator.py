@@ -1,4 +1,4 @@
-"""The C library's memory allocator, told to keep what was freed."""
+"""Configures the C library's memory allocator."""
 
 import ctypes
 import sys

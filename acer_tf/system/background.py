@@ -1,4 +1,4 @@
-"""One call in a thread of its own."""
+"""Runs a function in a background thread."""
 
 import threading
 from collections.abc import Callable
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class Background(Generic[T]):
-    """Makes a call at once, in a thread that Python does not wait for when it ends."""
+    """Calls a function in a daemon thread, starting at once."""
 
     def __init__(self, call: Callable[[], T], name: str) -> None:
         """Starts the thread."""
@@ -19,12 +19,12 @@ class Background(Generic[T]):
         self._thread.start()
 
     def join(self) -> None:
-        """Waits until the call has ended, however it did."""
+        """Waits until the call has returned or raised."""
         self._has_ended.wait()  # a Thread.join that Ctrl-C interrupts takes the thread for ended (bpo-45274)
         self._thread.join()
 
     def result(self) -> T:
-        """Waits, and returns what the call returned, or raises what it raised."""
+        """Waits for the call; returns its result, or raises its exception."""
         self.join()
         if self._error is not None:
             raise self._error

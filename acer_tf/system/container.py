@@ -1,7 +1,7 @@
-"""What the control groups of Linux leave to this process, as in a container: time of the processor, and memory.
+"""Limits of Linux control groups (containers) on this process: processor time and memory.
 
-Their limits are seen neither in the number of cores nor in the memory that is free. Both versions of control groups are
-read; of nested groups, the tightest limit counts.
+They show neither in the number of cores nor in the free memory of the machine. Both versions of control groups are
+supported; of nested groups, the tightest limit counts.
 """
 
 import math
@@ -18,13 +18,13 @@ MEMORY = (
 
 
 def cpu_limit() -> int | None:
-    """Returns the cores whose time this process may use, at least 1 and rounded up; None without limit."""
+    """Returns the limit on processor time in cores, rounded up, at least 1; None without a limit."""
     limits = [math.ceil(quota / period) for quota, period in _quotas()]
     return max(1, min(limits)) if limits else None
 
 
 def memory_left() -> int | None:
-    """Returns the bytes that this process may still take, the file cache counted as free; None without limit."""
+    """Returns the bytes that this process may still allocate, counting file cache as free; None without a limit."""
     left = []
     for group, limit_file, usage_file, cache in MEMORY:
         for folder in _folders(group):
@@ -35,7 +35,7 @@ def memory_left() -> int | None:
 
 
 def _quotas() -> Iterator[tuple[int, int]]:
-    """Yields microseconds of the processor, and of the time in which they may be used."""
+    """Yields quota and period of each limit on processor time, in microseconds."""
     for folder in _folders(""):
         quota, _, period = _read(folder / "cpu.max").partition(" ")
         if quota.isdecimal():
@@ -47,7 +47,7 @@ def _quotas() -> Iterator[tuple[int, int]]:
 
 
 def _folders(controller: str) -> Iterator[Path]:
-    """Yields the folders of this process's group and of those around it; in a container the outermost is its own."""
+    """Yields the folders of this process's group and its ancestors; in a container the root is its own group."""
     top = ROOT / controller
     for line in _read(OWN_GROUPS).splitlines():
         _, controllers, path = line.split(":", 2)
@@ -58,7 +58,7 @@ def _folders(controller: str) -> Iterator[Path]:
 
 
 def _number(path: Path) -> int | None:
-    """Reads a whole number; None where there is no file, or it says that there is no limit."""
+    """Reads an integer; None if the file does not exist or holds another value, which means no limit."""
     text = _read(path)
     return int(text) if text.isdecimal() else None
 

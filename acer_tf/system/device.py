@@ -1,4 +1,4 @@
-"""What TensorFlow computes on."""
+"""Describes the device that TensorFlow computes on."""
 
 import tensorflow as tf
 
@@ -6,7 +6,7 @@ from acer_tf.system.threads import tensorflow_threads
 
 
 def device() -> str:
-    """Names the graphics processors, or says that there is none, and how many threads compute an operation."""
+    """Returns the names of the GPUs, if any, and the number of CPU threads per operation, as text."""
     names = [tf.config.experimental.get_device_details(gpu).get("device_name", gpu.name) for gpu in _gpus()]
     threads = tf.config.threading.get_intra_op_parallelism_threads() or tensorflow_threads()
     cpu = f"CPU, {threads} thread{'s' * (threads != 1)}"

@@ -7,7 +7,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 SMALL_BYTES = 1 << 20
-"""With more than that, functions are not called as operations: the nature network's update took 5 % longer so."""
+"""Functions of more bytes than this are not called as operations: it made the nature network's update 5 % slower."""
 
 Call = Callable[[Sequence[NDArray[Any]]], Any]
 """A traced function of flat arguments."""
@@ -32,7 +32,7 @@ class Traced:
 
     @property
     def traces(self) -> int:
-        """How many times the function was traced."""
+        """Number of times that the function was traced."""
         return len(self._calls)
 
     def __call__(self, *structures: Any) -> Any:
