@@ -30,7 +30,7 @@ def memory_left() -> int | None:
         for folder in _folders(group):
             limit, usage = _number(folder / limit_file), _number(folder / usage_file)
             if limit is not None and usage is not None:
-                left.append(limit - usage + _statistics(folder / "memory.stat").get(cache, 0))
+                left.append(limit - usage + _counters(folder / "memory.stat").get(cache, 0))
     return max(0, min(left)) if left else None
 
 
@@ -63,7 +63,7 @@ def _number(path: Path) -> int | None:
     return int(text) if text.isdecimal() else None
 
 
-def _statistics(path: Path) -> dict[str, int]:
+def _counters(path: Path) -> dict[str, int]:
     return {name: int(value) for name, value in (line.split() for line in _read(path).splitlines())}
 
 
