@@ -12,6 +12,9 @@ from acer_tf.commands.cli import FAILED, command, write_json
 from acer_tf.errors import InputError
 from acer_tf.recordings.comparison import Case, Quantity
 from acer_tf.recordings.recorded import CURVES, Recorded, find, read
+from acer_tf.system.threads import prepare_tensorflow
+
+ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +42,7 @@ class CompareBaselines:
         if not self.paths:
             raise InputError("got no path; expected npz files of recorded numerics, or folders of them.")
         recordings = [(path, None if path.suffix == ".csv" else read(path)) for path in find(self.paths)]
+        print(_prepare_tensorflow(), flush=True)
         cases = []
         for path, recorded in recordings:
             cases.append(_compare(path, recorded))
@@ -52,12 +56,24 @@ class CompareBaselines:
         return 0 if ok else FAILED
 
 
+def _prepare_tensorflow() -> str:
+    """Selects TensorFlow's plain kernels, unless the user has selected others; returns a line that names them.
+
+    Those of oneDNN round differently: with AVX-512 one gradient of a recurrent CNN differs by 2.7e-5 of its largest
+    value, more than `FIRST_UPDATE` allows.
+    """
+    # Otherwise TensorFlow's C++ part greets with hints about this machine.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    prepare_tensorflow("mlp")  # whose settings are the plain kernels
+    if os.environ.get(ONEDNN) == "0":
+        return f"computing with TensorFlow's plain kernels ({ONEDNN}=0)"
+    return f"computing with oneDNN's kernels, which round differently; {ONEDNN}=0 selects the plain ones"
+
+
 def _compare(path: Path, recorded: Recorded | None) -> Case:
     if recorded is None or recorded.kind == CURVES:
         return Case(path.stem, CURVES, "skipped", note="nothing to compute")
-    # Otherwise TensorFlow's C++ part greets with hints about this machine.
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    from acer_tf.recordings.replay import compare
+    from acer_tf.recordings.compare import compare
 
     return compare(recorded)
 

@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,9 @@ def _wrong(arrays: Arrays, config: dict[str, Any]) -> None:
 
 def test_a_line_per_case(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*golden(*QUICK, "curves_cartpole", "runner_recurrent"), str(GOLDEN / "curve_breakout.csv")]) == 0
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    first, *rows = capsys.readouterr().out.splitlines()
+    assert first.startswith("computing with ")
+    lines = [line.split() for line in rows]
     assert [line[:3] for line in lines[:-1]] == [
         ["pass", "buffer", "buffer"],
         ["pass", "episode_stats", "episode_stats"],
@@ -89,7 +92,7 @@ def test_json(tmp_path: Path) -> None:
 
 def test_verbose_shows_every_quantity(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main([str(altered(tmp_path, "schedules", _wrong)), "--verbose"])
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:-1]]
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[2:-1]]
     assert len(rows) == 10
     assert [row[1] for row in rows if row[0] == "FAIL"] == ["value_steps/linear"]
     assert [row[0] for row in rows].count("pass") == 9
@@ -143,3 +146,22 @@ def test_no_path_and_no_place_for_results(tmp_path: Path, capsys: pytest.Capture
 def test_reading_needs_no_tensorflow() -> None:
     code = "import sys, acer_tf.compare_baselines; print('tensorflow' in sys.modules or 'keras' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout.strip() == b"False"
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        (None, "computing with TensorFlow's plain kernels (TF_ENABLE_ONEDNN_OPTS=0)"),
+        ("0", "computing with TensorFlow's plain kernels (TF_ENABLE_ONEDNN_OPTS=0)"),
+        (
+            "1",
+            "computing with oneDNN's kernels, which round differently; TF_ENABLE_ONEDNN_OPTS=0 selects the plain ones",
+        ),
+    ],
+)
+def test_the_plain_kernels_are_used_unless_the_user_says_otherwise(given: str | None, line: str) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "TF_ENABLE_ONEDNN_OPTS"}
+    environment |= {} if given is None else {"TF_ENABLE_ONEDNN_OPTS": given}
+    command = [sys.executable, "-m", "acer_tf.compare_baselines", *golden("curves_cartpole")]
+    run = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    assert run.stdout.splitlines()[0] == line

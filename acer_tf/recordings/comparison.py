@@ -5,21 +5,38 @@ An infinity or NaN equals only itself; compared with anything else the error is 
 
 import dataclasses
 import math
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 ARRAY = 1e-4
-"""Tolerance of arrays (see `relative`)."""
+"""Tolerance of `relative` for arrays."""
 FIRST_UPDATE = 2e-5
-"""Tolerance of the first gradients and of the parameters after the first update (see `relative`)."""
+"""Tolerance of `relative` for the first gradients, and for parameters after the first update."""
 SCALAR = 1e-3
-"""Tolerance of scalars (see `scalar`)."""
+"""Tolerance of `scalar`."""
 DOUBLE = 1e-9
-"""Tolerance of float64 results from identical inputs (see `relative`)."""
+"""Tolerance of `relative` for float64 results from identical inputs."""
 DRIFT = 1e-5
-"""Tolerance of parameters after many updates (see `absolute`)."""
+"""Tolerance of `absolute` for parameters after many updates."""
+
+
+class QuantityJson(TypedDict):
+    """A quantity as JSON."""
+
+    quantity: str
+    error: float | str
+    tolerance: float
+
+
+class CaseJson(TypedDict):
+    """A case as JSON, with its worst quantity."""
+
+    case: str
+    kind: str
+    status: str
+    worst: QuantityJson | None
 
 
 class UnsupportedError(Exception):
@@ -28,7 +45,7 @@ class UnsupportedError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Quantity:
-    """One compared quantity; it passes if `error` is at most `tolerance`."""
+    """A compared quantity; it passes if `error` is at most `tolerance`."""
 
     name: str
     error: float
@@ -46,7 +63,7 @@ class Quantity:
             return self.error / self.tolerance
         return 0.0 if self.passed else math.inf
 
-    def as_json(self) -> dict[str, str | float]:
+    def as_json(self) -> QuantityJson:
         """Returns the fields; an infinite error, which JSON cannot represent, as text."""
         error = self.error if math.isfinite(self.error) else str(self.error)
         return {"quantity": self.name, "error": error, "tolerance": self.tolerance}
@@ -75,7 +92,7 @@ class Case:
         """The quantity with the largest error relative to its tolerance; None if nothing was compared."""
         return max(self.quantities, key=lambda quantity: quantity.severity, default=None)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> CaseJson:
         """Returns name, kind, status and worst quantity."""
         worst = self.worst.as_json() if self.worst else None
         return {"case": self.name, "kind": self.kind, "status": self.status, "worst": worst}

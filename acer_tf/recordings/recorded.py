@@ -31,7 +31,7 @@ _RECURRENT = ("batch/states", "step/S", "model/S")
 
 
 class Recorded:
-    """One recording.
+    """A recording: its arrays and its config.
 
     Attributes:
         path: path of the file.
@@ -119,7 +119,7 @@ class Recorded:
 
 
 def read(path: Path) -> Recorded:
-    """Reads one file.
+    """Reads one recording.
 
     Raises:
         InputError: the file cannot be read, or holds something else.

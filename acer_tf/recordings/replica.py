@@ -29,10 +29,10 @@ def policy(recorded: Recorded, rng: np.random.RandomState) -> CategoricalPolicy:
     Raises:
         UnsupportedError: this package has no such network.
     """
-    # The network depends on the space's shape and dtype; of its bounds, images need wide ones.
+    # The bounds are not recorded; only networks for images look at them.
     space = gym.spaces.Box(0, 255, tuple(recorded.setting("obs_shape")), np.dtype(recorded.setting("obs_dtype")).type)
     actions = gym.spaces.Discrete(recorded.setting("nact"))
-    # Baselines' biases of convolutions have axes of length 1 unless this is set; ours never do.
+    # In baselines it decides whether biases of convolutions have axes of length 1; ours never do.
     arguments = {name: value for name, value in recorded.setting("network_kwargs").items() if name != "one_dim_bias"}
     try:
         return CategoricalPolicy(recorded.setting("network"), space, actions, rng, **arguments)

@@ -32,13 +32,15 @@ class ScriptedEnv(VectorEnv[Array, Any, Array]):
         self.reset_at: list[int] = []
         self._frames, self._dones, self._rewards = frames, dones, rewards
 
-    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Array, dict[str, Any]]:
         """Emits the next frames."""
         self.reset_at.append(self.emitted)
         self.emitted += 1
         return self._frames[self.emitted - 1], {}
 
-    def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+    def step(self, actions: object) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """Emits the next frames, rewards and dones."""
         entry, self.emitted = self.emitted, self.emitted + 1
         dones = self._dones[entry]
@@ -49,9 +51,9 @@ class ScriptedActor:
     """Returns recorded actions, and records its inputs.
 
     Attributes:
-        obs: observations of each step.
-        masks: masks of each step.
-        states: states of each step.
+        obs: observations [N, ...] of each step.
+        masks: masks [N] of each step.
+        states: states [N, P] of each step.
     """
 
     def __init__(self, actions: NDArray[np.int64], mus: NDArray[np.float32], states: Array) -> None:

@@ -26,7 +26,7 @@ class Update(NamedTuple):
     """Inputs and results of one update.
 
     Attributes:
-        steps: the loop's step count.
+        steps: the loop's agent steps.
         lr: learning rate.
         slots: [N] int64, slots drawn from the buffer; -1 on-policy.
         report: the model's metrics.

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from acer_tf.recordings.compare import compare
 from acer_tf.recordings.comparison import Case
 from acer_tf.recordings.recorded import read
-from acer_tf.recordings.replay import compare
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 

@@ -7,8 +7,8 @@ import pytest
 
 from acer_tf.buffer import Buffer
 from acer_tf.envs.wrappers.frame_stack import FrameStack
+from acer_tf.recordings.compare import compare
 from acer_tf.recordings.recorded import read
-from acer_tf.recordings.replay import compare
 from tests.recordings.recordings import Arrays, altered, compared, failures
 
 

@@ -11,8 +11,8 @@ from acer_tf.maths.rmsprop import RMSProp
 from acer_tf.maths.trust_region import Projection, project
 from acer_tf.model import Model
 from acer_tf.policies.categorical import CategoricalPolicy
+from acer_tf.recordings.compare import compare
 from acer_tf.recordings.recorded import read
-from acer_tf.recordings.replay import compare
 from tests.recordings.recordings import Arrays, altered, compared, failures
 
 CASES = (

@@ -6,8 +6,8 @@ import pytest
 
 from acer_tf.episode_stats import EpisodeStats
 from acer_tf.maths.schedules import SCHEDULES
+from acer_tf.recordings.compare import compare
 from acer_tf.recordings.recorded import read
-from acer_tf.recordings.replay import compare
 from tests.recordings.recordings import Arrays, altered, compared, failures
 
 QUANTITIES = {"schedules": 10, "explained_variance": 5, "small_math": 8, "ortho_init": 6, "episode_stats": 2}

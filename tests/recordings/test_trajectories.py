@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from acer_tf.acer import TrainingLoop
+from acer_tf.recordings.compare import compare
 from acer_tf.recordings.recorded import read
-from acer_tf.recordings.replay import compare
 from tests.recordings.recordings import Arrays, altered, compared, failures
 
 

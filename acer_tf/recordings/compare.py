@@ -1,4 +1,4 @@
-"""Compares recordings of all kinds."""
+"""Comparison of recordings of all kinds."""
 
 from collections.abc import Callable
 
@@ -32,7 +32,7 @@ _COMPARE: dict[str, Callable[[Recorded], list[Quantity]]] = {
 
 
 def compare(recorded: Recorded) -> Case:
-    """Feeds a recording's inputs to this package and compares the results.
+    """Computes from a recording's inputs with this package, and compares the results with the recorded ones.
 
     Args:
         recorded: a recording of any kind but curves, which have nothing to compare.
