@@ -15,6 +15,7 @@ from gymnasium.spaces import Box, Discrete
 
 from acer_tf.errors import InputError
 from acer_tf.importers.stable_baselines import is_stable_baselines, read_stable_baselines
+from acer_tf.storage import arrays
 from tests.importers.old_files import (
     Arrays,
     assert_gives_what_was_recorded,
@@ -192,14 +193,21 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "bad space": ("mlp_value_copy", {"action_space": discrete(-3)}, "its Discrete space makes no sense"),
     "own class": ("mlp_value_copy", {"policy": own_class()}, "policy is a class of the user's own"),
     "own class elsewhere": ("mlp_value_copy", {"policy": pytest.Item}, "policy is a class of the user's own"),
+    "own class of a known name": (
+        "mlp_value_copy", {"policy": old("own.policies.MlpPolicy")}, "policy is a class of the user's own",
+    ),
     "own extractor": ("cnn_lstm", {"policy_kwargs": {"cnn_extractor": own_class()}}, "cnn_extractor is the user's own"),
     "unknown argument": ("mlp_value_copy", {"policy_kwargs": {"pad": "SAME"}}, "what 'pad' means among its"),
     "unknown activation": (
         "mlp_value_copy", {"policy_kwargs": {"act_fun": old("tensorflow.python.ops.gen_nn_ops.crelu")}}, "its act_fun",
     ),
     "own activation": ("mlp_value_copy", {"policy_kwargs": {"act_fun": own_class()}}, "its act_fun is none of tanh"),
+    "own activation of a known name": (
+        "mlp_value_copy", {"policy_kwargs": {"act_fun": old("own.activations.relu")}}, "its act_fun is none of tanh",
+    ),
     "no number": ("mlp_value_copy", {"gamma": own_class()}, "its gamma is no number"),
     "other images": ("cnn_lstm", SPACE, "none with bounds 0 and 255"),
+    "images from -1": ("cnn_lstm", {"observation_space": box(-1, 255, (40, 40, 4))}, "none with bounds 0 and 255"),
     "vectors": ("cnn_lstm", {"observation_space": discrete(4)}, "none with bounds 0 and 255"),
 }  # fmt: skip
 
@@ -269,6 +277,16 @@ def test_a_zip_that_is_another_is_told(tmp_path: Path, member: str, content: str
                 archive.writestr(name, old_archive.read(name) if name != member else str(content))
     with pytest.raises(InputError, match="is no ACER agent of Stable Baselines 2"):
         read_stable_baselines(tmp_path / "agent")
+
+
+def test_a_bomb_in_a_zip_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded = recording("mlp_value_copy")
+    data = data_of(recorded, "MlpPolicy", padding=" " * 2**22)
+    whole = as_zip(tmp_path / "agent", data, layers_of(recorded))
+    assert read_stable_baselines(whole).policy == "MlpPolicy"
+    monkeypatch.setattr(arrays, "LARGEST_COMPRESSED", 2**21)
+    with pytest.raises(InputError, match="its data would unpack to more than"):
+        read_stable_baselines(whole)
 
 
 def test_a_zip_that_was_packed_again_is_read(tmp_path: Path) -> None:
