@@ -52,7 +52,7 @@ setup(
     license="MIT",
     python_requires=">=3.11",
     packages=find_packages(include=["acer_tf", "acer_tf.*"]),
-    package_data={"acer_tf": ["py.typed", "configs/*.yml", "replay/frame_bytes.csv"]},
+    package_data={"acer_tf": ["py.typed", "configs/*.yml"]},
     install_requires=REQUIREMENTS,
     extras_require={
         "plots": PLOTS,

@@ -4,7 +4,6 @@
 """
 
 import importlib
-import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,12 +13,6 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = ["ACER", "__version__", "learn", "register"]
-
-# Of its own accord TensorFlow uses its oneDNN kernels only on processors with neural-network instructions. Elsewhere,
-# too, they make the nature network's update 1.3 times as fast. Set before TensorFlow is imported; users may overrule.
-ONEDNN_VARIABLE = "TF_ENABLE_ONEDNN_OPTS"
-GIVEN_ONEDNN = os.environ.get(ONEDNN_VARIABLE)
-os.environ.setdefault(ONEDNN_VARIABLE, "1")
 
 _HOME = {"ACER": "acer_tf.agent", "learn": "acer_tf.acer", "register": "acer_tf.networks.registry"}
 

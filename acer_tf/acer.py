@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import gymnasium as gym
-import keras
 import numpy as np
 import tensorflow as tf
 from gymnasium.spaces import Box, Discrete
+from numpy.typing import NDArray
 
 from acer_tf.buffer import Buffer
 from acer_tf.config import CONTINUOUS, Config, Continuous
@@ -32,34 +32,40 @@ from acer_tf.policies.actor import Actor
 from acer_tf.policies.base import Policy
 from acer_tf.policies.categorical import CategoricalPolicy
 from acer_tf.policies.gaussian import GaussianPolicy
-from acer_tf.replay.size import check_memory, check_states, compressed_row
+from acer_tf.replay.size import check_replay, compressed_row, projected_bytes
 from acer_tf.runner import Runner, TrainingStoppedError
 from acer_tf.segment import Segment
 from acer_tf.system.background import Background
-from acer_tf.system.streams import checked_seed, load_stream_state, stream_state
+from acer_tf.system.console import in_bytes, say
+from acer_tf.system.streams import checked_seed, load_stream_state, seeded, stream_state
+
+FIRST_SEGMENTS = 5
+"""Segments in replay from which its size when full is projected."""
 
 
-class Hooks(Protocol):
-    """What is told of the collection of segments while it goes on."""
+class Callback(Protocol):
+    """Callbacks invoked while a segment is collected."""
 
     def on_rollout_start(self) -> None:
-        """Is called before a segment is collected."""
+        """Called before a segment is collected."""
 
     def on_step(self, step: dict[str, Any]) -> bool:
-        """Is called after each step of all environments, see `Runner.run`; False ends training."""
+        """Called after each step of all environments, see `Runner.run`; False ends training."""
 
     def on_rollout_end(self) -> None:
-        """Is called when the segment is complete, before the updates."""
+        """Called when the segment is complete, before the updates."""
 
 
 class TrainingLoop:
-    """Runner, buffer and model at work.
+    """Runner, model and replay buffer at work: baselines' `Acer`.
+
+    An iteration collects a segment from every environment, trains on it, stores it, and trains on segments from replay.
 
     Attributes:
-        model: what is trained.
-        buffer: what is replayed.
-        logger: takes statistics and episodes.
-        stats: of the agent's episodes.
+        model: the model being trained.
+        buffer: the replay buffer.
+        logger: receives metrics and episodes.
+        episode_stats: means over the last episodes as the agent experiences them.
         nbatch: agent steps of an iteration, over all environments.
         steps: agent steps before the current iteration.
         replay_updates: updates from replay so far.
@@ -74,18 +80,19 @@ class TrainingLoop:
         rng: np.random.RandomState,
         logger: Logger,
         behavior: Actor | None = None,
+        is_quiet: bool = True,
     ) -> None:
-        """Puts the parts together.
+        """Combines the parts.
 
         Args:
-            nenvs: environments.
+            nenvs: number of environments.
             runner: collects segments.
-            model: is trained.
-            buffer: is replayed.
-            rng: draws how often to replay, and what.
-            logger: takes statistics and episodes.
-            behavior: what the runner acts with, copies of the model's parameters, if segments are to be collected while
-                updates from replay run.
+            model: the model to train.
+            buffer: the replay buffer.
+            rng: draws how often to replay, and which segments.
+            logger: receives metrics and episodes.
+            behavior: with `overlap`, the actor of the runner, which has copies of the model's parameters.
+            is_quiet: leaves out the announcement of replay's size.
         """
         self._runner = runner
         self._behavior = behavior
@@ -94,13 +101,15 @@ class TrainingLoop:
         self.buffer = buffer
         self._rng = rng
         self.logger = logger
+        self._is_quiet = is_quiet
+        self._is_size_known = False
         self._start = self._paused = time.monotonic()
-        self.stats = EpisodeStats(nenvs)
+        self.episode_stats = EpisodeStats(nenvs)
         self.nbatch = nenvs * model.config.nsteps
         self.steps = self.replay_updates = self._first_step = 0
         self._last_row = (0.0, 0)  # seconds and steps
         self._end, self._log_interval = model.config.total_timesteps, model.config.log_interval
-        self._hooks: Hooks | None = None
+        self._callback: Callback | None = None
 
     def learn(
         self,
@@ -108,7 +117,7 @@ class TrainingLoop:
         *,
         end: int | None = None,
         log_interval: int | None = None,
-        hooks: Hooks | None = None,
+        callback: Callback | None = None,
     ) -> None:
         """Trains from `steps` on, rounded up to whole iterations, or until told to stop. May be called again.
 
@@ -116,15 +125,19 @@ class TrainingLoop:
             after_iteration: called after each iteration, when `steps` counts it; True ends training.
             end: value of `steps` to train until; the learning rate depends on `steps / end`. None is the
                 configuration's `total_timesteps`.
-            log_interval: iterations between two rows of statistics; None is the configuration's.
-            hooks: told of every step; they cannot follow where segments are collected while updates run. A segment in
-                which they end training counts, but nothing is learned from it.
+            log_interval: iterations between two rows of metrics; None is the configuration's.
+            callback: invoked at every step; not with `overlap`, where updates run meanwhile. A segment in which it ends
+                training counts, but nothing is learned from it.
+
+        Raises:
+            InputError: replay will not fit into memory, or an environment gave what cannot be trained on.
+            EnvironmentFailedError: an environment raised an error.
         """
-        assert hooks is None or self._behavior is None
+        assert callback is None or self._behavior is None
         config = self.model.config
         self._end = config.total_timesteps if end is None else end
         self._log_interval = config.log_interval if log_interval is None else log_interval
-        self._hooks = hooks
+        self._callback = callback
         self._start += time.monotonic() - self._paused
         try:
             while self.steps < self._end:
@@ -132,11 +145,9 @@ class TrainingLoop:
                 self.steps += self.nbatch
                 if after_iteration():
                     break
-        except TrainingStoppedError as stopped:  # these steps were made, though nothing is learned from them
+        except TrainingStoppedError as stopped:  # its steps count, though nothing is learned from them
+            self._record_steps(stopped.rewards, stopped.dones)
             self.steps += stopped.dones.size
-            self.stats.feed(stopped.rewards, stopped.dones)
-            self.logger.episodes(self._runner.episodes)
-            self.logger.progress(self.steps)
         finally:
             self._paused = time.monotonic()
 
@@ -147,10 +158,10 @@ class TrainingLoop:
         self._last_row = (0.0, steps)
 
     def restart_environments(self, seed: int, is_recorded: bool) -> None:
-        """Seeds and resets all environments; the episodes in progress are abandoned. See `Runner.restart`."""
+        """Seeds and resets all environments and abandons the episodes in progress; arguments as of `Runner.restart`."""
         self._collected = None
         self._runner.restart(seed, is_recorded)
-        self.stats.abandon_episodes()
+        self.episode_stats.abandon_episodes()
 
     def state_dict(self) -> dict[str, dict[str, Any]]:
         """Returns the state of every part but the buffer, to be loaded by a loop made with the same arguments."""
@@ -163,12 +174,12 @@ class TrainingLoop:
             "random": stream_state(self._rng),
             "model": self.model.state_dict(),
             "runner": self._runner.state_dict(),
-            "stats": self.stats.state_dict(),
+            "episode_stats": self.episode_stats.state_dict(),
             "logger": self.logger.state_dict(),
         }
 
     def load_state_dict(self, state: Mapping[str, Mapping[str, Any]]) -> None:
-        """Takes what `state_dict` returned.
+        """Restores what `state_dict` returned.
 
         Raises:
             InputError: it is of another network; nothing has been changed then.
@@ -176,7 +187,7 @@ class TrainingLoop:
         self.model.load_state_dict(state["model"])
         self._collected = None
         self._runner.load_state_dict(state["runner"])
-        self.stats.load_state_dict(state["stats"])
+        self.episode_stats.load_state_dict(state["episode_stats"])
         self.logger.load_state_dict(state["logger"])
         load_stream_state(self._rng, state["random"])
         self.steps = state["loop"]["steps"]
@@ -186,27 +197,39 @@ class TrainingLoop:
         self._start = self._paused - state["loop"]["seconds"]
 
     def _iterate(self) -> None:
-        config = self.model.config
-        segment = self._collect()
-        self.stats.feed(segment.rewards, segment.dones)
-        self.logger.episodes(self._runner.episodes)
-        self.logger.progress(self.steps + self.nbatch)
+        """Runs baselines' `Acer.call`: once on-policy, then from replay."""
         is_logged = self.steps // self.nbatch % self._log_interval == 0
+        segment = self._collect()
+        self._record_steps(segment.rewards, segment.dones)
         row = self._train_on_policy(segment, is_logged)
-        replayed: dict[str, float] = {}
-        if config.replay_ratio > 0:
-            self.buffer.put(segment)
-            with self._collecting():
-                replayed = self._replay(is_logged)
+        replay_report: dict[str, float] = {}
+        if self.model.config.replay_ratio > 0:
+            self._store(segment)
+            with self._collecting_next():
+                replay_report = self._replay(is_logged)
         if is_logged:
-            self.logger.write(row | self._about_replay(row, replayed))
+            self.logger.write(row | self._replay_columns(row, replay_report))
+
+    def _collect(self) -> Segment:
+        """Returns the next segment: the one collected during the last updates, if there is one."""
+        if self._collected is not None:
+            collected, self._collected = self._collected, None
+            return collected.result()
+        if self._behavior is not None:
+            self._copy_parameters(self._behavior)
+        if self._callback is None:
+            return self._runner.run()
+        self._callback.on_rollout_start()
+        segment = self._runner.run(self._callback.on_step)
+        self._callback.on_rollout_end()
+        return segment
 
     @contextlib.contextmanager
-    def _collecting(self) -> Iterator[None]:
-        """Collects the next segment in the meantime, if that is wanted and there is a next one.
+    def _collecting_next(self) -> Iterator[None]:
+        """With `overlap`, collects the next segment in a thread while the block runs.
 
-        `_collect` hands it out, or raises what the thread raised: then this iteration is complete. When updates raise,
-        or Ctrl-C comes, the thread ends after the step it is in, and what it collected is lost.
+        `_collect` returns it, or raises what the thread raised: then this iteration is complete. When updates raise, or
+        Ctrl-C comes, the thread ends after the step it is in, and what it collected is lost.
         """
         if self._behavior is None or self.steps + self.nbatch >= self._end:
             yield
@@ -223,19 +246,6 @@ class TrainingLoop:
             raise
         self._collected = collected
 
-    def _collect(self) -> Segment:
-        if self._collected is not None:
-            collected, self._collected = self._collected, None
-            return collected.result()
-        if self._behavior is not None:
-            self._copy_parameters(self._behavior)
-        if self._hooks is None:
-            return self._runner.run()
-        self._hooks.on_rollout_start()
-        segment = self._runner.run(self._hooks.on_step)
-        self._hooks.on_rollout_end()
-        return segment
-
     def _copy_parameters(self, behavior: Actor) -> None:
         """Gives the behaviour policy the model's parameters, and a random stream from a seed drawn from the model's.
 
@@ -243,8 +253,24 @@ class TrainingLoop:
         """
         behavior.copy_parameters(self.model.params, self.model.draw_seed())
 
+    def _record_steps(self, rewards: NDArray[np.float32], dones: NDArray[np.bool_]) -> None:
+        """Updates episode statistics and reports episodes and progress; rewards and dones are [N, t]."""
+        self.episode_stats.feed(rewards, dones)
+        self.logger.episodes(self._runner.episodes)
+        self.logger.progress(self.steps + dones.size)
+
+    def _store(self, segment: Segment) -> None:
+        """Puts a segment into replay; after the first few, checks once that the full buffer will fit into memory."""
+        self.buffer.put(segment)
+        if self._is_size_known or self.buffer.num_in_buffer < min(FIRST_SEGMENTS, self.buffer.slots):
+            return
+        projected = projected_bytes(self.buffer.nbytes, self.buffer.num_in_buffer, self.buffer.slots)
+        self._is_size_known = True
+        if not self._is_quiet:
+            say(f"replay will take {in_bytes(projected)} when full")
+
     def _train_on_policy(self, segment: Segment, is_logged: bool) -> dict[str, float]:
-        """Returns baselines' row of statistics, and what is new about the same update, if it is logged."""
+        """Updates on a new segment; returns baselines' row of metrics and ours about that update, if it is logged."""
         updates, lr = self.model.config.on_policy_updates, self._learning_rate()
         if not is_logged:
             if updates:
@@ -256,8 +282,8 @@ class TrainingLoop:
         return {
             "total_timesteps": self.steps,
             "fps": int((self.steps - self._first_step) / seconds),
-            "mean_episode_length": self.stats.mean_length(),
-            "mean_episode_reward": self.stats.mean_reward(),
+            "mean_episode_length": self.episode_stats.mean_length(),
+            "mean_episode_reward": self.episode_stats.mean_reward(),
             **report,
             "learning_rate": lr,
             "recent_fps": int((self.steps - last_steps) / (seconds - last_seconds)),
@@ -265,7 +291,7 @@ class TrainingLoop:
         }
 
     def _replay(self, is_logged: bool) -> dict[str, float]:
-        """Returns statistics of the first update, if it is logged and there is one."""
+        """Makes Poisson(replay_ratio) updates from replay; returns metrics of the first one, if it is logged."""
         config, report = self.model.config, dict[str, float]()
         if not self.buffer.has_atleast(config.replay_start):
             return report
@@ -280,7 +306,7 @@ class TrainingLoop:
             self.replay_updates += self.model.updates - before
         return report
 
-    def _about_replay(self, row: dict[str, float], report: dict[str, float]) -> dict[str, float]:
+    def _replay_columns(self, row: dict[str, float], report: dict[str, float]) -> dict[str, float]:
         """Returns the same columns for every row: nan where nothing was replayed."""
         columns = {name: f"replay_{name}" for name in row if f"replay_{name}" in METRICS}
         return {
@@ -294,44 +320,31 @@ class TrainingLoop:
         return learning_rate(config.lr, config.lrschedule, self.steps / self._end)
 
 
+# fmt: off
 def learn(
-    network: str | Network,
-    env: gym.vector.VectorEnv,
-    seed: int | None = None,
-    nsteps: int = Config.nsteps,
-    total_timesteps: int = Config.total_timesteps,
-    q_coef: float = Config.q_coef,
-    ent_coef: float = Config.ent_coef,
+    network: str | Network, env: gym.vector.VectorEnv, seed: int | None = None, nsteps: int = Config.nsteps,
+    total_timesteps: int = Config.total_timesteps, q_coef: float = Config.q_coef, ent_coef: float = Config.ent_coef,
     max_grad_norm: float | None = Config.max_grad_norm,
-    lr: float = Config.lr,
-    lrschedule: str | Callable[[float], float] = Config.lrschedule,
-    rprop_epsilon: float = Config.rprop_epsilon,
-    rprop_alpha: float = Config.rprop_alpha,
-    gamma: float = Config.gamma,
-    log_interval: int = Config.log_interval,
-    buffer_size: int = Config.buffer_size,
-    replay_ratio: float = Config.replay_ratio,
-    replay_start: int = Config.replay_start,
-    c: float = Config.c,
-    trust_region: bool = Config.trust_region,
-    alpha: float = Config.alpha,
-    delta: float = Config.delta,
-    compress_replay: bool = Config.compress_replay,
-    replay_state: str = Config.replay_state,
-    burn_in: int = Config.burn_in,
-    correction: bool = Config.correction,
-    q_lambda: float | None = Config.q_lambda,
-    on_policy_updates: bool = Config.on_policy_updates,
-    optimizer: object = Config.optimizer,
-    bootstrap_truncated: bool = Config.bootstrap_truncated,
-    overlap: bool = Config.overlap,
-    continuous: Continuous = CONTINUOUS,
-    load_path: str | Path | None = None,
-    logger: Logger | None = None,
+    lr: float = Config.lr, lrschedule: str | Callable[[float], float] = Config.lrschedule,
+    rprop_epsilon: float = Config.rprop_epsilon, rprop_alpha: float = Config.rprop_alpha, gamma: float = Config.gamma,
+    log_interval: int = Config.log_interval, buffer_size: int = Config.buffer_size,
+    replay_ratio: float = Config.replay_ratio, replay_start: int = Config.replay_start, c: float = Config.c,
+    trust_region: bool = Config.trust_region, alpha: float = Config.alpha, delta: float = Config.delta,
+    load_path: str | Path | None = None, *,
+    # Beyond baselines:
+    compress_replay: bool = Config.compress_replay, replay_state: str = Config.replay_state,
+    burn_in: int = Config.burn_in, correction: bool = Config.correction, q_lambda: float | None = Config.q_lambda,
+    on_policy_updates: bool = Config.on_policy_updates, optimizer: object = Config.optimizer,
+    bootstrap_truncated: bool = Config.bootstrap_truncated, overlap: bool = Config.overlap,
+    continuous: Continuous = CONTINUOUS, logger: Logger | None = None,
     should_stop: Callable[[], bool] = lambda: False,
     **network_kwargs: Any,
 ) -> Model:
+    # fmt: on
     """Trains ACER, with the arguments and defaults of baselines' `acer.learn`.
+
+    The arguments from `nsteps` to `delta`, and those from `compress_replay` to `overlap`, are the hyper-parameters that
+    `Config` documents, under the same names.
 
     Small networks need few threads of TensorFlow: the commands give them two. Here it is the caller's choice, before
     TensorFlow starts: `tf.config.threading`, or TF_NUM_INTRAOP_THREADS and TF_NUM_INTEROP_THREADS.
@@ -342,38 +355,11 @@ def learn(
         env: a gymnasium vector environment with any observations but text, graphs and sequences, and Discrete or finite
             Box actions, that resets itself in the step that ends an episode
             (`autoreset_mode=AutoresetMode.SAME_STEP`).
-        seed: of environments, weights, replay and sampling, at most 2³² − 1; None draws one.
-        nsteps: see `Config`, as for all arguments up to `overlap`.
-        total_timesteps: agent steps over all environments.
-        q_coef: weight of the critic's loss.
-        ent_coef: weight of the entropy bonus.
-        max_grad_norm: clips the gradient's global norm; None does not.
-        lr: learning rate at the start.
-        lrschedule: its course: a name or a function of the fraction of training done.
-        rprop_epsilon: of RMSProp.
-        rprop_alpha: of RMSProp.
-        gamma: discount factor.
-        log_interval: iterations between two tables.
-        buffer_size: agent steps kept per environment.
-        replay_ratio: replay updates per on-policy update, on average.
-        replay_start: agent steps per environment before replay begins.
-        c: truncation of importance weights.
-        trust_region: whether it is on.
-        alpha: decay of the average policy.
-        delta: bound of the trust region.
-        compress_replay: whether images are kept compressed, without loss.
-        replay_state: where a recurrent policy's state starts in training, "zero" or "stored".
-        burn_in: first steps of a segment that only warm that state up.
-        correction: whether the policy gradient has its bias correction.
-        q_lambda: trace of Q(lambda) in place of Retrace.
-        on_policy_updates: whether new segments are trained on at once.
-        optimizer: "rmsprop", "adam" or a Keras optimizer.
-        bootstrap_truncated: whether returns go on where a time limit cut an episode short.
-        overlap: whether the next segment is collected while updates from replay run.
-        continuous: settings that only Box actions have.
+        seed: seed of environments, weights, replay and sampling, at most 2³² − 1; None draws one.
         load_path: weights to start from, as `Model.save` wrote them.
-        logger: takes statistics and episodes; None prints baselines' table.
-        should_stop: asked after each iteration; True ends training early.
+        continuous: settings that only Box actions have.
+        logger: receives metrics and episodes; None prints baselines' table.
+        should_stop: called after each iteration; True ends training early.
         **network_kwargs: arguments of the named network, and `value_network`.
 
     Returns:
@@ -386,14 +372,11 @@ def learn(
     config = Config(**{field.name: arguments[field.name] for field in dataclasses.fields(Config)})
     logger = Logger([TableSink()]) if logger is None else logger
     check_vec_env(env)
-    env = stacked(env)
-    seed = checked_seed(seed)
-    needed = check_memory(env, config)
-    acer = make_acer(network, env, seed, config, logger, load_path, continuous, **network_kwargs)
-    needed = check_states(needed, env.num_envs, config, acer.model.policy.network.state_size)
-    print(f"replay will take {needed / 2**30:.2f} GiB", flush=True)
-    acer.learn(should_stop)
-    return acer.model
+    loop = make_acer(
+        network, stacked(env), checked_seed(seed), config, logger, load_path, continuous, False, **network_kwargs
+    )
+    loop.learn(should_stop)
+    return loop.model
 
 
 def make_acer(
@@ -404,10 +387,11 @@ def make_acer(
     logger: Logger,
     load_path: str | Path | None = None,
     continuous: Continuous = CONTINUOUS,
+    is_quiet: bool = True,
     /,
     **network_kwargs: Any,
 ) -> TrainingLoop:
-    """Builds what `learn` trains, from its arguments, and resets the environments.
+    """Builds model and training loop from the arguments of `learn`, and resets the environments.
 
     Raises:
         InputError: as `learn`.
@@ -417,7 +401,7 @@ def make_acer(
     model = make_model(network, *spaces, rng, seed, config, continuous, **network_kwargs)
     if load_path is not None:
         model.load(load_path)
-    return make_loop(env, model, rng, seed, logger)
+    return make_loop(env, model, rng, seed, logger, is_quiet=is_quiet)
 
 
 def make_model(
@@ -431,31 +415,49 @@ def make_model(
     /,
     **network_kwargs: Any,
 ) -> Model:
-    """Builds a model for spaces as the Runner's environments have them; arguments and errors as of `learn`.
+    """Builds a model for the spaces of the Runner's environments; arguments and errors as of `learn`.
+
+    Python's and numpy's global random streams are left as they are.
 
     Args:
-        rng: the initial weights are drawn from it.
+        rng: draws the initial weights.
     """
-    keras.utils.set_random_seed(seed)
     policy: Policy
     assert isinstance(observation_space, Box)
-    if isinstance(action_space, Box):
-        policy = GaussianPolicy(network, observation_space, action_space, rng, continuous, **network_kwargs)
-    else:
-        assert isinstance(action_space, Discrete)
-        _refuse_continuous(continuous)
-        policy = CategoricalPolicy(network, observation_space, action_space, rng, **network_kwargs)
+    with seeded(seed):  # networks of a user's own draw their weights from the global streams
+        if isinstance(action_space, Box):
+            policy = GaussianPolicy(network, observation_space, action_space, rng, continuous, **network_kwargs)
+        else:
+            assert isinstance(action_space, Discrete)
+            _refuse_continuous(continuous)
+            policy = CategoricalPolicy(network, observation_space, action_space, rng, **network_kwargs)
     return Model(policy, config, seed)
 
 
-def make_loop(env: FrameStack, model: Model, rng: np.random.RandomState, seed: int, logger: Logger) -> TrainingLoop:
-    """Builds what trains a model in environments, and resets them; `rng` draws how often to replay, and what."""
+def make_loop(
+    env: FrameStack, model: Model, rng: np.random.RandomState, seed: int, logger: Logger, *, is_quiet: bool = True
+) -> TrainingLoop:
+    """Builds the training loop of a model in environments, and resets these.
+
+    Args:
+        env: the environments.
+        model: the model to train.
+        rng: draws how often to replay, and which segments.
+        seed: seed of the environments.
+        logger: receives metrics and episodes.
+        is_quiet: leaves out the announcement of replay's size.
+
+    Raises:
+        InputError: replay cannot fit into memory; no environment has been started then.
+        EnvironmentFailedError: an environment raised an error.
+    """
     config = model.config
+    check_replay(env, config, model.policy.network.state_size)
     behavior = _with_copies(model) if config.overlap else None
     actor = behavior or model.actor
     runner = Runner(env, actor, config.nsteps, seed, actor.values if config.bootstrap_truncated else None)
     buffer = Buffer(config.nsteps, config.buffer_size, compressed_row(env, config), config.unread)
-    return TrainingLoop(env.num_envs, runner, model, buffer, rng, logger, behavior)
+    return TrainingLoop(env.num_envs, runner, model, buffer, rng, logger, behavior, is_quiet)
 
 
 def _with_copies(model: Model) -> Actor:

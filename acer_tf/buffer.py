@@ -1,4 +1,4 @@
-"""Replay memory: segments, each frame once (baselines, `acer/buffer.py`)."""
+"""Replay buffer: segments, each frame once (baselines, `acer/buffer.py`)."""
 
 from collections.abc import Container, Iterator
 from typing import Any
@@ -19,6 +19,7 @@ class Buffer:
     """A ring of slots, each one segment of every environment.
 
     Attributes:
+        slots: segments that fit.
         num_put: segments ever put; checkpoints number them so.
     """
 
@@ -29,7 +30,7 @@ class Buffer:
         compressed_row: tuple[int, ...] | None = None,
         unread: Container[str] = (),
     ) -> None:
-        """Makes an empty buffer; memory is taken when the first segment comes.
+        """Makes an empty buffer; memory is reserved when the first segment comes.
 
         Args:
             nsteps: agent steps of a segment.
@@ -39,22 +40,27 @@ class Buffer:
             unread: fields of a segment that are not kept, see `Config.unread`; drawn segments have them empty, [N, 0].
         """
         self._nsteps = nsteps
-        self._slots = size // nsteps
+        self.slots = size // nsteps
         self._unread = unread
         self._columns: dict[str, Column] = {}
         if compressed_row is not None:
-            self._columns["enc_obs"] = CompressedColumn(self._slots, compressed_row)
+            self._columns["enc_obs"] = CompressedColumn(self.slots, compressed_row)
         self.num_put = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the segments that are there."""
+        return sum(column.nbytes for column in self._columns.values())
 
     @property
     def next_idx(self) -> int:
         """Slot that the next segment goes to."""
-        return self.num_put % self._slots
+        return self.num_put % self.slots
 
     @property
     def num_in_buffer(self) -> int:
         """Slots filled so far."""
-        return min(self.num_put, self._slots)
+        return min(self.num_put, self.slots)
 
     @property
     def oldest(self) -> int:
@@ -62,30 +68,30 @@ class Buffer:
         return self.num_put - self.num_in_buffer
 
     def has_atleast(self, frames: int) -> bool:
-        """Tells whether `frames` agent steps per environment, rounded down to whole segments, are there."""
+        """Returns whether `frames` agent steps per environment, rounded down to whole segments, are there."""
         return self.num_in_buffer >= frames // self._nsteps
 
     def put(self, segment: Segment) -> None:
         """Stores a segment, in the place of the oldest one when the buffer is full."""
-        for name in STORED:
+        for name in STORED:  # observations are not among them: they are restacked from the frames, as in baselines
             row = getattr(segment, name)
-            row = row[:, :0] if name in self._unread else row
+            row = row[:, :0] if name in self._unread else row  # what training will not read takes no memory
             self._column(name, row).put(self.next_idx, row)
         self.num_put += 1
 
     def rows(self, start: int, stop: int) -> dict[str, NDArray[Any]]:
         """Returns segments `start` to `stop` - 1 as arrays that can be written to a file."""
-        slots = np.arange(start, stop) % self._slots
+        slots = np.arange(start, stop) % self.slots
         columns = self._columns.items()
         return {f"{name}/{key}": array for name, column in columns for key, array in column.dump(slots).items()}
 
     def load_rows(self, start: int, stop: int, rows: dict[str, NDArray[Any]]) -> None:
-        """Puts back what `rows` returned; the segments before are there.
+        """Restores what `rows` returned; the segments before it are there.
 
         Raises:
             InputError: the rows do not fit.
         """
-        slots = np.arange(start, stop) % self._slots
+        slots = np.arange(start, stop) % self.slots
         for name in STORED:
             arrays = {key.partition("/")[2]: array for key, array in rows.items() if key.startswith(f"{name}/")}
             first = arrays["rows"][0] if "rows" in arrays else None
@@ -98,12 +104,12 @@ class Buffer:
         Args:
             rng: consumed by one draw of N whole numbers.
         """
-        slots = rng.randint(0, self.num_in_buffer, self._nenvs)
+        slots = rng.randint(0, self.num_in_buffer, self._nenvs)  # one draw, as in baselines: the same segments follow
         drawn = {name: column.get(slots) for name, column in self._columns.items()}
         return Segment(obs=stack_obs(drawn["enc_obs"], drawn["dones"]), **drawn)
 
     def groups(self, rng: np.random.RandomState, number: int) -> Iterator[list[Segment]]:
-        """Draws so many segments, as `get`, in groups to be trained on in one call each.
+        """Draws segments as `get` does, in groups to be trained on in one call each.
 
         A group's observations take at most `GROUP_BYTES`, or it is a single segment: images are drawn one by one.
         """
@@ -125,8 +131,8 @@ class Buffer:
 
     def _uncompressed(self, name: str, row: NDArray[Any]) -> Column:
         if name == "enc_obs":
-            return FrameColumn(self._slots, row, self._nsteps)
-        return PlainColumn(self._slots, row)
+            return FrameColumn(self.slots, row, self._nsteps)
+        return PlainColumn(self.slots, row)
 
 
 def stack_obs(enc_obs: NDArray[Any], dones: NDArray[np.bool_]) -> NDArray[Any]:
@@ -143,8 +149,11 @@ def stack_obs(enc_obs: NDArray[Any], dones: NDArray[np.bool_]) -> NDArray[Any]:
     nstack = enc_obs.shape[1] - nsteps
     channels = enc_obs.shape[-1]
     obs = np.empty((nenvs, nsteps + 1, *enc_obs.shape[2:-1], nstack * channels), enc_obs.dtype)
+    # The stack at step t consists of frames t to t + S - 1, oldest first; at step 0 those before the segment count.
     for i in range(nstack):
         obs[..., i * channels : (i + 1) * channels] = enc_obs[:, i : i + nsteps + 1]
+    # Baselines multiplies by masks, which is the same. An end within the S frames before the segment is not among
+    # `dones`: those frames were stored as zeros already.
     for env, step in np.argwhere(dones):
         for age in range(1, nstack):  # a frame of this age at step + age is from before the end, as are all older ones
             if step + age <= nsteps:

@@ -1,4 +1,4 @@
-"""Statistics of episodes as baselines logs them (`EpisodeStats` of `a2c/utils.py`)."""
+"""Episode statistics as baselines logs them (`EpisodeStats` of `a2c/utils.py`)."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -12,11 +12,11 @@ class EpisodeStats:
     """Returns and lengths as the agent experiences them: clipped rewards, and in Atari games one episode per life."""
 
     def __init__(self, nenvs: int) -> None:
-        """Starts an episode in each of `nenvs` environments; the statistics cover the last 40 episodes of all."""
+        """Starts an episode in each of `nenvs` environments; means are over the last 40 episodes of all."""
         self._returns = np.zeros(nenvs)
         self._lengths = np.zeros(nenvs, np.int64)
         self._last_returns: deque[float] = deque(maxlen=40)
-        self._last_lengths: deque[int] = deque(maxlen=40)
+        self._last_lengths: deque[float] = deque(maxlen=40)
 
     def feed(self, rewards: NDArray[np.float32], dones: NDArray[np.bool_]) -> None:
         """Adds a segment, [N, T] each; episodes that end count in the order of environments, as in baselines."""
@@ -30,7 +30,7 @@ class EpisodeStats:
             self._lengths[env] += len(rewards[env]) - tail
 
     def abandon_episodes(self) -> None:
-        """Forgets the episodes that are not over yet: the environments have been reset."""
+        """Drops the episodes in progress: the environments have been reset."""
         self._returns[:] = 0.0
         self._lengths[:] = 0
 
@@ -44,10 +44,11 @@ class EpisodeStats:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Takes what `state_dict` returned."""
+        """Restores what `state_dict` returned."""
         self._returns[:], self._lengths[:] = state["returns"], state["lengths"]
-        self._last_returns.extend(state["last_returns"].tolist())
-        self._last_lengths.extend(state["last_lengths"].tolist())
+        for last, name in ((self._last_returns, "last_returns"), (self._last_lengths, "last_lengths")):
+            last.clear()
+            last.extend(state[name].tolist())
 
     @property
     def has_ended(self) -> bool:

@@ -17,7 +17,6 @@ from acer_tf.policies.actor import Actor
 from acer_tf.policies.base import Policy
 from acer_tf.segment import Action, Segment
 from acer_tf.storage.arrays import check_arrays, load_arrays, save_arrays
-from acer_tf.system.allocator import keep_freed_memory
 from acer_tf.system.traced import Traced
 
 NOT_FINITE = "the gradient is not finite"
@@ -48,7 +47,6 @@ class Model:
             InputError: a setting asks for states that the policy does not have.
         """
         policy.check_config(config)
-        keep_freed_memory()
         self.policy = policy
         self.config = config
         self.params: list[tf.Variable] = [variable.value for variable in policy.params.values()]

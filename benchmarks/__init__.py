@@ -1,3 +1,14 @@
-"""Measurements of speed; run as `python -m benchmarks.<name>`."""
+"""Measurements of speed and memory; run as `python -m benchmarks.<name>`."""
 
-import acer_tf  # noqa: F401  (before TensorFlow, whatever a benchmark imports first: it chooses oneDNN's kernels)
+from acer_tf.system.allocator import keep_freed_memory
+from acer_tf.system.threads import prepare_tensorflow
+
+
+def prepare(network: str) -> None:
+    """Sets TensorFlow's threads and kernels and the allocator as the training commands do; before TensorFlow's import.
+
+    Args:
+        network: name of the network.
+    """
+    prepare_tensorflow(network)
+    keep_freed_memory()

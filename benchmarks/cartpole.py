@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import mannwhitneyu
 
-from acer_tf import learn
 from acer_tf.commands.cli import guarded, parse
 from acer_tf.envs.make import make_training_env
 from acer_tf.logs.logger import Logger, Sink
 from acer_tf.segment import Episode
+from benchmarks import prepare
 
 BIN = 10_000
 LAST = 20
@@ -50,16 +50,18 @@ class Collector(Sink):
         self.returns: list[float] = []
 
     def episodes(self, episodes: Sequence[Episode]) -> None:
-        """See `Sink`."""
+        """Keeps their returns."""
         self.returns.extend(episode.r for episode in episodes)
 
     def progress(self, steps: int) -> None:
-        """See `Sink`."""
+        """Dates the returns since the last call."""
         self.steps.extend([steps] * (len(self.returns) - len(self.steps)))
 
 
 def run(flags: CartPole, seed: int) -> NDArray[np.float64]:
     """Trains one agent; returns the mean return in each bin, then that of the last 20 episodes."""
+    from acer_tf import learn  # imports TensorFlow, which takes its threads and kernels as they are chosen then
+
     collector = Collector()
     with contextlib.closing(make_training_env("CartPole-v1", flags.num_env)) as env:
         learn(
@@ -95,6 +97,7 @@ def compare(rows: NDArray[np.float64], recorded: Path) -> None:
 def main(argv: Sequence[str]) -> int:
     """Runs all seeds; returns the exit status."""
     flags = parse("benchmarks.cartpole", CartPole, argv)
+    prepare("mlp")
     rows = []
     for seed in range(flags.seeds):
         rows.append(run(flags, seed))

@@ -1,14 +1,16 @@
-"""What replay of Atari games takes, predicted and measured: `python -m benchmarks.compression`.
+"""Size of compressed replay on Atari games, projected and measured, and its speed: `python -m benchmarks.compression`.
 
-The games are played at random. Sizes are of baselines' default memory, 16 x 50,000 agent steps, extrapolated from the
-steps that are played.
+The games are played at random. Sizes are of baselines' default buffer, 16 x 50,000 agent steps, extrapolated from the
+steps that are played; times are medians over all segments.
 """
 
 import contextlib
 import dataclasses
 import json
+import statistics
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,25 +21,26 @@ from numpy.typing import NDArray
 from acer_tf.buffer import Buffer
 from acer_tf.commands.cli import guarded, parse
 from acer_tf.config import Config
-from acer_tf.envs.ids import atari_game, atari_ids
+from acer_tf.envs.ids import atari_game
 from acer_tf.envs.make import make_training_env
 from acer_tf.envs.wrappers.frame_stack import FrameStack
-from acer_tf.replay.frame_bytes import frame_bytes
-from acer_tf.replay.size import compressed_row, frame_ratio, replay_bytes
+from acer_tf.replay.columns import CompressedColumn
+from acer_tf.replay.size import compressed_row
 from acer_tf.runner import Runner
 from acer_tf.segment import Action
-from benchmarks.games import of_each
 
 ENVS = 16
-"""Environments that sizes are told for, with `Config.buffer_size` agent steps of each."""
+"""Environments of the buffer whose sizes are printed, with `Config.buffer_size` agent steps of each."""
+FIRST = 5
+"""Segments from which training projects the size."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Compression:
-    """Compares what replay of Atari games takes with what is said before training."""
+    """Compares what replay of Atari games takes with what training projects, and times storing and drawing."""
 
-    games: tuple[str, ...] = ()
-    """Environment ids; none stands for every game."""
+    games: tuple[str, ...] = ("BreakoutNoFrameskip-v4",)
+    """Environment ids."""
     num_env: int = 16
     """Environments that are played."""
     steps: int = 1000
@@ -50,65 +53,87 @@ class RandomActor:
     """Takes every action with the same probability."""
 
     def __init__(self, nact: int, seed: int) -> None:
-        """Takes the number of actions, A."""
+        """Chooses among A actions."""
         self._rng = np.random.default_rng(seed)
         self._nact = nact
 
     def initial_state(self, nenvs: int) -> NDArray[np.float32]:
-        """See `Actor`."""
+        """Returns empty states, [N, 0]."""
         return np.zeros((nenvs, 0), np.float32)
 
     def act(self, obs: NDArray[Any], state: NDArray[np.float32], mask: NDArray[np.bool_]) -> Action:
-        """See `Actor`."""
+        """Draws an action for each environment."""
         actions = self._rng.integers(self._nact, size=len(obs))
         return Action(actions, np.full((len(obs), self._nact), 1 / self._nact, np.float32), state)
 
 
-def taken_bytes(env: FrameStack, config: Config, segments: int) -> int:
-    """Plays so many segments at random; returns the bytes that a buffer takes for them."""
+def measure(env: FrameStack, config: Config, segments: int) -> dict[str, float]:
+    """Plays at random; returns bytes per segment, of the first ones and of all, and milliseconds of put and get."""
     assert isinstance(env.single_action_space, gymnasium.spaces.Discrete)
-    actor = RandomActor(int(env.single_action_space.n), seed=1)
-    runner = Runner(env, actor, config.nsteps, seed=1)
-    buffer = Buffer(config.nsteps, segments * config.nsteps, compressed_row(env, config), config.unread)
-    for _ in range(segments):
-        buffer.put(runner.run())
-    return sum(array.nbytes for name, array in buffer.rows(0, segments).items() if not name.endswith("/sizes"))
+    runner = Runner(env, RandomActor(int(env.single_action_space.n), seed=1), config.nsteps, seed=1)
+    row, rng = compressed_row(env, config), np.random.default_rng(0)
+    assert row is not None
+    buffer, column = (
+        Buffer(config.nsteps, segments * config.nsteps, row, config.unread),
+        CompressedColumn(segments, row),
+    )
+    sizes, puts, gets = [], [], []
+    for slot in range(segments):
+        segment = runner.run()
+        buffer.put(segment)
+        sizes.append(buffer.nbytes / buffer.num_in_buffer)
+        puts.append(_milliseconds(lambda: column.put(slot, segment.enc_obs)))  # noqa: B023 (called at once)
+        slots = rng.integers(slot + 1, size=env.num_envs)
+        gets.append(_milliseconds(lambda: column.get(slots)))  # noqa: B023
+    return {
+        "first_bytes": sizes[min(FIRST, segments) - 1],
+        "bytes": sizes[-1],
+        "put_ms": statistics.median(puts),
+        "get_ms": statistics.median(gets),
+    }
 
 
 def compare(env_id: str, num_env: int, steps: int, nsteps: int = Config.nsteps) -> dict[str, Any]:
-    """Plays a game; returns its name, and sizes in GiB."""
+    """Plays a game; returns its name, sizes in GiB, and milliseconds of put and get for `num_env` environments."""
     config = Config(nsteps=nsteps)
-    game, segments = atari_game(env_id), steps // config.nsteps
+    game = atari_game(env_id)
     with contextlib.closing(make_training_env(env_id, num_env, num_workers=0)) as env:
-        predicted = replay_bytes(env, config, frame_ratio(env, config)) * ENVS / num_env
-        per_segment = taken_bytes(env, config, segments) / segments / num_env
-    measured = per_segment * ENVS * (config.buffer_size // config.nsteps)
+        measured = measure(env, config, steps // nsteps)
+    gib = ENVS / num_env * (config.buffer_size // nsteps) / 2**30  # of a full buffer, for each byte of a segment
     return {
         "game": game,
-        "predicted_gib": predicted / 2**30,
-        "measured_gib": measured / 2**30,
-        "predicted_over_measured": predicted / measured,
+        "projected_gib": measured["first_bytes"] * gib,
+        "measured_gib": measured["bytes"] * gib,
+        "projected_over_measured": measured["first_bytes"] / measured["bytes"],
+        "put_ms": measured["put_ms"],
+        "get_ms": measured["get_ms"],
     }
+
+
+def _milliseconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return 1e3 * (time.perf_counter() - start)
 
 
 @guarded
 def main(argv: Sequence[str]) -> int:
     """Runs the measurements; returns the exit status."""
     flags = parse("benchmarks.compression", Compression, argv)
-    games = flags.games or [env_id for env_id in atari_ids() if atari_game(env_id) in frame_bytes()]
-    rows = list(of_each(compare, games, flags.num_env, flags.steps))
-    rows.sort(key=lambda row: -row["measured_gib"])
-    print(f"{'game':<20} predicted   measured   predicted / measured")
-    for row in rows:
-        print(_line(row))
+    print(f"{'game':<20} projected   measured   projected / measured    put, ms   get, ms")
+    rows = []
+    for env_id in flags.games:
+        rows.append(compare(env_id, flags.num_env, flags.steps))
+        print(_line(rows[-1]), flush=True)
     if flags.json is not None:
         flags.json.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
     return 0
 
 
 def _line(row: dict[str, Any]) -> str:
-    sizes = f"{row['predicted_gib']:5.3f} GiB  {row['measured_gib']:5.3f} GiB"
-    return f"{row['game']:<20} {sizes}  {row['predicted_over_measured']:5.2f}"
+    sizes = f"{row['projected_gib']:5.3f} GiB  {row['measured_gib']:5.3f} GiB"
+    times = f"{row['put_ms']:9.2f} {row['get_ms']:9.2f}"
+    return f"{row['game']:<20} {sizes}  {row['projected_over_measured']:20.2f}  {times}"
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from acer_tf.commands.cli import guarded, parse
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.logs.logger import Logger
-from acer_tf.system.threads import prepare_tensorflow
+from benchmarks import prepare
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +58,7 @@ def measure(flags: ContinuousSpeed) -> dict[str, Any]:
 def main(argv: Sequence[str]) -> int:
     """Runs the measurement; returns the exit status."""
     flags = parse("benchmarks.continuous", ContinuousSpeed, argv)
-    prepare_tensorflow(flags.network)
+    prepare(flags.network)
     numbers = measure(flags)
     print(f"{flags.env}: {numbers['env_steps_per_s']:.0f} environment steps/s")
     for part, share in numbers["share"].items():

@@ -21,7 +21,7 @@ from acer_tf.commands.cli import guarded, parse
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.logs.logger import Logger
-from acer_tf.system.threads import prepare_tensorflow
+from benchmarks import prepare
 
 WARM_UP = 3
 """Iterations before the clock starts, in which TensorFlow traces its functions."""
@@ -79,7 +79,7 @@ class Point:
 
 def measure(point: Point) -> dict[str, float]:
     """Returns environment steps per second with a full replay memory, and MiB of this process and its children."""
-    prepare_tensorflow(point.network)
+    prepare(point.network)
     from acer_tf.acer import make_acer
 
     per_env = max(point.replay // point.num_env, point.nsteps)

@@ -66,7 +66,7 @@ def loop(acer: TrainingLoop, env: FrameStack, env_part: str, seconds: float) -> 
     parts = {
         env_part: (env.unwrapped, "step"),
         "wrappers": (env, "step"),
-        "acting": (acer.model, "act"),
+        "acting": (acer.model.actor, "act"),
         "replay:put": (acer.buffer, "put"),
         "replay:get": (acer.buffer, "get"),
         "training": (acer.model, "train"),

@@ -5,26 +5,15 @@ them, says how much of the gap is theirs.
 """
 
 import dataclasses
-import statistics
 import sys
-import time
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-import keras
 import numpy as np
-import tensorflow as tf
 from gymnasium.spaces import Box
 
-from acer_tf.agent.threads import use_threads
 from acer_tf.commands.cli import guarded, parse
-from acer_tf.networks.actor_critic import ActorCritic
-from acer_tf.system.allocator import keep_freed_memory
-from acer_tf.system.threads import cores
-from benchmarks.flops import layers_and_flops
-from benchmarks.loop import matmul_flops_per_second
+from benchmarks import prepare
 
-ROUNDS = 15
 FRAMES = Box(0, 255, (84, 84, 4), np.uint8)
 
 
@@ -36,45 +25,16 @@ class Operations:
     """Observations that pass at once; 336 are those of 16 environments, 20 steps and the bootstrap step."""
 
 
-def passes(layer: keras.layers.Layer, rows: int) -> dict[str, Callable[[], object]]:
-    """Returns what runs a layer forward; forward and back into its kernel; and back into its input as well."""
-    is_bytes = layer.input.dtype == "uint8"
-    x = tf.cast(tf.random.uniform([rows, *layer.input.shape[1:]], 0, 255), layer.input.dtype)
-    upstream = tf.random.normal([rows, *layer.output.shape[1:]])
-
-    def backward(*sources: tf.Tensor) -> Callable[[], object]:
-        return lambda: tf.gradients(layer(x), sources, upstream)
-
-    both = {} if is_bytes else {"input": backward(layer.kernel.value, x)}
-    functions = {"forward": lambda: layer(x), "kernel": backward(layer.kernel.value), **both}
-    return {name: tf.function(function, autograph=False) for name, function in functions.items()}
-
-
-def multiples_of_bound(layer: keras.layers.Layer, flops: int, rows: int) -> dict[str, float]:
-    """Measures how long each pass takes by itself, as a multiple of what it would take at the machine's rate."""
-    functions, multiples = passes(layer, rows), defaultdict(list)
-    for _ in range(ROUNDS):
-        bound, before = rows * flops / matmul_flops_per_second(), 0.0
-        for name, function in functions.items():
-            seconds = _seconds(function)
-            multiples[name].append((seconds - before) / bound)
-            before = seconds
-    return {name: statistics.median(values) for name, values in multiples.items()}
-
-
-def _seconds(function: Callable[[], object]) -> float:
-    function()
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
-
-
 @guarded
 def main(argv: Sequence[str]) -> int:
     """Runs the measurement; returns the exit status."""
     flags = parse("benchmarks.operations", Operations, argv)
-    use_threads(cores())
-    keep_freed_memory()
+    prepare("cnn")
+    # These import TensorFlow, which takes its threads and kernels as they are chosen then.
+    from acer_tf.networks.actor_critic import ActorCritic
+    from benchmarks.flops import layers_and_flops
+    from benchmarks.passes import multiples_of_bound
+
     network = ActorCritic("cnn", FRAMES, 4, np.random.RandomState(0))
     needed = taken = 0.0
     print("share of the rate of matrix products\nlayer    forward  kernel   input")

@@ -20,9 +20,9 @@ from pathlib import Path
 
 import tyro
 
-from acer_tf import ONEDNN_VARIABLE
 from acer_tf.commands.cli import guarded, parse
 from acer_tf.errors import InputError
+from acer_tf.system.threads import ONEDNN_VARIABLE
 
 OURS = ["benchmarks.throughput", "--env", "CartPole-v1", "--network", "mlp", "--num_env", "4"]
 

@@ -111,7 +111,7 @@ def measure(folder: Path, seconds: float) -> dict[str, float]:
     # What it stacks frames with takes numpy a while, and CartPole has none to stack: left out, in its favour.
     buffer.decode = lambda enc_obs, dones: np.zeros((NENVS, NSTEPS + 1, 1, 1, NSTACK), np.uint8)
     runner = acer_simple.Runner(env=env, model=model, nsteps=NSTEPS, nstack=NSTACK)
-    acer = acer_simple.TrainingLoop(runner, model, buffer, log_interval=10**9)
+    acer = acer_simple.Acer(runner, model, buffer, log_interval=10**9)
     acer.tstart = time.time()
 
     def loop(until: float) -> int:

@@ -20,7 +20,7 @@ from acer_tf.envs.make import make_training_env
 from acer_tf.logs.logger import Logger
 from acer_tf.replay.size import compressed_row
 from acer_tf.runner import Runner
-from acer_tf.system.threads import prepare_tensorflow
+from benchmarks import prepare
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +76,7 @@ def measure(flags: Throughput) -> dict[str, Any]:
 def main(argv: Sequence[str]) -> int:
     """Runs the measurement; returns the exit status."""
     flags = parse("benchmarks.throughput", Throughput, argv)
-    prepare_tensorflow(flags.network)
+    prepare(flags.network)
     numbers = measure(flags)
     print(f"train call            {numbers['train_call_ms']:8.2f} ms")
     print(f"share of its bound    {numbers['bound_share']:8.2f}    ({numbers['matmul_gflops']:.0f} GFLOP/s)")

@@ -178,7 +178,7 @@ def test_a_loaded_state_trains_on_to_the_bit(network: str) -> None:
         acer.buffer.oldest, acer.buffer.num_put, acer.buffer.rows(acer.buffer.oldest, acer.buffer.num_put)
     )
     assert_same_runs(acer, again)
-    assert acer.stats.has_ended
+    assert acer.episode_stats.has_ended
     for each in (acer, again):
         train(each, 10)
     assert acer.steps == again.steps == 300
@@ -186,21 +186,37 @@ def test_a_loaded_state_trains_on_to_the_bit(network: str) -> None:
 
 
 class Stopping:
-    """Ends training after three steps of a segment."""
+    """Ends training after some steps of a segment, and keeps what these gave."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+        self.rewards: list[np.ndarray] = []
+        self.dones: list[np.ndarray] = []
 
     def on_rollout_start(self) -> None: ...
 
     def on_step(self, step: dict[str, Any]) -> bool:
-        return bool(step["t"] < 3)
+        self.rewards.append(step["rewards"].copy())
+        self.dones.append(step["dones"].copy())
+        return bool(step["t"] < self.steps)
 
     def on_rollout_end(self) -> None: ...
 
 
-def test_steps_of_a_segment_that_hooks_end_are_reported() -> None:
-    acer, sink = cartpole(0), RecordingSink()
+def test_a_segment_that_a_callback_ends_counts_though_nothing_is_learned_from_it() -> None:
+    acer, sink, callback = cartpole(0, nsteps=100, buffer_size=100), RecordingSink(), Stopping(70)
     acer.logger = Logger([sink])
-    acer.learn(hooks=Stopping())
-    assert sink.steps == [3 * NENVS] == [acer.steps]
+    before = acer.model.state_dict()
+    acer.learn(callback=callback)
+    assert sink.steps == [70 * NENVS] == [acer.steps]
+    rewards, dones = (np.stack(parts, axis=1) for parts in (callback.rewards, callback.dones))
+    stats = EpisodeStats(NENVS)
+    stats.feed(rewards, dones)
+    assert acer.episode_stats.mean_length() == stats.mean_length() > 0
+    assert acer.episode_stats.mean_reward() == stats.mean_reward()
+    assert len(sink.seen) == dones.sum() > 1
+    for name in before.keys() - {"random"}:
+        np.testing.assert_array_equal(acer.model.state_dict()[name], before[name], err_msg=name)
 
 
 def test_rows_tell_of_the_first_update_from_replay_and_change_nothing() -> None:
@@ -257,10 +273,10 @@ def test_a_state_tells_everything_that_can_change_and_a_restart_abandons_episode
         f"model {name}" for name in before["model"] if name.startswith("mom/")
     }
 
-    ended = acer.stats.mean_length()
+    ended = acer.episode_stats.mean_length()
     acer.restart_environments(6, is_recorded=False)
-    stats = acer.state_dict()["stats"]
-    assert acer.stats.mean_length() == ended > 0
+    stats = acer.state_dict()["episode_stats"]
+    assert acer.episode_stats.mean_length() == ended > 0
     assert not stats["returns"].any()
     assert not stats["lengths"].any()
 

@@ -23,7 +23,6 @@ from benchmarks.cartpole import CartPole
 from benchmarks.checkpoints import CheckpointCost
 from benchmarks.compression import Compression
 from benchmarks.continuous import ContinuousSpeed
-from benchmarks.frame_bytes import Measure
 from benchmarks.growth import Growth
 from benchmarks.operations import Operations
 from benchmarks.original import Original
@@ -47,7 +46,6 @@ FLAGS = {
     "benchmarks.checkpoints": CheckpointCost,
     "benchmarks.compression": Compression,
     "benchmarks.continuous": ContinuousSpeed,
-    "benchmarks.frame_bytes": Measure,
     "benchmarks.growth": Growth,
     "benchmarks.operations": Operations,
     "benchmarks.original": Original,

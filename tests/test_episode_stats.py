@@ -35,3 +35,12 @@ def test_episode_stats_equal_the_loop(nenvs: int, nsteps: int, feeds: int, ends:
         returns, lengths = zip(*finished[-40:], strict=True) if finished else ((0,), (0,))
         np.testing.assert_allclose(stats.mean_reward(), np.mean(returns), atol=1e-6)
         np.testing.assert_allclose(stats.mean_length(), np.mean(lengths))
+
+
+def test_a_loaded_state_takes_the_place_of_what_was_there() -> None:
+    ours, theirs = EpisodeStats(2), EpisodeStats(2)
+    for stats, reward, number in ((ours, 1, 3), (theirs, 5, 2)):
+        stats.feed(np.full((2, number), reward, np.float32), np.ones((2, number), np.bool_))
+    theirs.load_state_dict(ours.state_dict())
+    assert (theirs.mean_reward(), theirs.mean_length()) == (1, 1)
+    assert len(theirs.state_dict()["last_returns"]) == len(theirs.state_dict()["last_lengths"]) == 6

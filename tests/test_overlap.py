@@ -86,7 +86,7 @@ def test_two_runs_of_a_seed_are_equal_and_learn() -> None:
     for acer, _ in (first, second):
         acer.learn()
     states = [acer.state_dict() for acer, _ in (first, second)]
-    for part in ("model", "random", "stats"):
+    for part in ("model", "random", "episode_stats"):
         for name, value in states[0][part].items():
             np.testing.assert_array_equal(value, states[1][part][name], err_msg=name)
     assert first[1].told == second[1].told
@@ -101,7 +101,7 @@ def test_a_run_may_pause_between_segments() -> None:
         paused.learn(lambda steps=steps: paused.steps >= steps)  # type: ignore[misc]
     for name, array in whole.model.state_dict().items():
         np.testing.assert_array_equal(array, paused.model.state_dict()[name], err_msg=name)
-    assert whole.stats.mean_reward() == paused.stats.mean_reward()
+    assert whole.episode_stats.mean_reward() == paused.episode_stats.mean_reward()
 
 
 def test_a_restart_abandons_what_was_collected() -> None:

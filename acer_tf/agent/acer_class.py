@@ -452,9 +452,9 @@ class ACER:
         )
         return self
 
-    def begin(self, logger: Logger) -> TrainingLoop:
+    def begin(self, logger: Logger, is_quiet: bool = True) -> TrainingLoop:
         """Resets the environments and returns the training loop, for those who run it themselves."""
-        return self._training.begin(logger)
+        return self._training.begin(logger, is_quiet)
 
     def predict(
         self, observation: Any, state: Any = None, mask: Any = None, deterministic: bool = False

@@ -20,7 +20,6 @@ from acer_tf.envs.players import Player
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.logs.logger import Logger
-from acer_tf.replay.size import check_memory, check_states
 
 AgentEnv = AnyEnv | str
 """What an agent can be given: a vector environment, a single environment, or an id."""
@@ -109,12 +108,12 @@ class Training:
         """Drops the training loop, and replay with it; the next `learn` begins a new one."""
         self._loop, self._must_restart = None, False
 
-    def begin(self, logger: Logger) -> TrainingLoop:
+    def begin(self, logger: Logger, is_quiet: bool = True) -> TrainingLoop:
         """Resets the environments and returns a new training loop, which counts on from the agent's steps."""
         assert self._environment is not None
         state = self._state
         self._player.enter(self._environment)
-        self._loop = make_loop(self._environment, state.model, state.rng, state.seed, logger)
+        self._loop = make_loop(self._environment, state.model, state.rng, state.seed, logger, is_quiet=is_quiet)
         self._loop.count_from(state.num_timesteps)
         return self._loop
 
@@ -151,7 +150,7 @@ class Training:
             raise InputError("overlap collects steps while updates run, where callbacks cannot follow; leave one out.")
         loop = self._ready_loop()
         end = total_timesteps + (0 if reset_num_timesteps else loop.steps)
-        variables |= {"loop": loop, "end": end, "episode_stats": loop.stats, "buffer": loop.buffer}
+        variables |= {"loop": loop, "end": end, "episode_stats": loop.episode_stats, "buffer": loop.buffer}
         is_new_run = reset_num_timesteps or not loop.steps
         with contextlib.ExitStack() as afterwards:
             logger = self._open_logger(tb_log_name, is_new_run, progress_bar, end)
@@ -163,7 +162,7 @@ class Training:
                 if callbacks is not None:
                     callbacks.on_training_start(variables, globals())
                 self._must_restart = True  # unless all goes well: after an error the environments may be anywhere
-                loop.learn(self._count, end=end, log_interval=log_interval, hooks=callbacks)
+                loop.learn(self._count, end=end, log_interval=log_interval, callback=callbacks)
                 self._must_restart = False
 
     def _count(self) -> bool:
@@ -203,12 +202,7 @@ class Training:
         if self._environment is None:
             raise InputError("there is no environment to learn in; give one with set_env, or load(path, env).")
         if self._loop is None:
-            model = self._state.model
-            needed = check_memory(self._environment, model.config)
-            needed = check_states(needed, self._state.n_envs, model.config, model.policy.network.state_size)
-            if self._state.settings.verbose:
-                print(f"replay will take {needed / 2**30:.2f} GiB", flush=True)
-            return self.begin(self.logger)
+            return self.begin(self.logger, is_quiet=not self._state.settings.verbose)
         self._must_restart |= not self._player.enter(self._environment)
         if self._must_restart:
             self._restart(self._loop)

@@ -96,7 +96,7 @@ class Checkpointer:
     def save(self) -> bool:
         """Saves a checkpoint now; returns whether that worked. A failure is printed, and tried again in a minute."""
         acer = self._acer
-        score = acer.stats.mean_reward() if acer.stats.has_ended else None
+        score = acer.episode_stats.mean_reward() if acer.episode_stats.has_ended else None
         try:
             self._checkpoints.save(acer.steps, acer.state_dict(), acer.buffer, score, self._settings, self._origin)
         except OSError as error:

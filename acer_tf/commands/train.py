@@ -31,10 +31,11 @@ from acer_tf.logs.tensorboard import TensorBoardSink
 from acer_tf.logs.terminal import TableSink, progress_sink
 from acer_tf.maths.schedules import SCHEDULES
 from acer_tf.networks.names import NETWORKS
-from acer_tf.replay.size import check_memory, check_states
+from acer_tf.replay.size import check_replay
 from acer_tf.storage.arrays import save_arrays
 from acer_tf.storage.checkpoint_store import CheckpointStore
 from acer_tf.storage.run_folder import CHECKPOINTS, MODEL, default_run_folder, origin, run_folder
+from acer_tf.system.allocator import keep_freed_memory
 from acer_tf.system.threads import prepare_tensorflow
 
 if TYPE_CHECKING:
@@ -98,6 +99,8 @@ class TrainFlags:
     """What to do if logdir holds a run: go on with it, keep it under another name and begin anew, or delete it."""
     force: bool = False
     """Resume even if hyper-parameters have changed."""
+    tune_malloc: bool = True
+    """Let the C library keep freed memory for the next update instead of returning it to the system."""
     stall_seconds: float = 600.0
     """Seconds without an iteration after which the process shows where it is stuck and exits with status 75."""
     hyperparameters: HyperparameterFlags = HyperparameterFlags()
@@ -141,6 +144,8 @@ def train(
     folder = flags.logdir or default_run_folder(flags.env)
     config = checked(flags, network)
     prepare_tensorflow(network, flags.threads)
+    if flags.tune_malloc:
+        keep_freed_memory()
     settings = {**_plain(flags), **env_kwargs, "network": network, **network_kwargs}
     settings |= dataclasses.asdict(config) | dataclasses.asdict(continuous)
     checkpoints = CheckpointStore(folder / CHECKPOINTS, flags.keep_checkpoints, flags.keep_every)
@@ -159,11 +164,11 @@ def train(
             **env_kwargs,
         )
         stack.callback(env.close)
-        replay_bytes = check_memory(env, config)
+        check_replay(env, config)
         stack.enter_context(run_folder(folder, settings, flags.restart_behavior))
         logger = stack.enter_context(contextlib.closing(_logger(folder, flags, env)))
-        backend, replay = type(env.unwrapped).__name__, f"replay will take {replay_bytes / 2**30:.2f} GiB"
-        print(f"training on {flags.num_env} x {flags.env} ({backend}); run folder: {folder}; {replay}", flush=True)
+        backend = type(env.unwrapped).__name__
+        print(f"training on {flags.num_env} x {flags.env} ({backend}); run folder: {folder}", flush=True)
 
         # Otherwise TensorFlow's C++ part greets with hints about this machine.
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -176,9 +181,7 @@ def train(
         agent = ACER.from_config(network, env, config, continuous, policy_kwargs=network_kwargs, seed=settings["seed"])
         if flags.load_path is not None:
             agent.load_weights(flags.load_path)
-        state_size = agent.model.policy.network.state_size
-        states = check_states(replay_bytes, flags.num_env, config, state_size) - replay_bytes
-        acer = agent.begin(logger)
+        acer = agent.begin(logger, is_quiet=False)
         checkpointer = Checkpointer(
             acer,
             checkpoints,
@@ -191,8 +194,7 @@ def train(
         checkpointer.begin()
         workers = getattr(env.unwrapped, "num_workers", 0)
         games = f"; games in {workers} process{'es' * (workers > 1)}" if workers else ""
-        more = f"; states in replay will take {states / 2**30:.2f} GiB" if states else ""
-        print(f"device: {device()}{games}{more}", flush=True)
+        print(f"device: {device()}{games}", flush=True)
         moved = stack.enter_context(watchdog(flags.stall_seconds))
 
         def after_iteration() -> bool:

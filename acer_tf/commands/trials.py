@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from acer_tf.system.threads import environment_of_trials
-
 POLL_SECONDS = 0.2
 DONE, RUNNING, STOPPED, FAILED = "done", "running", "stopped", "failed"
 
@@ -83,7 +81,6 @@ def _start(trial: Trial) -> subprocess.Popen[bytes]:
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env=environment_of_trials(),
         )
 
 

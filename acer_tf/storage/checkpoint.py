@@ -17,7 +17,7 @@ from acer_tf.storage.arrays import load_arrays, save_arrays
 from acer_tf.storage.durable import Fingerprint, fingerprint, publish, write_durably
 from acer_tf.storage.replay_files import ReplayFile, check_name, check_replay_file
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 ARRAYS = "arrays.npz"
 VALUES = "state.json"

@@ -121,5 +121,5 @@ def origin() -> dict[str, Any]:
         "cores": cores(),
         "tensorflow_threads": tensorflow_threads(),
         "processor": platform.machine(),
-        "onednn": os.environ["TF_ENABLE_ONEDNN_OPTS"],
+        "onednn": os.environ.get("TF_ENABLE_ONEDNN_OPTS", "default"),
     }

@@ -1,7 +1,9 @@
 """Seeds, and random streams that can be kept."""
 
+import contextlib
 import numbers
-from collections.abc import Mapping
+import random
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,19 @@ def prediction_seed(seed: int) -> int:
     return int(np.random.SeedSequence([seed, _PREDICTIONS]).generate_state(1)[0])
 
 
+@contextlib.contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Seeds Python's and numpy's global random streams for a block; afterwards they are as they were before it."""
+    python, legacy = random.getstate(), np.random.get_state()
+    random.seed(seed)
+    np.random.seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(legacy)
+
+
 def stream_state(rng: np.random.RandomState) -> dict[str, Any]:
     """Returns where a random stream is: an array `keys`, and numbers."""
     _, keys, position, has_gauss, cached_gaussian = rng.get_state(legacy=True)
@@ -36,7 +51,7 @@ def stream_state(rng: np.random.RandomState) -> dict[str, Any]:
 
 
 def load_stream_state(rng: np.random.RandomState, state: Mapping[str, Any]) -> None:
-    """Takes what `stream_state` returned.
+    """Restores what `stream_state` returned.
 
     Raises:
         InputError: the position lies outside of the keys, where numpy would read whatever is there.

@@ -1,13 +1,14 @@
-"""How TensorFlow is to use the processor, decided before it starts: how many threads, and which kernels."""
+"""TensorFlow's threads and kernels, which are chosen before it is imported."""
 
 import os
 import sys
 
-from acer_tf import GIVEN_ONEDNN, ONEDNN_VARIABLE
 from acer_tf.system.container import cpu_limit
 
 VARIABLES = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
 """Environment variables that TensorFlow reads when it starts: threads within an operation, and between operations."""
+ONEDNN_VARIABLE = "TF_ENABLE_ONEDNN_OPTS"
+"""Whether TensorFlow uses its oneDNN kernels; unset, only on processors with neural-network instructions."""
 SMALL_THREADS = 2
 """For networks without convolutions."""
 
@@ -19,7 +20,7 @@ def cores() -> int:
 
 
 def is_for_images(network: str) -> bool:
-    """Tells whether a network of this package has convolutions."""
+    """Returns whether a network of this package has convolutions."""
     return any(word in network.lower() for word in ("cnn", "conv"))
 
 
@@ -34,14 +35,14 @@ def threads_for(network: str) -> int:
 
 
 def prepare_tensorflow(network: str, threads: int | None = None) -> None:
-    """Sets TensorFlow's environment variables, if TensorFlow is not there yet.
+    """Sets TensorFlow's environment variables, unless TensorFlow has been imported; for commands, not for libraries.
 
-    Its oneDNN kernels are left to networks with convolutions: on a few hundred numbers they take longer than the plain
-    ones. Where users say what they want of them, it stays so.
+    Networks with convolutions get the oneDNN kernels, which make the nature network's update 1.3 times as fast; others
+    do not, as they take longer on a few hundred numbers. Variables that users have set stay as they are.
 
     Args:
         network: name of the network.
-        threads: what the user wants; None leaves the choice to the variables, where they are set, or to us.
+        threads: threads of TensorFlow; None leaves the choice to the variables, where they are set, or to us.
     """
     if "tensorflow" in sys.modules:
         return
@@ -50,17 +51,10 @@ def prepare_tensorflow(network: str, threads: int | None = None) -> None:
             os.environ[variable] = str(threads)
         else:
             os.environ.setdefault(variable, str(threads_for(network)))
-    if GIVEN_ONEDNN is None:
-        os.environ[ONEDNN_VARIABLE] = "1" if is_for_images(network) else "0"
-
-
-def environment_of_trials() -> dict[str, str]:
-    """Returns the environment variables for a process that is to choose its kernels itself, unless the user has."""
-    ours = ONEDNN_VARIABLE if GIVEN_ONEDNN is None else None
-    return {name: value for name, value in os.environ.items() if name != ours}
+    os.environ.setdefault(ONEDNN_VARIABLE, "1" if is_for_images(network) else "0")
 
 
 def tensorflow_threads() -> int:
-    """Returns the threads within an operation, as the environment variables have them."""
+    """Returns the threads within an operation that the environment variables ask for."""
     number = os.environ.get(VARIABLES[0], "")
     return int(number) if number.isdecimal() and int(number) else cores()

@@ -2,11 +2,23 @@ import os
 import subprocess
 import sys
 
-CHECK = "import benchmarks, os, sys; print(os.environ['TF_ENABLE_ONEDNN_OPTS'], 'tensorflow' in sys.modules)"
+import pytest
+
+NAMES = ("cartpole", "continuous", "growth", "operations", "throughput")
+CHECK = """
+import os, sys
+from benchmarks import prepare
+{imports}
+assert "TF_ENABLE_ONEDNN_OPTS" not in os.environ and "tensorflow" not in sys.modules
+prepare({network!r})
+print(os.environ["TF_ENABLE_ONEDNN_OPTS"], "tensorflow" in sys.modules)
+"""
 
 
-def test_benchmarks_measure_the_kernels_that_training_uses() -> None:
-    """TensorFlow decides when it is imported; many benchmarks import it before anything of the package."""
-    environment = {name: value for name, value in os.environ.items() if name != "TF_ENABLE_ONEDNN_OPTS"}
-    result = subprocess.run([sys.executable, "-c", CHECK], env=environment, capture_output=True, text=True, check=True)
-    assert result.stdout.split() == ["1", "False"]
+@pytest.mark.parametrize(("network", "onednn"), [("cnn", "1"), ("mlp", "0")])
+def test_benchmarks_measure_the_kernels_that_training_uses(network: str, onednn: str) -> None:
+    """They choose them before they import TensorFlow, which decides then."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("TF_")}
+    check = CHECK.format(imports="\n".join(f"import benchmarks.{name}" for name in NAMES), network=network)
+    result = subprocess.run([sys.executable, "-c", check], env=environment, capture_output=True, text=True, check=True)
+    assert result.stdout.split() == [onednn, "False"]

@@ -64,7 +64,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Trainin
 def assert_same_runs(first: TrainingLoop, second: TrainingLoop) -> None:
     """All but seconds, to the bit."""
     ours, theirs = first.state_dict(), second.state_dict()
-    for part in ("model", "random", "runner", "stats", "loop"):
+    for part in ("model", "random", "runner", "episode_stats", "loop"):
         assert ours[part].keys() == theirs[part].keys()
         for name in ours[part].keys() - {"seconds"}:
             np.testing.assert_array_equal(ours[part][name], theirs[part][name], err_msg=f"{part} {name}")
@@ -74,9 +74,9 @@ def assert_same_runs(first: TrainingLoop, second: TrainingLoop) -> None:
 def test_checkpoints_come_at_the_boundaries_and_at_the_end(undisturbed: tuple[Path, TrainingLoop]) -> None:
     folder, acer = undisturbed
     assert steps(folder / "checkpoints") == [0, 150, MIDDLE, 300, 450, 600]
-    assert acer.stats.has_ended
+    assert acer.episode_stats.has_ended
     scores = [read_manifest(step_folder(folder / "checkpoints", step)).score for step in (0, 600)]
-    assert scores == [None, acer.stats.mean_reward()]
+    assert scores == [None, acer.episode_stats.mean_reward()]
 
 
 @pytest.mark.parametrize("damaged", [[300, 450, 600], [MIDDLE, 300, 450, 600]])
@@ -121,8 +121,8 @@ def test_without_exactness_a_resumed_run_begins_new_episodes_and_goes_on(tmp_pat
         for name, leaf in saved[part].items():
             np.testing.assert_array_equal(leaf, resumed[part][name], err_msg=f"{part} {name}")
     assert_same_rows(again.buffer, acer.buffer)
-    assert again.stats.mean_length() == acer.stats.mean_length()
-    assert not resumed["stats"]["lengths"].any()
+    assert again.episode_stats.mean_length() == acer.episode_stats.mean_length()
+    assert not resumed["episode_stats"]["lengths"].any()
     ours, theirs = next_segment(again), next_segment(acer)
     assert ours["masks/rows"][0, :, 0].all(), "the policy is told that new episodes begin"
     assert (ours["enc_obs/rows"][0, :, 0] != theirs["enc_obs/rows"][0, :, 0]).all()

@@ -1,13 +1,14 @@
+import tracemalloc
 from collections.abc import Callable, Sequence
 
-import blosc2
 import numpy as np
 import pytest
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acer_tf.errors import InputError
-from acer_tf.replay.columns import Column, CompressedColumn, FrameColumn, PlainColumn, compress
+from acer_tf.replay.columns import Column, CompressedColumn, FrameColumn, PlainColumn
 
 SHAPE = (2, 6, 10, 10, 1)
 
@@ -34,8 +35,36 @@ def test_compression_loses_nothing() -> None:
 
 
 def test_frames_that_repeat_take_little() -> None:
-    frames = np.repeat(images()[0, :1], 24, axis=0)
-    assert len(compress(frames)) < 2 * len(compress(frames[:1]))
+    frame = images()[:, :1]
+    one, many = CompressedColumn(1, frame.shape), CompressedColumn(1, (2, 24, *SHAPE[2:]))
+    one.put(0, frame)
+    many.put(0, np.repeat(frame, 24, axis=1))
+    assert 0 < many.nbytes < 2 * one.nbytes
+
+
+KINDS: dict[str, Callable[[], Column]] = {
+    "compressed": lambda: CompressedColumn(4, SHAPE),
+    "plain": lambda: PlainColumn(4, images()),
+    "frames, none shared": lambda: FrameColumn(4, images(), SHAPE[1]),
+}
+
+
+def test_bytes_are_those_of_the_rows_that_are_there() -> None:
+    """Whether they were put or loaded, or a row took the place of another."""
+    row = images()
+    for make in (
+        lambda: CompressedColumn(4, SHAPE),
+        lambda: PlainColumn(4, row),
+        lambda: FrameColumn(4, row, SHAPE[1]),
+    ):
+        column, other = make(), make()
+        assert column.nbytes == 0
+        for slot, filled in ((0, 1), (1, 2), (0, 2)):
+            column.put(slot, row)
+            dumped = sum(array.nbytes for name, array in column.dump(np.arange(filled)).items() if name != "sizes")
+            assert column.nbytes == dumped > 0
+        other.load(np.arange(2), column.dump(np.arange(2)))
+        assert other.nbytes == column.nbytes
 
 
 def test_what_is_dumped_loads() -> None:
@@ -44,17 +73,67 @@ def test_what_is_dumped_loads() -> None:
     np.testing.assert_array_equal(other.get(np.array([1, 3])), [images(2)[0], images(0)[1]])
 
 
-def test_parts_that_would_unpack_to_something_else_are_refused() -> None:
+def load_part(part: bytes) -> None:
+    """Into a column whose parts have 600 bytes."""
+    arrays = {"parts": np.frombuffer(part * 2, np.uint8), "sizes": np.full((1, 2), len(part))}
+    filled().load(np.array([0]), arrays)
+
+
+def test_parts_of_another_size_are_refused() -> None:
     arrays = filled().dump(np.array([0]))
     other = CompressedColumn(4, (2, 6, 10, 11, 1))
-    with pytest.raises(InputError, match="would unpack to 600 bytes; expected 660"):
+    with pytest.raises(InputError, match="would decompress to 600 bytes; expected 660"):
         other.load(np.array([0]), arrays)
-    bomb = bytearray(compress(np.zeros(600, np.uint8)))
-    bomb[4:8] = (2**31 - 1).to_bytes(4, "little")  # the header's word on the size
-    assert blosc2.get_cbuffer_sizes(bytes(bomb))[0] == 2**31 - 1
-    parts = np.frombuffer(bytes(bomb) * 2, np.uint8)
-    with pytest.raises(InputError, match="unpack"):
-        filled().load(np.array([0]), {"parts": parts, "sizes": np.full((1, 2), len(bomb))})
+
+
+def test_a_small_file_cannot_become_a_large_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The header is read before anything is decompressed."""
+    bomb = zstandard.compress(bytes(2**28))
+    assert len(bomb) < 2**14
+    monkeypatch.setattr(CompressedColumn, "get", None)
+    tracemalloc.start()
+    with pytest.raises(InputError, match="would decompress to 268435456 bytes; expected 600"):
+        load_part(bomb)
+    assert tracemalloc.get_traced_memory()[1] < 2**20
+    tracemalloc.stop()
+
+
+def forged(size: int) -> bytes:
+    """600 bytes, but the header says another number."""
+    part = bytearray(zstandard.ZstdCompressor(level=1).compress(np.random.default_rng(0).bytes(600)))
+    assert part[4] & 0xE0 == 0x60, "one segment, its size in two bytes, less 256"
+    part[5:7] = (size - 256).to_bytes(2, "little")
+    return bytes(part)
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        (b"no frame at all", "cannot be decompressed"),
+        (b"", "cannot be decompressed"),
+        (
+            zstandard.ZstdCompressor(write_content_size=False).compress(bytes(600)),
+            "decompress to -1 bytes; expected 600",
+        ),
+        (forged(700), "would decompress to 700 bytes; expected 600"),
+        (zstandard.compress(bytes(600))[:-1], "cannot be decompressed"),
+        (zstandard.compress(bytes(600)) + b"more", "cannot be decompressed .*unused data"),
+        (zstandard.compress(bytes(600)) * 2, "cannot be decompressed .*unused data"),
+    ],
+)
+def test_parts_that_are_not_one_whole_frame_are_refused(part: bytes, message: str) -> None:
+    load_part(zstandard.compress(bytes(600)))
+    with pytest.raises(InputError, match=f"saved replay .*{message}"):
+        load_part(part)
+
+
+def test_a_part_whose_header_lies_about_its_size_is_refused() -> None:
+    data = np.random.default_rng(0).bytes(700)
+    part = bytearray(zstandard.ZstdCompressor(level=1).compress(data))
+    part[5:7] = (600 - 256).to_bytes(2, "little")
+    assert zstandard.frame_content_size(bytes(part)) == 600
+    with pytest.raises(InputError, match="saved replay cannot be decompressed"):
+        load_part(bytes(part))
 
 
 @pytest.mark.parametrize("sizes", [[[10**9, 1]], [[-1, 3]], [[1]], [[1, 1], [1, 1]]])
@@ -136,7 +215,7 @@ def test_frames_take_the_memory_of_one_copy(nsteps: int, nstack: int) -> None:
     column = FrameColumn(slots, row, nsteps)
     for put in range(3 * slots):
         column.put(put % slots, row)
-        assert column.nbytes == nenvs * (slots * nsteps + nstack) * 6
+        assert column.nbytes == nenvs * (slots * nsteps + nstack) * 6 * min(put + 1, slots) // slots
         row = next_row(random, row, nsteps, [GOES_ON] * nenvs)
 
 
@@ -145,12 +224,13 @@ def test_frames_kept_by_themselves_are_freed_with_their_row() -> None:
     row = random.integers(0, 3, (2, nsteps + nstack, 50)).astype(np.uint8)
     column = FrameColumn(slots, row, nsteps)
     column.put(0, row)
-    least = column.nbytes
+    ring = 2 * (slots * nsteps + nstack) * 50
+    assert column.nbytes == ring // slots
     events = {1: [GOES_ON, OTHER], 2: [RESET, OTHER]}
     for put, kept in enumerate([1, 3, 3, 3, 2, 0, 0, 0], start=1):
         row = next_row(random, row, nsteps, events.get(put, [GOES_ON, GOES_ON]))
         column.put(put % slots, row)
-        assert column.nbytes == least + kept * row[0, :nstack].nbytes
+        assert column.nbytes == ring * min(put + 1, slots) // slots + kept * row[0, :nstack].nbytes
 
 
 def test_frames_that_are_equal_in_number_but_not_in_sign_are_kept() -> None:

@@ -1,25 +1,29 @@
+import dataclasses
+import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, ClassVar
 
+import gymnasium
 import numpy as np
 import psutil
 import pytest
+from gymnasium.spaces import Box, Discrete
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from acer_tf.acer import learn
 from acer_tf.agent import ACER
 from acer_tf.buffer import Buffer
 from acer_tf.config import Config
-from acer_tf.envs.make import make_training_env
+from acer_tf.envs.make import make_training_env, stacked
 from acer_tf.envs.wrappers.frame_stack import FrameStack
-from acer_tf.envs.wrappers.normalize import NormalizeRewards, normalization_state
-from acer_tf.errors import EnvironmentFailedError, InputError
-from acer_tf.replay import size as memory
+from acer_tf.errors import InputError
+from acer_tf.logs.logger import Logger
 from acer_tf.replay.columns import FrameColumn
-from acer_tf.replay.size import check_memory, check_states, compressed_row, frame_ratio, replay_bytes, state_bytes
+from acer_tf.replay.size import check_replay, compressed_row, projected_bytes, smallest_bytes
 from acer_tf.run import main
 from acer_tf.runner import Runner
 from acer_tf.segment import Action
-from benchmarks.compression import compare
 from tests.scripted import ScriptedEnv
 
 
@@ -40,7 +44,7 @@ class Random:
 @pytest.mark.parametrize(("frame", "dtype"), [((7, 3, 1), np.uint8), ((5,), np.float32), ((2, 3), np.float64)])
 @pytest.mark.parametrize(("nstack", "whole_frames"), [(1, False), (4, False), (4, True)])
 @pytest.mark.parametrize("bootstrap_truncated", [False, True])
-def test_replay_bytes_are_the_bytes_of_a_full_buffer(
+def test_the_bound_is_what_a_full_buffer_takes_without_compression(
     frame: tuple[int, ...], dtype: type, nstack: int, whole_frames: bool, bootstrap_truncated: bool
 ) -> None:
     config = Config(
@@ -55,16 +59,16 @@ def test_replay_bytes_are_the_bytes_of_a_full_buffer(
     column = buffer._columns["enc_obs"]
     assert isinstance(column, FrameColumn)
     taken = column.nbytes + sum(array.nbytes for array in others.values())
-    assert replay_bytes(env, config) == check_memory(env, config) == taken
-    assert replay_bytes(env, Config(nsteps=4, buffer_size=22, replay_ratio=0)) == 0
+    assert smallest_bytes(env, config) == buffer.nbytes == taken
+    assert smallest_bytes(env, Config(nsteps=4, buffer_size=22, replay_ratio=0)) == 0
 
 
 def test_memory_that_is_not_there_is_an_input_error() -> None:
     env = FrameStack(ScriptedEnv(np.ones((1, 2, 100)), nact=3), 1)
     steps = psutil.virtual_memory().total // 100
     with pytest.raises(InputError, match=r"replay would take [\d.]+ GiB, but [\d.]+ GiB are free; lower buffer_size"):
-        check_memory(env, Config(buffer_size=steps))
-    assert check_memory(env, Config(buffer_size=steps, replay_ratio=0)) == 0
+        check_replay(env, Config(buffer_size=steps))
+    check_replay(env, Config(buffer_size=steps, replay_ratio=0))
 
 
 def test_only_images_are_compressed() -> None:
@@ -77,66 +81,96 @@ def test_only_images_are_compressed() -> None:
     assert row((8, 9, 3), np.float32) is None
 
 
-# Zaxxon's screen is nearly empty for a while.
-@pytest.mark.parametrize(("game", "nsteps"), [("Breakout", 20), ("Zaxxon", 20), ("Breakout", 5), ("Breakout", 50)])
-def test_prediction_is_near_what_replay_takes(game: str, nsteps: int) -> None:
-    row = compare(f"{game}NoFrameskip-v4", num_env=2, steps=400, nsteps=nsteps)
-    assert row["predicted_over_measured"] == pytest.approx(1, abs=0.25)
+class Images(gymnasium.Env[Any, Any]):
+    """Counts steps and resets of all environments; its frames are noise but for their size."""
+
+    observation_space = Box(0, 255, (36, 36, 1), np.uint8)
+    action_space = Discrete(2)
+    calls: ClassVar[list[str]] = []
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        self.calls.append("reset")
+        super().reset(seed=seed)
+        return self._frame(), {}
+
+    def step(self, action: int) -> Any:
+        self.calls.append("step")
+        return self._frame(), 1.0, self.np_random.random() < 0.1, False, {}
+
+    def _frame(self) -> np.ndarray:
+        return self.np_random.integers(0, 256, (36, 36, 1)).astype(np.uint8)
 
 
-def test_a_prediction_for_atari_starts_no_environment() -> None:
+def images(n: int = 2) -> SyncVectorEnv:
+    Images.calls.clear()
+    return SyncVectorEnv([Images] * n, autoreset_mode=AutoresetMode.SAME_STEP)
+
+
+def test_compressed_frames_count_nothing_beforehand_and_nothing_is_stepped() -> None:
+    env = stacked(images())
+    Images.calls.clear()
+    config = Config(nsteps=10, buffer_size=100, replay_start=0)
+    assert smallest_bytes(env, config) == 2 * 10 * (10 * (8 + 4 * 2 + 4 + 1) + 11)
+    assert smallest_bytes(env, dataclasses.replace(config, compress_replay=False)) > 2 * 100 * 36 * 36
+    check_replay(env, config)
+    assert not Images.calls
+
+
+def test_a_bound_for_atari_starts_no_game() -> None:
     env = make_training_env("PongNoFrameskip-v4", 3, num_workers=2)
-    config = Config(buffer_size=100, replay_start=0)
-    ratio = frame_ratio(env, config)
-    assert check_memory(env, config) == replay_bytes(env, config, ratio) and 0 < ratio < 0.1
+    check_replay(env, Config(buffer_size=100, replay_start=0))
     assert env.unwrapped._workers is None and env.unwrapped._games is None
-    other = make_training_env("PongNoFrameskip-v4", 5, num_workers=0)
-    assert frame_ratio(other, config) == ratio
-    assert frame_ratio(env, Config(compress_replay=False)) == 1.0
     env.close()
 
 
-def test_a_game_that_is_not_in_the_table_is_played(monkeypatch: pytest.MonkeyPatch) -> None:
-    env = make_training_env("PongNoFrameskip-v4", 2, num_workers=0)
-    known = frame_ratio(env, Config())
-    monkeypatch.setattr(memory, "frame_bytes", dict)
-    assert frame_ratio(env, Config()) == pytest.approx(known, rel=0.5)  # only how games begin
-    assert env.unwrapped._games is not None
-
-
-def test_a_prediction_leaves_statistics_alone() -> None:
-    images = np.random.default_rng(0).integers(0, 255, (200, 2, 8, 8, 1)).astype(np.uint8)
-    scripted = ScriptedEnv(images, np.random.default_rng(1).normal(size=(200, 2)))
-    env = FrameStack(NormalizeRewards(scripted, 0.99), 2)
-    env.reset()
-    env.step(np.zeros(2, np.int64))
-    before = normalization_state(env)
-    assert check_memory(env, Config(buffer_size=40, replay_start=0)) > 0
-    assert len(scripted.actions) > 100
-    assert normalization_state(env) == before
-    env.step(np.zeros(2, np.int64))
-    assert normalization_state(env) != before
-
-
-def test_an_error_of_the_environments_is_told_as_such() -> None:
-    env = FrameStack(ScriptedEnv(np.zeros((10, 2, 8, 8, 1), np.uint8)), 2)  # ends after ten frames
-    with pytest.raises(EnvironmentFailedError, match="an environment raised IndexError"):
-        check_memory(env, Config(buffer_size=40, replay_start=0))
-
-
-def test_replay_and_states_have_to_fit_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_states_count_where_they_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     env = FrameStack(ScriptedEnv(np.ones((1, 2, 100)), nact=3), 1)
     config = Config(buffer_size=400, replay_start=0, replay_state="stored")
-    frames, states = check_memory(env, config), state_bytes(2, config, 256)
-    assert states == 2 * 20 * 256 * 4
-    machine = psutil.virtual_memory()
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: machine._replace(available=frames + states))
-    assert check_memory(env, config) == frames
-    assert check_states(frames, 2, config, 256) == frames + states
+    needed = smallest_bytes(env, config, 256)
+    assert needed == smallest_bytes(env, config) + 2 * 20 * 256 * 4
+    set_free(monkeypatch, needed)
+    check_replay(env, config, 256)
     with pytest.raises(InputError, match="lower buffer_size"):
-        check_states(frames, 2, config, 257)
-    assert check_states(0, 2, Config(replay_ratio=0, replay_state="stored"), 10**12) == 0
-    assert check_states(frames, 2, Config(), 10**12) == frames
+        check_replay(env, config, 257)
+    check_replay(env, Config(replay_ratio=0, replay_state="stored"), 10**12)
+    assert smallest_bytes(env, Config(), 10**12) == smallest_bytes(env, Config())
+
+
+def set_free(monkeypatch: pytest.MonkeyPatch, available: int) -> None:
+    machine = psutil.virtual_memory()._replace(available=available)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: machine)
+
+
+def test_what_a_full_buffer_takes_is_projected_from_what_it_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert projected_bytes(1000, segments=5, slots=50) == 10_000
+    set_free(monkeypatch, 9000)  # besides what is held already
+    assert projected_bytes(1000, segments=5, slots=50) == 10_000
+    set_free(monkeypatch, 8999)
+    with pytest.raises(InputError, match=r"replay would take 0\.0 MiB, but 0\.0 MiB are free; lower buffer_size"):
+        projected_bytes(1000, segments=5, slots=50)
+
+
+SETTINGS = {"seed": 1, "nsteps": 10, "total_timesteps": 400, "convs": ((4, 4, 4),)}
+
+
+@pytest.mark.parametrize("slots", [3, 300])
+def test_the_size_is_announced_once_after_the_first_segments(slots: int, capsys: pytest.CaptureFixture[str]) -> None:
+    learn("conv_only", images(), **SETTINGS, buffer_size=10 * slots, replay_start=10, logger=Logger())
+    out = capsys.readouterr().out
+    (line,) = out.splitlines()
+    taken = re.fullmatch(r"replay will take ([\d.]+) MiB when full", line)
+    frames = 2 * slots * 11 * 36 * 36  # noise does not compress
+    assert float(taken[1]) == pytest.approx(frames / 2**20, rel=0.1, abs=0.05)
+
+
+def test_what_will_not_fit_is_refused_after_the_first_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    frames = 2 * 100 * 11 * 36 * 36
+    set_free(monkeypatch, frames // 2)
+    steps: list[int] = []
+    quiet = {"replay_start": 10, "logger": Logger(), "should_stop": lambda: steps.append(1)}
+    with pytest.raises(InputError, match="lower buffer_size"):
+        learn("conv_only", images(), **SETTINGS, buffer_size=1000, **quiet)
+    assert len(steps) == 4, "the fifth iteration was not completed"
 
 
 def learns(env: FrameStack, folder: Path) -> None:
@@ -159,9 +193,7 @@ def test_who_trains_checks_replay_and_states_together(
 ) -> None:
     env = make_training_env("CartPole-v1", 2)
     config = Config(replay_state="stored")
-    needed = replay_bytes(env, config) + state_bytes(2, config, 8)
-    machine = psutil.virtual_memory()._replace(available=needed - 1)
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: machine)
+    set_free(monkeypatch, smallest_bytes(env, config, 8) - 1)
     with pytest.raises(InputError, match="lower buffer_size"):
         train(env, tmp_path)
 
@@ -169,6 +201,6 @@ def test_who_trains_checks_replay_and_states_together(
 def test_environments_are_not_started_to_refuse_what_cannot_fit() -> None:
     env = make_training_env("PongNoFrameskip-v4", 16)
     with pytest.raises(InputError, match="lower buffer_size"):
-        check_memory(env, Config(buffer_size=10**12))
+        check_replay(env, Config(buffer_size=10**12))
     assert env.unwrapped._workers is None
     env.close()

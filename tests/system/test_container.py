@@ -6,7 +6,7 @@ import pytest
 from acer_tf.config import Config
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
-from acer_tf.replay.size import check_memory
+from acer_tf.replay.size import check_replay, smallest_bytes
 from acer_tf.system import container
 from acer_tf.system.container import cpu_limit, memory_left
 from acer_tf.system.threads import cores
@@ -84,10 +84,10 @@ def test_a_group_that_is_not_seen_from_here_is_passed_over(files: Path) -> None:
 def test_cores_and_replay_keep_to_the_limits(files: Path) -> None:
     env = FrameStack(ScriptedEnv(np.ones((1, 2, 100)), nact=3), 1)
     config = Config(buffer_size=100_000)
-    needed = check_memory(env, config)
+    needed = smallest_bytes(env, config)
     write(files, {"own": "0::/", "cpu.max": "100000 100000", "memory.max": str(needed), "memory.current": "0"})
     assert cores() == 1
-    assert check_memory(env, config) == needed
+    check_replay(env, config)
     write(files, {"memory.current": "1"})
     with pytest.raises(InputError, match="lower buffer_size"):
-        check_memory(env, config)
+        check_replay(env, config)

@@ -20,8 +20,8 @@ def test_names_the_graphics_processors_or_counts_threads() -> None:
 @pytest.mark.parametrize(("network", "threads"), [("mlp", min(2, cores())), ("cnn", cores())])
 def test_tells_of_the_threads_that_were_chosen(network: str, threads: int) -> None:
     code = (
-        f"from acer_tf.threads import prepare_tensorflow; prepare_tensorflow({network!r}, None)\n"
-        "from acer_tf.device import device; print(device())"
+        f"from acer_tf.system.threads import prepare_tensorflow; prepare_tensorflow({network!r}, None)\n"
+        "from acer_tf.system.device import device; print(device())"
     )
     env = {name: value for name, value in os.environ.items() if name not in VARIABLES}
     told = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True).stdout

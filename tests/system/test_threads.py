@@ -3,13 +3,12 @@ import sys
 
 import pytest
 
-from acer_tf import ONEDNN_VARIABLE
 from acer_tf.networks.names import NETWORKS
 from acer_tf.system import threads
 from acer_tf.system.threads import (
+    ONEDNN_VARIABLE,
     VARIABLES,
     cores,
-    environment_of_trials,
     is_for_images,
     prepare_tensorflow,
     tensorflow_threads,
@@ -19,9 +18,7 @@ from acer_tf.system.threads import (
 @pytest.fixture(autouse=True)
 def before_tensorflow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "tensorflow", raising=False)
-    monkeypatch.setattr(threads, "GIVEN_ONEDNN", None)
-    monkeypatch.setenv(ONEDNN_VARIABLE, "1")
-    for variable in VARIABLES:
+    for variable in (*VARIABLES, ONEDNN_VARIABLE):
         monkeypatch.setenv(variable, "")  # restored afterwards, also where it was not set
         monkeypatch.delenv(variable)
 
@@ -69,16 +66,14 @@ def test_the_user_decides(network: str, monkeypatch: pytest.MonkeyPatch) -> None
 def test_only_networks_with_convolutions_get_onednn(network: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     prepare_tensorflow(network)
     assert os.environ[ONEDNN_VARIABLE] == value
-    assert ONEDNN_VARIABLE not in environment_of_trials()
 
 
 @pytest.mark.parametrize("given", ["0", "1"])
 def test_what_the_user_says_of_onednn_stays(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "GIVEN_ONEDNN", given)
     monkeypatch.setenv(ONEDNN_VARIABLE, given)
     for network in ("mlp", "cnn"):
         prepare_tensorflow(network)
-        assert os.environ[ONEDNN_VARIABLE] == environment_of_trials()[ONEDNN_VARIABLE] == given
+        assert os.environ[ONEDNN_VARIABLE] == given
 
 
 @pytest.mark.parametrize("value", ["", "0", "x"])
@@ -91,6 +86,7 @@ def test_once_tensorflow_is_there_nothing_is_claimed(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "tensorflow", sys)
     prepare_tensorflow("mlp", 2)
     assert chosen() == [None, None]
+    assert ONEDNN_VARIABLE not in os.environ
 
 
 def test_cores_are_those_that_this_process_may_use() -> None:
