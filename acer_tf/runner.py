@@ -18,8 +18,8 @@ Values = Callable[[NDArray[Any], NDArray[np.float32]], NDArray[np.float32]]
 """Returns V, [N], of observations [N, *observation] within an episode, given the policy's state [N, P] before them."""
 
 
-class Actor(Protocol):
-    """The part of an actor that a Runner uses."""
+class BehaviorPolicy(Protocol):
+    """Acts in the environments; `policies.actor.Actor` is one."""
 
     def initial_state(self, nenvs: int) -> NDArray[np.float32]:
         """Returns the policy's state before the first step, [N, P]."""
@@ -46,26 +46,31 @@ class TrainingStoppedError(Exception):
 
 
 class Runner:
-    """Steps the environments with the model's actions, `nsteps` at a time.
+    """Steps the environments with a policy's actions, `nsteps` at a time.
 
     Attributes:
         episodes: whole episodes that ended during the last `run`, if the environments report them.
     """
 
     def __init__(
-        self, env: FrameStack, model: Actor, nsteps: int, seed: int | None = None, values: Values | None = None
+        self,
+        env: FrameStack,
+        actor: BehaviorPolicy,
+        nsteps: int,
+        seed: int | None = None,
+        values: Values | None = None,
     ) -> None:
         """Resets the environments twice, as baselines does: their random streams start from the second reset.
 
         Args:
             env: the environments.
-            model: chooses the actions.
+            actor: chooses the actions.
             nsteps: agent steps per segment and environment, T.
             seed: seed of the environments, which get independent streams; None draws one.
             values: computes V of the states in which a time limit truncates episodes; None leaves `final_values` 0.
         """
         self._env = env
-        self._model = model
+        self._actor = actor
         self._nsteps = nsteps
         self._values = values
         self._channels = env.stacked.shape[-1] // env.nstack
@@ -73,7 +78,7 @@ class Runner:
             env.reset(seed=environment_seeds(env, seed))
             self._obs, _ = env.reset()
         self._dones = np.zeros(env.num_envs, np.bool_)
-        self._state = model.initial_state(env.num_envs)
+        self._state = actor.initial_state(env.num_envs)
         self._start = time.monotonic()
         self._restart_seed: int | None = None
         self._actions: list[NDArray[Any]] = []
@@ -94,7 +99,7 @@ class Runner:
         with environment_errors():
             self._obs, _ = self._env.reset(seed=environment_seeds(self._env, seed))
         self._dones = np.ones(self._env.num_envs, np.bool_)
-        self._state = self._model.initial_state(self._env.num_envs)
+        self._state = self._actor.initial_state(self._env.num_envs)
         self._restart_seed, self._actions = seed if is_recorded else None, []
 
     def state_dict(self) -> dict[str, Any]:
@@ -110,9 +115,9 @@ class Runner:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restores the policy's state, and the environments by replaying the recorded actions."""
         self._start = time.monotonic() - state["seconds"]
-        statistics = {name: state[name] for name in normalization_state(self._env) if name in state}
-        load_normalization_state(self._env, statistics)
-        with frozen(self._env):  # the statistics hold these steps already
+        normalization = {name: state[name] for name in normalization_state(self._env) if name in state}
+        load_normalization_state(self._env, normalization)
+        with frozen(self._env):  # the normalization counts these steps already
             self._replay_actions(state)
 
     def _replay_actions(self, state: Mapping[str, Any]) -> None:
@@ -150,53 +155,82 @@ class Runner:
 
     def _collect(self, after_step: Callable[[dict[str, Any]], bool] | None) -> Segment | None:
         """Collects a segment, or returns None as soon as a worker was replaced."""
-        nenvs, nsteps, nstack = self._env.num_envs, self._nsteps, self._env.nstack
-        shape, dtype = self._env.stacked.shape[1:], self._env.stacked.dtype
-
-        enc_obs = np.empty((nenvs, nstack + nsteps, *shape[:-1], self._channels), dtype)
-        obs = np.empty((nenvs, nsteps + 1, *shape), dtype)
-        rewards, final_values = np.empty((nenvs, nsteps), np.float32), np.zeros((nenvs, nsteps), np.float32)
-        masks = np.empty((nenvs, nsteps + 1), np.bool_)
-        actions, mus, states = [], [], self._state
-        for i in range(nstack):
-            enc_obs[:, i] = self._obs[..., i * self._channels : (i + 1) * self._channels]
-        for t in range(nsteps):
-            _require_numbers(self._obs, "an observation")
-            obs[:, t], masks[:, t] = self._obs, self._dones
-            action, mu, self._state = self._model.act(self._obs, self._state, self._dones)
+        segment, actions, mus = self._empty_segment(), list[NDArray[Any]](), list[NDArray[Any]]()
+        for t in range(self._nsteps):
+            self._observe(segment, t)
+            action, mu, self._state = self._actor.act(self._obs, self._state, self._dones)
             actions.append(action)
             mus.append(mu)
-            with environment_errors():
-                self._obs, rewards[:, t], terminations, truncations, infos = self._env.step(action)
-            self._dones = terminations | truncations  # a time limit counts as an end, as in baselines
-            enc_obs[:, nstack + t] = self._obs[..., -self._channels :]
-            self._note_episodes(infos)
+            infos, is_cut = self._step(segment, t, action)
             if "worker_replaced" in infos:
-                self._restart_seed, self._actions = None, []  # the same actions would no longer lead here
+                self._forget_actions()
                 return None
-            final_values[:, t] = self._final_values(infos, truncations & ~terminations)
-            if after_step is not None and not after_step(self._step(t + 1, action, mu, rewards[:, t], infos)):
-                self._restart_seed, self._actions = None, []  # here neither
-                raise TrainingStoppedError(rewards[:, : t + 1], np.column_stack([masks[:, 1 : t + 1], self._dones]))
-        _require_numbers(self._obs, "an observation")
-        obs[:, nsteps], masks[:, nsteps] = self._obs, self._dones
-        _require_numbers(rewards, "a reward")
-        stacked = np.stack(actions, axis=1)
+            segment.final_values[:, t] = self._final_values(infos, is_cut)
+            if after_step is not None and not after_step(self._values_of_step(t, action, mu, segment, infos)):
+                self._forget_actions()
+                dones = np.column_stack([segment.masks[:, 1 : t + 1], self._dones])
+                raise TrainingStoppedError(segment.rewards[:, : t + 1], dones)
+        self._observe(segment, self._nsteps)  # the bootstrap step: observed, not acted in
+        _require_numbers(segment.rewards, "a reward")
+        segment = segment._replace(actions=np.stack(actions, axis=1), mus=np.stack(mus, axis=1))
         if self._restart_seed is not None:
-            self._actions.append(stacked)
-        return Segment(enc_obs, obs, stacked, rewards, np.stack(mus, axis=1), masks[:, 1:], masks, states, final_values)
+            self._actions.append(segment.actions)
+        return segment
 
-    def _final_values(self, infos: Mapping[str, Any], cut: NDArray[np.bool_]) -> NDArray[np.float32] | float:
+    def _empty_segment(self) -> Segment:
+        """Returns a segment to be filled, which begins with the S frames of the observation that is there.
+
+        As in baselines, these are the frames as the agent sees them: zeros after an episode's end within them.
+        """
+        nenvs, nsteps, nstack = self._env.num_envs, self._nsteps, self._env.nstack
+        shape, dtype = self._env.stacked.shape[1:], self._env.stacked.dtype
+        enc_obs = np.empty((nenvs, nstack + nsteps, *shape[:-1], self._channels), dtype)
+        for i in range(nstack):
+            enc_obs[:, i] = self._obs[..., i * self._channels : (i + 1) * self._channels]
+        masks = np.empty((nenvs, nsteps + 1), np.bool_)
+        return Segment(
+            enc_obs=enc_obs,
+            obs=np.empty((nenvs, nsteps + 1, *shape), dtype),
+            actions=np.empty(0),  # put in place when the segment is complete: their shape is the policy's
+            rewards=np.empty((nenvs, nsteps), np.float32),
+            mus=np.empty(0, np.float32),
+            dones=masks[:, 1:],  # baselines' shift by one: an end belongs to the step before the mask
+            masks=masks,
+            states=self._state,  # baselines keeps none
+            final_values=np.zeros((nenvs, nsteps), np.float32),
+        )
+
+    def _observe(self, segment: Segment, t: int) -> None:
+        """Notes the observation before step t, and where an episode ended just before it."""
+        _require_numbers(self._obs, "an observation")
+        segment.obs[:, t], segment.masks[:, t] = self._obs, self._dones
+
+    def _step(self, segment: Segment, t: int, action: NDArray[Any]) -> tuple[dict[str, Any], NDArray[np.bool_]]:
+        """Steps the environments; returns the infos and where a time limit cut an episode short, [N] bool."""
+        with environment_errors():
+            self._obs, segment.rewards[:, t], terminations, truncations, infos = self._env.step(action)
+        self._dones = terminations | truncations  # a time limit counts as an end, as in baselines
+        # Only the newest frame: where the episode ended, it is the first one of the next.
+        segment.enc_obs[:, self._env.nstack + t] = self._obs[..., -self._channels :]
+        for env, raw_return, length in reported_episodes(infos):
+            self.episodes.append(Episode(env, raw_return, length, time.monotonic() - self._start))
+        return infos, truncations & ~terminations
+
+    def _forget_actions(self) -> None:
+        """Ends the recording: repeated actions would not lead to where the environments are now."""
+        self._restart_seed, self._actions = None, []
+
+    def _final_values(self, infos: Mapping[str, Any], is_cut: NDArray[np.bool_]) -> NDArray[np.float32] | float:
         """Returns V of the last states of truncated episodes, 0 for the other environments."""
-        if self._values is None or not cut.any():
+        if self._values is None or not is_cut.any():
             return 0.0
-        values = self._values(self._last_obs(infos, cut), self._state)  # of all N environments, for a single trace
-        return np.where(cut, values, np.float32(0))
+        values = self._values(self._last_obs(infos, is_cut), self._state)  # of all N environments, for a single trace
+        return np.where(is_cut, values, np.float32(0))
 
-    def _last_obs(self, infos: Mapping[str, Any], cut: NDArray[np.bool_]) -> NDArray[Any]:
+    def _last_obs(self, infos: Mapping[str, Any], is_cut: NDArray[np.bool_]) -> NDArray[Any]:
         """Returns the current observations, those of truncated episodes replaced by the episodes' last ones."""
-        final, obs = infos.get("final_obs", [None] * len(cut)), self._obs.copy()
-        for env in np.flatnonzero(cut):
+        final, obs = infos.get("final_obs", [None] * len(is_cut)), self._obs.copy()
+        for env in np.flatnonzero(is_cut):
             if final[env] is None:
                 raise InputError(
                     "bootstrap_truncated needs the last observation of an episode that a time limit cut short, but the "
@@ -206,21 +240,19 @@ class Runner:
         _require_numbers(obs, "an observation")
         return obs
 
-    def _step(self, t: int, actions: Any, mus: Any, rewards: Any, infos: dict[str, Any]) -> dict[str, Any]:
+    def _values_of_step(
+        self, t: int, actions: Any, mus: Any, segment: Segment, infos: dict[str, Any]
+    ) -> dict[str, Any]:
         return {
-            "t": t,
+            "t": t + 1,
             "actions": actions,
             "mus": mus,
             "states": self._state,
             "obs": self._obs.copy(),  # the next step overwrites it
-            "rewards": rewards,
+            "rewards": segment.rewards[:, t],
             "dones": self._dones,
             "infos": infos,
         }
-
-    def _note_episodes(self, infos: dict[str, Any]) -> None:
-        for env, raw_return, length in reported_episodes(infos):
-            self.episodes.append(Episode(env, raw_return, length, time.monotonic() - self._start))
 
 
 def _require_numbers(array: NDArray[Any], what: str) -> None:

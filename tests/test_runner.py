@@ -175,6 +175,41 @@ def test_a_segment_in_which_a_worker_was_replaced_is_dropped(frame: int) -> None
     assert [(episode.env, episode.r) for episode in runner.episodes] == [(2, 4.0)]  # it was played to its end
 
 
+def test_actions_recorded_before_a_worker_was_replaced_are_dropped() -> None:
+    """They would not lead to where the environments are now; from the next recorded restart on there is a way again."""
+    env = script((2, 1), infos={NSTEPS + 4: {"worker_replaced": np.array([False, True, False])}}, length=40)
+    runner = Runner(FrameStack(env, 1), ScriptedActor(), NSTEPS)
+    runner.restart(3, is_recorded=True)
+    runner.run()
+    assert runner.state_dict()["actions"].shape == (NENVS, NSTEPS)
+    runner.run()
+    state = runner.state_dict()
+    assert state["restart_seed"] is None and "actions" not in state
+    again = Runner(FrameStack(script((2, 1), length=40), 1), ScriptedActor(), NSTEPS)
+    again.load_state_dict(state)
+    assert again._env.unwrapped.actions == [] and len(again._env.unwrapped.resets) == 2, "nothing is repeated"
+    runner.restart(5, is_recorded=True)
+    runner.run()
+    state = runner.state_dict()
+    assert (state["restart_seed"], state["actions"].shape) == (5, (NENVS, NSTEPS))
+
+
+def test_what_a_callback_is_shown_stays_as_it_was() -> None:
+    runner, shown = Runner(FrameStack(script(), 3), ScriptedActor(), NSTEPS), list[dict[str, Any]]()
+
+    def after_step(step: dict[str, Any]) -> bool:
+        shown.append(step)
+        return True
+
+    segment = runner.run(after_step)
+    for t, step in enumerate(shown):
+        np.testing.assert_array_equal(step["obs"], segment.obs[:, t + 1])
+        np.testing.assert_array_equal(step["dones"], segment.dones[:, t])
+        np.testing.assert_array_equal(step["rewards"], segment.rewards[:, t])
+        np.testing.assert_array_equal(step["actions"], segment.actions[:, t])
+        np.testing.assert_array_equal(step["mus"], segment.mus[:, t])
+
+
 def test_what_an_environment_raises_is_told_and_chained() -> None:
     class Failing(gymnasium.Env[Any, Any]):
         observation_space = gymnasium.spaces.Box(-1, 1, (2,))
@@ -256,7 +291,7 @@ def test_a_recorded_runner_comes_back_to_where_it_was(env_id: str, kwargs: dict[
     again = real(env_id, seed=99, **kwargs)
     again.run()
     again.load_state_dict(state)
-    runner._model.random, again._model.random = (np.random.default_rng(5) for _ in range(2))
+    runner._actor.random, again._actor.random = (np.random.default_rng(5) for _ in range(2))
     assert again.state_dict().keys() == state.keys()
     for _ in range(4):
         assert_same_segments(runner.run(), again.run())
@@ -269,7 +304,7 @@ def test_a_restart_begins_new_episodes_that_follow_from_its_seed() -> None:
     segments = []
     for each, seed in ((runner, 17), (other, 17), (other, 18)):
         each.restart(seed, is_recorded=False)
-        each._model.random = np.random.default_rng(0)
+        each._actor.random = np.random.default_rng(0)
         segments.append(each.run())
     assert_same_segments(*segments[:2])
     assert (segments[1].obs[:, 0] != segments[2].obs[:, 0]).any(axis=1).all()
