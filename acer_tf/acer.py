@@ -94,15 +94,10 @@ class TrainingLoop:
             behavior: with `overlap`, the actor of the runner, which has copies of the model's parameters.
             is_quiet: leaves out the announcement of replay's size.
         """
-        self._runner = runner
-        self._behavior = behavior
+        self.model, self.buffer, self.logger = model, buffer, logger
+        self._runner, self._behavior, self._rng = runner, behavior, rng
         self._collected: Background[Segment] | None = None
-        self.model = model
-        self.buffer = buffer
-        self._rng = rng
-        self.logger = logger
-        self._is_quiet = is_quiet
-        self._is_size_known = False
+        self._is_quiet, self._is_size_known = is_quiet, False
         self._start = self._paused = time.monotonic()
         self.episode_stats = EpisodeStats(nenvs)
         self.nbatch = nenvs * model.config.nsteps

@@ -92,7 +92,7 @@ class Model:
         Raises:
             NotFiniteError: the gradient is not finite; nothing has been updated.
         """
-        with self._not_finite_told([segment]):
+        with self._not_finite_errors([segment]):
             self._train(self._read_part(segment), np.asarray(lr, np.float32))
         self.updates += 1
 
@@ -110,7 +110,7 @@ class Model:
             self.train(segments[0], lr)
             return
         stack = tf.nest.map_structure(lambda *arrays: np.stack(arrays), *map(self._read_part, segments))
-        with self._not_finite_told(segments):
+        with self._not_finite_errors(segments):
             self._train_many(stack, np.full(len(segments), lr, np.float32))
         self.updates += len(segments)
 
@@ -160,7 +160,7 @@ class Model:
         _assign(self._training_state(), state, source)
 
     @contextlib.contextmanager
-    def _not_finite_told(self, segments: Sequence[Segment]) -> Iterator[None]:
+    def _not_finite_errors(self, segments: Sequence[Segment]) -> Iterator[None]:
         try:
             yield
         except tf.errors.InvalidArgumentError as error:

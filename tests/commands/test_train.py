@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from acer_tf.commands.cli import parse
-from acer_tf.commands.train import TrainFlags, _resume_command
+from acer_tf.commands.train import TrainFlags, _resume_command, train
 from acer_tf.config import Config
 from acer_tf.errors import InputError
 
@@ -32,6 +32,20 @@ def test_values_are_checked_on_the_way_to_training() -> None:
     assert read("--gamma", "0.5").hyperparameters.config() == Config(gamma=0.5, total_timesteps=10**6)
     with pytest.raises(InputError, match=r"gamma is 7\.0"):
         read("--gamma", "7").hyperparameters.config()
+
+
+@pytest.mark.parametrize("tune_malloc", [True, False])
+def test_the_allocator_is_left_alone_if_that_is_wanted(
+    tune_malloc: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[bool] = []
+    monkeypatch.setattr("acer_tf.commands.train.keep_freed_memory", lambda: called.append(True))
+    word = "--tune_malloc" if tune_malloc else "--no-tune_malloc"
+    flags = read(word, "--buffer_size", "1000000000000", "--logdir", str(tmp_path / "run"))
+    with pytest.raises(InputError, match="lower buffer_size"):
+        train(flags, "mlp", {})
+    assert called == [True] * tune_malloc
+    assert not (tmp_path / "run").exists()
 
 
 def test_interrupt_ends_whole_logs_and_saves_weights(tmp_path: Path) -> None:
