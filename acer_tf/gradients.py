@@ -73,7 +73,7 @@ def two_stage_gradients(
         averages: the average policy's parameters, in the order of `policy.params`.
         segment: T steps of N environments, tensors.
         config: hyper-parameters.
-        draw_seed: gives seeds for actions that the policy samples.
+        draw_seed: draws the seed of actions that the policy samples.
         parts: also compute the policy's and the critic's part of the gradient separately.
     """
     params = [variable.value for variable in policy.params.values()]

@@ -1,4 +1,4 @@
-"""The optimiser that a configuration asks for, and the names under which its slots are saved."""
+"""The configured optimiser, and the names under which its slots are saved."""
 
 from collections.abc import Sequence
 
@@ -11,10 +11,10 @@ from acer_tf.maths.rmsprop import RMSProp
 
 
 def make_optimizer(config: Config) -> keras.optimizers.Optimizer:
-    """Makes the optimiser; of the user's Keras optimiser a copy, which has trained nothing yet.
+    """Creates the configured optimiser; a Keras optimiser of the user's is copied, without its slots.
 
     Raises:
-        InputError: the user's is something else, or has a learning-rate schedule of its own.
+        InputError: the configured object is no Keras optimiser, or has a learning-rate schedule of its own.
     """
     if config.optimizer == "rmsprop":
         return RMSProp(config.lr, rho=config.rprop_alpha, epsilon=config.rprop_epsilon)
@@ -31,15 +31,15 @@ def make_optimizer(config: Config) -> keras.optimizers.Optimizer:
 
 
 def named_slots(optimizer: keras.optimizers.Optimizer, params: Sequence[str]) -> dict[str, tf.Variable]:
-    """Returns what the optimiser remembers from update to update.
+    """Returns the variables that the optimiser keeps from update to update, by name.
 
     Args:
-        optimizer: a built one.
-        params: names of the parameters that it was built for, in that order.
+        optimizer: a built optimiser.
+        params: names of the parameters that it was built for, in order.
 
     Returns:
-        For RMSProp `ms/<parameter>` and `mom/<parameter>`; for any other `slot/<number>`, in Keras' order: first the
-        count of updates, then the slots. The learning rate is none of them: it is set before each update.
+        For RMSProp `ms/<parameter>` and `mom/<parameter>`; for any other optimiser `slot/<number>`, in Keras' order:
+        the count of updates, then the slots. The learning rate is not among them: it is set before each update.
     """
     if isinstance(optimizer, RMSProp):
         groups = {"ms": optimizer.mean_squares, "mom": optimizer.momenta}

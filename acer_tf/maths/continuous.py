@@ -32,7 +32,7 @@ class Gain(NamedTuple):
 
 
 def log_density(x: tf.Tensor, mean: tf.Tensor, log_sigma: tf.Tensor) -> tf.Tensor:
-    """Computes log N(x; mean, diag σ²): [..., D] gives [...]; the arguments may broadcast."""
+    """Computes log N(x; mean, diag σ²), [...], of arguments [..., D], which may broadcast."""
     tf.debugging.assert_shapes([(x, (..., "D")), (mean, (..., "D")), (log_sigma, (..., "D"))])
     z = (x - mean) * tf.exp(-log_sigma)
     return -tf.reduce_sum(0.5 * tf.square(z) + log_sigma + 0.5 * math.log(2 * math.pi), axis=-1)
@@ -116,13 +116,13 @@ def gain(
 
 
 def entropy(log_sigma: tf.Tensor) -> tf.Tensor:
-    """Computes the Gaussian's entropy, Σ (log σ + ½ log 2πe): [..., D] gives [...]."""
+    """Computes the Gaussian's entropy, Σ (log σ + ½ log 2πe), [...], of log σ [..., D]."""
     tf.debugging.assert_rank_at_least(log_sigma, 1)
     return tf.reduce_sum(log_sigma + 0.5 * math.log(2 * math.pi * math.e), axis=-1)
 
 
 def kl(mean_avg: tf.Tensor, log_sigma_avg: tf.Tensor, mean: tf.Tensor, log_sigma: tf.Tensor) -> tf.Tensor:
-    """Computes KL(average ‖ current) of two Gaussians of diagonal covariance: [..., D] gives [...].
+    """Computes KL(average ‖ current), [...], of two Gaussians of diagonal covariance, arguments [..., D].
 
     Σ (log σ − log σ_avg + (σ_avg² + (mean − mean_avg)²) / 2σ² − ½)
     """

@@ -34,7 +34,7 @@ class Gain(NamedTuple):
 
 
 def select(x: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
-    """Picks the entry of the action taken: [N, T, A] float32 and [N, T] integer give [N, T]."""
+    """Selects the entries of the actions taken, [N, T], from x [N, T, A] float32 by actions [N, T] integer."""
     tf.debugging.assert_shapes([(x, "NTA"), (actions, "NT")])
     return tf.reduce_sum(x * tf.one_hot(actions, x.shape[-1], dtype=x.dtype), axis=-1)
 
@@ -82,13 +82,13 @@ def gain(
 
 
 def entropy(f: tf.Tensor) -> tf.Tensor:
-    """Computes −Σₐ f log(f + EPS): [..., A] gives [...]. With EPS inside, not the distribution's own entropy."""
+    """Computes −Σₐ f log(f + EPS), [...], of f [..., A]; because of EPS not quite the distribution's entropy."""
     tf.debugging.assert_rank_at_least(f, 1)
     return -tf.reduce_sum(f * tf.math.log(f + EPS), axis=-1)
 
 
 def kl(f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
-    """Computes KL(f_avg ‖ f) = Σₐ f_avg (log f_avg − log f), with EPS in both logarithms: [..., A] gives [...]."""
+    """Computes KL(f_avg ‖ f) = Σₐ f_avg (log f_avg − log f), [...], of [..., A]; EPS is in both logarithms."""
     tf.debugging.assert_shapes([(f_avg, (..., "A")), (f, (..., "A"))])
     return tf.reduce_sum(f_avg * (tf.math.log(f_avg + EPS) - tf.math.log(f + EPS)), axis=-1)
 

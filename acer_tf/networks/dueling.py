@@ -37,7 +37,7 @@ class DuelingOutputs(NamedTuple):
 
 
 class LogSigma(keras.layers.Layer):
-    """Appends log sigma, the same for all observations, to the mean: [B, D] gives [B, 2D]."""
+    """Appends log sigma, the same for all observations, to means: [B, D] to [B, 2D]."""
 
     def __init__(self, sigma: float, name: str) -> None:
         """Creates the layer; `sigma` is the initial standard deviation."""

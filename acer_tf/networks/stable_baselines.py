@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import keras
 import numpy as np
@@ -48,7 +47,9 @@ def feed_forward_policy(
     if LSTM_PLACE in shared:
         raise InputError("net_arch has an 'lstm', but the policy has none; choose MlpLstmPolicy or CnnLstmPolicy.")
     torso = _torso(rng, feature_extraction, cnn_extractor)
-    return Split(lambda inputs: _mlp(torso(inputs), "shared_fc", shared, act_fun, rng), _ends(rng, ends, act_fun))
+    return Split(
+        lambda inputs: _mlp(torso(inputs), "shared_fc", _widths(shared), act_fun, rng), _ends(rng, ends, act_fun)
+    )
 
 
 def recurrent_policy(
@@ -87,7 +88,7 @@ def recurrent_policy(
     if shared.count(LSTM_PLACE) != 1:
         raise InputError(f"net_arch {list(net_arch)} has no single 'lstm'; expected one, such as [64, 'lstm'].")
     place = shared.index(LSTM_PLACE)
-    before, after = shared[:place], shared[place + 1 :]
+    before, after = _widths(shared[:place]), _widths(shared[place + 1 :])
     torso = _torso(rng, feature_extraction, cnn_extractor)
     body = Recurrent(
         lambda inputs: _mlp(torso(inputs), "shared_fc", before, act_fun, rng),
@@ -118,6 +119,11 @@ def _parsed(net_arch: NetArch) -> tuple[list[int | str], dict[str, Sequence[int]
     return shared, ends
 
 
+def _widths(shared: Sequence[int | str]) -> list[int]:
+    """Returns the widths among shared layers, without the LSTM's place."""
+    return [width for width in shared if isinstance(width, int)]
+
+
 def _torso(rng: np.random.RandomState, feature_extraction: str, cnn_extractor: str | NetworkFn) -> NetworkFn:
     if feature_extraction == "mlp":
         return lambda inputs: keras.layers.Flatten()(keras.ops.cast(inputs, "float32"))
@@ -132,7 +138,7 @@ def _torso(rng: np.random.RandomState, feature_extraction: str, cnn_extractor: s
 
 
 def _ends(
-    rng: np.random.RandomState, widths: dict[str, Sequence[int]], act_fun: Activation, shared: Sequence[Any] = ()
+    rng: np.random.RandomState, widths: dict[str, Sequence[int]], act_fun: Activation, shared: Sequence[int] = ()
 ) -> Callable[[KerasTensor], tuple[KerasTensor, KerasTensor]]:
     """Returns the layers of policy and critic; their weights are drawn by turns, as in Stable Baselines."""
 
@@ -147,7 +153,7 @@ def _ends(
 
 
 def _mlp(
-    h: KerasTensor, name: str, widths: Sequence[Any], act_fun: Activation, rng: np.random.RandomState
+    h: KerasTensor, name: str, widths: Sequence[int], act_fun: Activation, rng: np.random.RandomState
 ) -> KerasTensor:
     for i, width in enumerate(widths):
         h = _layer(h, f"{name}{i}", width, act_fun, rng)

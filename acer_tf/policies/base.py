@@ -17,7 +17,7 @@ from acer_tf.maths.retrace import retrace
 from acer_tf.segment import Segment
 
 DrawSeed = Callable[[], tf.Tensor]
-"""Gives a seed, [2] int32, to a policy that samples while it evaluates."""
+"""Draws a seed, [2] int32, for actions that a policy samples while it evaluates."""
 
 
 class NetworkOutputs(Protocol):
@@ -231,7 +231,7 @@ class Policy(ABC):
         Args:
             segment: T steps of N environments.
             config: `replay_state` and `burn_in`.
-            draw_seed: gives the seed, [2] int32, of actions that are sampled for the update.
+            draw_seed: draws the seed of actions that are sampled for the update.
         """
 
     @abstractmethod

@@ -16,7 +16,7 @@ from acer_tf.segment import Segment
 
 
 class Terms(NamedTuple):
-    """What only the losses of discrete actions have.
+    """Terms of the losses that only discrete actions have.
 
     Attributes:
         v: [N, T] float32, state values.

@@ -16,7 +16,7 @@ from acer_tf.segment import Segment
 
 
 class Critic(NamedTuple):
-    """What the critic's loss is a function of.
+    """The critic's outputs, of which its loss is a function.
 
     Attributes:
         q_i: [N, T] float32, Q̃ of the action taken.
@@ -42,7 +42,7 @@ class Samples(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What only the losses of continuous actions have.
+    """Terms of the losses that only continuous actions have.
 
     Attributes:
         rho_sampled: [N, T] float32, importance ratio of the sampled action a'.

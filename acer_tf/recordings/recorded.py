@@ -25,7 +25,7 @@ _KINDS = {
     "explained_variance": ("ev/*/pred",),
     "small_math": ("retrace/*/qret", "small/p"),
     "episode_stats": ("mean_length_reward",),
-    CURVES: ("*/timestep",),
+    CURVES: ("*/timestep", "*/[0-9]*/steps", "steps_[0-9]*"),
 }
 _RECURRENT = ("batch/states", "step/S", "model/S")
 

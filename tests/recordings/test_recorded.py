@@ -25,6 +25,12 @@ def test_kind_is_told_by_the_arrays(tmp_path: Path, name: str) -> None:
     assert read(altered(tmp_path, name, lambda arrays, config: None)).kind == KINDS[name]
 
 
+@pytest.mark.parametrize("name", ["seed0/timestep", "breakout/3/steps", "steps_1"])
+def test_curves_are_known_however_they_are_named(tmp_path: Path, name: str) -> None:
+    np.savez(tmp_path / "file.npz", **{name: np.arange(3)})
+    assert read(tmp_path / "file.npz").kind == "curves"
+
+
 def test_recurrent_recordings_are_known() -> None:
     assert read(GOLDEN / "runner_recurrent.npz").is_recurrent
     assert not read(GOLDEN / "runner.npz").is_recurrent
