@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from acer_tf.config import Config, Continuous
 from acer_tf.errors import NotFiniteError
-from acer_tf.gradients import Gradients
+from acer_tf.gradients import Gradients, two_stage_gradients
 from acer_tf.model import Model
 from acer_tf.policies.gaussian import GaussianPolicy
 from tests import reference_continuous as reference
@@ -40,7 +40,10 @@ def model_of(hyper: Hyper, dimensions: int, value_network: Any, **config: Any) -
 
 def gradients_of(model: Model, segment: Any) -> Gradients:
     """What `Model.gradients` traces, step by step: the same numbers, sooner for one call."""
-    return model._two_stage_gradients(segment)
+    generator = tf.random.Generator.from_seed(0, alg="philox")  # as the model's
+    return two_stage_gradients(
+        model.policy, model.averages, segment, model.config, lambda: generator.uniform_full_int([2], tf.int32)
+    )
 
 
 def batch_of(segment: Any, gradients: Gradients) -> Batch:

@@ -4,9 +4,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from acer_tf.acer import TrainingLoop
 from acer_tf.recordings.compare import compare
 from acer_tf.recordings.recorded import read
+from acer_tf.recordings.scripted import NotedRandom
 from tests.recordings.recordings import Arrays, altered, compared, failures
 
 
@@ -58,13 +58,11 @@ def test_another_seed_gives_other_weights_and_slots(tmp_path: Path) -> None:
 
 
 def test_slots_drawn_before_the_count_fail(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    replay = TrainingLoop._replay
+    def draw_first(self: NotedRandom, mean: float) -> Any:
+        self.rand()
+        return np.random.RandomState.poisson(self, mean)
 
-    def draw_first(self: TrainingLoop, is_logged: bool) -> dict[str, float]:
-        self._rng.rand()
-        return replay(self, is_logged)
-
-    monkeypatch.setattr(TrainingLoop, "_replay", draw_first)
+    monkeypatch.setattr(NotedRandom, "poisson", draw_first, raising=False)
     failed = failures(compare(read(altered(tmp_path, "trajectory_active", _first_calls))))
     assert "batch/replay_idx" in failed
     assert "param/acer_model/pi/w" not in failed
