@@ -1,16 +1,13 @@
 """Trains on any gymnasium environment: `python -m acer_tf.run --env CartPole-v1 --num_layers=1`."""
 
-import ast
 import dataclasses
-import difflib
-import json
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from acer_tf.commands.cli import guarded, parse_known
-from acer_tf.commands.train import TrainFlags, given_preset, train
-from acer_tf.config import Config, Continuous, ContinuousActions, require_positive
+from acer_tf.commands.network_flags import flag_names, network_arguments
+from acer_tf.commands.train import Job, TrainFlags, given_preset, train
+from acer_tf.config import Continuous, ContinuousActions, require_positive
 from acer_tf.configs.presets import with_preset
 from acer_tf.envs.ids import typed_env_id
 from acer_tf.errors import InputError
@@ -41,48 +38,8 @@ class Run(TrainFlags):
     continuous: ContinuousActions = CONTINUOUS_ACTIONS
 
 
-def network_arguments(words: Sequence[str]) -> dict[str, Any]:
-    """Reads flags of the network from what the command's own flags left over: `--name=value` or `--name value`.
-
-    Values are Python literals (2, 0.5, True), or else text.
-
-    Raises:
-        InputError: a word belongs to no flag, a flag has no value, or it is a misspelt flag of the command.
-    """
-    arguments: dict[str, Any] = {}
-    rest = list(words)
-    while rest:
-        word = rest.pop(0)
-        flag, equals, value = word.partition("=")
-        name = flag.removeprefix("--").replace("-", "_")
-        _check_name(word, name)
-        if not equals and not rest:
-            raise InputError(f"{flag} has no value; expected {flag}=VALUE.")
-        arguments[name] = _literal(value if equals else rest.pop(0))
-    return arguments
-
-
-def _check_name(word: str, name: str) -> None:
-    own = ["num_timesteps", *(field.name for cls in (Run, Config, Continuous) for field in dataclasses.fields(cls))]
-    own = [flag for flag in own if flag not in ("hyperparameters", "continuous")]  # groups of flags
-    if not word.startswith("--") or not name.isidentifier():
-        raise InputError(f"'{word}' belongs to no flag; expected --name=value.")
-    if close := difflib.get_close_matches(name, own, n=1, cutoff=0.8):
-        shown = "num_timesteps" if close == ["total_timesteps"] else close[0]
-        raise InputError(f"--{name} is no flag; the nearest is --{shown}.")
-
-
-def _literal(text: str) -> Any:
-    try:
-        value = ast.literal_eval(text)
-        json.dumps(value)  # settings are kept with each checkpoint
-    except (ValueError, SyntaxError, TypeError):
-        return text
-    return value
-
-
-def read(argv: Sequence[str]) -> tuple[Any, ...]:
-    """Reads flags; returns the arguments of `train`.
+def read(argv: Sequence[str]) -> Job:
+    """Reads the command line.
 
     Raises:
         InputError: a preset, a flag of the network or a value that cannot work.
@@ -93,22 +50,20 @@ def read(argv: Sequence[str]) -> tuple[Any, ...]:
     flags, rest = parse_known("acer_tf.run", Run, argv, defaults)
     if flags.env != defaults.env:  # it was typed; that of a preset's file imports nothing
         flags = dataclasses.replace(flags, env=typed_env_id(flags.env))
-    network_kwargs = {"value_network": flags.value_network, **network_arguments(rest)}
-    if flags.network == defaults.network:
-        network_kwargs = {**preset.network_kwargs, **network_kwargs}
     if flags.value_network not in ("shared", "copy"):
         raise InputError(f"value_network is '{flags.value_network}'; expected shared or copy.")
     require_positive("reward_scale", flags.reward_scale)
-    env_kwargs = {
-        name: getattr(flags, name) for name in ("normalize_observations", "normalize_rewards", "reward_scale")
-    }
-    return flags, flags.network, network_kwargs, env_kwargs, Continuous(**vars(flags.continuous))
+    network_kwargs = {"value_network": flags.value_network, **network_arguments(rest, flag_names(Run))}
+    if flags.network == defaults.network:
+        network_kwargs = {**preset.network_kwargs, **network_kwargs}
+    wrappers = {name: getattr(flags, name) for name in ("normalize_observations", "normalize_rewards", "reward_scale")}
+    return Job(flags, flags.network, network_kwargs, wrappers, Continuous(**vars(flags.continuous)))
 
 
 @guarded
 def main(argv: Sequence[str]) -> int:
     """Runs the command; returns its exit status."""
-    return train(*read(argv))
+    return train(read(argv))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from acer_tf.commands.cli import guarded, parse
-from acer_tf.commands.train import HyperparameterFlags, TrainFlags, given_preset, train
+from acer_tf.commands.train import HyperparameterFlags, Job, TrainFlags, given_preset, train
 from acer_tf.configs.presets import with_preset
 
 ATARI = HyperparameterFlags(total_timesteps=int(10e6), lrschedule="constant")
@@ -32,8 +32,8 @@ class RunAtari(TrainFlags):
     hyperparameters: HyperparameterFlags = ATARI
 
 
-def read(argv: Sequence[str]) -> tuple[Any, ...]:
-    """Reads flags; returns the arguments of `train`.
+def read(argv: Sequence[str]) -> Job:
+    """Reads the command line.
 
     Raises:
         InputError: a preset that does not exist or does not fit.
@@ -43,14 +43,13 @@ def read(argv: Sequence[str]) -> tuple[Any, ...]:
     defaults = with_preset(RunAtari(), preset)
     flags = parse("acer_tf.run_atari", RunAtari, argv, defaults)
     network_kwargs = preset.network_kwargs if flags.policy == defaults.policy else {}
-    network, network_kwargs = RECURRENT_POLICIES.get(flags.policy, (flags.policy, network_kwargs))
-    return flags, network, network_kwargs
+    return Job(flags, *RECURRENT_POLICIES.get(flags.policy, (flags.policy, network_kwargs)))
 
 
 @guarded
 def main(argv: Sequence[str]) -> int:
     """Runs the command; returns its exit status."""
-    return train(*read(argv))
+    return train(read(argv))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from acer_tf.commands.cli import parse, parse_known
+from acer_tf.commands.network_flags import flag_names, network_arguments
 from acer_tf.commands.train import given_preset
 from acer_tf.compare_baselines import CompareBaselines
 from acer_tf.configs.presets import preset_names, with_preset
@@ -16,7 +17,7 @@ from acer_tf.convert import Convert
 from acer_tf.enjoy import Enjoy
 from acer_tf.evaluate import Evaluate
 from acer_tf.plot import Plot
-from acer_tf.run import Run, network_arguments
+from acer_tf.run import Run
 from acer_tf.run_atari import RunAtari
 from acer_tf.sweep import Sweep
 from benchmarks.cartpole import CartPole
@@ -146,7 +147,7 @@ def test_commands_take_their_flags(page: Path) -> None:
         _, _, module, *argv = shlex.split(line, comments=True)
         if module == "acer_tf.run":
             _, rest = parse_known(module, Run, argv, with_preset(Run(), given_preset(argv)))
-            network_arguments(rest)
+            network_arguments(rest, flag_names(Run))
         elif module == "acer_tf.run_atari":
             parse(module, RunAtari, argv, with_preset(RunAtari(), given_preset(argv)))
         elif module == "acer_tf.sweep":

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import yaml
 
-from acer_tf.errors import InputError
-from acer_tf.run import main, network_arguments
+from acer_tf.run import main
 from acer_tf.storage.agent_file import read_agent
 from acer_tf.storage.lock import LOCK_FILES
 from tests.event_files import read
@@ -17,39 +16,6 @@ ARGV = [
     "--num_timesteps=4e3", "--num_env=2", "--seed=1", "--num_layers=1", "--num_hidden=8", "--log_interval=50",
     "--replay_start=100", "--value_network=copy",
 ]  # fmt: skip
-
-
-def test_network_arguments_are_literals_or_text() -> None:
-    words = ["--num_layers=2", "--num-hidden", "64", "--layer_norm=True", "--activation", "relu", "--x=1e-3"]
-    assert network_arguments(words) == {
-        "num_layers": 2,
-        "num_hidden": 64,
-        "layer_norm": True,
-        "activation": "relu",
-        "x": 0.001,
-    }
-
-
-@pytest.mark.parametrize("text", ["{1, 2}", "b'x'", "3j", "{(1, 2): 3}"])
-def test_what_settings_cannot_hold_is_text(text: str) -> None:
-    assert network_arguments([f"--x={text}"]) == {"x": text}
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["foo"], "'foo' belongs to no flag"),
-        (["--num_layers"], "--num_layers has no value; expected --num_layers=VALUE"),
-        (["--num_evn", "3"], "--num_evn is no flag; the nearest is --num_env"),
-        (["--rprop_alhpa=1"], "the nearest is --rprop_alpha"),
-        (["--total_timesteps=3"], "the nearest is --num_timesteps"),
-        (["--netwrok=cnn"], "the nearest is --network"),
-        (["--="], "belongs to no flag"),
-    ],
-)
-def test_bad_words_are_input_errors(words: list[str], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        network_arguments(words)
 
 
 @pytest.mark.parametrize(

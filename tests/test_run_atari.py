@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from acer_tf.commands.cli import parse
+from acer_tf.commands.train import Job
 from acer_tf.run_atari import RunAtari, main
 from tests.event_files import read
 
@@ -47,8 +48,8 @@ def test_policies_are_those_of_stable_baselines_or_networks(
 ) -> None:
     shown = []
 
-    def train(flags: RunAtari, network: str, network_kwargs: dict[str, int]) -> int:
-        shown.append((network, network_kwargs.get("nlstm")))
+    def train(job: Job) -> int:
+        shown.append((job.network, job.network_kwargs.get("nlstm")))
         return 0
 
     monkeypatch.setattr("acer_tf.run_atari.train", train)

@@ -57,6 +57,13 @@ class Setting(Generic[Value]):
         raise InputError(f"{name} is fixed when the agent is made; ACER.load(path, env, {name}=...) changes it.")
 
 
+class FreeSetting(Setting[Value]):
+    """An argument of the constructor that may also be assigned, and then takes effect from the next `learn` on."""
+
+    def __set__(self, agent: "ACER", value: Value) -> None:
+        agent._change(self._name, value)
+
+
 class ACER:
     """Actor-critic with experience replay, as in Stable Baselines 2, whose names and defaults these are.
 
@@ -96,6 +103,8 @@ class ACER:
     num_samples, seed = (Setting[int]() for _ in range(2))
     n_cpu_tf_sess = Setting[int | None]()
     full_tensorboard_log = Setting[bool]()
+    tensorboard_log = FreeSetting[str | Path | None]()
+    verbose = FreeSetting[int]()
 
     def __init__(
         self,
@@ -330,34 +339,23 @@ class ACER:
         if environment is not None:
             self._training.use(environment)
 
+    def _change(self, name: str, value: Any) -> None:
+        self._state.settings = dataclasses.replace(self.settings, **{name: value})
+
     @property
     def settings(self) -> Settings:
         """All that the agent was made with."""
         return self._state.settings
 
     @property
-    def verbose(self) -> int:
-        """0 prints nothing, 1 or 2 the table of metrics."""
-        return self.settings.verbose
-
-    @verbose.setter
-    def verbose(self, value: int) -> None:
-        self._state.settings = dataclasses.replace(self.settings, verbose=value)
-
-    @property
-    def tensorboard_log(self) -> str | None:
-        """Folder of run folders; None writes no files."""
-        return self.settings.tensorboard_log
-
-    @tensorboard_log.setter
-    def tensorboard_log(self, value: str | Path | None) -> None:
-        log = None if value is None else str(value)
-        self._state.settings = dataclasses.replace(self.settings, tensorboard_log=log)
-
-    @property
     def model(self) -> Model:
         """Policy, average policy and optimiser; there is no such attribute before `setup_model`."""
         return self._state.model
+
+    def setup_model(self) -> None:
+        """Builds networks and optimiser anew; the constructor does, unless it is told not to."""
+        self._state.build()
+        self._training.forget()
 
     @property
     def observation_space(self) -> gymnasium.Space[Any]:
@@ -368,25 +366,6 @@ class ACER:
     def action_space(self) -> gymnasium.Space[Any]:
         """Space of one environment's actions."""
         return self._state.spaces.action_space
-
-    @property
-    def n_envs(self) -> int:
-        """Number of environments; of a loaded agent without any, how many it had."""
-        return self._state.n_envs
-
-    @property
-    def num_timesteps(self) -> int:
-        """Agent steps so far, over all environments."""
-        return self._state.num_timesteps
-
-    @num_timesteps.setter
-    def num_timesteps(self, steps: int) -> None:
-        self._state.num_timesteps = steps
-
-    @property
-    def logger(self) -> Logger:
-        """Takes the metrics and episodes of the current or last `learn`."""
-        return self._training.logger
 
     @property
     def env(self) -> VectorEnv[Any, Any, Any] | None:
@@ -405,14 +384,23 @@ class ACER:
         """
         self._training.set_env(env)
 
+    @property
+    def n_envs(self) -> int:
+        """Number of environments; of a loaded agent without any, how many it had."""
+        return self._state.n_envs
+
     def get_vec_normalize_env(self) -> VectorEnv[Any, Any, Any] | None:
         """Returns the environments with the wrappers that normalise observations and rewards; None without these."""
         return self._training.normalizing_env
 
-    def setup_model(self) -> None:
-        """Builds networks and optimiser anew; the constructor does, unless it is told not to."""
-        self._state.build()
-        self._training.forget()
+    @property
+    def num_timesteps(self) -> int:
+        """Agent steps so far, over all environments."""
+        return self._state.num_timesteps
+
+    @num_timesteps.setter
+    def num_timesteps(self, steps: int) -> None:
+        self._state.num_timesteps = steps
 
     def learn(
         self: AnyACER,
@@ -451,6 +439,11 @@ class ACER:
             self, total_timesteps, callback, log_interval, tb_log_name, reset_num_timesteps, progress_bar
         )
         return self
+
+    @property
+    def logger(self) -> Logger:
+        """Takes the metrics and episodes of the current or last `learn`."""
+        return self._training.logger
 
     def begin(self, logger: Logger, is_quiet: bool = True) -> TrainingLoop:
         """Resets the environments and returns the training loop, for those who run it themselves."""
@@ -567,7 +560,7 @@ class ACER:
         """Begins all random streams anew, and with them the environments' episodes; None does nothing."""
         if seed is None:
             return
-        self._state.settings = dataclasses.replace(self.settings, seed=checked_seed(seed))
+        self._change("seed", checked_seed(seed))
         self._training.restart_streams()
 
     def export(self, path: str | Path) -> None:

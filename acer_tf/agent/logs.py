@@ -46,7 +46,7 @@ def open_logger(
         yield stack.enter_context(contextlib.closing(Logger(sinks)))
 
 
-def log_folder(log: str, name: str, is_new: bool, earlier: Path | None = None) -> Path:
+def log_folder(log: str | Path, name: str, is_new: bool, earlier: Path | None = None) -> Path:
     """Returns `<log>/<name>_<n>`: for a new run one that it makes, with the next number.
 
     Args:

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -52,7 +53,7 @@ class Settings:
     reward_scale: float = 1.0
     seed: int | None = None
     verbose: int = 0
-    tensorboard_log: str | None = None
+    tensorboard_log: str | Path | None = None
     full_tensorboard_log: bool = False
     n_cpu_tf_sess: int | None = None
 
@@ -64,6 +65,7 @@ class Settings:
         plain: dict[str, Any] = {
             "policy_kwargs": {name: _named_activation(value) for name, value in (kwargs or {}).items()},
             "seed": checked_seed(self.seed),
+            "tensorboard_log": None if self.tensorboard_log is None else str(self.tensorboard_log),
         }
         for name, value in plain.items():
             object.__setattr__(self, name, value)
@@ -85,8 +87,6 @@ class Settings:
             InputError: a value cannot work.
         """
         given = {name: value.item() if isinstance(value, np.generic) else value for name, value in arguments.items()}
-        if given.get("tensorboard_log") is not None:
-            given["tensorboard_log"] = str(given["tensorboard_log"])
         config = {field: given.pop(name) for field, name in CONFIG_ARGUMENTS.items() if name in given}
         continuous = {name: given.pop(name) for name in vars(CONTINUOUS) if name in given}
         return cls(config=Config(**config, names=NAMES), continuous=Continuous(**continuous), **given)

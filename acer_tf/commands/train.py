@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import tyro
@@ -122,25 +122,31 @@ def given_preset(argv: Sequence[str]) -> Preset:
     return load_preset(parser.parse_known_args(argv)[0].preset)
 
 
-def train(
-    flags: TrainFlags,
-    network: str,
-    network_kwargs: Mapping[str, Any],
-    env_kwargs: Mapping[str, Any] = MappingProxyType({}),
-    continuous: Continuous = CONTINUOUS,
-) -> int:
-    """Trains, with logs, checkpoints and final weights in the run folder; returns the exit status.
+class Job(NamedTuple):
+    """What a training command was asked to do.
 
-    Args:
+    Attributes:
         flags: those of every training command.
         network: name of the network.
         network_kwargs: its arguments.
-        env_kwargs: further arguments of `make_training_env`.
+        wrappers: further arguments of `make_training_env`.
         continuous: settings that only continuous actions have.
+    """
+
+    flags: TrainFlags
+    network: str
+    network_kwargs: Mapping[str, Any]
+    wrappers: Mapping[str, Any] = MappingProxyType({})
+    continuous: Continuous = CONTINUOUS
+
+
+def train(job: Job) -> int:
+    """Trains, with logs, checkpoints and the final agent in the run folder; returns the exit status.
 
     Raises:
         InputError: an argument cannot work; found before TensorFlow is imported where that is possible.
     """
+    flags, network, network_kwargs, env_kwargs, continuous = job
     folder = flags.logdir or default_run_folder(flags.env)
     config = checked(flags, network)
     prepare_tensorflow(network, flags.threads)

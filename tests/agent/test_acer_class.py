@@ -8,6 +8,7 @@ import pytest
 import acer_tf
 from acer_tf import policies
 from acer_tf.agent import ACER
+from acer_tf.config import Config
 from acer_tf.errors import InputError
 from tests.small_agents import NSTEPS, TINY, assert_same, observations, tiny, vec_env
 
@@ -123,3 +124,32 @@ def test_q_lambda_may_be_a_whole_number(q_lambda: int) -> None:
     before = agent.get_parameters()
     agent.learn(10, log_interval=1)
     assert any((array != before[name]).any() for name, array in agent.get_parameters().items())
+
+
+def test_hyper_parameters_may_be_given_under_baselines_names() -> None:
+    config = Config(nsteps=NSTEPS, lr=0.01, c=3, buffer_size=50, replay_start=10, replay_ratio=0)
+    agent = ACER.from_config("mlp", vec_env(), config, policy_kwargs=TINY, seed=0)
+    assert agent.model.config is config, "checked once, where it was made"
+    assert (agent.n_steps, agent.learning_rate, agent.correction_term, agent.policy_kwargs) == (NSTEPS, 0.01, 3, TINY)
+    twin = tiny(learning_rate=0.01, correction_term=3, bootstrap_truncated=False)
+    assert_same(agent.learn(20), twin.learn(20))
+
+
+class Named(ACER):
+    """A class of one's own."""
+
+    def name(self) -> str:
+        return f"{self.policy} after {self.num_timesteps} steps"
+
+
+def test_a_class_of_ones_own(tmp_path: Path) -> None:
+    agent = Named("mlp", vec_env(), n_steps=NSTEPS, replay_ratio=0, policy_kwargs=TINY).learn(10)
+    agent.save(tmp_path / "agent")
+    assert agent.name() == Named.load(tmp_path / "agent").name() == "mlp after 10 steps"
+    assert Named.from_preset("CartPole-v1").name() == "mlp after 0 steps"
+
+
+def test_settings_that_may_change() -> None:
+    agent = tiny(_init_setup_model=False)
+    agent.verbose, agent.tensorboard_log = 1, Path("logs")
+    assert (agent.verbose, agent.tensorboard_log, agent.settings.verbose) == (1, "logs", 1)

@@ -8,7 +8,7 @@ import pytest
 from acer_tf.agent import ACER
 from acer_tf.agent.expert import expert_arrays
 from acer_tf.errors import InputError
-from tests.small_agents import everything, tiny, vec_env
+from tests.small_agents import assert_same, everything, tiny, vec_env
 
 N = 600
 
@@ -46,6 +46,16 @@ def test_means_become_the_experts_actions_in_their_own_units() -> None:
     actions, _ = agent.predict(obs, deterministic=True)
     assert np.corrcoef(actions[:, 0], expected[:, 0])[0, 1] > 0.95
     assert np.abs(actions - expected).mean() < 0.4
+
+
+def test_actions_outside_of_the_bounds_count_as_the_nearest_inside() -> None:
+    obs = np.random.default_rng(0).normal(size=(N, 3)).astype(np.float32)
+    actions = 6 * np.sign(obs[:, :1])  # bounds are -2 and 2
+    outside, inside = (
+        tiny(env=vec_env("Pendulum-v1")).pretrain({"obs": obs, "actions": given}, n_epochs=2, learning_rate=0.01)
+        for given in (actions, np.clip(actions, -2, 2))
+    )
+    assert_same(outside, inside)
 
 
 def test_normalisation_that_has_seen_nothing_begins_with_the_data() -> None:
