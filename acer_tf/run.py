@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from acer_tf.commands.cli import guarded, parse_known
 from acer_tf.commands.network_flags import flag_names, network_arguments
-from acer_tf.commands.train import Job, TrainFlags, given_preset, train
+from acer_tf.commands.train import train
+from acer_tf.commands.train_flags import Job, TrainFlags, given_preset
 from acer_tf.config import Continuous, ContinuousActions, require_positive
 from acer_tf.configs.presets import with_preset
 from acer_tf.envs.ids import typed_env_id

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from acer_tf.commands.cli import guarded, parse
-from acer_tf.commands.train import HyperparameterFlags, Job, TrainFlags, given_preset, train
+from acer_tf.commands.train import train
+from acer_tf.commands.train_flags import HyperparameterFlags, Job, TrainFlags, given_preset
 from acer_tf.configs.presets import with_preset
 
 ATARI = HyperparameterFlags(total_timesteps=int(10e6), lrschedule="constant")

@@ -12,7 +12,7 @@ from acer_tf.commands.cli import FAILED as FAILED_STATUS
 from acer_tf.commands.cli import guarded, parse_known
 from acer_tf.commands.signals import stop_on_signals
 from acer_tf.commands.sweep_table import SweepTable, summary
-from acer_tf.commands.train import checked
+from acer_tf.commands.train_flags import checked
 from acer_tf.commands.trials import DONE, FAILED, STOPPED, Trial, run_trials
 from acer_tf.configs.presets import load_preset
 from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
@@ -104,8 +104,7 @@ class Sweep:
         module = run_atari if is_atari(env_id) else run
         folder = self.out / name.replace("/", "-").replace(":", "-") / f"seed-{seed}"
         words = [flag, name, "--seed", str(seed), "--logdir", str(folder), *self._shares(module, given), *rest]
-        flags, network, *_ = module.read(words)
-        checked(flags, network)
+        checked(module.read(words))
         return Trial(name, seed, folder, (module.__name__, *words))
 
     def _shares(self, module: object, given: set[str]) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 
 from acer_tf.commands.cli import parse, parse_known
 from acer_tf.commands.network_flags import flag_names, network_arguments
-from acer_tf.commands.train import given_preset
+from acer_tf.commands.train_flags import given_preset
 from acer_tf.compare_baselines import CompareBaselines
 from acer_tf.configs.presets import preset_names, with_preset
 from acer_tf.convert import Convert

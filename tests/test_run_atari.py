@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from acer_tf.commands.cli import parse
-from acer_tf.commands.train import Job
+from acer_tf.commands.train_flags import Job
 from acer_tf.run_atari import RunAtari, main
 from tests.event_files import read
 

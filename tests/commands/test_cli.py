@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from acer_tf.commands.cli import command, guarded, parse, parse_known, write_json, writing
-from acer_tf.commands.train import HyperparameterFlags, TrainFlags
+from acer_tf.commands.train_flags import HyperparameterFlags, TrainFlags
 from acer_tf.config import Config
 from acer_tf.errors import EnvironmentFailedError, InputError
 

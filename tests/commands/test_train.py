@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from acer_tf.commands.cli import parse
-from acer_tf.commands.train import TrainFlags, _resume_command, train
+from acer_tf.commands.train import resume_command, train
+from acer_tf.commands.train_flags import Job, TrainFlags
 from acer_tf.config import Config
 from acer_tf.errors import InputError
 
@@ -43,7 +44,7 @@ def test_the_allocator_is_left_alone_if_that_is_wanted(
     word = "--tune_malloc" if tune_malloc else "--no-tune_malloc"
     flags = read(word, "--buffer_size", "1000000000000", "--logdir", str(tmp_path / "run"))
     with pytest.raises(InputError, match="lower buffer_size"):
-        train(flags, "mlp", {})
+        train(Job(flags, "mlp", {}))
     assert called == [True] * tune_malloc
     assert not (tmp_path / "run").exists()
 
@@ -85,7 +86,7 @@ def test_the_printed_command_resumes_and_never_overwrites(
 ) -> None:
     words = ["python", "-m", "acer_tf.run", *given]
     monkeypatch.setattr(sys, "orig_argv", words)
-    resumed = shlex.split(_resume_command(Path("runs/a b")))
+    resumed = shlex.split(resume_command(Path("runs/a b")))
     assert resumed == [*words, *added]
     assert read(*resumed[3:]).restart_behavior == "resume"
     assert sys.orig_argv == words

@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from acer_tf.commands.cli import parse
-from acer_tf.commands.train import given_preset
+from acer_tf.commands.train_flags import given_preset
 from acer_tf.config import Config
 from acer_tf.configs.presets import load_preset, preset_names, with_preset
 from acer_tf.errors import InputError

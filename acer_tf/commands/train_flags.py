@@ -1,0 +1,142 @@
+"""The flags of every training command, and the job that they describe."""
+
+import argparse
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, NamedTuple
+
+import tyro
+
+from acer_tf.config import CONTINUOUS, Config, Continuous, Hyperparameters, require_count, require_positive
+from acer_tf.configs.presets import Preset, load_preset
+from acer_tf.envs.ids import check_env_id
+from acer_tf.errors import InputError, nearest
+from acer_tf.maths.schedules import SCHEDULES
+from acer_tf.networks.names import NETWORKS
+from acer_tf.storage.run_folder import MODEL
+
+
+@dataclasses.dataclass(frozen=True)
+class HyperparameterFlags(Hyperparameters):
+    """Hyper-parameters of ACER."""
+
+    total_timesteps: Annotated[int, tyro.conf.arg(name="num_timesteps")] = int(1e6)
+    """Agent steps of the whole run, over all environments."""
+    lrschedule: Annotated[str, tyro.conf.arg(help=f"Course of the learning rate: {', '.join(SCHEDULES)}.")] = "linear"
+    optimizer: Literal["rmsprop", "adam"] = "rmsprop"
+    """Optimiser: RMSProp in TensorFlow 1's form, as in baselines, or Adam."""
+
+    def config(self) -> Config:
+        """Returns the checked hyper-parameters.
+
+        Raises:
+            InputError: a value cannot work.
+        """
+        return Config(**vars(self))
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainFlags:
+    """The flags of every training command."""
+
+    env: str
+    """Environment id."""
+    num_env: int = 1
+    """Environments that run side by side."""
+    seed: int | None = None
+    """Seed of environments, weights and sampling; None draws one."""
+    preset: str = "baselines"
+    """Settings by name, where no flag says otherwise: see acer_tf/configs; or a file of your own, ending in .yml."""
+    logdir: Path | None = None
+    """Folder of the run; None makes runs/<env>-<date>-<time>."""
+    load_path: Path | None = None
+    """Agent whose weights to start from: model.zip of an earlier run, or what ACER.save wrote."""
+    num_workers: int | None = None
+    """Processes that run Atari games; None takes one per core, 0 none."""
+    threads: int | None = None
+    """Threads of TensorFlow; None takes TF_NUM_INTRAOP_THREADS and TF_NUM_INTEROP_THREADS where these are set, else two
+    for networks without convolutions and one per core for others."""
+    max_episode_frames: int = 108000
+    """Longest Atari game, in raw frames (four per agent step); 0 sets no limit."""
+    checkpoint_every: int | None = None
+    """Agent steps between two checkpoints of the whole run; None makes one every 10 minutes."""
+    exact_resume: bool | None = None
+    """Start new episodes at every checkpoint, so that a resumed run equals an undisturbed one to the bit; None does so
+    if checkpoint_every is given."""
+    keep_checkpoints: int = 3
+    """Checkpoints to keep, besides the best."""
+    keep_every: int | None = None
+    """Of every so many agent steps, keep one checkpoint for good."""
+    restart_behavior: Literal["resume", "restart", "overwrite"] = "resume"
+    """What to do if logdir holds a run: go on with it, keep it under another name and begin anew, or delete it."""
+    force: bool = False
+    """Resume even if hyper-parameters have changed."""
+    tune_malloc: bool = True
+    """Let the C library keep freed memory for the next update instead of returning it to the system."""
+    stall_seconds: float = 600.0
+    """Seconds without an iteration after which the process shows where it is stuck and exits with status 75."""
+    hyperparameters: HyperparameterFlags = HyperparameterFlags()
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether a resumed run equals an undisturbed one to the bit."""
+        return self.checkpoint_every is not None if self.exact_resume is None else self.exact_resume
+
+
+def given_preset(argv: Sequence[str]) -> Preset:
+    """Returns the preset that `--preset` names.
+
+    Raises:
+        InputError: see `load_preset`.
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--preset", nargs="?", default=TrainFlags.preset, const=TrainFlags.preset)
+    return load_preset(parser.parse_known_args(argv)[0].preset)
+
+
+class Job(NamedTuple):
+    """What a training command was asked to do.
+
+    Attributes:
+        flags: those of every training command.
+        network: name of the network.
+        network_kwargs: its arguments.
+        wrappers: further arguments of `make_training_env`.
+        continuous: settings that only continuous actions have.
+    """
+
+    flags: TrainFlags
+    network: str
+    network_kwargs: Mapping[str, Any]
+    wrappers: Mapping[str, Any] = MappingProxyType({})
+    continuous: Continuous = CONTINUOUS
+
+
+def checked(job: Job) -> Config:
+    """Checks a job as far as that needs no TensorFlow; returns its hyper-parameters.
+
+    Raises:
+        InputError: a value that cannot work, or an environment or network that does not exist.
+    """
+    flags, network = job.flags, job.network
+    check_env_id(flags.env)
+    if network not in NETWORKS:
+        raise InputError(
+            f"network '{network}' does not exist; the nearest are {', '.join(nearest(network, NETWORKS))}."
+        )
+    if flags.load_path is not None and not flags.load_path.is_file():
+        raise InputError(f"load_path {flags.load_path} is no file; expected an agent such as <run folder>/{MODEL}.")
+    for name in ("num_env", "checkpoint_every", "keep_checkpoints", "keep_every", "threads"):
+        if getattr(flags, name) is not None:
+            require_count(name, getattr(flags, name))
+    require_positive("stall_seconds", flags.stall_seconds)
+    if flags.exact_resume and flags.checkpoint_every is None:
+        raise InputError("exact_resume needs checkpoint_every, in agent steps: minutes are not the same in two runs.")
+    if flags.is_exact and flags.hyperparameters.overlap:
+        raise InputError(
+            "overlap has a segment in the making at every moment, which no checkpoint holds, so no run can resume to "
+            "the bit; give --exact_resume False, or leave overlap out."
+        )
+    return flags.hyperparameters.config()
