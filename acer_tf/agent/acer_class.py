@@ -78,7 +78,7 @@ class ACER:
         observation_space: of one environment.
         action_space: likewise.
         num_timesteps: agent steps so far, over all environments.
-        logger: takes the metrics of `learn`.
+        logger: receives the metrics and episodes of `learn`.
         seed: that the random streams began with.
     """
 
@@ -377,7 +377,7 @@ class ACER:
         return self.env
 
     def set_env(self, env: AgentEnv) -> None:
-        """Takes other environments, any number of them; their episodes and replay begin with the next `learn`.
+        """Changes the environments, to any number of them; episodes and replay begin anew with the next `learn`.
 
         Raises:
             InputError: they have other spaces than the agent, or cannot be trained on; the agent is as it was.
@@ -442,7 +442,7 @@ class ACER:
 
     @property
     def logger(self) -> Logger:
-        """Takes the metrics and episodes of the current or last `learn`."""
+        """The logger of the current or last `learn`, which receives metrics and episodes."""
         return self._training.logger
 
     def begin(self, logger: Logger, is_quiet: bool = True) -> TrainingLoop:
@@ -517,7 +517,7 @@ class ACER:
         self._state.load_parameters(arrays, averages, exact_match=exact_match)
 
     def load_weights(self, load_path: File) -> None:
-        """Takes parameters, average policy, optimiser and normalisation of a file, and nothing else of it.
+        """Loads parameters, average policy, optimiser and normalization of a file, and nothing else of it.
 
         Raises:
             InputError: it is not the file of an agent, or of another network; nothing has been changed then.

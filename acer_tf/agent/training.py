@@ -54,7 +54,7 @@ class Training:
     """Trains an agent in its environments; replay and episodes go on from one `learn` to the next.
 
     Attributes:
-        logger: takes metrics and episodes of the current or last `learn`.
+        logger: receives metrics and episodes of the current or last `learn`.
     """
 
     def __init__(self, state: AgentState) -> None:

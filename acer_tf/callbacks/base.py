@@ -23,7 +23,7 @@ class Agent(Predictor, Protocol):
 
     @property
     def logger(self) -> Any:
-        """Takes metrics and episodes."""
+        """Receives metrics and episodes."""
         ...
 
     @property
@@ -53,7 +53,7 @@ class BaseCallback:
         num_timesteps: agent steps so far, over all environments.
         locals: local variables of the training loop.
         globals: its global variables.
-        logger: takes metrics and episodes.
+        logger: receives metrics and episodes.
         verbose: 0 says nothing.
         parent: the callback that this one belongs to, None if there is none.
     """
@@ -231,7 +231,7 @@ class EventCallback(BaseCallback):
             self.callback.on_training_start(locals_, globals_)
 
     def on_training_end(self) -> None:
-        """Tells the other callback, too."""
+        """Ends the other callback, too."""
         super().on_training_end()
         if self.callback is not None:
             self.callback.on_training_end()
