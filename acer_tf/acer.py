@@ -114,18 +114,18 @@ class TrainingLoop:
         log_interval: int | None = None,
         callback: Callback | None = None,
     ) -> None:
-        """Trains from `steps` on, rounded up to whole iterations, or until told to stop. May be called again.
+        """Trains from `steps` to `end`, rounded up to whole iterations, or until stopped. May be called again.
 
         Args:
             after_iteration: called after each iteration, when `steps` counts it; True ends training.
-            end: value of `steps` to train until; the learning rate depends on `steps / end`. None is the
-                configuration's `total_timesteps`.
-            log_interval: iterations between two rows of metrics; None is the configuration's.
-            callback: invoked at every step; not with `overlap`, where updates run meanwhile. A segment in which it ends
-                training counts, but nothing is learned from it.
+            end: value of `steps` at which training ends; the learning rate depends on `steps / end`. None means
+                `total_timesteps` of the configuration.
+            log_interval: iterations between two rows of metrics; None means that of the configuration.
+            callback: called at every step; not supported with `overlap`, where updates run at the same time. The steps
+                of a segment in which it ends training count, but nothing is learned from them.
 
         Raises:
-            InputError: replay will not fit into memory, or an environment gave what cannot be trained on.
+            InputError: replay will not fit into memory, or an observation or reward is not finite.
             EnvironmentFailedError: an environment raised an error.
         """
         assert callback is None or self._behavior is None
@@ -242,9 +242,9 @@ class TrainingLoop:
         self._collected = collected
 
     def _copy_parameters(self, behavior: Actor) -> None:
-        """Gives the behaviour policy the model's parameters, and a random stream from a seed drawn from the model's.
+        """Copies the model's parameters to the behaviour policy, with a random stream seeded from the model's.
 
-        Actions then follow from the model's state alone, however the two threads take turns.
+        Actions then depend on the model's state alone, and not on the timing of the two threads.
         """
         behavior.copy_parameters(self.model.params, self.model.draw_seed())
 
@@ -255,7 +255,7 @@ class TrainingLoop:
         self.logger.progress(self.steps + dones.size)
 
     def _store(self, segment: Segment) -> None:
-        """Puts a segment into replay; after the first few, checks once that the full buffer will fit into memory."""
+        """Adds a segment to replay; after the first few, checks once that the full buffer will fit into memory."""
         self.buffer.put(segment)
         if self._is_size_known or self.buffer.num_in_buffer < min(FIRST_SEGMENTS, self.buffer.slots):
             return

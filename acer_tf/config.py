@@ -165,7 +165,7 @@ class ContinuousActions:
 
 @dataclasses.dataclass(frozen=True)
 class Continuous(ContinuousActions):
-    """What only continuous actions have, with the paper's values (section 6), checked.
+    """Validated settings of continuous actions, with the paper's values (section 6) as defaults.
 
     Raises:
         InputError: a value cannot work.

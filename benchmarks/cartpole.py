@@ -42,7 +42,7 @@ class CartPole:
 
 
 class Collector(Sink):
-    """Keeps every episode with the agent steps at the end of its iteration."""
+    """Collects every episode, with the agent steps at the end of its iteration."""
 
     def __init__(self) -> None:
         """Starts empty."""

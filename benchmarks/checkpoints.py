@@ -1,4 +1,4 @@
-"""What a checkpoint of a full default replay memory costs: `python -m benchmarks.checkpoints`."""
+"""Measures the cost of a checkpoint with a full default replay buffer: `python -m benchmarks.checkpoints`."""
 
 import contextlib
 import dataclasses
@@ -36,7 +36,7 @@ class CheckpointCost:
 
 
 def fill(acer: TrainingLoop, put: int) -> None:
-    """Puts so many segments into the memory."""
+    """Adds this many segments to the buffer."""
     segments = [acer._runner.run() for _ in range(PLAYED)]
     for i in range(put):
         acer.buffer.put(segments[i % PLAYED])

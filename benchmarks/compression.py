@@ -50,7 +50,7 @@ class Compression:
 
 
 class RandomActor:
-    """Takes every action with the same probability."""
+    """Chooses actions uniformly at random."""
 
     def __init__(self, nact: int, seed: int) -> None:
         """Chooses among A actions."""

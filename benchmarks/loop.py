@@ -1,4 +1,4 @@
-"""How the speed of the train step and of the whole loop is measured."""
+"""Measures the speed of the train step and of the whole loop."""
 
 import contextlib
 import statistics

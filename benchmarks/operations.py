@@ -1,4 +1,4 @@
-"""How near layers come to the machine's rate of matrix products: `python -m benchmarks.operations`.
+"""Compares the speed of layers with the machine's rate of matrix products: `python -m benchmarks.operations`.
 
 The bound of a train step counts every operation at that rate. What layers reach by themselves, with nothing around
 them, says how much of the gap is theirs.

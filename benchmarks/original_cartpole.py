@@ -36,7 +36,7 @@ class CartPoles:
         self._envs = [gymnasium.make("CartPole-v1", disable_env_checker=True) for _ in range(NENVS)]
 
     def reset(self) -> np.ndarray:
-        """Begins new episodes."""
+        """Starts new episodes."""
         for seed, env in enumerate(self._envs):
             env.reset(seed=seed)
         return np.zeros((NENVS, 1, 1, 1), np.uint8)

@@ -1,4 +1,4 @@
-"""How long single layers take, forward and backward, beside the machine's rate of matrix products."""
+"""Times single layers, forward and backward, and the machine's rate of matrix products."""
 
 import statistics
 import time

@@ -79,7 +79,7 @@ class PlayFlags:
 
     @property
     def actions(self) -> str:
-        """How actions are chosen: deterministic or stochastic."""
+        """The way of choosing actions, deterministic or stochastic."""
         return "deterministic" if self.deterministic else "stochastic"
 
 

@@ -13,7 +13,7 @@ STALLED = 75
 
 @contextlib.contextmanager
 def watchdog(seconds: float) -> Iterator[Callable[[], None]]:
-    """Yields a function that must be called again before so many seconds have passed.
+    """Yields a function that must be called at least once in every period of `seconds`.
 
     Otherwise the stacks of all threads are printed to standard error and the process exits with status 75. It does not
     wait for the main thread, which may hang where no Python exception reaches it.

@@ -1,4 +1,4 @@
-"""Checks that ACER can train in an environment, and tells what must change if it cannot."""
+"""Checks that ACER can train in an environment; errors name what must change."""
 
 from typing import Any
 

@@ -9,14 +9,14 @@ from acer_tf.errors import InputError
 
 
 class Player:
-    """Steps environments: an agent that learns, or one evaluation. Each is a player of its own.
+    """Identifies who steps environments: an agent in training, or a single evaluation.
 
     Attributes:
-        is_learning: whether other players are refused where this one plays.
+        is_learning: whether other players are refused in the environments that this one steps.
     """
 
     def __init__(self) -> None:
-        """Begins without environments."""
+        """Creates a player that has not stepped any environment."""
         self.is_learning = False
 
     def enter(self, env: VectorEnv[Any, Any, Any]) -> bool:

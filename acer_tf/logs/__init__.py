@@ -1,1 +1,1 @@
-"""Where the metrics of a run go: terminal, CSV and JSON files, TensorBoard."""
+"""Sinks for the metrics of a run: terminal, CSV and JSON files, TensorBoard."""

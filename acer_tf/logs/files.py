@@ -123,7 +123,7 @@ class ProgressCsv(FileSink):
 
 
 class ProgressJsonLines(FileSink):
-    """Writes every row of metrics, under their full names, as a JSON object on a line of its own."""
+    """Writes each row of metrics, by full name, as a JSON object on one line."""
 
     def write(self, values: Mapping[str, float]) -> None:
         """Writes one row; NaN and infinity become null."""

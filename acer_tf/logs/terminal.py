@@ -39,17 +39,17 @@ def table(values: Mapping[str, float]) -> str:
 
 
 class ProgressSink(Sink):
-    """Keeps count of agent steps, speed and returns; a subclass shows them."""
+    """Tracks agent steps, speed and returns; subclasses display them."""
 
     def __init__(self, total_steps: int, replay_steps: int = 0) -> None:
-        """Counts from now on; the arguments are those of `progress_sink`."""
+        """Starts to measure speed; the arguments are those of `progress_sink`."""
         self._total = total_steps
         self._replay_steps = replay_steps
         self._iterations: deque[tuple[float, int]] = deque(maxlen=100)
         self._returns: deque[float] = deque(maxlen=100)
 
     def episodes(self, episodes: Sequence[Episode]) -> None:
-        """Keeps the returns of the last 100 episodes."""
+        """Adds returns; the last 100 are averaged."""
         self._returns.extend(float(episode.r) for episode in episodes)
 
     def progress(self, steps: int) -> None:

@@ -30,7 +30,7 @@ class Recurrent(NamedTuple):
 
 
 class Split(NamedTuple):
-    """A network whose first layers policy and critic share, while each has last layers of its own.
+    """A network with first layers that policy and critic share, and separate last layers.
 
     Attributes:
         body: the shared network.

@@ -1,4 +1,4 @@
-"""How a policy acts from step to step."""
+"""Acts with a policy, step by step."""
 
 import contextlib
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ from acer_tf.system.traced import Traced
 class Actor:
     """Samples a policy's actions, or takes its most probable ones, in any number of environments.
 
-    A feed-forward policy's state is empty and its mask means nothing: neither goes into TensorFlow's call, a quarter of
-    which they would make up for a small network.
+    A feed-forward policy has an empty state and ignores the mask: neither is passed to TensorFlow, as they would take a
+    quarter of the time of a small network's call.
 
     Attributes:
         policy: the policy.
@@ -101,7 +101,7 @@ class Actor:
             return self.policy.values(obs, state)
 
     def _scope(self) -> contextlib.AbstractContextManager[Any]:
-        """Returns the context in which the network is called, which says what parameters it has."""
+        """Returns a context in which the network uses `params` in place of its own parameters."""
         if self._params is None:
             return contextlib.nullcontext()
         scope: contextlib.AbstractContextManager[Any] = keras.StatelessScope(

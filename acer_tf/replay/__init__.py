@@ -1,1 +1,1 @@
-"""What the replay buffer is made of."""
+"""Parts of the replay buffer: its columns, and its size in memory."""

@@ -35,12 +35,12 @@ class Column(Protocol):
         """Stores what `dump` returned.
 
         Raises:
-            InputError: it does not fit.
+            InputError: the arrays do not fit.
         """
 
 
 class PlainColumn:
-    """Keeps rows as they are."""
+    """Stores rows unchanged."""
 
     def __init__(self, slots: int, row: Array) -> None:
         """Reserves memory for rows like this one."""
@@ -72,7 +72,7 @@ class PlainColumn:
 
 
 class FrameColumn:
-    """Keeps frames, each once: a row [N, T + S, ...] mostly begins with the S frames that the one before ended with.
+    """Stores each frame once: a row [N, T + S, ...] usually begins with the last S frames of the row before.
 
     The frames of all rows make one ring of slots * T + S frames, in which each row overlaps the next by S. Where an
     environment's part begins with other frames, to the bit, these are kept by themselves until the row is overwritten:
@@ -132,7 +132,7 @@ class FrameColumn:
 
 
 class CompressedColumn:
-    """Keeps images compressed, without loss, each environment's part of a row separately.
+    """Stores images compressed without loss, each environment's part of a row separately.
 
     A part holds consecutive frames of one game, which differ little: in Breakout parts take about 1 % of their size.
     """

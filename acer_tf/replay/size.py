@@ -1,4 +1,4 @@
-"""Whether replay fits into memory: a bound before training, a projection from the first segments."""
+"""Checks that replay fits into memory: a bound before training, a projection from the first segments."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the wrappers share: their types, and the last observations of episodes.
+"""Shared by the wrappers: their types, and the last observations of episodes.
 
 An environment that resets in the step in which an episode ends returns the first observation of the next one.
 gymnasium puts the last one into the infos: `final_obs`, [N] of objects, None where no episode ended.

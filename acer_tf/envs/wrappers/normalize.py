@@ -27,7 +27,7 @@ class Moments:
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
-        """Begins with no arrays of this shape."""
+        """Creates the moments of zero arrays of this shape."""
         self.count: float = 0
         self.mean: Array = np.zeros(shape)
         self.var: Array = np.ones(shape)
@@ -44,13 +44,13 @@ class Moments:
         self.var = (1 - weight) * self.var + weight * batch.var(axis=0) + before / self.count * weight * delta**2
 
     def update_finite(self, batch: Array) -> None:
-        """Updates, but not with NaN or infinity: these end the run (`Runner`), and must not spoil what is resumed."""
+        """Updates unless the batch has NaN or infinity, which end the run (`Runner`) and must not spoil a resumed one."""
         if np.isfinite(batch).all():
             self.update(batch)
 
 
 class NormalizeObservations(ObservationWrapper):
-    """Gives (observation − mean) / √(variance + EPS), clipped to ±10, as float32.
+    """Normalises observations to (observation − mean) / √(variance + EPS), clipped to ±10, as float32.
 
     Mean and variance are those of all observations so far, of all environments. Replay holds what the agent saw:
     observations normalised as they were then. The last observations of episodes (`final_obs`) are normalised likewise,
@@ -185,7 +185,7 @@ def load_normalization_state(env: VectorEnv[Any, Any, Any], state: Mapping[str, 
 
 @contextlib.contextmanager
 def frozen(env: VectorEnv[Any, Any, Any]) -> Iterator[None]:
-    """Keeps the running moments of an environment as they are while the block runs, for instance to replay actions."""
+    """Freezes the running moments of an environment while the block runs, for instance to replay actions."""
     all_moments = [wrapper.moments for wrapper in _normalizing(env)]
     before = [moments.is_frozen for moments in all_moments]
     for moments in all_moments:
