@@ -44,7 +44,7 @@ class Moments:
         self.var = (1 - weight) * self.var + weight * batch.var(axis=0) + before / self.count * weight * delta**2
 
     def update_finite(self, batch: Array) -> None:
-        """Updates unless the batch has NaN or infinity, which end the run (`Runner`) and must not spoil a resumed one."""
+        """Updates unless the batch has NaN or infinity, which end the run (`Runner`) and must not spoil the moments."""
         if np.isfinite(batch).all():
             self.update(batch)
 
