@@ -1,5 +1,6 @@
 """What an agent consists of, but for its environments."""
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 from acer_tf.acer import make_model
 from acer_tf.agent.settings import Settings
 from acer_tf.agent.spaces import Spaces
-from acer_tf.agent.threads import use_threads
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.envs.wrappers.normalize import load_normalization_state, normalization_state
 from acer_tf.errors import InputError
@@ -88,7 +88,7 @@ class AgentState:
             InputError: the policy does not exist, or does not fit its arguments or the spaces.
         """
         settings = self.settings
-        use_threads(settings.n_cpu_tf_sess)
+        _use_threads(settings.n_cpu_tf_sess)
         self.rng = np.random.RandomState(self.seed)
         self.model = make_model(
             settings.policy,
@@ -180,6 +180,20 @@ class AgentState:
             if name in given:
                 param.assign(given[name])
                 average.assign(followed[name])
+
+
+def _use_threads(threads: int | None) -> None:
+    """Sets TensorFlow's threads within and between operations, or warns that it has started; None does nothing."""
+    if threads is None:
+        return
+    threading = tf.config.threading
+    try:
+        threading.set_intra_op_parallelism_threads(threads)
+        threading.set_inter_op_parallelism_threads(threads)
+    except RuntimeError:
+        in_use = threading.get_intra_op_parallelism_threads() or "all"
+        if in_use != threads:
+            warnings.warn(f"TensorFlow has started with {in_use} threads; {threads} are not possible now", stacklevel=4)
 
 
 def _numbers(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:

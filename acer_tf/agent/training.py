@@ -9,7 +9,7 @@ from typing import Any
 from gymnasium.vector import VectorEnv
 
 from acer_tf.acer import TrainingLoop, make_loop
-from acer_tf.agent.logs import log_folder, open_logger
+from acer_tf.agent.run_logger import log_folder, open_logger
 from acer_tf.agent.settings import Settings
 from acer_tf.agent.spaces import Spaces
 from acer_tf.agent.state import AgentState

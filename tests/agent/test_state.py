@@ -1,8 +1,13 @@
+import subprocess
+import sys
+import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import acer_tf
 from acer_tf.agent import ACER
 from acer_tf.errors import InputError
 from tests.small_agents import everything, observations, tiny
@@ -78,3 +83,25 @@ def test_a_file_that_is_none(agent: ACER, tmp_path: Any) -> None:
         agent.load_parameters(tmp_path / "absent")
     with pytest.raises(InputError, match="it is a list; expected a path, or a file open for reading"):
         agent.load_parameters([np.zeros(3)])  # type: ignore[arg-type]
+
+
+USE_ONE_THREAD = """
+import tensorflow as tf
+from acer_tf import ACER
+agent = ACER("mlp", "CartPole-v1", n_cpu_tf_sess=1)
+print(tf.config.threading.get_intra_op_parallelism_threads(), tf.config.threading.get_inter_op_parallelism_threads())
+"""
+
+
+def test_threads_are_set_before_tensorflow_starts() -> None:
+    root = Path(acer_tf.__file__).parent.parent
+    done = subprocess.run([sys.executable, "-c", USE_ONE_THREAD], check=True, capture_output=True, text=True, cwd=root)
+    assert done.stdout.split() == ["1", "1"]
+
+
+def test_when_tensorflow_has_started_it_is_said_that_it_is_too_late() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tiny(n_cpu_tf_sess=None)
+    with pytest.warns(UserWarning, match="TensorFlow has started with .* threads; 63 are not possible now"):
+        tiny(n_cpu_tf_sess=63)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from acer_tf.agent import ACER
-from acer_tf.agent.logs import log_folder
+from acer_tf.agent.run_logger import log_folder
 from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import InputError
 from acer_tf.plot import main as plot

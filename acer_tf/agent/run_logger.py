@@ -1,4 +1,4 @@
-"""Where the numbers of a `learn` go."""
+"""The logger of a `learn`: the table, the files of its run folder, progress."""
 
 import contextlib
 import re
@@ -22,7 +22,7 @@ from acer_tf.storage.lock import locked
 def open_logger(
     verbose: int, folder: Path | None, env: VectorEnv[Any, Any, Any], progress_bar: bool, end: int
 ) -> Iterator[Logger]:
-    """Makes a logger, closed at the end.
+    """Yields a logger, and closes it at the end.
 
     Args:
         verbose: 0 prints no table.
@@ -32,7 +32,7 @@ def open_logger(
         end: agent steps at the end.
 
     Raises:
-        InputError: somebody else writes to the folder, or it cannot be written.
+        InputError: another process writes to the folder, or it cannot be written.
     """
     with contextlib.ExitStack() as stack:
         sinks: list[Sink] = [TableSink()] if verbose else []
