@@ -12,9 +12,7 @@ from acer_tf.commands.cli import FAILED, command, write_json
 from acer_tf.errors import InputError
 from acer_tf.recordings.comparison import Case, Quantity
 from acer_tf.recordings.recorded import CURVES, Recorded, find, read
-from acer_tf.system.threads import prepare_tensorflow
-
-ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
+from acer_tf.system.threads import ONEDNN_VARIABLE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,10 +62,11 @@ def _prepare_tensorflow() -> str:
     """
     # Otherwise TensorFlow's C++ part greets with hints about this machine.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    prepare_tensorflow("mlp")  # whose settings are the plain kernels
-    if os.environ.get(ONEDNN) == "0":
-        return f"computing with TensorFlow's plain kernels ({ONEDNN}=0)"
-    return f"computing with oneDNN's kernels, which round differently; {ONEDNN}=0 selects the plain ones"
+    if "tensorflow" not in sys.modules:
+        os.environ.setdefault(ONEDNN_VARIABLE, "0")
+    if os.environ.get(ONEDNN_VARIABLE) == "0":
+        return f"computing with TensorFlow's plain kernels ({ONEDNN_VARIABLE}=0)"
+    return f"computing with oneDNN's kernels, which round differently; {ONEDNN_VARIABLE}=0 selects the plain ones"
 
 
 def _compare(path: Path, recorded: Recorded | None) -> Case:

@@ -21,20 +21,19 @@ DrawSeed = Callable[[], tf.Tensor]
 
 
 class NetworkOutputs(Protocol):
-    """The part of a network's outputs for N x T observations that every policy has.
-
-    Attributes:
-        f: [N, T, ...] float32, the policy's statistics.
-        v: [N, T] float32, state values.
-        state: [N, P] float32, the state after the last step.
-    """
+    """The part of a network's outputs for N x T observations that every policy has."""
 
     @property
-    def f(self) -> tf.Tensor: ...  # noqa: D102
+    def f(self) -> tf.Tensor:
+        """The policy's statistics, [N, T, ...] float32."""
+
     @property
-    def v(self) -> tf.Tensor: ...  # noqa: D102
+    def v(self) -> tf.Tensor:
+        """State values, [N, T] float32."""
+
     @property
-    def state(self) -> tf.Tensor: ...  # noqa: D102
+    def state(self) -> tf.Tensor:
+        """The state after the last step, [N, P] float32."""
 
 
 OutputsT = TypeVar("OutputsT", bound=NetworkOutputs)

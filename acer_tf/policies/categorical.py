@@ -51,8 +51,9 @@ class CategoricalPolicy(Policy):
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Samples actions [N] int64 from probabilities f [N, A]."""
         outputs = self.network(obs[:, tf.newaxis], mask[:, tf.newaxis], state)
-        actions = tfp.distributions.Categorical(logits=outputs.logits[:, 0], dtype=tf.int64).sample(seed=seed)
-        return actions, outputs.f[:, 0], outputs.state
+        logits = outputs.logits[:, 0]
+        actions = tfp.distributions.Categorical(logits=logits, dtype=tf.int64).sample(seed=seed)
+        return actions, tf.nn.softmax(logits), outputs.state
 
     def mode(self, f: tf.Tensor) -> tf.Tensor:
         """Returns the most probable action, [N] int64; of several the first."""
