@@ -307,7 +307,7 @@ class ACER:
 
         Args:
             name: of a preset in `acer_tf/configs`, or the path of a file of your own, ending in .yml.
-            env: environments, taken as they are; an id, made as the preset says; or None for the preset's own id.
+            env: environments, used unchanged; an id, made with the preset's settings; or None for the preset's id.
             **overrides: arguments of the constructor, or `num_env`, in place of the preset's.
 
         Raises:
@@ -344,16 +344,16 @@ class ACER:
 
     @property
     def settings(self) -> Settings:
-        """All that the agent was made with."""
+        """The validated arguments of the constructor."""
         return self._state.settings
 
     @property
     def model(self) -> Model:
-        """Policy, average policy and optimiser; there is no such attribute before `setup_model`."""
+        """Policy, average policy and optimiser; missing before `setup_model`."""
         return self._state.model
 
     def setup_model(self) -> None:
-        """Builds networks and optimiser anew; the constructor does, unless it is told not to."""
+        """Builds new networks and a new optimiser; the constructor calls it unless `_init_setup_model` is False."""
         self._state.build()
         self._training.forget()
 
@@ -377,16 +377,16 @@ class ACER:
         return self.env
 
     def set_env(self, env: AgentEnv) -> None:
-        """Changes the environments, to any number of them; episodes and replay begin anew with the next `learn`.
+        """Replaces the environments, in any number; the next `learn` starts new episodes and an empty replay.
 
         Raises:
-            InputError: they have other spaces than the agent, or cannot be trained on; the agent is as it was.
+            InputError: their spaces are not the agent's, or ACER cannot train in them; the agent is unchanged.
         """
         self._training.set_env(env)
 
     @property
     def n_envs(self) -> int:
-        """Number of environments; of a loaded agent without any, how many it had."""
+        """Number of environments; for a loaded agent without environments, the number when it was saved."""
         return self._state.n_envs
 
     def get_vec_normalize_env(self) -> VectorEnv[Any, Any, Any] | None:
@@ -411,10 +411,10 @@ class ACER:
         reset_num_timesteps: bool = True,
         progress_bar: bool = False,
     ) -> AnyACER:
-        """Trains; what was learned, replay, environments and their episodes go on from the last time.
+        """Trains the agent, continuing from the last call: parameters, replay, environments and their episodes.
 
-        New episodes begin where `evaluate_policy` or another agent has played in the environments since then, and after
-        an error or Ctrl-C.
+        New episodes start in environments that `evaluate_policy` or another agent has stepped since, and after an error
+        or Ctrl-C.
 
         Args:
             total_timesteps: agent steps to add, over all environments; rounded up to whole segments of all. Whole, such
@@ -423,16 +423,16 @@ class ACER:
                 after each step of all environments and ends training with False, or a list of these.
             log_interval: iterations (one segment from every environment each) between two rows of metrics.
             tb_log_name: name of the run's folder in `tensorboard_log`, which gets a number.
-            reset_num_timesteps: whether steps, the course of the learning rate, and the run's folder begin anew. Else
-                the fraction of training done, on which the rate depends, counts all steps: those before and
-                `total_timesteps`; and the files of the run go on.
+            reset_num_timesteps: whether to restart the step counter and the schedule of the learning rate, in a new run
+                folder. Otherwise the fraction of training done, on which the rate depends, counts all steps: those so
+                far and `total_timesteps`; and the files of the run continue.
             progress_bar: whether to show progress.
 
         Returns:
             The agent.
 
         Raises:
-            InputError: an argument cannot work, there is no environment, or it gave a number that is not finite.
+            InputError: an argument is invalid, there is no environment, or a value is not finite.
             EnvironmentFailedError: an environment raised an error.
         """
         self._training.learn(
@@ -557,7 +557,7 @@ class ACER:
         return self
 
     def set_random_seed(self, seed: int | None) -> None:
-        """Begins all random streams anew, and with them the environments' episodes; None does nothing."""
+        """Restarts all random streams from this seed, and the environments' episodes; None does nothing."""
         if seed is None:
             return
         self._change("seed", checked_seed(seed))
@@ -576,15 +576,15 @@ class ACER:
         exporting.export(path, self._state)
 
     def save(self, save_path: File, cloudpickle: bool = False) -> None:
-        """Writes the agent to a zip file of JSON and npz: all that `load` needs to go on, but for replay.
+        """Writes the agent to a zip file of JSON and npz: everything needed to continue training, except replay.
 
         Args:
-            save_path: a path, which gets the ending .zip if it has none, or a file open for writing.
+            save_path: a path, which gets the suffix .zip if it has none, or a file open for writing.
             cloudpickle: must be False: this package writes no code into files.
 
         Raises:
-            InputError: `cloudpickle` is asked for.
-            OSError: the file cannot be written; an old one is as it was.
+            InputError: `cloudpickle` is True.
+            OSError: the file cannot be written; an existing file is unchanged.
         """
         if cloudpickle:
             raise InputError("cloudpickle=True is not possible: files of this package hold no code.")

@@ -23,12 +23,12 @@ Array = NDArray[Any]
 
 
 class Windows(NamedTuple):
-    """What an expert did, in windows of consecutive steps.
+    """Steps of an expert, in W windows of T consecutive steps.
 
     Attributes:
-        obs: [W, T, *observation], as the networks take them.
-        actions: [W, T] int64 or [W, T, D] float32, as the networks give them.
-        masks: [W, T] bool, True where an episode begins.
+        obs: [W, T, *observation], in the networks' form.
+        actions: [W, T] int64 or [W, T, D] float32, in the networks' form.
+        masks: [W, T] bool, True at the first step of an episode.
     """
 
     obs: Array

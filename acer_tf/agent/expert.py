@@ -1,4 +1,4 @@
-"""What an expert did, from wherever it is recorded."""
+"""Reads recorded steps of an expert."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,14 +11,14 @@ from acer_tf.storage.arrays import load_arrays
 
 
 def expert_arrays(dataset: Any) -> dict[str, Any]:
-    """Returns `obs` and `actions`, a row for each step, and where they are known `episode_starts`.
+    """Returns `obs` and `actions`, a row per step, and `episode_starts` if they are known.
 
     Args:
         dataset: arrays by these names; the path of an npz file of them, as Stable Baselines wrote it; a Minari dataset,
             or its id.
 
     Raises:
-        InputError: it is none of these, lacks one of the two, or cannot be read.
+        InputError: the dataset is none of these, lacks `obs` or `actions`, or cannot be read.
     """
     if isinstance(dataset, Mapping):
         arrays = dict(dataset)

@@ -1,4 +1,4 @@
-"""The arguments of `ACER` that a preset stands for."""
+"""Turns a preset into arguments of `ACER`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,19 +11,19 @@ from acer_tf.envs.make import make_training_env
 from acer_tf.errors import InputError
 
 OF_ENVIRONMENT = {"num_env": 1}
-"""Settings that only say how an environment is made, with their defaults."""
+"""Settings that are used only to make environments, with their defaults."""
 OF_BOTH = {"normalize_observations": False, "normalize_rewards": False, "reward_scale": 1.0}
 
 
 def preset_arguments(name: str | Path, env: Any, overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the arguments of the constructor, the environment included.
 
-    What the preset does not set has the default of `acer_tf.learn`, which for memory and `bootstrap_truncated` is not
-    that of the constructor.
+    Settings that the preset leaves out get the defaults of `acer_tf.learn`, which differ from those of the constructor
+    for memory and `bootstrap_truncated`.
 
     Args:
         name: see `load_preset`.
-        env: environments, taken as they are; an id, made as the preset says; or None for the preset's own id.
+        env: environments, used unchanged; an id, made with the preset's settings; or None for the preset's id.
         overrides: arguments of the constructor, or `num_env`, in place of the preset's.
 
     Raises:

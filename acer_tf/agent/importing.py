@@ -30,25 +30,25 @@ def import_agent(
     """Builds the agent, and wraps its environments for training.
 
     Args:
-        old: what the file holds.
-        path: the file, for messages.
-        env: environments, whose bounds take the place of the file's; None for those of the file.
-        folder: of `obs_rms.pkl` and `ret_rms.pkl`, None without normalization.
-        defaults: arguments of `ACER` where neither the file nor `overrides` has them.
-        overrides: arguments of `ACER` that take the place of the file's.
+        old: content of the file.
+        path: path of the file, for messages.
+        env: environments, whose bounds replace those in the file; None keeps the file's.
+        folder: folder with `obs_rms.pkl` and `ret_rms.pkl`; None without normalization.
+        defaults: arguments of `ACER` that neither the file nor `overrides` has.
+        overrides: arguments of `ACER` that replace those in the file.
 
     Raises:
         InputError: an argument, the environments, the normalization or the weights do not fit.
     """
     check_arguments(overrides)
     normalization = {} if folder is None else dict(read_normalization(folder))
-    told = {
+    inferred = {
         "policy": old.policy,
         "policy_kwargs": old.policy_kwargs,
         "normalize_observations": "obs_mean" in normalization,
         "normalize_rewards": "return_mean" in normalization,
     }
-    settings = Settings.of({**defaults, **old.settings, **told, **overrides})
+    settings = Settings.of({**defaults, **old.settings, **inferred, **overrides})
     environment = None if env is None else make_environment(env, settings)
     agent = AgentState(settings, _spaces(old, path, environment, settings.normalize_observations), normalization)
     agent.build()

@@ -1,4 +1,4 @@
-"""What an agent does with observations: actions, and how probable they are."""
+"""Actions of an agent for given observations, and their probabilities."""
 
 from typing import Any
 

@@ -16,7 +16,7 @@ from acer_tf.networks.registry import Network
 from acer_tf.system.streams import checked_seed
 
 NAMES = {"nsteps": "n_steps", "lr": "learning_rate", "lrschedule": "lr_schedule", "c": "correction_term"}
-"""What `ACER` calls a field of `Config`, as Stable Baselines does, where that is another name than baselines'."""
+"""Fields of `Config` with another name in `ACER`, that of Stable Baselines."""
 OF_LEARN = ("total_timesteps", "log_interval")
 """Fields of `Config` that are arguments of `ACER.learn`, not of its constructor."""
 PLAIN = (bool, int, float, str, type(None))
@@ -24,24 +24,24 @@ PLAIN = (bool, int, float, str, type(None))
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What an agent was made with, checked: hyper-parameters, and what only the class `ACER` has.
+    """Validated arguments of `ACER`: hyper-parameters, and settings that only the class has.
 
     Attributes:
         policy: name of the policy or network, or the function that makes it.
         config: hyper-parameters.
         continuous: settings that only Box actions have.
         policy_kwargs: arguments of the named policy.
-        normalize_observations: whether they are normalised by their running mean and variance.
-        normalize_rewards: whether they are divided by the running deviation of the discounted return.
+        normalize_observations: whether to normalise observations by their running mean and variance.
+        normalize_rewards: whether to divide rewards by the running deviation of the discounted return.
         reward_scale: factor on the rewards that the agent sees.
-        seed: what the random streams begin with; None draws one.
+        seed: seed of the random streams; None draws one.
         verbose: 0 prints nothing, 1 or 2 the table of metrics.
         tensorboard_log: folder of run folders, None for no files.
         full_tensorboard_log: has no effect.
-        n_cpu_tf_sess: threads of TensorFlow; None leaves it the choice.
+        n_cpu_tf_sess: number of TensorFlow's threads; None means TensorFlow's default.
 
     Raises:
-        InputError: a value cannot work.
+        InputError: a value is invalid.
     """
 
     policy: str | Network
@@ -129,15 +129,15 @@ def to_plain(settings: Settings) -> dict[str, Any]:
 
 
 def from_plain(plain: Mapping[str, Any], overrides: Mapping[str, Any], source: str) -> Settings:
-    """Returns the settings of a file, as far as they are not overridden.
+    """Returns the settings in a file, with overrides.
 
     Args:
-        plain: what `to_plain` returned.
-        overrides: arguments that take the place of the file's.
+        plain: result of `to_plain`.
+        overrides: arguments that replace those in the file.
         source: the file's name, for messages.
 
     Raises:
-        InputError: an argument does not exist or cannot work, or a function is missing.
+        InputError: an argument is unknown or invalid, or a function is missing.
     """
     values = dict(plain)
     check_arguments(overrides)

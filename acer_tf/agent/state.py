@@ -1,4 +1,4 @@
-"""What an agent consists of, but for its environments."""
+"""The state of an agent, without its environments."""
 
 import warnings
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class Normalization:
     """Running moments of observations and returns: those of the environments, or without any, those last known."""
 
     def __init__(self, arrays: Arrays) -> None:
-        """Begins with moments as `normalization_state` returns them; there may be none."""
+        """Starts with these moments, named as `normalization_state` names them; may be empty."""
         self._arrays = arrays
         self._env: FrameStack | None = None
 
@@ -44,7 +44,7 @@ class Normalization:
             self.attach(self._env, arrays)
 
     def attach(self, env: FrameStack, arrays: Arrays | None = None) -> None:
-        """Goes on in other environments, with the moments so far as far as there are any."""
+        """Moves to other environments, which get the moments so far."""
         kept = self.arrays if arrays is None else arrays
         fresh = normalization_state(env)
         load_normalization_state(env, {name: kept.get(name, array) for name, array in fresh.items()})
@@ -55,14 +55,14 @@ class AgentState:
     """An agent: settings, spaces, model, the actor of predictions, the numpy stream, normalization and counters.
 
     Attributes:
-        settings: what the agent was made with.
+        settings: the validated arguments of the constructor.
         spaces: the user's and the networks'.
         normalization: running moments of observations and returns.
         num_timesteps: agent steps so far, over all environments.
         n_envs: number of environments that it last trained in.
-        model: policy, average policy and optimiser; there is none before `build`.
-        rng: numpy's stream: initial weights, then counts and slots of replay; likewise.
-        actor: acts in predictions, with a random stream of its own; likewise.
+        model: policy, average policy and optimiser; missing before `build`.
+        rng: numpy's stream, for initial weights, then for counts and slots of replay; missing before `build`.
+        actor: acts in predictions, with its own random stream; missing before `build`.
     """
 
     model: Model
@@ -77,7 +77,7 @@ class AgentState:
 
     @property
     def seed(self) -> int:
-        """Seed that the random streams began with."""
+        """Seed of the random streams."""
         assert self.settings.seed is not None
         return self.settings.seed
 
@@ -104,13 +104,13 @@ class AgentState:
         self.actor = Actor(self.model.policy, stream)
 
     def restart_streams(self) -> None:
-        """Begins all random streams anew from the seed."""
+        """Restarts all random streams from the seed."""
         self.model.reseed(self.seed)
         self.actor.generator.reset_from_seed(prediction_seed(self.seed))
         self.rng.seed(self.seed)
 
     def arrays(self) -> dict[str, Arrays]:
-        """Returns everything that training changes, in groups: model, random, and normalization where there is any."""
+        """Returns everything that training changes, in groups: model, random, and, if any, normalization."""
         model = self.model.state_dict()
         random = {"sampling": model.pop("random"), "predictions": self.actor.generator.state.numpy()}
         random |= {f"replay_{name}": np.asarray(value) for name, value in stream_state(self.rng).items()}
@@ -123,8 +123,8 @@ class AgentState:
         Args:
             groups: arrays by group and name.
             source: the file's name, for messages.
-            has_optimizer: whether the optimiser is the one of the file; else its slots stay as they are.
-            has_random: whether the random streams go on as they were.
+            has_optimizer: whether to load the optimiser's slots; otherwise they are unchanged.
+            has_random: whether to load the states of the random streams.
 
         Raises:
             InputError: the arrays are damaged, or of another network.

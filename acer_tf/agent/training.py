@@ -22,14 +22,14 @@ from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.logs.logger import Logger
 
 AgentEnv = AnyEnv | str
-"""What an agent can be given: a vector environment, a single environment, or an id."""
+"""A vector environment, a single environment, or an id."""
 
 
 def make_environment(env: AgentEnv, settings: Settings) -> FrameStack:
     """Returns environments with the wrappers of training that the settings ask for.
 
     Raises:
-        InputError: it is no environment, or none that ACER can train on.
+        InputError: it is not an environment, or ACER cannot train in it.
     """
     return training_env(
         env,
@@ -51,7 +51,7 @@ def state_for(env: AgentEnv, settings: Settings) -> tuple[AgentState, FrameStack
 
 
 class Training:
-    """Trains an agent in its environments; replay and episodes go on from one `learn` to the next.
+    """Trains an agent in its environments; replay and episodes continue from one `learn` to the next.
 
     Attributes:
         logger: receives metrics and episodes of the current or last `learn`.
@@ -78,20 +78,20 @@ class Training:
         return environment.env if environment is not None and any(is_normalized(environment).values()) else None
 
     def set_env(self, env: AgentEnv) -> None:
-        """Changes the environments; episodes and replay begin anew with the next `learn`.
+        """Replaces the environments; the next `learn` starts new episodes and an empty replay.
 
         Raises:
-            InputError: they have other spaces than the agent, or cannot be trained on; nothing has been changed then.
+            InputError: their spaces are not the agent's, or ACER cannot train in them; nothing is changed then.
         """
         environment = make_environment(env, self._state.settings)
         self._state.spaces.check_same(Spaces.of(environment, self._state.spaces.is_normalized))
         self.use(environment)
 
     def use(self, environment: FrameStack) -> None:
-        """Changes the environments to such as `make_environment` returned.
+        """Replaces the environments by a result of `make_environment`.
 
         Raises:
-            InputError: they normalise or scale what the agent does not; nothing has been changed then.
+            InputError: their normalisation or scaling is not the agent's; nothing is changed then.
         """
         for name, value in brought_settings(environment).items():
             ours = getattr(self._state.settings, name)
@@ -105,11 +105,11 @@ class Training:
         self.forget()
 
     def forget(self) -> None:
-        """Drops the training loop, and replay with it; the next `learn` begins a new one."""
+        """Drops the training loop and its replay; the next `learn` makes a new one."""
         self._loop, self._must_restart = None, False
 
     def begin(self, logger: Logger, is_quiet: bool = True) -> TrainingLoop:
-        """Resets the environments and returns a new training loop, which counts on from the agent's steps."""
+        """Resets the environments and returns a new training loop that continues the agent's step counter."""
         assert self._environment is not None
         state = self._state
         self._player.enter(self._environment)
@@ -118,7 +118,7 @@ class Training:
         return self._loop
 
     def restart_streams(self) -> None:
-        """Begins all random streams anew from the agent's seed, and with them the environments' episodes."""
+        """Restarts all random streams from the agent's seed, and the environments' episodes."""
         self._state.restart_streams()
         if self._loop is not None:
             self._loop.restart_environments(self._state.seed, is_recorded=False)

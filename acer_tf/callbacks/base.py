@@ -1,4 +1,4 @@
-"""Callbacks: the base class, what users may give in its place, and callbacks that call others."""
+"""Callbacks: the base class, conversion of functions and lists, and callbacks that call others."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -13,11 +13,11 @@ from acer_tf.evaluation.episodes import Predictor
 Function = Callable[[dict[str, Any], dict[str, Any]], bool | None]
 
 METHODS = ("init_callback", "on_training_start", "on_rollout_start", "on_step", "on_rollout_end", "on_training_end")
-"""What an object must have to be taken for a callback."""
+"""Methods of a callback, by which an object is recognised as one."""
 
 
 class Agent(Predictor, Protocol):
-    """What callbacks need of the agent that is trained."""
+    """The agent in training, as callbacks see it."""
 
     num_timesteps: int
 
@@ -36,15 +36,15 @@ class Agent(Predictor, Protocol):
         ...
 
     def save(self, path: str | Path) -> None:
-        """Writes it to a file."""
+        """Writes the agent to a file."""
         ...
 
 
 class BaseCallback:
     """Base class of callbacks: override the methods that begin with an underscore.
 
-    `on_step` comes after each step of all environments: `n_calls` counts these, `num_timesteps` the agent steps of all
-    environments together, which are as many times more as there are environments.
+    `on_step` is called after each step of all environments: `n_calls` counts the calls, `num_timesteps` the agent steps
+    over all environments, N per call.
 
     Attributes:
         model: the agent.
@@ -54,8 +54,8 @@ class BaseCallback:
         locals: local variables of the training loop.
         globals: its global variables.
         logger: receives metrics and episodes.
-        verbose: 0 says nothing.
-        parent: the callback that this one belongs to, None if there is none.
+        verbose: 0 prints nothing.
+        parent: the callback that calls this one, or None.
     """
 
     model: Agent

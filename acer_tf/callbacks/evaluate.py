@@ -22,7 +22,7 @@ class EvalCallback(EventCallback):
     """Evaluates the agent every `eval_freq` calls of `on_step`; each call is as many agent steps as environments.
 
     `evaluations.npz` holds `timesteps` [K], and `results` and `ep_lengths` [K, n_eval_episodes]: returns (raw, whole
-    games) and lengths. It is replaced in one step after each evaluation. When training goes on from a later step, the
+    games) and lengths. It is replaced in one step after each evaluation. When training continues from a later step, the
     rows up to that step stay, in the file and for the best mean return.
 
     Attributes:
@@ -74,7 +74,7 @@ class EvalCallback(EventCallback):
         self.evaluations_length: list[list[int]] = []
 
     def _on_training_start(self) -> None:
-        """Refuses the environments of training; reads earlier evaluations where training goes on."""
+        """Refuses the environments of training; reads earlier evaluations if training continues."""
         Player().enter(self.eval_env)  # raises now what else the first evaluation would
         if not self.evaluations_timesteps and self.log_path is not None and self.log_path.exists():
             self._read(self.log_path)

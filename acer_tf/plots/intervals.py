@@ -14,7 +14,7 @@ from acer_tf.errors import InputError
 from acer_tf.plots.groups import Run
 
 LAST_EPISODES = 100
-"""A run's score is the mean return of its last episodes, so many."""
+"""Number of episodes at the end of a run whose mean return is its score."""
 REPETITIONS = 10_000
 """Bootstrap samples of an interval."""
 AGGREGATES = ("IQM", "median", "mean")
