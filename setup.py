@@ -15,7 +15,7 @@ REQUIREMENTS = [
 
 # rliable is not kept: with newer versions of the other two it does not even import.
 PLOTS = ["matplotlib", "rliable==1.2.0", "arch<8", "pandas<3"]
-BENCHMARKS = ["scipy"]
+BENCHMARKS = ["scipy", "joblib"]  # baselines imports joblib
 MUJOCO = ["gymnasium[mujoco]"]
 BOX2D = ["gymnasium[box2d]"]
 DM_CONTROL = ["dm-control", "mujoco<4", "shimmy"]
@@ -34,7 +34,6 @@ TEST = [
     *VIDEO,
     "hypothesis",
     "import-linter",
-    "joblib",
     "mypy",
     "pytest",
     "pytest-randomly",

@@ -52,7 +52,7 @@ class EpisodeStats:
 
     @property
     def has_ended(self) -> bool:
-        """Whether any episode ended."""
+        """Whether any episode has ended."""
         return bool(self._last_returns)
 
     def mean_length(self) -> float:

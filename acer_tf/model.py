@@ -31,20 +31,20 @@ class Model:
         actor: acts with the policy.
         params: trainable variables, in baselines' order.
         averages: the average policy: their exponential moving averages, in the same order.
-        optimizer: as the configuration says; its slots are in the same order.
-        updates: updates that this object has made.
+        optimizer: the configured optimiser; its slots are in the same order.
+        updates: number of updates made with this object.
     """
 
     def __init__(self, policy: Policy, config: Config, seed: int) -> None:
-        """Makes the average, equal to the parameters, and the optimiser's slots.
+        """Creates the average policy, equal to the policy, and the optimiser's slots.
 
         Args:
             policy: a freshly built policy.
             config: hyper-parameters.
-            seed: of the stream that actions are sampled from, in acting and in training.
+            seed: seed of the stream that actions are sampled from, in acting and in training.
 
         Raises:
-            InputError: a setting asks for states that the policy does not have.
+            InputError: a setting requires states that the policy does not have.
         """
         policy.check_config(config)
         self.policy = policy
@@ -59,7 +59,7 @@ class Model:
         self.updates = 0
         self.actor = Actor(policy, self._random)
         self._made = tf.Variable(0, dtype=tf.int32)  # updates of the call of `train_many` that is under way
-        # Each array that goes into a call takes time: masks tell of dones.
+        # Fields that the train step does not read; each array that goes into a call takes time. Dones are in the masks.
         self._unread: dict[str, Any] = dict.fromkeys(("enc_obs", "dones", *config.unread), ())
         self._train = Traced(self._update)
         self._train_many = Traced(self._updates, is_stacked=True)
@@ -109,9 +109,10 @@ class Model:
         if len(segments) == 1:
             self.train(segments[0], lr)
             return
-        stack = tf.nest.map_structure(lambda *arrays: np.stack(arrays), *map(self._read_part, segments))
+        fields = zip(*map(self._read_part, segments), strict=True)
+        stack: list[Any] = [np.stack(arrays) if len(arrays[0]) else () for arrays in fields]
         with self._not_finite_errors(segments):
-            self._train_many(stack, np.full(len(segments), lr, np.float32))
+            self._train_many(Segment(*stack), np.full(len(segments), lr, np.float32))
         self.updates += len(segments)
 
     def train_and_report(self, segment: Segment, lr: float) -> dict[str, float]:
@@ -152,7 +153,11 @@ class Model:
         return {name: np.asarray(variable.numpy()) for name, variable in self._training_state().items()}
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]], source: str = "the checkpoint") -> None:
-        """Takes what `state_dict` returned; errors name the source.
+        """Restores what `state_dict` returned.
+
+        Args:
+            state: arrays by name.
+            source: where they come from, for error messages.
 
         Raises:
             InputError: it is damaged, or of another network; nothing has been changed then.
@@ -161,12 +166,13 @@ class Model:
 
     @contextlib.contextmanager
     def _not_finite_errors(self, segments: Sequence[Segment]) -> Iterator[None]:
+        """Turns TensorFlow's error about an update into one that names the first quantity that is not finite."""
         try:
             yield
         except tf.errors.InvalidArgumentError as error:
             if NOT_FINITE not in str(error):
                 raise
-            made = int(self._made.numpy()) if len(segments) > 1 else 0
+            made = int(self._made.numpy()) if len(segments) > 1 else 0  # `train` does not count
             self.updates += made
             segment = segments[made]
             name = first_not_finite(segment, self.gradients(segment), list(self.policy.params))
@@ -217,7 +223,7 @@ class Model:
         return segment._replace(**self._unread)
 
     def _whole(self, segment: Segment) -> Segment:
-        """Fills in what `_read_part` left out, as far as it follows from the rest or stands for nothing."""
+        """Fills in what `_read_part` left out: dones from the masks; zeros for states and final values."""
         rewards, masks = segment.rewards, segment.masks
         states = tf.zeros([rewards.shape[0], self.policy.network.state_size])
         fields = {"dones": masks[:, 1:], "states": states, "final_values": tf.zeros_like(rewards)}

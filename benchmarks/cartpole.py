@@ -1,4 +1,4 @@
-"""CartPole-v1 over several seeds, next to the original's recorded runs: `python -m benchmarks.cartpole`."""
+"""CartPole-v1 over several seeds, compared with the original's recorded runs: `python -m benchmarks.cartpole`."""
 
 import contextlib
 import csv
@@ -82,7 +82,7 @@ def run(flags: CartPole, seed: int) -> NDArray[np.float64]:
 
 
 def compare(rows: NDArray[np.float64], recorded: Path) -> None:
-    """Prints how the runs compare with the recorded ones: the first bins and the last episodes."""
+    """Compares the runs with the recorded ones: the first bins and the last episodes."""
     with np.load(recorded) as file:
         bins = file["mean_return_per_10k_steps"]
         last = file["summary"][:, 0]

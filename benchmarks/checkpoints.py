@@ -18,19 +18,19 @@ from acer_tf.storage.checkpoint import checkpoint_folders, read_manifest, verify
 from acer_tf.storage.checkpoint_store import CheckpointStore
 
 PLAYED = 30
-"""Segments that are really played; the memory is filled with them over and over."""
+"""Segments that are played; the buffer is filled with copies of them."""
 
 
 @dataclasses.dataclass(frozen=True)
 class CheckpointCost:
-    """Fills replay and measures saving and verifying."""
+    """Fills replay, then measures saving and verifying."""
 
     env: str = "BreakoutNoFrameskip-v4"
     """Environment id."""
     num_env: int = 16
     """Environments."""
     steps_per_s: float = 400
-    """Agent steps per second of a run, which decide how much is new in a checkpoint."""
+    """Agent steps per second of a run, which determine how much of replay is new in a checkpoint."""
     compress_replay: bool = True
     """Whether replay keeps images compressed."""
 

@@ -1,4 +1,4 @@
-"""Floating-point operations that an update cannot do without."""
+"""Counts of the floating-point operations that an update requires."""
 
 import keras
 import numpy as np

@@ -54,12 +54,12 @@ def loop(acer: TrainingLoop, env: FrameStack, env_part: str, seconds: float) -> 
     Args:
         acer: the loop.
         env: the environments it steps.
-        env_part: name of their own share; that of the wrappers around them is told apart.
-        seconds: how long.
+        env_part: name of their share, without the wrappers around them.
+        seconds: duration of the measurement.
 
     Returns:
-        Environment steps per second, each part's `share` of the time, and what storing and drawing from replay take for
-        each second of collecting and of training.
+        Environment steps per second, each part's `share` of the time, and the time of storing and drawing relative to
+        that of collecting and of training.
     """
     first = acer.steps
     acer.learn(lambda: acer.steps >= first + WARM_UP * acer.nbatch)

@@ -1,7 +1,7 @@
 """Compares the speed of layers with the machine's rate of matrix products: `python -m benchmarks.operations`.
 
-The bound of a train step counts every operation at that rate. What layers reach by themselves, with nothing around
-them, says how much of the gap is theirs.
+The bound of a train step counts every operation at that rate. The rates of single layers, with nothing around them,
+show how much of the gap is theirs.
 """
 
 import dataclasses

@@ -1,11 +1,11 @@
-"""Speed on CartPole beside the original's: `python -m benchmarks.original FOLDER`.
+"""Speed on CartPole compared with the original's: `python -m benchmarks.original FOLDER`.
 
 FOLDER holds baselines 0.1.5, its last release:
 
     pip download --no-deps --no-binary :all: baselines==0.1.5
     tar xzf baselines-0.1.5.tar.gz
 
-Its ACER and this one run in turns, each in a process of its own; what counts are the ratios of one round.
+Its ACER and this one run in turns, each in a process of its own; compare ratios of one round only.
 """
 
 import dataclasses

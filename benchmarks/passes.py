@@ -14,7 +14,7 @@ ROUNDS = 15
 
 
 def passes(layer: keras.layers.Layer, rows: int) -> dict[str, Callable[[], object]]:
-    """Returns what runs a layer forward; forward and back into its kernel; and back into its input as well."""
+    """Returns functions that run a layer forward, back into its kernel, and back into both kernel and input."""
     is_bytes = layer.input.dtype == "uint8"
     x = tf.cast(tf.random.uniform([rows, *layer.input.shape[1:]], 0, 255), layer.input.dtype)
     upstream = tf.random.normal([rows, *layer.output.shape[1:]])
@@ -28,7 +28,7 @@ def passes(layer: keras.layers.Layer, rows: int) -> dict[str, Callable[[], objec
 
 
 def multiples_of_bound(layer: keras.layers.Layer, flops: int, rows: int) -> dict[str, float]:
-    """Measures how long each pass takes by itself, as a multiple of what it would take at the machine's rate."""
+    """Measures each pass separately, as a multiple of its time at the machine's rate."""
     functions, multiples = passes(layer, rows), defaultdict(list)
     for _ in range(ROUNDS):
         bound, before = rows * flops / matmul_flops_per_second(), 0.0
