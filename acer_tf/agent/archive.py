@@ -83,7 +83,7 @@ def load_weights(source: File, agent: AgentState) -> None:
             "same."
         )
     normalization = _normalization(groups, agent.spaces, name)
-    agent.load_model(_model(groups, name), name)
+    agent.load_weights(_model(groups, name), name)
     agent.normalization.assign(normalization)
 
 

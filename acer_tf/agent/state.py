@@ -141,7 +141,7 @@ class AgentState:
         self.actor.generator.state.assign(random["predictions"])
         self.model.load_state_dict(model | {"random": random["sampling"]}, source)
 
-    def load_model(self, arrays: Arrays, source: str) -> None:
+    def load_weights(self, arrays: Arrays, source: str) -> None:
         """Loads parameters, average policy and slots; the streams stay as they are.
 
         Raises:
