@@ -61,11 +61,7 @@ def read(argv: Sequence[str]) -> Job:
     return Job(flags, flags.network, network_kwargs, wrappers, Continuous(**vars(flags.continuous)))
 
 
-@guarded
-def main(argv: Sequence[str]) -> int:
-    """Runs the command; returns its exit status."""
-    return train(read(argv))
-
+main = guarded(lambda argv: train(read(argv)))
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

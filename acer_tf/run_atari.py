@@ -47,11 +47,7 @@ def read(argv: Sequence[str]) -> Job:
     return Job(flags, *RECURRENT_POLICIES.get(flags.policy, (flags.policy, network_kwargs)))
 
 
-@guarded
-def main(argv: Sequence[str]) -> int:
-    """Runs the command; returns its exit status."""
-    return train(read(argv))
-
+main = guarded(lambda argv: train(read(argv)))
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

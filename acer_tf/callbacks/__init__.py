@@ -1,4 +1,4 @@
-"""What runs at certain moments of a training, under the names of Stable Baselines 2.
+"""Callbacks of training, under the names of Stable Baselines 2.
 
 There is no callback against numbers that are not finite: training itself refuses such an observation, reward or update,
 and names the quantity (`acer_tf.errors.NotFiniteError`).

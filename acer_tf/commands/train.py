@@ -78,7 +78,7 @@ def train(job: Job) -> int:
 
 
 def _settings(job: Job, config: Config, checkpoints: CheckpointStore) -> dict[str, Any]:
-    """Returns what the run folder and its checkpoints tell of the run; the seed is that of a resumed run, or drawn."""
+    """Returns the settings for run folder and checkpoints; the seed is that of a resumed run, or else drawn."""
     flags = {field.name: getattr(job.flags, field.name) for field in dataclasses.fields(TrainFlags)}
     for name in ("hyperparameters", "restart_behavior", "force"):
         del flags[name]

@@ -39,7 +39,7 @@ class HyperparameterFlags(Hyperparameters):
 
 @dataclasses.dataclass(frozen=True)
 class TrainFlags:
-    """The flags of every training command."""
+    """Flags of all training commands."""
 
     env: str
     """Environment id."""
@@ -68,9 +68,9 @@ class TrainFlags:
     keep_checkpoints: int = 3
     """Checkpoints to keep, besides the best."""
     keep_every: int | None = None
-    """Of every so many agent steps, keep one checkpoint for good."""
+    """Keep one checkpoint for good in every period of this many agent steps."""
     restart_behavior: Literal["resume", "restart", "overwrite"] = "resume"
-    """What to do if logdir holds a run: go on with it, keep it under another name and begin anew, or delete it."""
+    """What to do if logdir holds a run: continue it, start anew and keep it under another name, or delete it."""
     force: bool = False
     """Resume even if hyper-parameters have changed."""
     tune_malloc: bool = True
@@ -97,10 +97,10 @@ def given_preset(argv: Sequence[str]) -> Preset:
 
 
 class Job(NamedTuple):
-    """What a training command was asked to do.
+    """A training, as its command line describes it.
 
     Attributes:
-        flags: those of every training command.
+        flags: flags of all training commands.
         network: name of the network.
         network_kwargs: its arguments.
         wrappers: further arguments of `make_training_env`.
@@ -115,10 +115,10 @@ class Job(NamedTuple):
 
 
 def checked(job: Job) -> Config:
-    """Checks a job as far as that needs no TensorFlow; returns its hyper-parameters.
+    """Checks what can be checked without TensorFlow; returns the hyper-parameters.
 
     Raises:
-        InputError: a value that cannot work, or an environment or network that does not exist.
+        InputError: a value is invalid, or the environment or network does not exist.
     """
     flags, network = job.flags, job.network
     check_env_id(flags.env)
