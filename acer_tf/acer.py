@@ -32,15 +32,12 @@ from acer_tf.policies.actor import Actor
 from acer_tf.policies.base import Policy
 from acer_tf.policies.categorical import CategoricalPolicy
 from acer_tf.policies.gaussian import GaussianPolicy
-from acer_tf.replay.size import check_replay, compressed_row, projected_bytes
+from acer_tf.replay.size import FIRST_SEGMENTS, check_replay, compressed_row, projected_bytes
 from acer_tf.runner import Runner, TrainingStoppedError
 from acer_tf.segment import Segment
 from acer_tf.system.background import Background
 from acer_tf.system.console import in_bytes, say
 from acer_tf.system.streams import checked_seed, load_stream_state, seeded, stream_state
-
-FIRST_SEGMENTS = 5
-"""Segments in replay from which its size when full is projected."""
 
 
 class Callback(Protocol):
@@ -367,14 +364,14 @@ def learn(
     config = Config(**{field.name: arguments[field.name] for field in dataclasses.fields(Config)})
     logger = Logger([TableSink()]) if logger is None else logger
     check_vec_env(env)
-    loop = make_acer(
+    loop = make_model_and_loop(
         network, stacked(env), checked_seed(seed), config, logger, load_path, continuous, False, **network_kwargs
     )
     loop.learn(should_stop)
     return loop.model
 
 
-def make_acer(
+def make_model_and_loop(
     network: str | Network,
     env: FrameStack,
     seed: int,

@@ -215,22 +215,15 @@ class Model:
         return self._two_stage_gradients(segment, parts=True)
 
     def _two_stage_gradients(self, segment: Segment, parts: bool = False) -> Gradients:
-        segment = self._whole(segment)
+        segment = segment._replace(dones=segment.masks[:, 1:])
         return two_stage_gradients(self.policy, self.averages, segment, self.config, self._draw_seed, parts)
 
     def _read_part(self, segment: Segment) -> Segment:
         """Leaves out what the train step does not read: `()` has no leaves."""
         return segment._replace(**self._unread)
 
-    def _whole(self, segment: Segment) -> Segment:
-        """Fills in what `_read_part` left out: dones from the masks; zeros for states and final values."""
-        rewards, masks = segment.rewards, segment.masks
-        states = tf.zeros([rewards.shape[0], self.policy.network.state_size])
-        fields = {"dones": masks[:, 1:], "states": states, "final_values": tf.zeros_like(rewards)}
-        return segment._replace(**{name: value for name, value in fields.items() if name in self._unread})
-
     def _apply(self, gradients: Gradients, lr: tf.Tensor) -> None:
-        """Takes the optimiser's step, then moves the average: the order that baselines means but does not enforce."""
+        """Applies the optimiser, then moves the average: the order that baselines intends but does not enforce."""
         with tf.control_dependencies([tf.debugging.check_numerics(gradients.norm, NOT_FINITE)]):
             self.optimizer.learning_rate.assign(lr)
             self.optimizer.apply(gradients.clipped)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from acer_tf.acer import TrainingLoop, make_acer
+from acer_tf.acer import TrainingLoop, make_model_and_loop
 from acer_tf.commands.checkpointer import SECONDS
 from acer_tf.commands.cli import guarded, parse
 from acer_tf.config import Config
@@ -58,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
         contextlib.closing(make_training_env(flags.env, flags.num_env)) as env,
         tempfile.TemporaryDirectory() as folder,
     ):
-        acer = make_acer("cnn", env, 0, config, Logger())
+        acer = make_model_and_loop("cnn", env, 0, config, Logger())
         checkpoints = CheckpointStore(Path(folder), keep=3, keep_every=None)
 
         def save() -> None:

@@ -25,14 +25,12 @@ from acer_tf.envs.ids import atari_game
 from acer_tf.envs.make import make_training_env
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.replay.columns import CompressedColumn
-from acer_tf.replay.size import compressed_row
+from acer_tf.replay.size import FIRST_SEGMENTS, compressed_row
 from acer_tf.runner import Runner
 from acer_tf.segment import Action
 
 ENVS = 16
 """Environments of the buffer whose sizes are printed, with `Config.buffer_size` agent steps of each."""
-FIRST = 5
-"""Segments from which training projects the size."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +41,7 @@ class Compression:
     """Environment ids."""
     num_env: int = 16
     """Environments that are played."""
-    steps: int = 1000
+    steps: int = 4000
     """Agent steps of each environment, rounded down to whole segments."""
     json: Path | None = None
     """File that the numbers are written to as well."""
@@ -86,7 +84,7 @@ def measure(env: FrameStack, config: Config, segments: int) -> dict[str, float]:
         slots = rng.integers(slot + 1, size=env.num_envs)
         gets.append(_milliseconds(lambda: column.get(slots)))  # noqa: B023
     return {
-        "first_bytes": sizes[min(FIRST, segments) - 1],
+        "first_bytes": sizes[min(FIRST_SEGMENTS, segments) - 1],
         "bytes": sizes[-1],
         "put_ms": statistics.median(puts),
         "get_ms": statistics.median(gets),

@@ -38,7 +38,7 @@ class ContinuousSpeed:
 def measure(flags: ContinuousSpeed) -> dict[str, Any]:
     """Measures the loop; observations are normalised as in the tuned settings."""
     # These import TensorFlow, which takes its threads and kernels as they are chosen then.
-    from acer_tf.acer import make_acer
+    from acer_tf.acer import make_model_and_loop
     from benchmarks.loop import loop
 
     config = Config(
@@ -50,7 +50,7 @@ def measure(flags: ContinuousSpeed) -> dict[str, Any]:
         lrschedule="constant",
     )
     with contextlib.closing(make_training_env(flags.env, flags.num_env, normalize_observations=True)) as env:
-        acer = make_acer(flags.network, env, 0, config, Logger(), value_network="copy")
+        acer = make_model_and_loop(flags.network, env, 0, config, Logger(), value_network="copy")
         return loop(acer, env, "simulation", flags.seconds)
 
 

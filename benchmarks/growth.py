@@ -80,7 +80,7 @@ class Point:
 def measure(point: Point) -> dict[str, float]:
     """Returns environment steps per second with a full replay memory, and MiB of this process and its children."""
     prepare(point.network)
-    from acer_tf.acer import make_acer
+    from acer_tf.acer import make_model_and_loop
 
     per_env = max(point.replay // point.num_env, point.nsteps)
     config = Config(
@@ -92,7 +92,7 @@ def measure(point: Point) -> dict[str, float]:
         lrschedule="constant",
     )
     with contextlib.closing(make_training_env(point.env, point.num_env)) as env:
-        acer = make_acer(point.network, env, 0, config, Logger())
+        acer = make_model_and_loop(point.network, env, 0, config, Logger())
         acer.learn(lambda: acer.steps >= WARM_UP * acer.nbatch)
         if point.replay_ratio:
             played = [acer.buffer.get(acer._rng) for _ in range(WARM_UP)]

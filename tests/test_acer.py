@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.random import RandomState
 
-from acer_tf.acer import TrainingLoop, make_acer
+from acer_tf.acer import TrainingLoop, make_model_and_loop
 from acer_tf.buffer import Buffer
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
@@ -150,7 +150,7 @@ def cartpole(seed: int, network: str = "mlp", **config: Any) -> TrainingLoop:
     settings = {"nsteps": NSTEPS, "total_timesteps": 1000, "replay_start": 30, "buffer_size": 50, "log_interval": 3}
     kwargs = SMALL if network == "mlp" else {"nlstm": 4}
     config = Config(**(settings | config))
-    return make_acer(network, make_training_env("CartPole-v1", NENVS), seed, config, Logger(), **kwargs)
+    return make_model_and_loop(network, make_training_env("CartPole-v1", NENVS), seed, config, Logger(), **kwargs)
 
 
 def train(acer: TrainingLoop, iterations: int) -> None:

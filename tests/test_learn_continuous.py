@@ -8,7 +8,7 @@ import pytest
 from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from acer_tf.acer import TrainingLoop, learn, make_acer
+from acer_tf.acer import TrainingLoop, learn, make_model_and_loop
 from acer_tf.config import Config, Continuous
 from acer_tf.envs.make import make_training_env
 from acer_tf.errors import InputError
@@ -88,7 +88,7 @@ def test_a_loaded_run_goes_on_to_the_bit() -> None:
 
     def fresh() -> TrainingLoop:
         env = make_training_env("Pendulum-v1", 2, normalize_observations=True, normalize_rewards=True)
-        return make_acer("mlp", env, 3, config, Logger(), **SMALL)
+        return make_model_and_loop("mlp", env, 3, config, Logger(), **SMALL)
 
     first, second = fresh(), fresh()
     first.learn(lambda: first.steps >= 100)

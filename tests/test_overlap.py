@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from acer_tf.acer import TrainingLoop, make_acer
+from acer_tf.acer import TrainingLoop, make_model_and_loop
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.errors import EnvironmentFailedError
@@ -33,7 +33,9 @@ def cartpole(seed: int = 0, **config: Any) -> tuple[TrainingLoop, Episodes]:
     settings = {"nsteps": 20, "total_timesteps": 2000, "replay_start": 100, "buffer_size": 1000, "log_interval": 5}
     sink = Episodes()
     env = make_training_env("CartPole-v1", 4)
-    return make_acer("mlp", env, seed, Config(**{**settings, "overlap": True, **config}), Logger([sink])), sink
+    return make_model_and_loop(
+        "mlp", env, seed, Config(**{**settings, "overlap": True, **config}), Logger([sink])
+    ), sink
 
 
 def noted(acer: TrainingLoop) -> list[tuple[Segment, list[Any], str]]:

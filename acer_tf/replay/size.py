@@ -14,6 +14,9 @@ from acer_tf.errors import InputError
 from acer_tf.system.console import in_bytes
 from acer_tf.system.container import memory_left
 
+FIRST_SEGMENTS = 50
+"""Segments from which the size of a full buffer is projected; fewer would see little but a game's first screens."""
+
 
 def compressed_row(env: FrameStack, config: Config) -> tuple[int, ...] | None:
     """Returns the shape [N, T + S, ...] of a segment's frames if replay compresses them: images, if wanted."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from acer_tf.acer import TrainingLoop, make_acer
+from acer_tf.acer import TrainingLoop, make_model_and_loop
 from acer_tf.commands import checkpointer as checkpointing
 from acer_tf.commands.checkpointer import Checkpointer
 from acer_tf.config import Config
@@ -29,7 +29,9 @@ MIDDLE = 220
 def make(folder: Path, seed: int = 3) -> TrainingLoop:
     config = Config(nsteps=NSTEPS, total_timesteps=TOTAL, replay_start=20, buffer_size=100, log_interval=10**6)
     logger = Logger([EpisodesCsv(folder / "episodes.csv")])
-    return make_acer("mlp", make_training_env("CartPole-v1", NENVS), seed, config, logger, num_layers=1, num_hidden=4)
+    return make_model_and_loop(
+        "mlp", make_training_env("CartPole-v1", NENVS), seed, config, logger, num_layers=1, num_hidden=4
+    )
 
 
 def checkpointer(

@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from acer_tf.acer import make_acer
+from acer_tf.acer import make_model_and_loop
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.logs.files import ProgressCsv, ProgressJsonLines
@@ -41,7 +41,7 @@ def test_a_run_writes_every_metric_and_nothing_else(tmp_path: Path) -> None:
         ]
     )
     env = make_training_env("CartPole-v1", 2)
-    make_acer("mlp", env, 0, config, logger, num_layers=1, num_hidden=4).learn()
+    make_model_and_loop("mlp", env, 0, config, logger, num_layers=1, num_hidden=4).learn()
     logger.close()
     columns = [name for name, metric in METRICS.items() if metric.is_column]
     assert columns[: len(BASELINES)] == BASELINES

@@ -20,7 +20,7 @@ from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
 from acer_tf.logs.logger import Logger
 from acer_tf.replay.columns import FrameColumn
-from acer_tf.replay.size import check_replay, compressed_row, projected_bytes, smallest_bytes
+from acer_tf.replay.size import FIRST_SEGMENTS, check_replay, compressed_row, projected_bytes, smallest_bytes
 from acer_tf.run import main
 from acer_tf.runner import Runner
 from acer_tf.segment import Action
@@ -150,7 +150,7 @@ def test_what_a_full_buffer_takes_is_projected_from_what_it_holds(monkeypatch: p
         projected_bytes(1000, segments=5, slots=50)
 
 
-SETTINGS = {"seed": 1, "nsteps": 10, "total_timesteps": 400, "convs": ((4, 4, 4),)}
+SETTINGS = {"seed": 1, "nsteps": 10, "total_timesteps": 1020, "convs": ((4, 4, 4),)}
 
 
 @pytest.mark.parametrize("slots", [3, 300])
@@ -170,7 +170,7 @@ def test_what_will_not_fit_is_refused_after_the_first_segments(monkeypatch: pyte
     quiet = {"replay_start": 10, "logger": Logger(), "should_stop": lambda: steps.append(1)}
     with pytest.raises(InputError, match="lower buffer_size"):
         learn("conv_only", images(), **SETTINGS, buffer_size=1000, **quiet)
-    assert len(steps) == 4, "the fifth iteration was not completed"
+    assert len(steps) == FIRST_SEGMENTS - 1, "the next iteration was not completed"
 
 
 def learns(env: FrameStack, folder: Path) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import psutil
 import pytest
 
-from acer_tf.acer import make_acer
+from acer_tf.acer import make_model_and_loop
 from acer_tf.commands.checkpointer import Checkpointer
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
@@ -25,7 +25,9 @@ def test_memory_and_descriptors_do_not_grow_once_replay_is_full(tmp_path: Path) 
     """With logs and checkpoints; less than 1 MB in 100,000 steps."""
     config = Config(nsteps=20, total_timesteps=STEPS, buffer_size=2000, replay_start=500, replay_ratio=1)
     logger = Logger([ProgressCsv(tmp_path / "progress.csv"), EpisodesCsv(tmp_path / "episodes.csv")])
-    acer = make_acer("mlp", make_training_env("CartPole-v1", 4), 0, config, logger, num_layers=1, num_hidden=16)
+    acer = make_model_and_loop(
+        "mlp", make_training_env("CartPole-v1", 4), 0, config, logger, num_layers=1, num_hidden=16
+    )
     checkpoints = CheckpointStore(tmp_path / "checkpoints", 2, None)
     saver = Checkpointer(acer, checkpoints, seed=0, every=4000, is_exact=True, settings={}, origin={})
     process, seen = psutil.Process(), []
