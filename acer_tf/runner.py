@@ -161,11 +161,12 @@ class Runner:
             action, mu, self._state = self._actor.act(self._obs, self._state, self._dones)
             actions.append(action)
             mus.append(mu)
-            infos, is_cut = self._step(segment, t, action)
+            terminations, truncations, infos = self._step(segment, t, action)
             if "worker_replaced" in infos:
                 self._forget_actions()
                 return None
-            segment.final_values[:, t] = self._final_values(infos, is_cut)
+            if self._values is not None and (is_cut := truncations & ~terminations).any():
+                segment.final_values[:, t] = self._final_values(self._values, infos, is_cut)
             if after_step is not None and not after_step(self._values_of_step(t, action, mu, segment, infos)):
                 self._forget_actions()
                 dones = np.column_stack([segment.masks[:, 1 : t + 1], self._dones])
@@ -205,8 +206,10 @@ class Runner:
         _require_numbers(self._obs, "an observation")
         segment.obs[:, t], segment.masks[:, t] = self._obs, self._dones
 
-    def _step(self, segment: Segment, t: int, action: NDArray[Any]) -> tuple[dict[str, Any], NDArray[np.bool_]]:
-        """Steps the environments; returns the infos and where a time limit cut an episode short, [N] bool."""
+    def _step(
+        self, segment: Segment, t: int, action: NDArray[Any]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
+        """Steps the environments; returns terminations and truncations, [N] each, and the infos."""
         with environment_errors():
             self._obs, segment.rewards[:, t], terminations, truncations, infos = self._env.step(action)
         self._dones = terminations | truncations  # a time limit counts as an end, as in baselines
@@ -214,18 +217,16 @@ class Runner:
         segment.enc_obs[:, self._env.nstack + t] = self._obs[..., -self._channels :]
         for env, raw_return, length in reported_episodes(infos):
             self.episodes.append(Episode(env, raw_return, length, time.monotonic() - self._start))
-        return infos, truncations & ~terminations
+        return terminations, truncations, infos
 
     def _forget_actions(self) -> None:
         """Ends the recording: repeated actions would not lead to where the environments are now."""
         self._restart_seed, self._actions = None, []
 
-    def _final_values(self, infos: Mapping[str, Any], is_cut: NDArray[np.bool_]) -> NDArray[np.float32] | float:
-        """Returns V of the last states of truncated episodes, 0 for the other environments."""
-        if self._values is None or not is_cut.any():
-            return 0.0
-        values = self._values(self._last_obs(infos, is_cut), self._state)  # of all N environments, for a single trace
-        return np.where(is_cut, values, np.float32(0))
+    def _final_values(self, values: Values, infos: Mapping[str, Any], is_cut: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """Returns V of the last states of truncated episodes, 0 for the other environments; [N] float32."""
+        v = values(self._last_obs(infos, is_cut), self._state)  # of all N environments, for a single trace
+        return np.where(is_cut, v, np.float32(0))
 
     def _last_obs(self, infos: Mapping[str, Any], is_cut: NDArray[np.bool_]) -> NDArray[Any]:
         """Returns the current observations, those of truncated episodes replaced by the episodes' last ones."""
