@@ -1,0 +1,124 @@
+"""Measures whether the memory of a long run grows: `python -m benchmarks.memory --num_timesteps 1e6`."""
+
+import csv
+import dataclasses
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import psutil
+
+from acer_tf.commands.cli import guarded, parse, write_json
+from acer_tf.errors import InputError
+from acer_tf.storage.run_folder import PROGRESS
+
+POLL_SECONDS = 1.0
+WARM = 1.5
+"""Samples count from the step at which replay was filled this many times."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Memory:
+    """Trains on an Atari game in a process of its own, and samples the memory of that process at each row of its log.
+
+    The buffer is small, so that it is full for most of the run and only what else grows shows.
+    """
+
+    env: str = "PongNoFrameskip-v4"
+    """Environment id."""
+    num_env: int = 16
+    """Environments."""
+    num_timesteps: int = int(1e6)
+    """Agent steps of the run."""
+    buffer_size: int = 10_000
+    """Steps per environment in replay."""
+    replay_ratio: int = 1
+    """Updates from replay per new segment, on average."""
+    json: Path | None = None
+    """File that all samples are written to as well."""
+
+
+class Sample(NamedTuple):
+    """What the training process held when it wrote a row of its log.
+
+    Attributes:
+        step: agent steps.
+        rss: resident memory in bytes, without that of the worker processes.
+        descriptors: open file descriptors.
+    """
+
+    step: int
+    rss: int
+    descriptors: int
+
+
+def command(flags: Memory, folder: Path) -> list[str]:
+    """Returns the command line of the training, with default checkpoints and logs."""
+    names = ("env", "num_env", "num_timesteps", "buffer_size", "replay_ratio")
+    words = [word for name in names for word in (f"--{name}", str(getattr(flags, name)))]
+    return [sys.executable, "-m", "acer_tf.run_atari", *words, "--seed", "0", "--logdir", str(folder)]
+
+
+def samples(words: Sequence[str], folder: Path) -> Iterator[Sample]:
+    """Runs the training; yields a sample at each new row of its log.
+
+    Raises:
+        InputError: the training failed.
+    """
+    seen = 0
+    with (folder / "output").open("wb") as output, subprocess.Popen(words, stdout=output, stderr=output) as training:
+        process = psutil.Process(training.pid)
+        while training.poll() is None:
+            time.sleep(POLL_SECONDS)
+            steps = logged_steps(folder / "run" / PROGRESS)
+            if len(steps) > seen:
+                seen = len(steps)
+                with process.oneshot():
+                    yield Sample(steps[-1], process.memory_info().rss, process.num_fds())
+    if training.returncode:
+        raise InputError(f"the training failed: {(folder / 'output').read_text(encoding='utf-8')[-2000:]}")
+
+
+def logged_steps(progress: Path) -> list[int]:
+    """Returns the steps of the rows of progress.csv so far."""
+    if not progress.exists():
+        return []
+    with progress.open(encoding="utf-8", newline="") as file:
+        return [int(float(row["total_timesteps"])) for row in csv.DictReader(file)]
+
+
+def slope(steps: Sequence[int], amounts: Sequence[int]) -> float:
+    """Returns the growth per 100,000 steps, by least squares."""
+    return float(np.polyfit(steps, amounts, 1)[0] * 1e5)
+
+
+@guarded
+def main(argv: Sequence[str]) -> int:
+    """Runs the measurement; returns the exit status."""
+    flags = parse("benchmarks.memory", Memory, argv)
+    full = flags.buffer_size * flags.num_env
+    if flags.num_timesteps < 4 * full:
+        raise InputError(
+            f"num_timesteps is {flags.num_timesteps}; expected at least {4 * full}, replay's size four times."
+        )
+    taken: list[Sample] = []
+    print("    step   memory   descriptors")
+    with tempfile.TemporaryDirectory() as folder:
+        for sample in samples(command(flags, Path(folder) / "run"), Path(folder)):
+            taken.append(sample)
+            print(f"{sample.step:8,} {sample.rss / 2**20:8.1f} MiB {sample.descriptors:6}", flush=True)
+    if flags.json is not None:
+        write_json(flags.json, {"flags": {**vars(flags), "json": None}, "samples": [list(sample) for sample in taken]})
+    steps, rss, descriptors = zip(*(sample for sample in taken if sample.step >= WARM * full), strict=True)
+    print(f"from step {steps[0]:,} on: {slope(steps, rss) / 2**20:.2f} MiB per 100,000 steps")
+    print(f"descriptors: {min(descriptors)} to {max(descriptors)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
