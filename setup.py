@@ -23,6 +23,7 @@ RUN_NOTEBOOKS = ["ipykernel", "nbclient"]
 NOTEBOOKS = [*PLOTS, *RUN_NOTEBOOKS, "jupyter"]
 VIDEO = ["imageio", "imageio-ffmpeg"]
 GPU = ["tensorflow[and-cuda]"]
+MINATAR = ["MinAtar==1.0.15"]
 MINARI = ["minari[hdf5]"]  # its files are HDF5, but h5py is an extra of its own
 AUDIT = ["pip-audit"]
 TEST = [
@@ -30,6 +31,7 @@ TEST = [
     *BENCHMARKS,
     *BOX2D,
     *DM_CONTROL,
+    *MINATAR,
     *RUN_NOTEBOOKS,
     *VIDEO,
     "hypothesis",
@@ -64,6 +66,7 @@ setup(
         "gpu": GPU,
         "test": TEST,
         "minari": MINARI,
+        "minatar": MINATAR,
         "audit": AUDIT,
     },
 )

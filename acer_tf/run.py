@@ -26,8 +26,8 @@ class Run(TrainFlags):
     env: str = "CartPole-v1"
     """Environment id, with discrete or continuous actions; module:id if importing a module registers it."""
     network: str = "mlp"
-    """Network: mlp, lstm, lnlstm, or for images cnn, cnn_small, impala_cnn, conv_only, cnn_lstm, cnn_lnlstm,
-    impala_cnn_lstm."""
+    """Network: mlp, lstm, lnlstm, or for images cnn, cnn_small, cnn_minatar, impala_cnn, conv_only, cnn_lstm,
+    cnn_lnlstm, impala_cnn_lstm."""
     value_network: str = "shared"
     """Whether the critic shares the policy's network (shared) or has a copy of its own (copy)."""
     normalize_observations: bool = False

@@ -70,6 +70,12 @@ def cnn_small(rng: np.random.RandomState) -> NetworkFn:
     return _convolutional(rng, ((8, 8, 4), (16, 4, 2)), units=128)
 
 
+@register("cnn_minatar", sees_pixels=True)
+def cnn_minatar(rng: np.random.RandomState) -> NetworkFn:
+    """MinAtar's one convolution: images [B, H, W, C] to [B, 128]."""
+    return _convolutional(rng, ((16, 3, 1),), units=128)
+
+
 def _convolutional(rng: np.random.RandomState, convs: Sequence[Convolution], units: int) -> NetworkFn:
     """Convolutions c1, c2, ... without padding, then the dense layer fc1; orthogonal weights, ReLU after each."""
 

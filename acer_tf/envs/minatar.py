@@ -1,0 +1,91 @@
+"""MinAtar's five games (https://github.com/kenjyoung/MinAtar), `MinAtar/Breakout-v1` and the others.
+
+Their rules are the package's: minimal action sets, sticky actions (each is replaced by the one before with probability
+0.1), rising difficulty. Added are images of 0 and 255, a time limit of 5,000 steps, and rendering to arrays.
+"""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+from numpy.typing import NDArray
+
+from acer_tf.errors import InputError
+
+GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
+MAX_EPISODE_STEPS = 5_000
+PIXELS = 32
+"""Height and width of a cell in a rendered image."""
+MEANINGS = {"n": "NOOP", "l": "LEFT", "u": "UP", "r": "RIGHT", "d": "DOWN", "f": "FIRE"}
+"""Names of the actions by MinAtar's letters."""
+
+Image = NDArray[np.uint8]
+
+
+class MinAtar(gymnasium.Env[Image, np.int64]):
+    """A game: observations [10, 10, C] uint8, one channel for each kind of object, 255 where there is one."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 15}  # noqa: RUF012  (gymnasium reads it of the class)
+
+    def __init__(self, game: str, render_mode: str | None = None) -> None:
+        """Creates a game.
+
+        Args:
+            game: one of `GAMES`.
+            render_mode: None or `rgb_array`.
+
+        Raises:
+            InputError: MinAtar is not installed.
+        """
+        try:
+            from minatar import Environment
+        except ImportError as error:
+            raise InputError(f"the game {game} needs MinAtar; install it with: pip install -e '.[minatar]'.") from error
+        self.render_mode = render_mode
+        self._game = Environment(game)
+        self._actions: list[int] = self._game.minimal_action_set()
+        self.action_space = Discrete(len(self._actions))
+        self.observation_space = Box(0, 255, self._game.state_shape(), np.uint8)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Image, dict[str, Any]]:
+        """Starts an episode; a seed restarts the game's random stream."""
+        super().reset(seed=seed)
+        self._game.seed(seed)
+        self._game.reset()
+        return self._observation(), {}
+
+    def step(self, action: np.int64) -> tuple[Image, float, bool, bool, dict[str, Any]]:
+        """Takes the action of the minimal set with this index."""
+        reward, terminated = self._game.act(self._actions[action])
+        return self._observation(), float(reward), bool(terminated), False, {}
+
+    def render(self) -> Image:
+        """Returns an image [320, 320, 3] in the colours of MinAtar's own window; where objects meet, of the last."""
+        import seaborn
+
+        state = self._game.state()
+        channels = state.shape[2]
+        colours = np.array([(0, 0, 0), *seaborn.color_palette("cubehelix", channels)])
+        cells = np.rint(255 * colours[(state * np.arange(1, channels + 1)).max(axis=2)]).astype(np.uint8)
+        image: Image = cells.repeat(PIXELS, axis=0).repeat(PIXELS, axis=1)
+        return image
+
+    def get_action_meanings(self) -> list[str]:
+        """Returns the names of the actions, under the method's name of Atari environments."""
+        return [MEANINGS[self._game.env.action_map[action]] for action in self._actions]
+
+    def _observation(self) -> Image:
+        observation: Image = self._game.state().astype(np.uint8) * np.uint8(255)
+        return observation
+
+
+def _register() -> None:
+    for game in GAMES:
+        name = game.title().replace("_", "")
+        gymnasium.register(
+            f"MinAtar/{name}-v1", f"{__name__}:MinAtar", max_episode_steps=MAX_EPISODE_STEPS, kwargs={"game": game}
+        )
+
+
+_register()
