@@ -17,37 +17,17 @@ OPTIMIZERS = ("rmsprop", "adam")
 
 
 @dataclasses.dataclass(frozen=True)
-class Hyperparameters:
-    """ACER's hyper-parameters as they were given, unchecked, with baselines' names and defaults; `Config` checks."""
+class Algorithm:
+    """ACER itself."""
 
     nsteps: int = 20
     """Agent steps per environment in one segment."""
-    total_timesteps: int = int(80e6)
-    """Agent steps, over all environments."""
+    gamma: float = 0.99
+    """Discount factor per agent step."""
     q_coef: float = 0.5
     """Weight of the critic's loss."""
     ent_coef: float = 0.01
     """Weight of the entropy bonus."""
-    max_grad_norm: float | None = 10
-    """Largest global norm of the gradient; None does not clip."""
-    lr: float = 7e-4
-    """Learning rate at the start."""
-    lrschedule: str | Callable[[float], float] = "linear"
-    """Factor on `lr` as a function of the fraction of training done: a name, or (in Python) a function."""
-    rprop_epsilon: float = 1e-5
-    """RMSProp's epsilon, inside the root."""
-    rprop_alpha: float = 0.99
-    """RMSProp's decay."""
-    gamma: float = 0.99
-    """Discount factor per agent step."""
-    log_interval: int = 100
-    """Iterations (one segment from every environment each) between two tables of metrics."""
-    buffer_size: int = 50000
-    """Agent steps kept for replay, per environment."""
-    replay_ratio: float = 4
-    """Mean number of replay updates per on-policy update (Poisson); 0 switches replay off."""
-    replay_start: int = 10000
-    """Agent steps per environment before replay begins."""
     c: float = 10.0
     """Truncation of the importance weights."""
     trust_region: bool = True
@@ -56,24 +36,52 @@ class Hyperparameters:
     """Decay of the average policy."""
     delta: float = 1
     """How far the projected gradient may point away from the average policy."""
-    compress_replay: bool = True
-    """Whether replay keeps images compressed, without loss."""
-    replay_state: str = "zero"
-    """Where a recurrent policy's state starts when it trains on a segment: zero (as in baselines) or stored."""
-    burn_in: int = 0
-    """First steps of a segment that only warm a recurrent policy's state up and carry no loss."""
     correction: bool = True
     """Whether the policy gradient has its bias correction; without, it is truncated importance sampling."""
     q_lambda: float | None = None
     """Trace of Q(lambda), which takes Retrace's place; None is Retrace."""
     on_policy_updates: bool = True
     """Whether new segments are trained on at once; without, training is entirely from replay."""
-    optimizer: object = "rmsprop"
-    """Optimiser: rmsprop (TensorFlow 1's form, as in baselines), adam, or (in Python) a Keras optimizer, whose learning
-    rate `lr` and `lrschedule` set."""
     bootstrap_truncated: bool = False
     """Whether returns go on, with the last state's value, where a time limit cut an episode short; without, as in
     baselines, a time limit is an end like any other."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Optimization:
+    """How gradients change the weights."""
+
+    lr: float = 7e-4
+    """Learning rate at the start."""
+    lrschedule: str | Callable[[float], float] = "linear"
+    """Factor on `lr` as a function of the fraction of training done: a name, or (in Python) a function."""
+    optimizer: object = "rmsprop"
+    """Optimiser: rmsprop (TensorFlow 1's form, as in baselines), adam, or (in Python) a Keras optimizer, whose learning
+    rate `lr` and `lrschedule` set."""
+    rprop_epsilon: float = 1e-5
+    """RMSProp's epsilon, inside the root."""
+    rprop_alpha: float = 0.99
+    """RMSProp's decay."""
+    max_grad_norm: float | None = 10
+    """Largest global norm of the gradient; None does not clip."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Replay:
+    """What is kept of the past, and how often it is trained on."""
+
+    buffer_size: int = 50000
+    """Agent steps kept for replay, per environment."""
+    replay_start: int = 10000
+    """Agent steps per environment before replay begins."""
+    replay_ratio: float = 4
+    """Mean number of replay updates per on-policy update (Poisson); 0 switches replay off."""
+    compress_replay: bool = True
+    """Whether replay keeps images compressed, without loss."""
+    replay_state: str = "zero"
+    """Where a recurrent policy's state starts when it trains on a segment: zero (as in baselines) or stored."""
+    burn_in: int = 0
+    """First steps of a segment that only warm a recurrent policy's state up and carry no loss."""
     overlap: bool = False
     """Whether the next segment is collected, in a thread, while updates from replay run; it is then acted with the
     parameters from before these updates."""
@@ -83,7 +91,7 @@ Check = Callable[[Any], bool]
 
 
 @dataclasses.dataclass(frozen=True)
-class Config(Hyperparameters):
+class Config(Replay, Optimization, Algorithm):
     """ACER's hyper-parameters, with the names and the defaults of baselines' `acer.learn`.
 
     Every value is checked once, here; numbers of real-valued fields become floats.
@@ -95,6 +103,10 @@ class Config(Hyperparameters):
         InputError: a value cannot work.
     """
 
+    total_timesteps: int = int(80e6)
+    """Agent steps, over all environments."""
+    log_interval: int = 100
+    """Iterations (one segment from every environment each) between two tables of metrics."""
     names: dataclasses.InitVar[Mapping[str, str]] = MappingProxyType({})
 
     def __post_init__(self, names: Mapping[str, str]) -> None:

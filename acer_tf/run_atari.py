@@ -3,14 +3,12 @@
 import dataclasses
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from acer_tf.commands.cli import guarded, parse
 from acer_tf.commands.train import train
-from acer_tf.commands.train_flags import HyperparameterFlags, Job, TrainFlags, given_preset
+from acer_tf.commands.train_flags import Job, TrainFlags, given_preset
 from acer_tf.configs.presets import with_preset
-
-ATARI = HyperparameterFlags(total_timesteps=int(10e6), lrschedule="constant")
 
 RECURRENT_POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
     "lstm": ("cnn_lstm", {"nlstm": 256}),
@@ -19,18 +17,23 @@ RECURRENT_POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @dataclasses.dataclass(frozen=True)
-class RunAtari(TrainFlags):
+class PolicyFlags:
+    """The network."""
+
+    title: ClassVar[str] = "network"
+    policy: str = "cnn"
+    """Policy of Stable Baselines: cnn, lstm (cnn_lstm with 256 units) or lnlstm (cnn_lnlstm); or any network's name."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RunAtari(PolicyFlags, TrainFlags):
     """Trains ACER on an Atari game, with the defaults of baselines' acer.run_atari."""
 
     env: str = "BreakoutNoFrameskip-v4"
-    """Environment id of the game, one of *NoFrameskip-v4."""
     num_env: int = 16
-    """Games that run side by side."""
     seed: int | None = 0
-    """Seed of environments, weights and sampling; None draws one."""
-    policy: str = "cnn"
-    """Policy of Stable Baselines: cnn, lstm (cnn_lstm with 256 units) or lnlstm (cnn_lnlstm); or any network's name."""
-    hyperparameters: HyperparameterFlags = ATARI
+    total_timesteps: int = int(10e6)
+    lrschedule: str = "constant"
 
 
 def read(argv: Sequence[str]) -> Job:

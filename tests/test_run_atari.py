@@ -15,8 +15,7 @@ from tests.event_files import read
 def test_defaults_are_those_of_baselines() -> None:
     flags = parse("acer_tf.run_atari", RunAtari, [])
     assert (flags.env, flags.num_env, flags.seed, flags.policy) == ("BreakoutNoFrameskip-v4", 16, 0, "cnn")
-    hyperparameters = flags.hyperparameters
-    assert (hyperparameters.total_timesteps, hyperparameters.lrschedule) == (10_000_000, "constant")
+    assert (flags.total_timesteps, flags.lrschedule) == (10_000_000, "constant")
     assert flags.max_episode_frames == 108_000
 
 

@@ -2,19 +2,25 @@
 
 import contextlib
 import functools
+import inspect
 import json
 import sys
+import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import tyro
 
+from acer_tf.commands.flag_groups import flat, groups_of, nested
+from acer_tf.commands.switches import spelled_out, switches
 from acer_tf.errors import EnvironmentFailedError, InputError
 
 FAILED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
+
+SWITCHES = "\n\nA flag that is True|False needs no value: --name is True, --no_name is False."
 
 Flags = TypeVar("Flags")
 Main = Callable[[Sequence[str]], int]
@@ -22,7 +28,10 @@ Main = Callable[[Sequence[str]], int]
 
 
 def parse(command: str, flags: type[Flags], argv: Sequence[str], default: Flags | None = None) -> Flags:
-    """Parses the command line into a dataclass; counts may be written as 1e6, names with underscores or hyphens.
+    """Parses the command line into a dataclass.
+
+    Counts may be written as 1e6, names with underscores or hyphens, switches in the ways of `spelled_out`. Groups that
+    the dataclass inherits (see `flag_groups`) are boxes in the help.
 
     Args:
         command: module name, for the help.
@@ -31,31 +40,58 @@ def parse(command: str, flags: type[Flags], argv: Sequence[str], default: Flags 
         default: values of flags that are not given; None means the dataclass's defaults.
 
     Raises:
+        InputError: a switch has a value that is neither True nor False.
         SystemExit: status 0 after printing the help; status 2 for an unknown flag or a value of the wrong type, with
             the reason on standard error.
     """
-    parsed: Flags = tyro.cli(flags, args=list(argv), **_tyro_settings(command, default))
-    return parsed
+    return _parsed(command, flags, argv, default, return_unknown_args=False)[0]
 
 
 def parse_known(
     command: str, flags: type[Flags], argv: Sequence[str], default: Flags | None = None
 ) -> tuple[Flags, list[str]]:
     """Parses like `parse`, and also returns the words that belong to no flag."""
-    return tyro.cli(flags, args=list(argv), return_unknown_args=True, **_tyro_settings(command, default))
+    return _parsed(command, flags, argv, default, return_unknown_args=True)
 
 
-def _tyro_settings(command: str, default: Any) -> dict[str, Any]:
-    registry = tyro.constructors.ConstructorRegistry()
-    registry.primitive_rule(_count_rule)
-    registry.primitive_rule(_none_rule)
-    return {
-        "prog": f"python -m {command}",
-        "registry": registry,
+def _parsed(
+    command: str, flags: type[Flags], argv: Sequence[str], default: Flags | None, return_unknown_args: bool
+) -> tuple[Flags, list[str]]:
+    names, hints = switches(flags), typing.get_type_hints(flags, include_extras=True).values()
+    is_alone = not any(tyro.conf.Positional in typing.get_args(hint) for hint in hints)
+    settings: dict[str, Any] = {
+        "args": spelled_out(argv, names, is_alone),
+        "prog": program(command),
+        "description": (inspect.getdoc(flags) or "") + (SWITCHES if names else ""),
+        "registry": _registry(),
         "use_underscores": True,
-        "config": (tyro.conf.OmitArgPrefixes,),
-        **({} if default is None else {"default": default}),
+        "config": (tyro.conf.OmitArgPrefixes, tyro.conf.FlagConversionOff),
     }
+    is_grouped = any(groups_of(flags))
+    if is_grouped:
+        default = nested(default or flags())
+    if default is not None:
+        settings["default"] = default
+    target = type(default) if is_grouped else flags
+    if return_unknown_args:
+        parsed, rest = tyro.cli(target, return_unknown_args=True, **settings)
+    else:
+        parsed, rest = tyro.cli(target, **settings), []
+    return (flat(flags, parsed) if is_grouped else parsed), rest
+
+
+def program(command: str) -> str:
+    """Returns how this process was started: `acer evaluate`, `python -m acer_tf evaluate` or the module's own command.
+
+    Args:
+        command: name of the module.
+    """
+    started, name = Path(sys.argv[0]), command.removeprefix("acer_tf.").replace("_", "-")
+    if started.stem == "acer":
+        return f"acer {name}"
+    if started.parts[-2:] == ("acer_tf", "__main__.py"):
+        return f"python -m acer_tf {name}"
+    return f"python -m {command}"
 
 
 def guarded(main: Main) -> Main:
@@ -114,6 +150,24 @@ def write_json(path: Path, values: Mapping[str, Any]) -> None:
         path.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
 
 
+def one_of(*choices: str) -> tyro.constructors.PrimitiveConstructorSpec[str]:
+    """Returns the annotation of a flag whose value is one of a few words, for the help; the command checks it."""
+    return tyro.constructors.PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="|".join(choices),
+        instance_from_str=lambda words: words[0],
+        is_instance=lambda value: isinstance(value, str),
+        str_from_instance=lambda value: [value],
+    )
+
+
+def _registry() -> tyro.constructors.ConstructorRegistry:
+    registry = tyro.constructors.ConstructorRegistry()
+    for rule in (_count_rule, _none_rule, _switch_rule):
+        registry.primitive_rule(rule)
+    return registry
+
+
 def _count(text: str) -> int:
     try:
         value = float(text)
@@ -146,8 +200,21 @@ def _none_rule(info: tyro.constructors.PrimitiveTypeInfo) -> tyro.constructors.P
         return None
     return tyro.constructors.PrimitiveConstructorSpec(
         nargs=1,
-        metavar="{None}",
+        metavar="None",
         instance_from_str=lambda words: _none(words[0]),
         is_instance=lambda value: value is None,
         str_from_instance=lambda value: ["None"],
+    )
+
+
+def _switch_rule(info: tyro.constructors.PrimitiveTypeInfo) -> tyro.constructors.PrimitiveConstructorSpec[bool] | None:
+    if info.type is not bool:
+        return None
+    return tyro.constructors.PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="True|False",
+        instance_from_str=lambda words: words[0] == "True",
+        is_instance=lambda value: isinstance(value, bool),
+        str_from_instance=lambda value: [str(value)],
+        choices=("True", "False"),
     )

@@ -7,14 +7,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from acer_tf.config import Config, Continuous
 from acer_tf.errors import InputError
 
 
 def flag_names(flags: type[Any]) -> list[str]:
-    """Returns the names of a training command's own flags; those of `Config` and `Continuous` are among them."""
-    names = [field.name for cls in (flags, Config, Continuous) for field in dataclasses.fields(cls)]
-    return ["num_timesteps", *(name for name in names if name not in ("hyperparameters", "continuous"))]
+    """Returns the names of a training command's own flags."""
+    return ["num_timesteps", *(field.name for field in dataclasses.fields(flags))]
 
 
 def network_arguments(words: Sequence[str], own: Sequence[str]) -> dict[str, Any]:

@@ -36,9 +36,9 @@ class PlayFlags:
     """Run folder, or a file that ACER.save wrote."""
     episodes: int = 30
     """Whole episodes to play; in Atari whole games, over all lives."""
-    deterministic: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    deterministic: bool = False
     """Take the most probable action at every step."""
-    stochastic: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    stochastic: bool = False
     """Draw actions from the policy, as in training; this is what happens without either flag."""
     seed: int = 0
     """Seed of the environments."""

@@ -80,7 +80,7 @@ def train(job: Job) -> int:
 def _settings(job: Job, config: Config, checkpoints: CheckpointStore) -> dict[str, Any]:
     """Returns the settings for run folder and checkpoints; the seed is that of a resumed run, or else drawn."""
     flags = {field.name: getattr(job.flags, field.name) for field in dataclasses.fields(TrainFlags)}
-    for name in ("hyperparameters", "restart_behavior", "force"):
+    for name in ("restart_behavior", "force"):
         del flags[name]
     settings: dict[str, Any] = {name: str(value) if isinstance(value, Path) else value for name, value in flags.items()}
     settings |= {**job.wrappers, "network": job.network, **job.network_kwargs, **vars(config), **vars(job.continuous)}
@@ -178,13 +178,12 @@ def resume_command(folder: Path) -> str:
 
 
 def _make_logger(folder: Path, flags: TrainFlags, env: FrameStack) -> Logger:
-    settings = flags.hyperparameters
-    replay_steps = settings.buffer_size // settings.nsteps * settings.nsteps * flags.num_env
+    replay_steps = flags.buffer_size // flags.nsteps * flags.nsteps * flags.num_env
     return Logger(
         [
             run_files(folder, flags.env),
             TensorBoardSink(folder / "tb", frames_per_step(env)),
             TableSink(),
-            progress_sink(settings.total_timesteps, replay_steps if settings.replay_ratio else 0),
+            progress_sink(flags.total_timesteps, replay_steps if flags.replay_ratio else 0),
         ]
     )

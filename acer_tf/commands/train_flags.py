@@ -5,11 +5,23 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import tyro
 
-from acer_tf.config import CONTINUOUS, Config, Continuous, Hyperparameters, require_count, require_positive
+from acer_tf.commands.cli import one_of
+from acer_tf.config import (
+    CONTINUOUS,
+    OPTIMIZERS,
+    REPLAY_STATES,
+    Algorithm,
+    Config,
+    Continuous,
+    Optimization,
+    Replay,
+    require_count,
+    require_positive,
+)
 from acer_tf.configs.presets import Preset, load_preset
 from acer_tf.envs.ids import check_env_id
 from acer_tf.errors import InputError, nearest
@@ -19,47 +31,74 @@ from acer_tf.storage.run_folder import MODEL
 
 
 @dataclasses.dataclass(frozen=True)
-class HyperparameterFlags(Hyperparameters):
-    """Hyper-parameters of ACER."""
+class RunFlags:
+    """The run as a whole."""
 
-    total_timesteps: Annotated[int, tyro.conf.arg(name="num_timesteps")] = int(1e6)
-    """Agent steps of the whole run, over all environments."""
-    lrschedule: Annotated[str, tyro.conf.arg(help=f"Course of the learning rate: {', '.join(SCHEDULES)}.")] = "linear"
-    optimizer: Literal["rmsprop", "adam"] = "rmsprop"
-    """Optimiser: RMSProp in TensorFlow 1's form, as in baselines, or Adam."""
-
-    def config(self) -> Config:
-        """Returns the checked hyper-parameters.
-
-        Raises:
-            InputError: a value cannot work.
-        """
-        return Config(**vars(self))
-
-
-@dataclasses.dataclass(frozen=True)
-class TrainFlags:
-    """Flags of all training commands."""
-
-    env: str
-    """Environment id."""
-    num_env: int = 1
-    """Environments that run side by side."""
-    seed: int | None = None
-    """Seed of environments, weights and sampling; None draws one."""
+    title: ClassVar[str] = "run"
     preset: str = "baselines"
     """Settings by name, where no flag says otherwise: see acer_tf/configs; or a file of your own, ending in .yml."""
+    total_timesteps: Annotated[int, tyro.conf.arg(name="num_timesteps")] = int(1e6)
+    """Agent steps of the whole run, over all environments."""
+    seed: int | None = None
+    """Seed of environments, weights and sampling; None draws one."""
     logdir: Path | None = None
     """Folder of the run; None makes runs/<env>-<date>-<time>."""
     load_path: Path | None = None
     """Agent whose weights to start from: model.zip of an earlier run, or what ACER.save wrote."""
+    restart_behavior: Literal["resume", "restart", "overwrite"] = "resume"
+    """What to do if logdir holds a run: continue it, start anew and keep it under another name, or delete it."""
+    force: bool = False
+    """Resume even if hyper-parameters have changed."""
+
+
+@dataclasses.dataclass(frozen=True)
+class EnvironmentFlags:
+    """Where the agent learns."""
+
+    title: ClassVar[str] = "environment"
+    env: str = "CartPole-v1"
+    """Environment id, with discrete or continuous actions; module:id if importing a module
+    registers it."""
+    num_env: int = 1
+    """Environments that run side by side."""
     num_workers: int | None = None
     """Processes that run Atari games; None takes one per core, 0 none."""
-    threads: int | None = None
-    """Threads of TensorFlow; None takes TF_NUM_INTRAOP_THREADS and TF_NUM_INTEROP_THREADS where these are set, else two
-    for networks without convolutions and one per core for others."""
     max_episode_frames: int = 108000
     """Longest Atari game, in raw frames (four per agent step); 0 sets no limit."""
+
+
+@dataclasses.dataclass(frozen=True)
+class AlgorithmFlags(Algorithm):
+    """ACER itself."""
+
+    title: ClassVar[str] = "algorithm"
+
+
+@dataclasses.dataclass(frozen=True)
+class OptimizerFlags(Optimization):
+    """How gradients change the weights."""
+
+    title: ClassVar[str] = "optimizer"
+    lrschedule: Annotated[str, one_of(*SCHEDULES)] = "linear"
+    """Factor on the learning rate, as a function of the fraction of training done."""
+    optimizer: Annotated[str, one_of(*OPTIMIZERS)] = "rmsprop"
+    """RMSProp in TensorFlow 1's form, as in baselines, or Adam."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ReplayFlags(Replay):
+    """What is kept of the past, and how often it is trained on."""
+
+    title: ClassVar[str] = "replay"
+    replay_state: Annotated[str, one_of(*REPLAY_STATES)] = "zero"
+    """Where a recurrent policy's state starts when it trains on a segment: zero (as in baselines) or stored."""
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckpointFlags:
+    """When the state of the run is saved, so that it can resume."""
+
+    title: ClassVar[str] = "checkpoint"
     checkpoint_every: int | None = None
     """Agent steps between two checkpoints of the whole run; None makes one every 10 minutes."""
     exact_resume: bool | None = None
@@ -69,20 +108,49 @@ class TrainFlags:
     """Checkpoints to keep, besides the best."""
     keep_every: int | None = None
     """Keep one checkpoint for good in every period of this many agent steps."""
-    restart_behavior: Literal["resume", "restart", "overwrite"] = "resume"
-    """What to do if logdir holds a run: continue it, start anew and keep it under another name, or delete it."""
-    force: bool = False
-    """Resume even if hyper-parameters have changed."""
+
+
+@dataclasses.dataclass(frozen=True)
+class LoggingFlags:
+    """What is printed and written."""
+
+    title: ClassVar[str] = "logging"
+    log_interval: int = Config.log_interval
+    """Iterations (one segment from every environment each) between two tables of metrics."""
+
+
+@dataclasses.dataclass(frozen=True)
+class MachineFlags:
+    """The process that trains."""
+
+    title: ClassVar[str] = "machine"
+    threads: int | None = None
+    """Threads of TensorFlow; None takes TF_NUM_INTRAOP_THREADS and TF_NUM_INTEROP_THREADS where these are set, else two
+    for networks without convolutions and one per core for others."""
     tune_malloc: bool = True
     """Let the C library keep freed memory for the next update instead of returning it to the system."""
     stall_seconds: float = 600.0
     """Seconds without an iteration after which the process shows where it is stuck and exits with status 75."""
-    hyperparameters: HyperparameterFlags = HyperparameterFlags()
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainFlags(
+    MachineFlags, LoggingFlags, CheckpointFlags, ReplayFlags, OptimizerFlags, AlgorithmFlags, EnvironmentFlags, RunFlags
+):
+    """Flags of all training commands."""
 
     @property
     def is_exact(self) -> bool:
         """Whether a resumed run equals an undisturbed one to the bit."""
         return self.checkpoint_every is not None if self.exact_resume is None else self.exact_resume
+
+    def config(self) -> Config:
+        """Returns the checked hyper-parameters.
+
+        Raises:
+            InputError: a value cannot work.
+        """
+        return Config(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Config)})
 
 
 def given_preset(argv: Sequence[str]) -> Preset:
@@ -134,9 +202,9 @@ def checked(job: Job) -> Config:
     require_positive("stall_seconds", flags.stall_seconds)
     if flags.exact_resume and flags.checkpoint_every is None:
         raise InputError("exact_resume needs checkpoint_every, in agent steps: minutes are not the same in two runs.")
-    if flags.is_exact and flags.hyperparameters.overlap:
+    if flags.is_exact and flags.overlap:
         raise InputError(
             "overlap has a segment in the making at every moment, which no checkpoint holds, so no run can resume to "
             "the bit; give --exact_resume False, or leave overlap out."
         )
-    return flags.hyperparameters.config()
+    return flags.config()

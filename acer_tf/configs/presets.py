@@ -89,21 +89,18 @@ def with_preset(flags: Flags, preset: Preset) -> Flags:
     """Returns the flags of a command with the preset's values, which are what is used where no flag is given.
 
     Args:
-        flags: the command's defaults; a dataclass with the fields `hyperparameters` and perhaps `continuous`.
+        flags: the command's defaults, a dataclass.
         preset: the values.
 
     Raises:
         InputError: the preset sets what the command does not have.
     """
     fields = _names(type(flags))
-    values: dict[str, Any] = dict(preset.command)
+    values: dict[str, Any] = {**preset.command, **preset.config, **preset.continuous}
     if "policy" in fields and "network" in values:
         values["policy"] = values.pop("network")
-    changed = {"hyperparameters": preset.config, "continuous": preset.continuous}
-    if foreign := [key for key in values if key not in fields] + [*preset.continuous] * ("continuous" not in fields):
+    if foreign := [key for key in values if key not in fields]:
         raise InputError(f"preset '{preset.name}' sets {foreign[0]}, which this command lacks; use acer_tf.run.")
-    for name in changed.keys() & set(fields):
-        values[name] = dataclasses.replace(getattr(flags, name), **changed[name])
     return dataclasses.replace(flags, preset=preset.name, **values)  # type: ignore[type-var]
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from acer_tf.commands.cli import command, guarded, parse, parse_known, write_json, writing
-from acer_tf.commands.train_flags import HyperparameterFlags, TrainFlags
+from acer_tf.commands.train_flags import TrainFlags
 from acer_tf.config import Config
 from acer_tf.errors import EnvironmentFailedError, InputError
 
@@ -44,7 +44,7 @@ def test_what_is_no_count_is_refused_with_the_flag_and_the_value(
 
 @pytest.mark.parametrize("text", ["None", "none", "null"])
 def test_none_may_be_written_in_any_way(text: str) -> None:
-    assert read("--max_grad_norm", text).hyperparameters.max_grad_norm is None
+    assert read("--max_grad_norm", text).max_grad_norm is None
 
 
 def test_hyphens_are_underscores() -> None:
@@ -63,8 +63,8 @@ def test_help_names_every_hyperparameter(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_values_reach_the_dataclass() -> None:
     flags = read("--num_timesteps", "1e4", "--no_trust_region", "--max_grad_norm", "None", "--logdir", "a/b")
-    expected = HyperparameterFlags(total_timesteps=10_000, trust_region=False, max_grad_norm=None)
-    assert flags == Flags(logdir=Path("a/b"), hyperparameters=expected)
+    expected = Flags(logdir=Path("a/b"), total_timesteps=10_000, trust_region=False, max_grad_norm=None)
+    assert flags == expected
 
 
 def test_unknown_flags_name_a_near_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,14 +25,13 @@ def read(*argv: str) -> Flags:
 
 
 def test_every_hyperparameter_is_a_flag_and_has_the_default_of_learn() -> None:
-    defaults = dataclasses.asdict(read().hyperparameters)
-    assert defaults == {**dataclasses.asdict(Config()), "total_timesteps": 10**6}
+    assert read().config() == Config(total_timesteps=10**6)
 
 
 def test_values_are_checked_on_the_way_to_training() -> None:
-    assert read("--gamma", "0.5").hyperparameters.config() == Config(gamma=0.5, total_timesteps=10**6)
+    assert read("--gamma", "0.5").config() == Config(gamma=0.5, total_timesteps=10**6)
     with pytest.raises(InputError, match=r"gamma is 7\.0"):
-        read("--gamma", "7").hyperparameters.config()
+        read("--gamma", "7").config()
 
 
 @pytest.mark.parametrize("tune_malloc", [True, False])

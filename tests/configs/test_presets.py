@@ -26,7 +26,7 @@ def test_each_preset_that_ships_is_whole_and_makes_flags(name: str) -> None:
     flags = with_preset(Run(), preset)
     assert flags.preset == name
     if name == "baselines":
-        assert (flags.env, flags.num_env, flags.hyperparameters) == (Run.env, Run.num_env, Run().hyperparameters)
+        assert flags == Run()
         return
     # What differs between the commands and the class is never left to them.
     assert {"env", "num_env", "network"} <= preset.command.keys()
@@ -53,7 +53,7 @@ def test_values_are_those_of_the_file_and_defaults_elsewhere() -> None:
         True,
     )
     expected = Config(total_timesteps=500_000, ent_coef=0, buffer_size=5000, replay_start=1000)
-    assert flags.hyperparameters.config() == expected
+    assert flags.config() == expected
 
 
 def test_papers_settings() -> None:
@@ -68,14 +68,14 @@ def test_papers_settings() -> None:
 def test_flags_override_the_preset() -> None:
     flags = run_flags("--preset=Pendulum-v1", "--gamma", "0.9", "--no_normalize_observations", "--sigma=0.2")
     assert (flags.env, flags.reward_scale, flags.normalize_observations) == ("Pendulum-v1", 0.1, False)
-    assert (flags.hyperparameters.gamma, flags.hyperparameters.replay_ratio) == (0.9, 12)
-    assert (flags.continuous.sigma, flags.continuous.num_samples) == (0.2, 5)
+    assert (flags.gamma, flags.replay_ratio) == (0.9, 12)
+    assert (flags.sigma, flags.num_samples) == (0.2, 5)
     assert run_flags("--preset", "Pendulum-v1", "--env", "Acrobot-v1").env == "Acrobot-v1"
 
 
 def test_run_atari_takes_the_network_as_its_policy() -> None:
     flags = with_preset(RunAtari(), load_preset("coach-atari"))
-    assert (flags.policy, flags.num_env, flags.hyperparameters.ent_coef) == ("cnn", 16, 0.05)
+    assert (flags.policy, flags.num_env, flags.ent_coef) == ("cnn", 16, 0.05)
 
 
 @pytest.mark.parametrize(

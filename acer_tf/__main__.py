@@ -1,0 +1,71 @@
+"""The command `acer`, also `python -m acer_tf`: all commands of this package under one name."""
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+from acer_tf import __version__
+
+COMMANDS = {
+    "run": ("acer_tf.run", "Train on any gymnasium environment."),
+    "run-atari": ("acer_tf.run_atari", "Train on an Atari game."),
+    "evaluate": ("acer_tf.evaluate", "Play whole episodes with a trained agent; print their mean return."),
+    "enjoy": ("acer_tf.enjoy", "Watch a trained agent, in a window or a video."),
+    "plot": ("acer_tf.plot", "Draw learning curves of one or more runs."),
+    "sweep": ("acer_tf.sweep", "Train on several environments and seeds."),
+    "convert": ("acer_tf.convert", "Convert an agent of Stable Baselines 2 or baselines."),
+    "compare-baselines": ("acer_tf.compare_baselines", "Compare this package's numbers with baselines'."),
+}
+"""Module and description of each command; the module's `main` gets the words that follow, and returns the status."""
+
+BAD_INPUT = 2
+
+
+def main() -> int:
+    """Runs the command that the command line names; returns its exit status."""
+    name, *words = sys.argv[1:] or ["--help"]
+    if name in ("-h", "--help", "help"):
+        print(overview())
+        return 0
+    if name in ("-V", "--version", "version"):
+        print(f"acer_tf {__version__}")
+        return 0
+    return run(name.replace("_", "-"), words)
+
+
+def run(name: str, words: Sequence[str]) -> int:
+    """Imports and runs one command.
+
+    Args:
+        name: its name in `COMMANDS`; any other is an error with status 2.
+        words: the words after it.
+    """
+    if name not in COMMANDS:
+        from acer_tf.errors import nearest
+
+        print(f"error: {name} is no command; the nearest are {', '.join(nearest(name, COMMANDS))}.", file=sys.stderr)
+        return BAD_INPUT
+    module, _ = COMMANDS[name]
+    status: int = importlib.import_module(module).main(words)
+    return status
+
+
+def overview() -> str:
+    """Returns the help: a line for each command."""
+    width = max(map(len, COMMANDS)) + 2
+    lines = [f"  {name:{width}}{description}" for name, (_, description) in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: acer COMMAND ...",
+            "",
+            "ACER for TensorFlow 2 and Keras 3.",
+            "",
+            *lines,
+            "",
+            "acer COMMAND --help shows its flags; acer --version the version.",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
