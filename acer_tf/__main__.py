@@ -9,7 +9,7 @@ from acer_tf import __version__
 COMMANDS = {
     "run": ("acer_tf.run", "Train on any gymnasium environment."),
     "run-atari": ("acer_tf.run_atari", "Train on an Atari game."),
-    "evaluate": ("acer_tf.evaluate", "Play whole episodes with a trained agent; print their mean return."),
+    "evaluate": ("acer_tf.evaluate", "Play whole episodes with an agent; print their mean return."),
     "enjoy": ("acer_tf.enjoy", "Watch a trained agent, in a window or a video."),
     "plot": ("acer_tf.plot", "Draw learning curves of one or more runs."),
     "sweep": ("acer_tf.sweep", "Train on several environments and seeds."),

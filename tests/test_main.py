@@ -1,0 +1,77 @@
+import importlib
+import importlib.metadata
+import subprocess
+import sys
+
+import pytest
+
+import acer_tf
+from acer_tf.__main__ import COMMANDS, main
+
+
+def acer(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["/somewhere/bin/acer", *words])
+    return main()
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
+def test_help_has_a_line_for_each_command(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert acer(monkeypatch, *words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines if line.startswith("  ")] == [*COMMANDS]
+    assert max(map(len, lines)) <= 80
+
+
+def test_every_command_has_a_main() -> None:
+    for module, _ in COMMANDS.values():
+        assert callable(importlib.import_module(module).main)
+
+
+def test_the_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert acer(monkeypatch, "--version") == 0
+    assert capsys.readouterr().out == f"acer_tf {acer_tf.__version__}\n"
+
+
+def test_a_misspelt_command_names_the_nearest(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert acer(monkeypatch, "evalute", "runs/pong") == 2
+    assert capsys.readouterr().err.startswith("error: evalute is no command; the nearest are evaluate, ")
+
+
+@pytest.mark.parametrize("name", ["run-atari", "run_atari"])
+def test_a_commands_help_says_how_it_was_started(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        acer(monkeypatch, name, "--help")
+    assert stop.value.code == 0
+    assert "usage: acer run-atari [-h]" in capsys.readouterr().out
+
+
+def test_the_words_reach_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert acer(monkeypatch, "run", "--env", "CartPol-v1") == 2
+    assert "CartPole-v1" in capsys.readouterr().err
+
+
+def test_answers_come_before_anything_large_is_imported() -> None:
+    code = "import sys; from acer_tf.__main__ import main; print([main() for sys.argv[1] in sys.argv[1:]]); "
+    code += "print({'tensorflow', 'keras', 'gymnasium', 'tyro'} & {*sys.modules})"
+    words = ["--help", "--version", "rnu"]
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-2:] == ["[0, 0, 2]", "set()"]
+
+
+def test_the_package_runs_as_a_module() -> None:
+    words = ["evaluate", "--help"]
+    done = subprocess.run([sys.executable, "-m", "acer_tf", *words], capture_output=True, text=True, check=True)
+    assert "usage: python -m acer_tf evaluate" in done.stdout
+
+
+def test_the_console_script_is_installed() -> None:
+    scripts = importlib.metadata.entry_points(group="console_scripts", name="acer")
+    if not scripts:
+        pytest.skip("not installed, or before the script existed")
+    assert {script.value for script in scripts} == {"acer_tf.__main__:main"}
