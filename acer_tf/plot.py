@@ -13,10 +13,11 @@ from acer_tf.plots.csv_files import write_curves, write_intervals
 from acer_tf.plots.figures import draw_curves, draw_intervals
 from acer_tf.plots.groups import mean_curves, read_runs
 from acer_tf.plots.intervals import intervals, score_matrices, unit_of
+from acer_tf.storage.run_folder import LOST_REPLAY
 
 ENOUGH_SEEDS = 3
 MACHINE = ("versions", "cores", "tensorflow_threads", "processor", "onednn")
-UNNAMED = ("seed", "command", *MACHINE, *FREE)
+UNNAMED = ("seed", "command", LOST_REPLAY, *MACHINE, *FREE)
 """Settings that are not in the names of curves, so that the runs of a curve may differ in them."""
 
 

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from acer_tf.commands.resume import describe, differences
 from acer_tf.errors import InputError
 from acer_tf.storage.checkpoint import Checkpoint
 from acer_tf.storage.checkpoint_store import CheckpointStore
+from acer_tf.storage.run_folder import note_lost_replay
 from acer_tf.system.console import say
 
 SECONDS = 600.0
@@ -112,14 +113,23 @@ class Checkpointer:
         return self._acer.steps // self._every > (self._acer.steps - self._acer.nbatch) // self._every
 
     def _resume(self, checkpoint: Checkpoint) -> None:
-        state = self._checkpoints.restore(checkpoint, self._acer.buffer)
+        state, lost = self._checkpoints.restore(checkpoint, self._acer.buffer)
         self._acer.load_state_dict(state)
         if state["runner"]["restart_seed"] is None:
             self._restart_environments()
         kept = f"{self._acer.buffer.num_in_buffer:,} segments of replay"
+        if lost:
+            self._tell_lost_replay(lost)
         print(f"resumed at step {self._acer.steps:,} from {checkpoint.path} (with {kept})", flush=True)
         if differing := differences(checkpoint.origin, self._origin):
             print(f"results may differ in the last bits: {describe(differing)}", file=sys.stderr)
+
+    def _tell_lost_replay(self, lost: Sequence[InputError]) -> None:
+        """Withdraws the promise that this run equals an undisturbed one, in words and in its settings."""
+        step = self._acer.steps
+        files = f"{len(lost)} file{'s' if len(lost) > 1 else ''} of replay left out: {' '.join(map(str, lost))}"
+        say(f"{files} From step {step:,} on, this run differs from an undisturbed one.", is_error=True)
+        note_lost_replay(self._checkpoints.folder.parent, step)
 
     def _restart_environments(self) -> None:
         seed = np.random.SeedSequence([self._seed, self._acer.steps]).generate_state(1)

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from acer_tf.errors import InputError
 from acer_tf.storage.arrays import load_arrays, save_arrays
-from acer_tf.storage.durable import Fingerprint, fingerprint, publish, write_durably
-from acer_tf.storage.replay_files import ReplayFile, check_name, check_replay_file
+from acer_tf.storage.durable import Fingerprint, check_whole, fingerprint, publish, reading, write_durably
+from acer_tf.storage.replay_files import ReplayFile, check_name
 
 FORMAT = 2
 MANIFEST = "manifest.json"
@@ -104,45 +104,43 @@ def read_manifest(path: Path) -> Checkpoint:
     """
     file = path / MANIFEST
     try:
-        return _parsed(path, _read_text(file))
-    except OtherFormatError:
+        with reading(file):
+            return _parsed(path, _read_text(file))
+    except InputError:
         raise
-    except OSError as error:
-        raise InputError(f"{file} cannot be read ({error.strerror}).") from error
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise InputError(f"{file} is damaged ({error}).") from error
 
 
 def verify(checkpoint: Checkpoint) -> None:
-    """Checks size and sha256 of every file of a checkpoint.
+    """Checks size and sha256 of every file of a checkpoint but replay.
 
     Raises:
-        InputError: a file is missing or differs.
+        InputError: a file is missing, differs or cannot be read.
     """
     if set(checkpoint.files) != {ARRAYS, VALUES}:
         raise InputError(f"{checkpoint.path / MANIFEST} names the files {sorted(checkpoint.files)}.")
     for name, expected in checkpoint.files.items():
-        file = checkpoint.path / name
-        if not file.is_file() or fingerprint(file) != expected:
-            raise InputError(f"{file} is missing or damaged.")
-    for entry in checkpoint.replay:
-        check_replay_file(checkpoint.path.parent, entry)
+        check_whole(checkpoint.path / name, expected)
 
 
 def read_state(checkpoint: Checkpoint) -> dict[str, dict[str, Any]]:
     """Reads the state of every part of a verified checkpoint.
 
     Raises:
-        InputError: the files match the manifest but hold something else than a state.
+        InputError: the files match the manifest but hold something else than a state, or can no longer be read.
     """
-    arrays = load_arrays(checkpoint.path / ARRAYS)
+    arrays, values = load_arrays(checkpoint.path / ARRAYS), checkpoint.path / VALUES
     try:
-        state: dict[str, dict[str, Any]] = json.loads(_read_text(checkpoint.path / VALUES))
+        with reading(values):
+            state: dict[str, dict[str, Any]] = json.loads(_read_text(values))
         for name, array in arrays.items():
             part, _, leaf = name.partition("/")
             state[part][leaf] = array
+    except InputError:
+        raise
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise InputError(f"{checkpoint.path / VALUES} holds no state of a run.") from error
+        raise InputError(f"{values} holds no state of a run.") from error
     return state
 
 

@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from acer_tf.errors import InputError
 from acer_tf.storage.checkpoint import (
@@ -20,6 +20,18 @@ from acer_tf.storage.checkpoint import (
 )
 from acer_tf.storage.durable import free_path, sync_folder
 from acer_tf.storage.replay_files import ReplayFile, Rows, read_rows, remove_unused, write_new_rows
+
+
+class Restored(NamedTuple):
+    """What came back from a checkpoint.
+
+    Attributes:
+        state: of every part of the run but replay.
+        lost: what is wrong with each file of replay that is not whole; its rows are missing from the memory.
+    """
+
+    state: dict[str, dict[str, Any]]
+    lost: list[InputError]
 
 
 class CheckpointStore:
@@ -77,6 +89,8 @@ class CheckpointStore:
     def verified(self) -> Iterator[Checkpoint | InputError]:
         """Yields the checkpoints, newest first, with an InputError in the place of each that is damaged.
 
+        Replay is not looked at: files of it may be damaged.
+
         Raises:
             OtherFormatError: another version of this package wrote a checkpoint.
         """
@@ -91,8 +105,8 @@ class CheckpointStore:
             else:
                 yield checkpoint
 
-    def restore(self, checkpoint: Checkpoint, memory: Rows) -> dict[str, dict[str, Any]]:
-        """Fills the replay memory from a verified checkpoint and returns the state of all other parts.
+    def restore(self, checkpoint: Checkpoint, memory: Rows) -> Restored:
+        """Fills the replay memory from a verified checkpoint, as far as replay is whole, and reads all other parts.
 
         Newer checkpoints, which must be damaged as this one was chosen, are renamed to `damaged-...`.
 
@@ -100,12 +114,12 @@ class CheckpointStore:
             InputError: its files hold something else than a state.
         """
         state = read_state(checkpoint)
-        read_rows(self.folder, checkpoint.replay, memory)
-        self._replay = checkpoint.replay
+        lost = read_rows(self.folder, checkpoint.replay, memory)
+        self._replay = [] if lost else checkpoint.replay  # rows that were numbered anew are in no file yet
         for path in checkpoint_folders(self.folder):
             if path.name > checkpoint.path.name:
                 path.rename(free_path(path.with_name(f"damaged-{path.name}")))
-        return state
+        return Restored(state, lost)
 
     def tidy(self) -> None:
         """Deletes the temporary folders that a crash left behind."""

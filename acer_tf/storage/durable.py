@@ -1,4 +1,4 @@
-"""Writing files so that they survive a crash of the process or of the machine."""
+"""Files that survive a crash of the process or of the machine: written durably, and checked before they are read."""
 
 import contextlib
 import hashlib
@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
+
+from acer_tf.errors import InputError
 
 BLOCK = 2**20
 
@@ -78,6 +80,30 @@ def fingerprint(path: Path) -> Fingerprint:
         while block := file.read(BLOCK):
             digest.update(block)
     return Fingerprint(path.stat().st_size, digest.hexdigest())
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Guards the reading of a file: one that the disk cannot read is as unusable as one that is damaged.
+
+    Raises:
+        InputError: an `OSError` was raised inside.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}).") from error
+
+
+def check_whole(path: Path, expected: Fingerprint) -> None:
+    """Checks size and digest of a file.
+
+    Raises:
+        InputError: it is missing, differs or cannot be read.
+    """
+    with reading(path):
+        if not path.is_file() or fingerprint(path) != expected:
+            raise InputError(f"{path} is missing or damaged.")
 
 
 def free_path(path: Path, suffix: str = "") -> Path:

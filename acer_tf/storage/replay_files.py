@@ -1,7 +1,7 @@
 """The replay memory on disk: each row is written once, into a file that all checkpoints that need it share."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from acer_tf.errors import InputError
 from acer_tf.storage.arrays import load_arrays, save_arrays
-from acer_tf.storage.durable import Fingerprint, fingerprint, publish
+from acer_tf.storage.durable import Fingerprint, check_whole, fingerprint, publish
 
 FOLDER = "replay"
 LARGEST_FILE = 2**27
@@ -103,21 +103,32 @@ def check_name(file: ReplayFile) -> None:
         raise ValueError(f"{file.name!r} is no name of a replay file")
 
 
-def check_replay_file(folder: Path, file: ReplayFile) -> None:
-    """Checks a file's size and sha256.
+def read_rows(folder: Path, files: Sequence[ReplayFile], memory: Rows) -> list[InputError]:
+    """Restores the rows of all files that are whole, in an empty memory.
+
+    Their numbers are those of the files. If a file is not whole, its rows are left out, and the others are numbered
+    anew, from 0, so that the memory has no gap; no file holds rows of these numbers then.
+
+    Returns:
+        What is wrong with each file that is not whole.
 
     Raises:
-        InputError: the file is missing or differs.
+        InputError: the rows of a file that is whole do not fit the memory.
     """
-    path = folder / FOLDER / file.name
-    if not path.is_file() or fingerprint(path) != Fingerprint(file.bytes, file.sha256):
-        raise InputError(f"{path} is missing or damaged.")
-
-
-def read_rows(folder: Path, files: Iterable[ReplayFile], memory: Rows) -> None:
-    """Restores the rows of all files in the memory."""
+    whole, damage = list[ReplayFile](), list[InputError]()
     for file in files:
-        memory.load_rows(file.start, file.stop, load_arrays(folder / FOLDER / file.name))
+        try:
+            check_whole(folder / FOLDER / file.name, Fingerprint(file.bytes, file.sha256))
+            whole.append(file)
+        except InputError as error:
+            damage.append(error)
+    start = 0
+    for file in whole:
+        start = start if damage else file.start
+        stop = start + file.stop - file.start
+        memory.load_rows(start, stop, load_arrays(folder / FOLDER / file.name))
+        start = stop
+    return damage
 
 
 def remove_unused(folder: Path, used: Iterable[ReplayFile]) -> None:

@@ -16,7 +16,7 @@ import yaml
 
 from acer_tf import __version__
 from acer_tf.errors import InputError
-from acer_tf.storage.durable import free_path
+from acer_tf.storage.durable import free_path, replacing
 from acer_tf.storage.lock import LOCK_FILES, locked
 from acer_tf.system.threads import cores, tensorflow_threads
 
@@ -24,6 +24,8 @@ SETTINGS = "config.yml"
 PROGRESS = "progress.csv"
 CHECKPOINTS = "checkpoints"
 MODEL = "model.zip"
+LOST_REPLAY = "lost_replay"
+"""Setting of a run that resumed without damaged files of replay: the agent steps at which it did."""
 PACKAGES = ("tensorflow", "keras", "numpy", "gymnasium", "ale-py")
 
 
@@ -111,6 +113,15 @@ def read_settings(folder: Path) -> dict[str, Any] | None:
     if not isinstance(settings, dict):
         raise InputError(f"{path} holds no settings; expected those of a run.")
     return settings
+
+
+def note_lost_replay(folder: Path, step: int) -> None:
+    """Adds an agent step to `LOST_REPLAY` in the settings of a run; does nothing if they cannot be read or written."""
+    with contextlib.suppress(InputError, OSError):
+        settings = read_settings(folder) or {}
+        settings[LOST_REPLAY] = [*settings.get(LOST_REPLAY, []), step]
+        with replacing(folder / SETTINGS) as file:
+            file.write(yaml.safe_dump(settings, sort_keys=False).encode())
 
 
 def origin() -> dict[str, Any]:

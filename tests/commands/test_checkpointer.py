@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from acer_tf.acer import TrainingLoop, make_model_and_loop
 from acer_tf.commands import checkpointer as checkpointing
@@ -98,6 +99,41 @@ def test_a_resumed_run_equals_the_undisturbed_one(
     resumed = MIDDLE if damaged[0] == 300 else 150
     assert f"resumed at step {resumed} from {step_folder(tmp_path / 'run' / 'checkpoints', resumed)}" in out
     assert err.count("checkpoint skipped: ") == len(damaged)
+
+
+def test_damaged_replay_is_left_out_and_all_else_kept(
+    undisturbed: tuple[Path, TrainingLoop], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Never an older state than the newest checkpoint's, though an older one may be whole; the run goes on."""
+    shutil.copytree(undisturbed[0], tmp_path / "run")
+    (tmp_path / "run" / "config.yml").write_text("env: CartPole-v1\n")
+    for step in (450, 600):
+        shutil.rmtree(step_folder(tmp_path / "run" / "checkpoints", step))
+    newest = read_manifest(step_folder(tmp_path / "run" / "checkpoints", 300))
+    saved, oldest = read_state(newest), tmp_path / "run" / "checkpoints" / "replay" / newest.replay[0].name
+    oldest.write_bytes(oldest.read_bytes()[:-1] + b"x")
+    again = make(tmp_path / "run", seed=99)
+    saver = checkpointer(again, tmp_path / "run")
+    saver.begin()
+    resumed = again.state_dict()
+    assert again.steps == 300
+    for part in ("model", "random", "runner", "episode_stats"):
+        for name, leaf in saved[part].items():
+            if name != "seconds":
+                np.testing.assert_array_equal(leaf, resumed[part][name], err_msg=f"{part} {name}")
+    assert again.buffer.num_in_buffer == sum(file.stop - file.start for file in newest.replay[1:]) > 0
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert f"1 file of replay left out: {oldest} is missing or damaged. From step 300 on, this run differs" in error
+    settings = {"env": "CartPole-v1", "lost_replay": [300]}
+    assert yaml.safe_load((tmp_path / "run" / "config.yml").read_text()) == settings
+
+    again.learn(lambda: saver.after_iteration() is not None)
+    third = make(tmp_path / "run", seed=99)
+    checkpointer(third, tmp_path / "run").begin()
+    assert third.steps == TOTAL
+    assert_same_rows(third.buffer, again.buffer)
+    assert capsys.readouterr().err == ""
 
 
 def next_segment(acer: TrainingLoop) -> dict[str, np.ndarray]:

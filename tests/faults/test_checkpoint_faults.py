@@ -11,8 +11,9 @@ import pytest
 
 from acer_tf.buffer import Buffer
 from acer_tf.errors import InputError
-from acer_tf.storage.checkpoint import read_manifest, step_folder
+from acer_tf.storage.checkpoint import read_manifest, step_folder, step_of
 from acer_tf.storage.checkpoint_store import CheckpointStore
+from acer_tf.storage.replay_files import read_rows
 from tests.faults.processes import TINY, command, training
 from tests.saved import (
     assert_restores,
@@ -120,19 +121,16 @@ def saved(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def newest_without(folder: Path, path: Path) -> int:
-    """The newest checkpoint that does not need this file."""
-    needing = {
-        step
-        for step in steps(folder)
-        if path.is_relative_to(step_folder(folder, step))
-        or path.name in {file.name for file in read_manifest(step_folder(folder, step)).replay}
-    }
-    return max(set(steps(folder)) - needing)
+def expected_damage(folder: Path, path: Path) -> tuple[int, int, int]:
+    """The step to resume from, and how many checkpoints are skipped and files of replay left out."""
+    if path.parent.name == "replay":
+        return 3, 0, 1
+    damaged = step_of(path.parent)
+    return (2, 1, 0) if damaged == 3 else (3, 0, 0)
 
 
 def test_no_flipped_bit_is_loaded(saved: Path) -> None:
-    """200 bits in files of every kind: whatever needs the file is skipped, which names it, and nothing else is."""
+    """200 bits in files of every kind: the checkpoint is skipped, or the rows left out; the file is named."""
     kinds = {
         "manifest": [saved / "step-000000000003" / "manifest.json", saved / "step-000000000002" / "manifest.json"],
         "state": [saved / "step-000000000003" / "state.json"],
@@ -144,32 +142,42 @@ def test_no_flipped_bit_is_loaded(saved: Path) -> None:
     at = random.Random(0)
     for i in range(200):
         path = at.choice(kinds[list(kinds)[i % len(kinds)]])
-        fallback, data = newest_without(saved, path), path.read_bytes()
+        data = path.read_bytes()
         position = at.randrange(len(data))
         path.write_bytes(data[:position] + bytes([data[position] ^ 1 << at.randrange(8)]) + data[position + 1 :])
-        is_newest = path.parent.name != "step-000000000002"
         checkpoint, problems = found(saved)
-        assert checkpoint.step == (fallback if is_newest else 3)
-        assert all(path.name in str(problem) for problem in problems)
-        assert len(problems) == 3 - checkpoint.step
+        lost = read_rows(saved, checkpoint.replay, make_buffer())
+        assert (checkpoint.step, len(problems), len(lost)) == expected_damage(saved, path)
+        assert all(path.name in str(problem) for problem in [*problems, *lost])
         path.write_bytes(data)
     assert found(saved)[0].step == 3
 
 
-@pytest.mark.parametrize("damage", ["empty", "half", "longer", "absent", "folder", "unreadable link"])
+DAMAGES = {"unreadable link": None, "failing disk": "/proc/self/mem"}
+"""Targets of links: one to itself, and a regular file whose first byte raises EIO."""
+
+
+@pytest.mark.parametrize("damage", ["empty", "half", "longer", "absent", "folder", *DAMAGES])
 @pytest.mark.parametrize("name", ["manifest.json", "state.json", "arrays.npz", "replay"])
 def test_cut_and_lost_files_are_noticed(saved: Path, name: str, damage: str) -> None:
     newest = step_folder(saved, 3)
-    path = newest / name if name != "replay" else saved / "replay" / read_manifest(newest).replay[-1].name
+    replay = read_manifest(newest).replay
+    path = newest / name if name != "replay" else saved / "replay" / replay[-1].name
     data = path.read_bytes()
     path.unlink()
     if damage == "folder":
         path.mkdir()
-    elif damage == "unreadable link":
-        path.symlink_to(path)
+    elif damage in DAMAGES:
+        path.symlink_to(DAMAGES[damage] or path)
     elif damage != "absent":
         path.write_bytes({"empty": b"", "half": data[: len(data) // 2], "longer": data + b"\n"}[damage])
-    assert_falls_back(saved, 2, is_skipped=True)
+    if name != "replay":
+        assert_falls_back(saved, 2, is_skipped=True)
+        return
+    checkpoint, problems = found(saved)
+    assert (checkpoint.step, problems) == (3, [])
+    (lost,) = read_rows(saved, replay, make_buffer())
+    assert path.name in str(lost)
 
 
 @pytest.mark.parametrize("text", [b"", b"{}", b"[1]", b"\xff\xfe", b'{"format": 1, "step": 3}', b"NaN", b"\x00" * 4096])

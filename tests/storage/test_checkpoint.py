@@ -47,7 +47,7 @@ def test_a_checkpoint_tells_what_it_was_told(folder: Path) -> None:
 
 def test_the_same_state_gives_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     checkpoint, again = read_manifest(step_folder(folder, 2)), make_buffer()
-    state = make_checkpoints(folder).restore(checkpoint, again)
+    state, _ = make_checkpoints(folder).restore(checkpoint, again)
     other = make_checkpoints(tmp_path / "other")
     other.save(2, state, again, None, checkpoint.settings, checkpoint.origin)
     first, second = (step_folder(root, 2) for root in (folder, tmp_path / "other"))

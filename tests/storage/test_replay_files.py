@@ -3,9 +3,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from acer_tf.errors import InputError
 from acer_tf.storage import replay_files
-from acer_tf.storage.replay_files import check_name, check_replay_file, read_rows, remove_unused, write_new_rows
+from acer_tf.storage.replay_files import ReplayFile, check_name, read_rows, remove_unused, write_new_rows
+from tests.agents import make_segment
 from tests.saved import SLOTS, assert_same_rows, files, make_buffer, put
 
 
@@ -15,8 +15,7 @@ def test_rows_come_back_as_they_were(tmp_path: Path, segments: int) -> None:
     written = write_new_rows(tmp_path, buffer, [])
     for file in written:
         check_name(file)
-        check_replay_file(tmp_path, file)
-    read_rows(tmp_path, written, again)
+    assert read_rows(tmp_path, written, again) == []
     assert_same_rows(again, buffer)
 
 
@@ -58,14 +57,40 @@ def test_rows_that_were_forgotten_between_two_saves_are_not_written(tmp_path: Pa
     assert [(file.start, file.stop) for file in write_new_rows(tmp_path, buffer, written)] == [(14, 20)]
 
 
-def test_a_missing_or_damaged_file_is_named(tmp_path: Path) -> None:
-    (file,) = write_new_rows(tmp_path, make_buffer(1), [])
-    path = tmp_path / "replay" / file.name
-    path.write_bytes(path.read_bytes() + b"x")
-    for _ in range(2):
-        with pytest.raises(InputError, match=f"{file.name} is missing or damaged"):
-            check_replay_file(tmp_path, file)
-        path.unlink(missing_ok=True)
+def damage(path: Path, kind: str) -> None:
+    data = path.read_bytes()
+    path.unlink()
+    if kind == "flipped bit":
+        path.write_bytes(data[:-9] + bytes([data[-9] ^ 1]) + data[-8:])
+    elif kind == "unreadable":  # a regular file whose first byte raises EIO
+        path.symlink_to("/proc/self/mem")
+
+
+@pytest.mark.parametrize("kind", ["flipped bit", "unreadable", "absent"])
+@pytest.mark.parametrize("damaged", [[0], [1], [2], [0, 1], [0, 1, 2]])
+def test_segments_of_a_damaged_file_are_left_out_and_the_others_drawn(
+    tmp_path: Path, damaged: list[int], kind: str
+) -> None:
+    """The memory has no gap afterwards: every slot that can be drawn holds a whole segment, and writing goes on."""
+    buffer, written = make_buffer(), list[ReplayFile]()
+    for _ in range(3):
+        put(buffer, 2)
+        written = write_new_rows(tmp_path, buffer, written)
+    for i in damaged:
+        damage(tmp_path / "replay" / written[i].name, kind)
+    again = make_buffer()
+    lost = read_rows(tmp_path, written, again)
+    assert [written[i].name in str(problem) for i, problem in zip(damaged, lost, strict=True)] == [True] * len(damaged)
+    whole = [n for i, file in enumerate(written) if i not in damaged for n in range(file.start, file.stop)]
+    assert (again.num_put, again.num_in_buffer, again.oldest) == (len(whole), len(whole), 0)
+    for slot, number in enumerate(whole):
+        np.testing.assert_array_equal(again.rows(slot, slot + 1)["mus/rows"][0], make_segment(number).mus)
+    put(again, 1)
+    seen = {tuple(again.get(np.random.RandomState(seed)).mus[0].ravel()) for seed in range(50)}
+    assert seen == {tuple(make_segment(n).mus[0].ravel()) for n in [*whole, len(whole)]}
+    third = make_buffer()
+    assert read_rows(tmp_path, write_new_rows(tmp_path, again, []), third) == []
+    assert_same_rows(third, again)
 
 
 @pytest.mark.parametrize("name", ["../../../etc/passwd", "/etc/passwd", "", ".", "a.npz"])
