@@ -8,6 +8,7 @@ from pathlib import Path
 from acer_tf.commands.cli import command, write_json
 from acer_tf.commands.play import PlayFlags, Trained, require_free
 from acer_tf.commands.report import Report
+from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import Predictor, play
 from acer_tf.evaluation.video import record_video
 
@@ -31,6 +32,8 @@ class Evaluate(PlayFlags):
             InputError: the agent does not exist, or a flag has a value that cannot work.
         """
         self.check()
+        if self.explain and self.video is None:
+            raise InputError("--explain is about the video; give --video, too.")
         video = self.video_file()
         if self.json is not None:
             require_free(self.json)
@@ -48,7 +51,9 @@ class Evaluate(PlayFlags):
 
     def _record(self, path: Path, trained: Trained, agent: Predictor) -> None:
         with contextlib.closing(trained.make_env(1, "rgb_array")) as env:
-            (episode,) = record_video(agent, env, path, deterministic=self.deterministic, seed=self.seed)
+            (episode,) = record_video(
+                agent, env, path, deterministic=self.deterministic, seed=self.seed, explain=self.explain
+            )
         print(f"video of one more episode, with return {episode.r:g}: {path}")
 
 

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import gymnasium
 import imageio.v2
+import numpy as np
+import pygame
 import pytest
 import yaml
 
@@ -71,6 +73,34 @@ def test_a_game_in_a_window(
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"{tmp_path / 'model.zip'}: {GAME}, deterministic actions, seed 0"
     assert len(lines) == 2 and lines[1].startswith("return ")
+
+
+def test_what_the_agent_thinks_in_a_window(
+    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    sizes = []
+
+    flip = pygame.display.flip
+
+    def seen() -> None:
+        surface = pygame.display.get_surface()
+        assert surface is not None
+        sizes.append((surface.get_size(), len(np.unique(pygame.surfarray.array3d(surface)))))
+        flip()
+
+    monkeypatch.setattr(pygame.display, "flip", seen)
+    assert main([str(run), "--episodes", "1", "--explain"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith(", 4 agent steps")
+    assert [size for size, _ in sizes] == [(720, 440)] * 4 and all(colours > 20 for _, colours in sizes)
+    assert not pygame.display.get_init()
+
+
+def test_what_the_agent_thinks_in_a_video(run: Path, tmp_path: Path) -> None:
+    assert main([str(run), "--explain", "--episodes", "1", "--video", str(tmp_path / "a.mp4")]) == 0
+    reader = imageio.v2.get_reader(tmp_path / "a.mp4", format="FFMPEG")  # type: ignore[call-overload]
+    assert [frame.shape for frame in reader] == [(440, 720, 3)] * 4
 
 
 def test_an_environment_that_cannot_be_shown(

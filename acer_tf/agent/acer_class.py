@@ -21,6 +21,7 @@ from acer_tf.agent.training import AgentEnv, Training, state_for
 from acer_tf.config import CONTINUOUS, Config, Continuous
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
+from acer_tf.evaluation.explanation import Explanation
 from acer_tf.importers.baselines import read_baselines
 from acer_tf.importers.imported import ImportedAgent
 from acer_tf.importers.stable_baselines import read_stable_baselines
@@ -493,6 +494,21 @@ class ACER:
             InputError: an argument does not fit the agent.
         """
         return predictions.action_probability(self._state, observation, state, mask, actions, logp)
+
+    def explain(self, observation: Any, state: Any = None, mask: Any = None) -> Explanation:
+        """Returns what policy and critic make of observations: the distribution of actions, V and Q.
+
+        Draws nothing: the actions of the next `predict` are the same.
+
+        Args:
+            observation: a batch, or one, which is a batch of one.
+            state: [N, P], as `predict` takes it.
+            mask: [N] bool, True where the state starts anew.
+
+        Raises:
+            InputError: an argument does not fit the agent.
+        """
+        return predictions.explain(self._state, observation, state, mask)
 
     def get_parameters(self) -> dict[str, NDArray[Any]]:
         """Returns the parameters of the networks by name."""

@@ -10,6 +10,7 @@ from acer_tf.agent.spaces import Spaces
 from acer_tf.agent.state import AgentState
 from acer_tf.envs.wrappers.box_actions import half_range, to_space
 from acer_tf.errors import InputError
+from acer_tf.evaluation.explanation import Explanation
 from acer_tf.maths.continuous import log_density
 from acer_tf.segment import Action
 
@@ -25,6 +26,25 @@ def act(agent: AgentState, observation: Any, state: Any, mask: Any, deterministi
     Raises:
         InputError: an argument does not fit the agent.
     """
+    obs, states, masks, is_single = _inputs(agent, observation, state, mask)
+    return agent.actor.act(obs, states, masks, deterministic), is_single
+
+
+def explain(agent: AgentState, observation: Any, state: Any, mask: Any) -> Explanation:
+    """Returns what policy and critic make of a batch of observations; see `ACER.explain`.
+
+    Raises:
+        InputError: an argument does not fit the agent.
+    """
+    obs, states, masks, _ = _inputs(agent, observation, state, mask)
+    f, v, *q = agent.actor.explain(obs, states, masks)
+    return Explanation(distribution(f, _sigma(agent), agent.spaces), v, q[0] if q else None)
+
+
+def _inputs(
+    agent: AgentState, observation: Any, state: Any, mask: Any
+) -> tuple[Array, NDArray[np.float32], NDArray[np.bool_], bool]:
+    """Returns checked observations [N, ...], states [N, P] and masks [N], and whether it was a single observation."""
     obs, is_single = agent.spaces.encode_observations(observation, agent.normalization.arrays)
     states = agent.actor.initial_state(len(obs)) if state is None else np.asarray(state, np.float32)
     masks = np.zeros(len(obs), np.bool_) if mask is None else np.atleast_1d(np.asarray(mask, np.bool_))
@@ -32,7 +52,7 @@ def act(agent: AgentState, observation: Any, state: Any, mask: Any, deterministi
     agent.actor.policy.check_state(states, len(obs))
     if masks.shape != (len(obs),):
         raise InputError(f"the mask has shape {masks.shape}; expected ({len(obs)},), one for each observation.")
-    return agent.actor.act(obs, states, masks, deterministic), is_single
+    return obs, states, masks, is_single
 
 
 def action_probability(agent: AgentState, observation: Any, state: Any, mask: Any, actions: Any, logp: bool) -> Any:
@@ -42,8 +62,7 @@ def action_probability(agent: AgentState, observation: Any, state: Any, mask: An
         InputError: an argument does not fit the agent.
     """
     action, is_single = act(agent, observation, state, mask, deterministic=True)
-    continuous = agent.settings.continuous
-    sigma = None if continuous.learn_sigma else continuous.sigma
+    sigma = _sigma(agent)
     if actions is not None:
         found = likelihood(action.mus, sigma, agent.spaces, actions, logp)
         return found[0] if is_single else found
@@ -51,6 +70,12 @@ def action_probability(agent: AgentState, observation: Any, state: Any, mask: An
     if not is_single:
         return whole
     return whole[0] if isinstance(whole, np.ndarray) else tuple(part[0] for part in whole)
+
+
+def _sigma(agent: AgentState) -> float | None:
+    """Returns the fixed sigma of a Gaussian policy in units of half the range, None where it is learned."""
+    continuous = agent.settings.continuous
+    return None if continuous.learn_sigma else continuous.sigma
 
 
 def distribution(f: Array, sigma: float | None, spaces: Spaces) -> Array | tuple[Array, Array]:

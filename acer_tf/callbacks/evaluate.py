@@ -83,7 +83,7 @@ class EvalCallback(EventCallback):
     def _on_step(self) -> bool:
         if self.n_calls % self.eval_freq:
             return True
-        render = self.eval_env.render if self.render else None
+        render = (lambda _: self.eval_env.render()) if self.render else None
         played = play(self.model, self.eval_env, self.n_eval_episodes, self.deterministic, render, self._seed())
         episodes = [episode for ended in played for episode in ended]
         self._evaluated = self.model

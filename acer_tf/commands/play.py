@@ -47,6 +47,9 @@ class PlayFlags:
     video: Annotated[Path, _FILE_OR_NOTHING] | None = None
     """Write a video to this mp4 file; without a file, to video.mp4 in the run folder, or beside an agent's file under
     its name, numbered if it exists."""
+    explain: bool = False
+    """Show beside each picture the probability and Q of each action (mean and sigma of a continuous one), V over time
+    and the return so far."""
 
     def check(self) -> None:
         """Checks the flags that can be checked without loading the agent.

@@ -46,6 +46,24 @@ class Played(NamedTuple):
     l: int  # noqa: E741  (the column's name in baselines' monitor files)
 
 
+class Moment(NamedTuple):
+    """A step that is about to be made in N environments.
+
+    Attributes:
+        observation: [N, ...].
+        state: the policy's, before the step; None at the first, and of feed-forward policies.
+        mask: [N] bool, True where an episode, or a life, begins.
+        actions: [N, ...].
+        returns: [N], of the episodes so far; the game's own score of Atari games that are rendered.
+    """
+
+    observation: Any
+    state: Any
+    mask: NDArray[np.bool_]
+    actions: Any
+    returns: NDArray[np.float64]
+
+
 class Summary(NamedTuple):
     """Summary of a number of episodes.
 
@@ -107,7 +125,8 @@ def evaluate_policy(
     """
     vector_env = as_vector_env(env)
     episodes: list[Played] = []
-    for ended in play(agent, vector_env, n_eval_episodes, deterministic, vector_env.render if render else None, seed):
+    before_step = (lambda _: vector_env.render()) if render else None
+    for ended in play(agent, vector_env, n_eval_episodes, deterministic, before_step, seed):
         episodes += ended
         if callback is not None:
             callback(locals(), globals())
@@ -125,7 +144,7 @@ def play(
     env: VectorEnv[Any, Any, Any],
     episodes: int,
     deterministic: bool,
-    before_step: Callable[[], object] | None = None,
+    before_step: Callable[[Moment], object] | None = None,
     seed: int | None = None,
 ) -> Iterator[list[Played]]:
     """Resets the environments and plays; yields after every step a list of the episodes that ended in it.
@@ -138,7 +157,7 @@ def play(
         env: vector environment with SAME_STEP autoreset.
         episodes: number of episodes, over all environments.
         deterministic: whether to take the most probable action.
-        before_step: called before every step.
+        before_step: called before every step, when its actions are known.
         seed: as in `evaluate_policy`.
 
     Raises:
@@ -153,9 +172,10 @@ def play(
     obs = _begin(env, seed)
     state, mask = None, np.ones(env.num_envs, np.bool_)
     while any(left):
+        actions, next_state = agent.predict(obs, state, mask, deterministic)
         if before_step is not None:
-            before_step()
-        actions, state = agent.predict(obs, state, mask, deterministic)
+            before_step(Moment(obs, state, mask, actions, counter.returns()))
+        state = next_state
         obs, rewards, terminations, truncations, infos = env.step(actions)
         mask = terminations | truncations
         ended = [episode for episode in counter.ended(rewards, terminations, truncations, infos) if left[episode.env]]
@@ -196,8 +216,13 @@ class _EpisodeCounter:
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
         self._returns = np.zeros(env.num_envs)
         self._lengths = np.zeros(env.num_envs, np.int64)
-        self._is_atari = isinstance(env.unwrapped, AtariPool)
+        self._atari = env.unwrapped if isinstance(env.unwrapped, AtariPool) else None
         self._reports = reports_episodes(env)
+
+    def returns(self) -> NDArray[np.float64]:
+        """Returns those of the episodes so far, [N]."""
+        scores = None if self._atari is None else self._atari.scores()
+        return self._returns.copy() if scores is None else np.asarray(scores, np.float64)
 
     def ended(
         self,
@@ -218,7 +243,7 @@ class _EpisodeCounter:
 
     def _unreported(self, terminations: NDArray[np.bool_], truncations: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Returns which episodes are over without a report."""
-        if self._is_atari:
+        if self._atari is not None:
             return np.zeros_like(truncations)  # a lost life, or a game lost with its worker
         if self._reports:
             return truncations  # by a TimeLimit outside of the reports; a termination may be a lost life

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from acer_tf.envs.make import as_vector_env
 from acer_tf.envs.players import Player
 from acer_tf.errors import InputError
-from acer_tf.evaluation.episodes import Played, Predictor, play
+from acer_tf.evaluation.episodes import Moment, Played, Predictor, play
+from acer_tf.evaluation.explanation import Explainer
+from acer_tf.evaluation.panel import Panel
 from acer_tf.system.console import say
 
 FRAMES_PER_SECOND = 30
@@ -29,6 +31,7 @@ def record_video(
     deterministic: bool = True,
     *,
     seed: int | None = None,
+    explain: bool = False,
 ) -> list[Played]:
     """Plays whole episodes and writes an mp4 file, a frame before each agent step.
 
@@ -41,19 +44,40 @@ def record_video(
         n_episodes: number of episodes.
         deterministic: whether to take the most probable action instead of sampling from the policy.
         seed: seed of the environment; None continues its random stream.
+        explain: whether to draw beside each frame what the agent makes of it; for agents with the method `explain`.
 
     Returns:
         The episodes.
 
     Raises:
-        InputError: the environment cannot be rendered, the file cannot be written, or ffmpeg is not installed.
+        InputError: the environment cannot be rendered, the file cannot be written, ffmpeg is not installed, or the
+            agent cannot explain.
     """
     vector_env = as_vector_env(env)
     _require_single(vector_env)
-    frames_per_second = vector_env.metadata.get("render_fps") or FRAMES_PER_SECOND
-    with _video_file(Path(path), frames_per_second) as append:
-        played = play(agent, vector_env, n_episodes, deterministic, lambda: append(_frame(vector_env)), seed)
+    with _video_file(Path(path), frames_per_second(vector_env)) as append:
+        picture = pictures(agent, vector_env, explain)
+        played = play(agent, vector_env, n_episodes, deterministic, lambda moment: append(picture(moment)), seed)
         return [episode for ended in played for episode in ended]
+
+
+def pictures(agent: Predictor, env: VectorEnv[Any, Any, Any], explain: bool) -> Callable[[Moment], NDArray[np.uint8]]:
+    """Returns a function that draws the step that is about to be made in an environment.
+
+    Raises:
+        InputError: the agent cannot explain what it does.
+    """
+    if not explain:
+        return lambda _: _frame(env)
+    if not isinstance(agent, Explainer):
+        raise InputError(f"the agent is a {type(agent).__name__} without the method explain; leave explain out.")
+    panel = Panel(env)
+    return lambda moment: panel.draw(_frame(env), agent.explain(*moment[:3]), moment)
+
+
+def frames_per_second(env: VectorEnv[Any, Any, Any]) -> float:
+    """Returns the speed at which an environment is meant to be watched."""
+    return env.metadata.get("render_fps") or FRAMES_PER_SECOND
 
 
 def check_video(path: Path) -> None:
@@ -90,7 +114,7 @@ def _require_single(env: VectorEnv[Any, Any, Any]) -> None:
 
 
 @contextlib.contextmanager
-def _video_file(path: Path, frames_per_second: float) -> Iterator[Callable[[NDArray[np.uint8]], None]]:
+def _video_file(path: Path, fps: float) -> Iterator[Callable[[NDArray[np.uint8]], None]]:
     check_video(path)
     import imageio.v2
 
@@ -98,7 +122,7 @@ def _video_file(path: Path, frames_per_second: float) -> Iterator[Callable[[NDAr
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # H.264 needs even sizes: odd ones are scaled by a pixel. imageio's own `with` closes nothing after an error.
-        writer = imageio.v2.get_writer(temporary, format="FFMPEG", fps=frames_per_second, macro_block_size=2)
+        writer = imageio.v2.get_writer(temporary, format="FFMPEG", fps=fps, macro_block_size=2)
         with contextlib.closing(writer):
             yield writer.append_data
         if path.exists():

@@ -41,6 +41,7 @@ class Actor:
         self._sample = Traced(self._sampled)
         self._greedy = Traced(self._most_probable)
         self._values = Traced(self._state_values)
+        self._explain = Traced(self._explained)
 
     def initial_state(self, nenvs: int) -> NDArray[np.float32]:
         """Returns the state before the first step, [N, P] float32; P is 0 for a feed-forward policy."""
@@ -72,6 +73,12 @@ class Actor:
         values: NDArray[np.float32] = self._values(obs, state).numpy()
         return values
 
+    def explain(
+        self, obs: NDArray[Any], state: NDArray[np.float32], mask: NDArray[np.bool_]
+    ) -> list[NDArray[np.float32]]:
+        """Returns f, V and, of discrete actions, Q of observations; arguments as of `act`. Draws nothing."""
+        return [tensor.numpy() for tensor in self._explain(obs, state, mask)]
+
     def copy_parameters(self, source: Sequence[tf.Variable], seed: int) -> None:
         """Copies parameters into `params`, and begins the random stream anew.
 
@@ -99,6 +106,10 @@ class Actor:
     def _state_values(self, obs: tf.Tensor, state: tf.Tensor) -> tf.Tensor:
         with self._scope():
             return self.policy.values(obs, state)
+
+    def _explained(self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        with self._scope():
+            return self.policy.explain(obs, state, mask)
 
     def _scope(self) -> contextlib.AbstractContextManager[Any]:
         """Returns a context in which the network uses `params` in place of its own parameters."""

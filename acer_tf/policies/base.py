@@ -180,6 +180,11 @@ class Policy(ABC):
         masks = tf.zeros([obs.shape[0], 1], tf.bool)
         return self.network(obs[:, tf.newaxis], masks, state).v[:, 0]
 
+    def explain(self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        """Returns f [N, ...], V [N] and, of discrete actions, Q [N, A] of observations; arguments as of `act`."""
+        outputs = self.network(obs[:, tf.newaxis], mask[:, tf.newaxis], state)
+        return outputs.f[:, 0], outputs.v[:, 0]
+
     def greedy(self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Picks the most probable action of each environment; arguments and shapes as of `act`.
 

@@ -55,6 +55,11 @@ class CategoricalPolicy(Policy):
         actions = tfp.distributions.Categorical(logits=logits, dtype=tf.int64).sample(seed=seed)
         return actions, tf.nn.softmax(logits), outputs.state
 
+    def explain(self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        """Returns f [N, A], V [N] and Q [N, A] of observations, float32; arguments as of `act`."""
+        outputs = self.network(obs[:, tf.newaxis], mask[:, tf.newaxis], state)
+        return outputs.f[:, 0], outputs.v[:, 0], outputs.q[:, 0]
+
     def mode(self, f: tf.Tensor) -> tf.Tensor:
         """Returns the most probable action, [N] int64; of several the first."""
         return tf.argmax(f, axis=-1)

@@ -158,3 +158,35 @@ def test_densities_in_the_environments_units(is_learned: bool) -> None:
 def test_one_action_for_each_observation() -> None:
     with pytest.raises(InputError, match="there are 3 actions for 2 observations; expected one for each"):
         likelihood(P, 0.3, DISCRETE, [0, 1, 2], logp=False)
+
+
+def test_an_explanation_is_what_the_policy_does_and_draws_nothing(agent: ACER) -> None:
+    obs = observations(agent, 4)
+    stream = agent._state.actor.generator.state.numpy()
+    distribution, v, q = agent.explain(obs)
+    np.testing.assert_array_equal(agent._state.actor.generator.state.numpy(), stream)
+    np.testing.assert_allclose(distribution, agent.action_probability(obs), rtol=1e-5)
+    assert q is not None and q.shape == distribution.shape
+    np.testing.assert_allclose(v, (distribution * q).sum(axis=1), rtol=1e-5)
+    np.testing.assert_allclose(v, agent._state.actor.values(obs, np.zeros((4, 0), np.float32)), rtol=1e-5)
+
+
+def test_an_explanation_depends_on_the_state_and_its_mask(recurrent: ACER) -> None:
+    obs = observations(recurrent, 2)
+    _, state = recurrent.predict(obs)
+    at_first, later = recurrent.explain(obs), recurrent.explain(obs, state)
+    assert not np.isclose(at_first.v, later.v).any()
+    masked = recurrent.explain(obs, state, np.array([True, False]))
+    np.testing.assert_allclose(masked.v, [at_first.v[0], later.v[1]], rtol=1e-5)
+    np.testing.assert_allclose(later.distribution, recurrent.action_probability(obs, state), rtol=1e-5)
+
+
+def test_an_explanation_of_a_continuous_action() -> None:
+    agent = tiny(env=vec_env("Pendulum-v1"), sigma=0.2)
+    enlarge(agent)
+    obs = observations(agent, 3)
+    distribution, v, q = agent.explain(obs)
+    for part, expected in zip(distribution, agent.action_probability(obs), strict=True):
+        np.testing.assert_allclose(part, expected, rtol=1e-5)
+    np.testing.assert_allclose(v, agent._state.actor.values(obs, np.zeros((3, 0), np.float32)), rtol=1e-5)
+    assert v.shape == (3,) and q is None

@@ -6,9 +6,9 @@ import pytest
 from gymnasium.vector import SyncVectorEnv
 from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit, TransformReward
 
-from acer_tf.envs.make import make_training_env
+from acer_tf.envs.make import as_vector_env, make_training_env, make_vec_env
 from acer_tf.errors import InputError
-from acer_tf.evaluation.episodes import evaluate_policy, summarize
+from acer_tf.evaluation.episodes import Moment, evaluate_policy, play, summarize
 from tests.counter import Always, Counter, counters
 
 
@@ -162,3 +162,25 @@ def test_the_interval_covers_the_mean_as_often_as_it_says() -> None:
         summary = summarize(random.normal(size=40).tolist(), [1] * 40)
         hits += summary.low < 0 < summary.high
     assert 34 <= hits <= 40
+
+
+def test_a_step_is_shown_with_its_actions_and_the_return_so_far() -> None:
+    moments: list[Moment] = []
+    for _ in play(Always(1), as_vector_env(Counter(2)), 2, True, moments.append):
+        pass
+    assert [moment.actions.tolist() for moment in moments] == [[1]] * 6
+    assert [moment.returns.tolist() for moment in moments] == [[0], [1], [2]] * 2
+    assert [moment.observation.tolist() for moment in moments] == [[[0]], [[1]], [[2]]] * 2
+    assert [moment.mask.tolist() for moment in moments] == [[True], [False], [False]] * 2
+
+
+def test_the_return_so_far_of_an_atari_game_is_its_score() -> None:
+    env = make_vec_env("PongNoFrameskip-v4", 1, render_mode="rgb_array", max_episode_frames=1600)
+    last: list[float] = []
+    (game,) = [
+        episode
+        for ended in play(Always(), env, 1, True, lambda moment: last.append(moment.returns[0]), 0)
+        for episode in ended
+    ]
+    env.close()
+    assert last[0] == 0 and game.r <= last[-1] == min(last) < -1

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import InputError
+from acer_tf.evaluation.explanation import Explanation
 from acer_tf.evaluation.video import check_video, record_video
 from tests.counter import Always, Counter, counters
 
@@ -76,6 +77,17 @@ def test_leaves_nothing_half_written(tmp_path: Path) -> None:
         record_video(Always(), Failing(4), path)
     assert [file.name for file in tmp_path.iterdir()] == ["video.mp4"]
     assert path.read_bytes() == b"old"
+
+
+def test_explains_what_the_agent_does_where_it_can(tmp_path: Path) -> None:
+    class Explaining(Always):
+        def explain(self, observation: Any, state: Any = None, mask: Any = None) -> Explanation:
+            return Explanation(np.array([[0.25, 0.75]]), observation[:, 0], np.array([[1.0, 2.0]]))
+
+    record_video(Explaining(1), Counter(2), tmp_path / "video.mp4", explain=True)
+    assert [picture.shape for picture in frames(tmp_path / "video.mp4")] == [(440, 720, 3)] * 3
+    with pytest.raises(InputError, match="the agent is a Always without the method explain"):
+        record_video(Always(), Counter(2), tmp_path / "video.mp4", explain=True)
 
 
 def test_bad_input(tmp_path: Path) -> None:

@@ -152,6 +152,11 @@ class AtariGame:
         result, self._result = self._result, None
         return result
 
+    @property
+    def score(self) -> float:
+        """The score so far of the game that is being played."""
+        return self._score
+
     def render(self) -> NDArray[np.uint8]:
         """Returns the screen that the agent's frame is made of, in RGB: uint8 [210, 160, 3] in most games."""
         return self._rgb.copy()

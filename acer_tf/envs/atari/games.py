@@ -41,6 +41,10 @@ class Games:
         """Returns the screen of every game, in RGB."""
         return tuple(game.render() for game in self._games)
 
+    def scores(self) -> list[float]:
+        """Returns the score so far of every game."""
+        return [game.score for game in self._games]
+
     def step(self) -> None:
         """Plays `rows.actions` and writes all other rows."""
         rows = self._rows

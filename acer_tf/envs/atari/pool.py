@@ -179,6 +179,10 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         assert self._games is not None
         return self._games.render()
 
+    def scores(self) -> list[float] | None:
+        """Returns the score so far of every game; None where workers step them."""
+        return None if self._games is None else self._games.scores()
+
     def close_extras(self, **kwargs: Any) -> None:
         """Ends the workers; called by `close`, once."""
         if self._workers:

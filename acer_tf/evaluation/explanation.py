@@ -1,0 +1,31 @@
+"""What a policy and its critic make of observations."""
+
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from numpy.typing import NDArray
+
+from acer_tf.evaluation.episodes import Predictor
+
+
+class Explanation(NamedTuple):
+    """What a policy and its critic make of N observations.
+
+    Attributes:
+        distribution: probabilities of the actions, [N, A]; of a Box mean and standard deviation in the environment's
+            units, [N, *action] each.
+        v: state values, [N] float32, in units of the rewards that the agent was trained on.
+        q: values of the actions, [N, A] float32; None for continuous actions.
+    """
+
+    distribution: NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]
+    v: NDArray[Any]
+    q: NDArray[Any] | None
+
+
+@runtime_checkable
+class Explainer(Predictor, Protocol):
+    """An agent that tells how it decides."""
+
+    def explain(self, observation: Any, state: Any = None, mask: Any = None) -> Explanation:
+        """Returns what policy and critic make of a batch of observations; arguments as of `predict`."""
+        ...
