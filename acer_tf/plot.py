@@ -2,41 +2,59 @@
 
 import dataclasses
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import tyro
 
 from acer_tf.commands.cli import command, writing
-from acer_tf.commands.resume import FREE
+from acer_tf.commands.naming import UNNAMED
 from acer_tf.errors import InputError
 from acer_tf.plots.csv_files import write_curves, write_intervals
-from acer_tf.plots.figures import draw_curves, draw_intervals
-from acer_tf.plots.groups import mean_curves, read_runs
-from acer_tf.plots.intervals import intervals, score_matrices, unit_of
-from acer_tf.storage.run_folder import LOST_REPLAY
-
-ENOUGH_SEEDS = 3
-MACHINE = ("versions", "cores", "tensorflow_threads", "processor", "onednn")
-UNNAMED = ("seed", "command", LOST_REPLAY, *MACHINE, *FREE)
-"""Settings that are not in the names of curves, so that the runs of a curve may differ in them."""
+from acer_tf.plots.curves import ENOUGH_SEEDS, Curve
+from acer_tf.plots.figures import AXIS_LABELS, View, figure_of_curves
+from acer_tf.plots.groups import Run, default_widths, mean_curves, read_runs
+from acer_tf.plots.interval_figures import Performance, figure_of_performance
+from acer_tf.plots.intervals import (
+    Interval,
+    improvements,
+    intervals,
+    profiles,
+    sample_efficiency,
+    score_matrices,
+    unit_of,
+)
+from acer_tf.plots.references import read_references
+from acer_tf.plots.sources import RETURNS, Axis
+from acer_tf.plots.style import require_format, save, styled
 
 
 @dataclasses.dataclass(frozen=True)
 class Plot:
-    """Draws the mean raw return of whole episodes over agent steps, as a picture and, beside it, as a CSV file.
+    """Draws learning curves, a panel for each environment, as a picture and, beside it, as a CSV file.
 
-    Runs that differ only in their seed become one curve: the mean, with a band of one standard deviation.
+    Runs that differ only in their seed become one curve: the mean, with a band of one standard deviation if there are
+    three or more.
     """
 
     runs: tyro.conf.Positional[tuple[Path, ...]]
     """Run folders, or CSV files with the columns steps and return."""
     out: Path = Path("curve.png")
-    """The picture; the numbers go into a file of the same name that ends in .csv."""
+    """The picture: .png, .svg or .pdf; the numbers go into a file of the same name that ends in .csv."""
+    metric: str = "episodes"
+    """What to draw: raw returns of whole episodes, `eval` for evaluations during training, or a column of
+    progress.csv."""
+    x: Axis = "steps"
+    """What to draw it over: agent steps, raw frames (Atari), or time spent in training."""
     smooth: float | None = None
-    """Agent steps averaged into one point; None takes a hundredth of the longest run."""
+    """Agent steps (frames, minutes, hours) averaged into one point; None takes a hundredth of an environment's
+    longest run."""
     label: tuple[str, ...] = ()
-    """A name for each run, in their order; runs of the same name become one curve. By default environment, network and
-    the settings that differ."""
+    """A name for each run, in their order; runs of the same name become one curve. By default the settings that
+    differ."""
+    reference: tuple[str, ...] = ()
+    """Curves to draw beside the runs: CSV files with the columns steps and mean_return (see docs/plots.md), or `human`
+    and `random` for these levels of Atari games."""
     rliable: bool = False
     """Also estimate the final performance over environments and seeds (Atari: human-normalised), with 95 % bootstrap
     intervals; written beside the curves, as -intervals.png and -intervals.csv."""
@@ -45,32 +63,61 @@ class Plot:
         """Reads the runs, writes pictures and CSV files, and prints what was drawn.
 
         Raises:
-            InputError: a file cannot be read or written, or the labels do not fit the runs.
+            InputError: a file cannot be read or written, or the flags do not fit the runs.
         """
         self._check()
-        runs = read_runs(self.runs, self.label, UNNAMED)
-        curves = mean_curves(runs, is_labelled=bool(self.label), width=self.smooth)
-        estimated = intervals(score_matrices(runs)) if self.rliable else []
-        with writing(self.out):
-            write_curves(self.out.with_suffix(".csv"), curves)
-            draw_curves(self.out, curves)
-            if self.rliable:
-                picture = self.out.with_name(f"{self.out.stem}-intervals.png")
-                write_intervals(picture.with_suffix(".csv"), estimated)
-                draw_intervals(picture, estimated, unit_of(runs))
-        for i in estimated:
-            print(f"{i.label}: {i.aggregate} {i.estimate:.3g} [{i.low:.3g}, {i.high:.3g}] {unit_of(runs)}")
-        if few := [f"{c.label} ({c.seeds[0]})" for c in curves if c.seeds[0] < ENOUGH_SEEDS]:
-            print(f"fewer than {ENOUGH_SEEDS} seeds say little: {', '.join(few)}", file=sys.stderr)
-        print(f"drew {len(curves)} curves: {self.out}, {self.out.with_suffix('.csv')}")
+        runs = read_runs(self.runs, self.label, UNNAMED, self.metric, self.x)
+        widths = default_widths(runs, self.metric) if self.smooth is None else {run.env: self.smooth for run in runs}
+        view = View(self.metric, self.x, tuple(width for width in widths.values() if width is not None))
+        curves = mean_curves(runs, widths)
+        references = read_references(self.reference, list(widths), self.x)
+        performance = _performance(runs, view) if self.rliable else None
+        numbers = self.out.with_suffix(".csv")
+        with writing(self.out), styled():
+            write_curves(numbers, curves, view)
+            save(figure_of_curves(curves, view, references), self.out)
+            if performance is not None:
+                picture = self.out.with_name(f"{self.out.stem}-intervals{self.out.suffix}")
+                write_intervals(picture.with_suffix(".csv"), performance.intervals)
+                save(figure_of_performance(performance), picture)
+        for interval in performance.intervals if performance is not None else ():
+            print(_line(interval, unit_of(runs)))
+        _warn_of_few_seeds(curves)
+        print(f"drew {len(curves)} curve{'s' if len(curves) > 1 else ''}: {self.out}, {numbers}")
 
     def _check(self) -> None:
-        if not self.runs or len(self.label or self.runs) != len(self.runs):
-            raise InputError(
-                f"got {len(self.label)} labels for {len(self.runs)} runs; expected one each, and a run at least."
-            )
-        if self.out.suffix != ".png":
-            raise InputError(f"the picture {self.out} is to be a PNG; expected {self.out.with_suffix('.png')}.")
+        if not self.runs:
+            raise InputError("no run to draw; expected run folders or CSV files, such as runs/A runs/B.")
+        if self.label and len(self.label) != len(self.runs):
+            raise InputError(f"got {len(self.label)} labels for {len(self.runs)} runs; expected one each.")
+        if self.smooth is not None and not self.smooth > 0:
+            raise InputError(f"--smooth is {self.smooth:g}; expected more than 0.")
+        if self.metric not in RETURNS and (self.reference or self.rliable):
+            raise InputError(f"--reference and --rliable are for returns; expected --metric {' or '.join(RETURNS)}.")
+        require_format(self.out)
+
+
+def _performance(runs: Sequence[Run], view: View) -> Performance:
+    matrices = score_matrices(runs)
+    return Performance(
+        unit=unit_of(runs),
+        axis=AXIS_LABELS[view.axis],
+        intervals=intervals(matrices),
+        profiles=profiles(matrices),
+        efficiency=sample_efficiency(runs),
+        improvements=improvements(matrices),
+    )
+
+
+def _line(interval: Interval, unit: str) -> str:
+    known = f"[{interval.low:.3g}, {interval.high:.3g}]"
+    limits = f"(no interval below {ENOUGH_SEEDS} seeds)" if interval.low != interval.low else known
+    return f"{interval.label}: {interval.aggregate} {interval.estimate:.3g} {limits} {unit}"
+
+
+def _warn_of_few_seeds(curves: Sequence[Curve]) -> None:
+    if few := [f"{c.env} {c.setting}".strip() + f" ({c.seeds[0]})" for c in curves if c.seeds[0] < ENOUGH_SEEDS]:
+        print(f"fewer than {ENOUGH_SEEDS} seeds say little: {', '.join(few)}", file=sys.stderr)
 
 
 main = command("acer_tf.plot", Plot, Plot.draw)

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import cv2
 import pytest
-import yaml
 
 from acer_tf.plot import main
+from tests.plots.samples import write_run
 
 
 @pytest.fixture
@@ -16,56 +16,69 @@ def run(tmp_path: Path) -> Path:
     return folder
 
 
+def rows(path: Path) -> list[str]:
+    return path.read_text().splitlines()[1:]
+
+
+def seeds(tmp_path: Path, returns: list[float], **settings: object) -> list[str]:
+    """Folders of runs that reach these returns."""
+    names = [tmp_path / f"run-{len(list(tmp_path.glob('run-*'))) + i}" for i in range(len(returns))]
+    return [
+        str(write_run(name, [0.0, value], **settings, seed=seed))
+        for seed, (name, value) in enumerate(zip(names, returns, strict=True))
+    ]
+
+
 def test_draws_a_picture_and_its_numbers(tmp_path: Path, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "curve.png"
     assert main([str(run), str(run / "episodes.csv"), "--out", str(out), "--smooth", "500"]) == 0
     assert cv2.imread(str(out)) is not None
     assert (tmp_path / "curve.csv").read_text().splitlines() == [
-        "label,steps,mean_return,episodes,seeds,deviation",
-        "Some-v0,500.0,1.5,2,1,nan",
-        "Some-v0,1000.0,6.0,1,1,nan",
-        "episodes.csv,500.0,1.5,2,1,nan",
-        "episodes.csv,1000.0,6.0,1,1,nan",
+        "label,steps,mean_return,episodes,seeds,deviation,environment",
+        "Some-v0,500.0,1.5,2,1,nan,",
+        "Some-v0,1000.0,6.0,1,1,nan,",
+        "episodes.csv,500.0,1.5,2,1,nan,",
+        "episodes.csv,1000.0,6.0,1,1,nan,",
     ]
-    assert str(out) in capsys.readouterr().out
+    assert capsys.readouterr().out == f"drew 2 curves: {out}, {tmp_path / 'curve.csv'}\n"
 
 
 def test_bins_are_a_hundredth_of_the_longest_run_unless_told(tmp_path: Path, run: Path) -> None:
-    assert main([str(run), "--out", str(tmp_path / "a.png"), "--label", "mine"]) == 0
-    rows = (tmp_path / "a.csv").read_text().splitlines()[1:]
-    assert rows == ["mine,100.0,1.0,1,1,nan", "mine,500.0,2.0,1,1,nan", "mine,1000.0,6.0,1,1,nan"]
+    assert main([str(run), "--out", str(tmp_path / "a.svg"), "--label", "mine"]) == 0
+    assert rows(tmp_path / "a.csv") == [f"mine,{x}.0,{y},1,1,nan," for x, y in ((100, 1.0), (500, 2.0), (1000, 6.0))]
+    assert (tmp_path / "a.svg").read_bytes().startswith(b"<?xml")
 
 
-def seeds(tmp_path: Path, returns: list[float], **settings: object) -> list[str]:
-    """Folders of runs that reach these returns."""
-    folders = []
-    for value in returns:
-        folder = tmp_path / f"run-{len(list(tmp_path.glob('run-*')))}"
-        folder.mkdir()
-        (folder / "config.yml").write_text(yaml.safe_dump({**settings, "seed": len(folders)}))
-        (folder / "episodes.csv").write_text(f"steps,return\n100,0.0\n200,{value}\n")
-        folders.append(str(folder))
-    return folders
+def test_metric_axis_and_references_are_chosen(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", [1.0, 2.0], env="PongNoFrameskip-v4", network="cnn")
+    (folder / "progress.csv").write_text("total_timesteps,entropy\n100,1.5\n200,1.25\n")
+    command = [str(folder), "--out", str(tmp_path / "a.pdf")]
+    assert main([*command, "--metric", "entropy", "--x", "frames", "--smooth", "400"]) == 0
+    assert rows(tmp_path / "a.csv") == [
+        "cnn,400.0,1.5,1,1,nan,PongNoFrameskip-v4",
+        "cnn,800.0,1.25,1,1,nan,PongNoFrameskip-v4",
+    ]
+    assert main([*command, "--x", "minutes", "--reference", "human", "random"]) == 0
+    assert rows(tmp_path / "a.csv")[1] == "cnn,2.0,2.0,1,1,nan,PongNoFrameskip-v4"
 
 
 def test_seeds_of_a_setting_become_one_curve(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     many = seeds(tmp_path, [1.0, 2.0, 6.0], env="CartPole-v1", network="mlp", lr=0.1)
     few = seeds(tmp_path, [7.0, 9.0], env="CartPole-v1", network="mlp", lr=0.2)
-    out = tmp_path / "curve.png"
-    assert main([*many, *few, "--out", str(out), "--smooth", "100"]) == 0
-    assert (tmp_path / "curve.csv").read_text().splitlines()[1:] == [
-        '"CartPole-v1 mlp, lr=0.1",100.0,0.0,3,3,0.0',
-        '"CartPole-v1 mlp, lr=0.1",200.0,3.0,3,3,2.6457513110645907',
-        '"CartPole-v1 mlp, lr=0.2",100.0,0.0,2,2,0.0',
-        '"CartPole-v1 mlp, lr=0.2",200.0,8.0,2,2,1.4142135623730951',
+    assert main([*many, *few, "--out", str(tmp_path / "curve.png"), "--smooth", "100"]) == 0
+    assert rows(tmp_path / "curve.csv") == [
+        "lr=0.1,100.0,0.0,3,3,0.0,CartPole-v1",
+        "lr=0.1,200.0,3.0,3,3,2.6457513110645907,CartPole-v1",
+        "lr=0.2,100.0,0.0,2,2,0.0,CartPole-v1",
+        "lr=0.2,200.0,8.0,2,2,1.4142135623730951,CartPole-v1",
     ]
-    assert capsys.readouterr().err == "fewer than 3 seeds say little: CartPole-v1 mlp, lr=0.2 (2)\n"
+    assert capsys.readouterr().err == "fewer than 3 seeds say little: CartPole-v1 lr=0.2 (2)\n"
 
 
 def test_labels_group_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = seeds(tmp_path, [1.0, 2.0, 3.0, 4.0], env="CartPole-v1", network="mlp")
     assert main([*runs, "--out", str(tmp_path / "a.png"), "--label", "x", "x", "x", "y"]) == 0
-    labels = {line.split(",")[0] for line in (tmp_path / "a.csv").read_text().splitlines()[1:]}
+    labels = {row.split(",")[0] for row in rows(tmp_path / "a.csv")}
     assert labels == {"x", "y"}
     assert "y (1)" in capsys.readouterr().err
 
@@ -76,7 +89,7 @@ def test_runs_of_one_curve_may_differ_in_where_and_how_they_ran(tmp_path: Path) 
         *seeds(tmp_path, [2.0], env="A-v0", network="mlp", cores=4, versions={"numpy": "2"}, logdir="x", command="y"),
     ]
     assert main([*runs, "--out", str(tmp_path / "a.png")]) == 0
-    assert {line.split(",")[0] for line in (tmp_path / "a.csv").read_text().splitlines()[1:]} == {"A-v0 mlp"}
+    assert {row.split(",")[0] for row in rows(tmp_path / "a.csv")} == {"mlp"}
 
 
 def test_interval_estimates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,6 +106,17 @@ def test_interval_estimates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "mlp: IQM 2.5 [" in capsys.readouterr().out
 
 
+def test_two_seeds_have_no_interval_and_this_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("rliable")
+    runs = seeds(tmp_path, [2.0, 4.0], env="CartPole-v1", network="mlp")
+    assert main([*runs, "--out", str(tmp_path / "a.svg"), "--rliable"]) == 0
+    printed = capsys.readouterr()
+    assert "mlp: IQM 1.5 (no interval below 3 seeds) raw return\n" in printed.out
+    assert "fewer than 3 seeds say little" in printed.err
+    assert "mlp,IQM,1.5,nan,nan" in rows(tmp_path / "a-intervals.csv")
+    assert (tmp_path / "a-intervals.svg").exists()
+
+
 def test_without_rliable_one_sentence_tells_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -106,9 +130,13 @@ def test_without_rliable_one_sentence_tells_the_command(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--out", "a.jpg"], "expected a.png"),
+        (["--out", "a.jpg"], "expected one of a.png, a.svg, a.pdf"),
         (["--label", "x", "y"], "got 2 labels for 1 runs"),
         (["--smooth", "0"], "expected more than 0"),
+        (["--x", "frames"], "is no Atari game"),
+        (["--metric", "entropi"], "progress.csv cannot be read"),
+        (["--metric", "entropy", "--reference", "human"], "are for returns"),
+        (["--reference", "human"], "needs an Atari game"),
         (["--out", "absent/a.png"], "cannot be written"),
     ],
 )
@@ -136,4 +164,6 @@ def test_never_overwrites_the_run(run: Path, capsys: pytest.CaptureFixture[str])
 
 def test_no_run_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
-    assert "a run at least" in capsys.readouterr().err
+    assert (
+        capsys.readouterr().err == "error: no run to draw; expected run folders or CSV files, such as runs/A runs/B.\n"
+    )

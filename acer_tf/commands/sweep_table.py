@@ -10,8 +10,8 @@ import numpy as np
 
 from acer_tf.commands.trials import DONE, Trial
 from acer_tf.errors import InputError
-from acer_tf.plots.curves import read_returns
 from acer_tf.plots.intervals import LAST_EPISODES
+from acer_tf.plots.sources import read_returns
 from acer_tf.storage.durable import replacing
 from acer_tf.system.console import say
 

@@ -3,27 +3,33 @@
 import csv
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-
-import numpy as np
+from typing import get_args
 
 from acer_tf.errors import InputError
 from acer_tf.plots.curves import Curve
+from acer_tf.plots.figures import View
 from acer_tf.plots.intervals import Interval
+from acer_tf.plots.sources import RETURNS, Axis
 
-CURVE_COLUMNS = ("label", "steps", "mean_return", "episodes", "seeds", "deviation")
-OLDEST_CURVE_COLUMNS = CURVE_COLUMNS[:4]
 INTERVAL_COLUMNS = ("label", "aggregate", "estimate", "low", "high")
 
 
-def write_curves(path: Path, curves: Sequence[Curve]) -> None:
+def write_curves(path: Path, curves: Sequence[Curve], view: View) -> None:
     """Writes a row per bin of every curve; replaces an earlier file of curves.
 
     Raises:
         InputError: the file exists and holds something else.
     """
-    _require_header(path, OLDEST_CURVE_COLUMNS, "curves")
-    rows = ([c.label, *row] for c in curves for row in zip(*map(np.ndarray.tolist, c[1:]), strict=True))
-    _write(path, CURVE_COLUMNS, rows)
+    _require_header(path, [f"label,{axis}," for axis in get_args(Axis)], "curves")
+    mean = "mean_return" if view.metric in RETURNS else view.metric
+    count = "episodes" if view.metric == "episodes" else "values"
+    columns = ("label", view.axis, mean, count, "seeds", "deviation", "environment")
+    rows = (
+        [c.setting, *row, c.env]
+        for c in curves
+        for row in zip(*(array.tolist() for array in (c.x, c.mean, c.values, c.seeds, c.deviation)), strict=True)
+    )
+    _write(path, columns, rows)
 
 
 def write_intervals(path: Path, intervals: Sequence[Interval]) -> None:
@@ -32,15 +38,15 @@ def write_intervals(path: Path, intervals: Sequence[Interval]) -> None:
     Raises:
         InputError: the file exists and holds something else.
     """
-    _require_header(path, INTERVAL_COLUMNS, "intervals")
+    _require_header(path, [",".join(INTERVAL_COLUMNS)], "intervals")
     _write(path, INTERVAL_COLUMNS, intervals)
 
 
-def _require_header(path: Path, columns: Sequence[str], content: str) -> None:
-    """Raises an `InputError` if the file exists and its header does not begin with these columns."""
+def _require_header(path: Path, beginnings: Sequence[str], content: str) -> None:
+    """Raises an `InputError` if the file exists and its header begins with none of these."""
     if path.exists():
         with path.open("rb") as old:
-            if not old.readline().startswith(",".join(columns).encode()):
+            if not old.readline().startswith(tuple(beginning.encode() for beginning in beginnings)):
                 raise InputError(f"{path} holds something else than {content}; choose another name.")
 
 

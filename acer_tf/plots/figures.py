@@ -1,69 +1,165 @@
-"""Draws curves and intervals as PNG files."""
+"""Draws learning curves, a panel for each environment."""
 
+import itertools
+import math
+import textwrap
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from acer_tf.errors import InputError
-from acer_tf.plots.curves import Curve
-from acer_tf.plots.intervals import AGGREGATES, Interval
+from acer_tf.logs.metrics import METRICS
+from acer_tf.plots.curves import ENOUGH_SEEDS, Curve
+from acer_tf.plots.groups import short_number
+from acer_tf.plots.references import Reference
+from acer_tf.plots.sources import RETURNS, Axis
+from acer_tf.plots.style import DASHES, GREY, Dashes, Line, count_in_thousands, lines, new_figure
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_PANELS_IN_A_ROW = 3
+_WIDTH = 6.4
+_HEIGHTS = {1: 3.4, 2: 2.6}
+"""Of a row of panels, in inches: of a single one, and of each of several."""
+_CHARACTERS_PER_INCH = 14
+_LINE, _GAP = 0.135, 0.055
+"""Height of a line of small text, and the space between entries of the legend, in inches."""
 
-def draw_curves(path: Path, curves: Sequence[Curve]) -> None:
-    """Draws all curves on one pair of axes; means over several runs get a band of one standard deviation.
 
-    An existing file is replaced.
+AXIS_LABELS: dict[Axis, str] = {
+    "steps": "agent steps",
+    "frames": "raw frames",
+    "minutes": "minutes of training",
+    "hours": "hours of training",
+}
 
-    Raises:
-        InputError: matplotlib is not installed.
+
+class View(NamedTuple):
+    """What a plot shows.
+
+    Attributes:
+        metric: as in `acer_tf.plots.sources.read_series`.
+        axis: what the curves are drawn over.
+        widths: of the bins that were averaged; empty without bins.
     """
-    figure = _figure(8, 5)
-    axes = figure.add_subplot(xlabel="agent steps, all environments", ylabel="mean raw return")
-    for c in curves:
-        axes.plot(c.steps, c.mean_return, marker=".", label=c.label)
-        if c.seeds[0] > 1:
-            axes.fill_between(c.steps, c.mean_return - c.deviation, c.mean_return + c.deviation, alpha=0.2)
-    axes.legend()
-    axes.grid(alpha=0.3)
-    _save(figure, path)
+
+    metric: str = "episodes"
+    axis: Axis = "steps"
+    widths: tuple[float, ...] = ()
 
 
-def draw_intervals(path: Path, intervals: Sequence[Interval], unit: str) -> None:
-    """Draws a panel per aggregate, with a bar for each setting's interval and a mark at its estimate.
+def figure_of_curves(curves: Sequence[Curve], view: View, references: Sequence[Reference] = ()) -> "Figure":
+    """Draws the curves of each environment into a panel of its own, above one legend; call it inside of `styled`.
 
-    An existing file is replaced.
+    Means over three runs or more get a band of one standard deviation.
 
     Args:
-        path: of the file.
-        intervals: as `acer_tf.plots.intervals.intervals` returns them.
-        unit: of the scores, for the axes' labels.
-
-    Raises:
-        InputError: matplotlib is not installed.
+        curves: at least one; those of a setting have the same line in all panels.
+        view: what they show.
+        references: curves and levels to draw in grey behind them.
     """
-    labels = list(dict.fromkeys(interval.label for interval in intervals))
-    figure = _figure(12, 1.5 + 0.5 * len(labels))
-    for axes, name in zip(figure.subplots(1, len(AGGREGATES), sharey=True), AGGREGATES, strict=True):
-        for interval in intervals:
-            if interval.aggregate == name:
-                axes.barh(interval.label, interval.high - interval.low, left=interval.low, height=0.5, alpha=0.6)
-                axes.plot([interval.estimate], [interval.label], "k|", markersize=16)
-        axes.set(title=name, xlabel=unit)
-        axes.grid(axis="x", alpha=0.3)
-    _save(figure, path)
+    envs = list(dict.fromkeys(c.env for c in curves))
+    columns = min(len(envs), _PANELS_IN_A_ROW)
+    rows = math.ceil(len(envs) / columns)
+    width = max(_WIDTH, 3.4 * columns)
+    characters = round(_CHARACTERS_PER_INCH * width)
+    looks = lines([c.setting for c in curves])
+    grey = dict(zip(dict.fromkeys(r.label for r in references), itertools.cycle(DASHES[1:])))
+    names = [textwrap.fill(name, characters) for name in [*_with_seeds(curves).values(), *grey]]
+    legend_columns = _legend_columns(names, characters)
+    caption = textwrap.fill(_caption(curves, view), characters)
+    of_legend = sum(_LINE * (name.count("\n") + 1) + _GAP for name in names) / legend_columns
+    figure = new_figure(width, _HEIGHTS[min(rows, 2)] * rows + _LINE * (caption.count("\n") + 1) + of_legend)
+
+    panels = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for panel, env in zip(panels, envs, strict=False):
+        for c in [c for c in curves if c.env == env]:
+            _draw_curve(panel, c, looks[c.setting])
+        for reference in [r for r in references if r.env == env]:
+            _draw_reference(panel, reference, grey[reference.label])
+        panel.set(title=env, xlabel=AXIS_LABELS[view.axis], xlim=(0, None))
+        if view.axis in ("steps", "frames"):
+            count_in_thousands(panel.xaxis)
+    for panel in panels[len(envs) :]:
+        panel.set_axis_off()
+    for panel in panels[::columns]:
+        panel.set_ylabel(_metric_label(view.metric))
+    figure.suptitle(caption, fontsize="small", color=GREY)
+    _draw_legend(figure, names, [*looks.values(), *(Line(GREY, dashes) for dashes in grey.values())], legend_columns)
+    return figure
 
 
-def _figure(width: float, height: float) -> "Figure":
-    """Makes an empty figure, sized in inches, without pyplot's global state."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError("plots need matplotlib; install it with: pip install matplotlib.") from error
-    return Figure(figsize=(width, height), layout="constrained")
+def _draw_curve(panel: "Axes", c: Curve, look: Line) -> None:
+    panel.plot(c.x, c.mean, color=look.color, linestyle=look.dashes, marker="o" if len(c.x) == 1 else None)
+    if c.seeds[0] >= ENOUGH_SEEDS:
+        low, high = c.mean - c.deviation, c.mean + c.deviation
+        panel.fill_between(c.x, low, high, color=look.color, alpha=0.2, linewidth=0)
 
 
-def _save(figure: "Figure", path: Path) -> None:
-    figure.savefig(path, format="png", dpi=120)
+def _draw_reference(panel: "Axes", reference: Reference, dashes: Dashes) -> None:
+    if len(reference.x):
+        panel.plot(reference.x, reference.mean, color=GREY, linestyle=dashes, linewidth=1.2, zorder=1)
+        panel.fill_between(reference.x, reference.low, reference.high, color=GREY, alpha=0.15, linewidth=0)
+    else:
+        _draw_level(panel, reference.label, float(reference.mean[0]), dashes)
+
+
+def _draw_level(panel: "Axes", label: str, level: float, dashes: Dashes) -> None:
+    """Draws a level; one so far away that the curves would become flat is an arrow at the edge."""
+    low, high = panel.get_ylim()
+    if low - (high - low) <= level <= high + (high - low):
+        panel.axhline(level, color=GREY, linestyle=dashes, linewidth=1.2, zorder=1)
+        return
+    y, side, arrow = (0.97, "top", "↑") if level > high else (0.03, "bottom", "↓")
+    panel.text(0.02, y, f"{arrow} {label}: {level:,}", color=GREY, size="small", va=side, transform=panel.transAxes)
+
+
+def _draw_legend(figure: "Figure", names: Sequence[str], looks: Sequence[Line], columns: int) -> None:
+    """Draws a legend below the panels, so that they have the same size whatever is in it."""
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], color=look.color, linestyle=look.dashes) for look in looks]
+    figure.legend(handles, names, loc="outside lower center", ncols=columns, handlelength=2.8)
+
+
+def _legend_columns(names: Sequence[str], characters: int) -> int:
+    """Returns how many columns of these names fit into a line of so many characters."""
+    longest = max(len(line) for name in names for line in name.splitlines())
+    return max(1, min(len(names), characters // (longest + 9)))
+
+
+def _with_seeds(curves: Sequence[Curve]) -> dict[str, str]:
+    """Returns the name of each setting with the number of runs that its curves are means of."""
+    names = {}
+    for setting in dict.fromkeys(c.setting for c in curves):
+        seeds = sorted({int(c.seeds[0]) for c in curves if c.setting == setting})
+        count = "1 seed" if seeds == [1] else f"{'-'.join(map(str, {seeds[0]: 0, seeds[-1]: 0}))} seeds"
+        names[setting] = f"{setting} ({count})"
+    return names
+
+
+def _caption(curves: Sequence[Curve], view: View) -> str:
+    """Returns what the lines and bands are."""
+    parts = []
+    seeds = [int(c.seeds[0]) for c in curves]
+    if max(seeds) > 1:
+        parts.append("Lines: means over seeds.")
+    if max(seeds) >= ENOUGH_SEEDS:
+        parts.append("Bands: ± one standard deviation over seeds.")
+    if min(seeds) < ENOUGH_SEEDS:
+        parts.append(f"No band below {ENOUGH_SEEDS} seeds.")
+    if view.widths:
+        values = "episodes" if view.metric == "episodes" else "rows"
+        unit = "agent steps" if view.axis == "steps" else view.axis
+        width = " to ".join(
+            short_number(float(f"{width:.3g}")) for width in sorted({min(view.widths), max(view.widths)})
+        )
+        parts.append(f"Smoothing: each point is the mean of the {values} of {width} {unit}.")
+    return " ".join(parts)
+
+
+def _metric_label(metric: str) -> str:
+    if metric in RETURNS:
+        return "mean raw return of evaluations" if metric == "eval" else "mean raw return"
+    unit = METRICS[metric].unit if metric in METRICS else "1"
+    return metric if unit == "1" else f"{metric} ({unit})"

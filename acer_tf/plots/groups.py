@@ -1,14 +1,16 @@
-"""Groups runs that differ only in their seed, and names each group in a plot."""
+"""Groups runs that differ only in their seed, and names each group in a plot by what makes it different."""
 
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from acer_tf.plots.curves import Curve, Returns, curve, mean_curve, read_returns
+from acer_tf.plots.curves import Curve, curve, mean_curve
+from acer_tf.plots.sources import Axis, Series, on_axis, read_series
 from acer_tf.storage.run_folder import read_settings
 
-NAMED = ("env", "network")
-"""Settings that are part of every name, even if they are the same for all runs."""
+POINTS = 100
+"""Points of a curve, unless the width of its bins is given."""
 
 
 class Run(NamedTuple):
@@ -17,70 +19,101 @@ class Run(NamedTuple):
     Attributes:
         env: environment id; empty if it is not known.
         setting: name of all settings but environment and seed.
-        returns: its episodes.
+        series: its values.
     """
 
     env: str
     setting: str
-    returns: Returns
+    series: Series
 
 
-def read_runs(sources: Sequence[Path], labels: Sequence[str], unnamed: Collection[str] = ("seed",)) -> list[Run]:
+def read_runs(
+    sources: Sequence[Path],
+    labels: Sequence[str],
+    unnamed: Collection[str] = ("seed",),
+    metric: str = "episodes",
+    axis: Axis = "steps",
+) -> list[Run]:
     """Reads runs and names their settings.
 
     Args:
         sources: run folders, or CSV files as `read_returns` reads them.
-        labels: the name of each run's setting. Without labels it consists of the network and the settings that differ
-            between the runs; a run without settings gets the name of its file or folder.
+        labels: the name of each run's setting; without labels they have those that `names_of_settings` returns, and a
+            run without settings has the name of its file or folder, and the environment of the others if it is one.
         unnamed: settings that are left out of names and may differ within a group.
+        metric: as in `read_series`.
+        axis: what the values are drawn over.
 
     Raises:
-        InputError: a file cannot be read, or holds something else.
+        InputError: a file cannot be read, or lacks the metric or the axis.
     """
     settings = [read_settings(source) for source in sources]
-    known = [s for s in settings if s is not None]
-    names = [name for s in known for name in s]
-    differing = {name for name in names if any(s.get(name) != known[0].get(name) for s in known)}
-    named = [name for name in dict.fromkeys(names) if name in differing - {*NAMED, *unnamed}]
+    names = iter(names_of_settings([s for s in settings if s is not None], unnamed))
+    envs = {str(s.get("env", "")) for s in settings if s is not None}
+    only_env = envs.pop() if len(envs) == 1 else ""
     runs = []
     for i, (source, s) in enumerate(zip(sources, settings, strict=True)):
-        if s is None:
-            env, setting = "", _short_name(source, sources)
-        else:
-            env = str(s.get("env", ""))
-            setting = ", ".join([str(s.get("network", "")), *(f"{name}={s.get(name)}" for name in named)])
-        runs.append(Run(env, labels[i] if labels else setting, read_returns(source)))
+        env = only_env if s is None else str(s.get("env", ""))
+        name = _short_name(source, sources) if s is None else next(names)
+        series = on_axis(read_series(source, metric), axis, source, env)
+        runs.append(Run(env, labels[i] if labels else name, series))
     return runs
 
 
-def grouped(runs: Sequence[Run], is_labelled: bool) -> dict[str, list[Run]]:
-    """Groups runs by environment and setting, under the name of their curve, in the order of first appearance.
-
-    With labels and a single environment, names consist of the label alone.
-    """
-    hides_env = is_labelled and len({run.env for run in runs}) == 1
-    groups: dict[str, list[Run]] = {}
-    for run in runs:
-        name = run.setting if hides_env else f"{run.env} {run.setting}".strip()
-        groups.setdefault(name, []).append(run)
-    return groups
+def names_of_settings(settings: Sequence[Mapping[str, Any]], unnamed: Collection[str]) -> list[str]:
+    """Names each run by the settings that differ between runs of the same environment, or else by its network."""
+    named = differing(settings, unnamed)
+    return [
+        ", ".join(_abbreviated(name, s[name]) for name in named if s.get(name) is not None) or str(s.get("network", ""))
+        for s in settings
+    ]
 
 
-def mean_curves(runs: Sequence[Run], is_labelled: bool, width: float | None = None) -> list[Curve]:
-    """Returns the mean learning curve of each group.
+def differing(settings: Sequence[Mapping[str, Any]], unnamed: Collection[str]) -> list[str]:
+    """Returns the names of the settings that differ between runs of the same environment."""
+    first = {str(s.get("env")): s for s in reversed(settings)}
+    names = dict.fromkeys(name for s in settings for name in s if name not in {"env", *unnamed})
+    return [name for name in names if any(s.get(name) != first[str(s.get("env"))].get(name) for s in settings)]
+
+
+def mean_curves(runs: Sequence[Run], widths: Mapping[str, float | None]) -> list[Curve]:
+    """Returns the mean curve of each environment and setting, in the order of first appearance.
 
     Args:
         runs: at least one.
-        is_labelled: whether settings were labelled; see `grouped`.
-        width: agent steps per bin; None means a hundredth of the longest run.
+        widths: of the bins in each environment; None averages only values at the same place.
 
     Raises:
-        InputError: the width is not positive, or the runs of a group have no steps in common.
+        InputError: a width is not positive, or the runs of a group have nothing of the axis in common.
     """
-    if width is None:
-        width = max(run.returns.steps.max() for run in runs) / 100
-    groups = grouped(runs, is_labelled)
-    return [mean_curve(name, [curve(name, run.returns, width) for run in group]) for name, group in groups.items()]
+    groups: dict[tuple[str, str], list[Curve]] = {}
+    for env, setting, series in runs:
+        groups.setdefault((env, setting), []).append(curve(env, setting, series, widths[env]))
+    return [mean_curve(group) for group in groups.values()]
+
+
+def default_widths(runs: Sequence[Run], metric: str) -> dict[str, float | None]:
+    """Returns the width of bins in each environment: a hundredth of its longest run; None for evaluations."""
+    longest: dict[str, float] = {}
+    for run in runs:
+        longest[run.env] = max(longest.get(run.env, 0.0), float(run.series.x.max()))
+    return {env: None if metric == "eval" else end / POINTS for env, end in longest.items()}
+
+
+def short_number(number: float) -> str:
+    """Formats a number without loss, round thousands and millions as 20k and 1.5M."""
+    for unit, suffix in ((1e6, "M"), (1e3, "k")):
+        if unit <= abs(number) < math.inf and float(f"{number / unit:.4g}") * unit == number:
+            return f"{number / unit:.4g}{suffix}"
+    return repr(int(number) if float(number).is_integer() else number)
+
+
+def _abbreviated(name: str, value: object) -> str:
+    if name == "network":
+        return str(value)
+    if isinstance(value, bool):
+        return name if value else f"no {name}"
+    return f"{name}={short_number(value) if isinstance(value, int | float) else value}"
 
 
 def _short_name(source: Path, sources: Sequence[Path]) -> str:

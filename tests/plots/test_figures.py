@@ -1,40 +1,103 @@
-import sys
-from pathlib import Path
+from collections.abc import Iterator
 
-import cv2
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
-from acer_tf.errors import InputError
-from acer_tf.plots.curves import curve, mean_curve
-from acer_tf.plots.figures import draw_curves, draw_intervals
-from tests.plots.samples import CURVES, INTERVALS, returns
+from acer_tf.plots.curves import Curve
+from acer_tf.plots.figures import View, figure_of_curves
+from acer_tf.plots.references import Reference
+from acer_tf.plots.style import rendered, styled
+from tests.plots.samples import some_curve
 
-
-def test_the_band_is_drawn(tmp_path: Path) -> None:
-    both = [curve("a", returns((10, 0), (40, y)), width=10) for y in (10, 30)]
-    mean = mean_curve("a", both)
-    draw_curves(tmp_path / "band.png", [mean])
-    draw_curves(tmp_path / "line.png", [mean._replace(deviation=np.zeros_like(mean.deviation))])
-    assert (cv2.imread(str(tmp_path / "band.png")) != cv2.imread(str(tmp_path / "line.png"))).any()
+UNKNOWN = np.full(1, np.nan)
 
 
-def test_picture_shows_both_curves(tmp_path: Path) -> None:
-    draw_curves(tmp_path / "c.png", CURVES)
-    draw_curves(tmp_path / "one.png", CURVES[:1])
-    both, one = cv2.imread(str(tmp_path / "c.png")), cv2.imread(str(tmp_path / "one.png"))
-    assert both.shape == one.shape == (600, 960, 3)
-    assert (both != one).any()
+@pytest.fixture(autouse=True)
+def style() -> Iterator[None]:
+    with styled():
+        yield
 
 
-def test_missing_matplotlib_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(InputError, match="plots need matplotlib"):
-        draw_curves(tmp_path / "c.png", CURVES)
+def drawn(curves: list[Curve], view: View | None = None, references: tuple[Reference, ...] = ()) -> Figure:
+    figure = figure_of_curves(curves, view or View(widths=(10,)), references)
+    rendered(figure, ".png")
+    return figure
 
 
-def test_a_picture_shows_the_intervals(tmp_path: Path) -> None:
-    draw_intervals(tmp_path / "one.png", INTERVALS, "raw return")
-    draw_intervals(tmp_path / "other.png", [i._replace(high=2.5) for i in INTERVALS], "raw return")
-    one, other = cv2.imread(str(tmp_path / "one.png")), cv2.imread(str(tmp_path / "other.png"))
-    assert one.shape == other.shape and (one != other).any()
+def level(value: float) -> Reference:
+    return Reference("A-v0", "human", np.empty(0), np.array([value]), UNKNOWN, UNKNOWN)
+
+
+def legend(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_each_environment_has_a_panel_and_a_setting_the_same_line_in_all() -> None:
+    curves = [some_curve("A-v0", "x"), some_curve("A-v0", "y"), some_curve("B-v0", "y")]
+    figure = drawn(curves)
+    first, second = figure.axes
+    assert (first.get_title(), second.get_title()) == ("A-v0", "B-v0")
+    assert first.lines[1].get_color() == second.lines[0].get_color() != first.lines[0].get_color()
+    np.testing.assert_array_equal(second.lines[0].get_xydata(), [[10, 2], [20, 10.5]])
+    assert legend(figure) == ["x (1 seed)", "y (1 seed)"]
+
+
+def test_what_lines_bands_and_points_are_is_told() -> None:
+    text = drawn([some_curve("A-v0", "x", seeds=3)]).get_suptitle()
+    assert "means over seeds" in text and "Bands: ± one standard deviation" in text
+    assert "mean of the episodes of 10 agent steps" in " ".join(text.split())
+    assert "No band" not in text
+    text = drawn([some_curve("A-v0", "x")], View(widths=(1e5, 200, 1000))).get_suptitle()
+    assert "of 200 to 100k agent steps" in " ".join(text.split())
+    text = drawn([some_curve("A-v0", "x")], View("eval")).get_suptitle()
+    assert text == "No band below 3 seeds."
+
+
+@pytest.mark.parametrize(("seeds", "bands"), [(1, 0), (2, 0), (3, 1)])
+def test_bands_begin_at_three_seeds(seeds: int, bands: int) -> None:
+    figure = drawn([some_curve("A-v0", "x", seeds)])
+    assert len(figure.axes[0].collections) == bands
+    assert legend(figure) == [f"x ({seeds} seed{'s' if seeds > 1 else ''})"]
+
+
+def test_axes_have_units() -> None:
+    axes = drawn([some_curve("A-v0", "x")], View("entropy", "hours", (1.0, 2.0))).axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("hours of training", "entropy (nat)")
+    axes = drawn([some_curve("A-v0", "x")], View("mean_rho")).axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("agent steps", "mean_rho")
+
+
+def test_panels_have_the_same_size_whatever_is_in_the_legend() -> None:
+    names = ["x", *(f"a_setting_with_a_long_name={i}, another_setting_with_a_long_name={i}" * 2 for i in range(12))]
+    sizes = []
+    for settings in (names[:1], names):
+        figure = drawn([some_curve("A-v0", name) for name in settings])
+        box = figure.axes[0].get_position()
+        sizes.append((box.width * figure.get_figwidth(), box.height * figure.get_figheight()))
+        below = figure.legends[0].get_window_extent()
+        assert below.x0 >= 0 and below.x1 <= figure.bbox.width and below.y0 >= 0
+        assert below.y1 <= figure.axes[0].xaxis.label.get_window_extent().y0
+    np.testing.assert_allclose(*sizes, rtol=0.15)
+
+
+def test_names_are_text_and_nothing_else() -> None:
+    figure = drawn([some_curve("A-$v0", name) for name in ("_hidden", r"$\frac$", "<b>")])
+    assert legend(figure) == ["_hidden (1 seed)", r"$\frac$ (1 seed)", "<b> (1 seed)"]
+
+
+def test_references_are_grey_and_have_their_band() -> None:
+    points = np.array([0.0, 20.0])
+    reference = Reference("A-v0", "paper", points, points, points - 1, points + 1)
+    figure = drawn([some_curve("A-v0", "x")], references=(reference,))
+    assert legend(figure) == ["x (1 seed)", "paper"]
+    assert figure.axes[0].lines[1].get_linestyle() == "--"
+    assert len(figure.axes[0].collections) == 1
+
+
+def test_a_level_is_a_line_unless_it_would_flatten_the_curves() -> None:
+    near = drawn([some_curve("A-v0", "x")], references=(level(15.0),)).axes[0]
+    assert len(near.lines) == 2 and near.get_ylim()[1] > 15
+    far = drawn([some_curve("A-v0", "x")], references=(level(42054.7),)).axes[0]
+    assert len(far.lines) == 1 and far.get_ylim()[1] < 15
+    assert far.texts[0].get_text() == "↑ human: 42,054.7"

@@ -1,20 +1,10 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
 from acer_tf.errors import InputError
-from acer_tf.plots.groups import Run, grouped, mean_curves, read_runs
-from tests.plots.samples import returns
-
-
-def run(tmp_path: Path, name: str, **settings: object) -> Path:
-    folder = tmp_path / name
-    folder.mkdir(parents=True)
-    (folder / "episodes.csv").write_text(f"steps,return\n100,{len(name)}\n")
-    if settings:
-        (folder / "config.yml").write_text(yaml.safe_dump(settings))
-    return folder
+from acer_tf.plots.groups import Run, default_widths, differing, mean_curves, names_of_settings, read_runs, short_number
+from tests.plots.samples import series, write_run
 
 
 def names(runs: list[Run]) -> list[tuple[str, str]]:
@@ -24,42 +14,76 @@ def names(runs: list[Run]) -> list[tuple[str, str]]:
 def test_what_differs_beside_the_seed_is_in_the_name(tmp_path: Path) -> None:
     common = {"env": "A-v0", "gamma": 0.9, "versions": {"numpy": "2"}, "keep_every": 5}
     sources = [
-        run(tmp_path, "a", **common, network="mlp", seed=0, lr=0.1, logdir="a"),
-        run(tmp_path, "bb", **{**common, "versions": {}, "keep_every": 7}, network="mlp", seed=1, lr=0.1, logdir="bb"),
-        run(tmp_path, "c", **common, network="mlp", seed=0, lr=0.2, num_layers=1),
-        run(tmp_path, "d", **{**common, "env": "B-v0"}, network="lstm", seed=0, lr=0.1),
+        write_run(tmp_path / "a", [1], **common, network="mlp", seed=0, lr=0.1, logdir="a"),
+        write_run(tmp_path / "b", [2], **{**common, "versions": {}, "keep_every": 7}, network="mlp", seed=1, lr=0.1),
+        write_run(tmp_path / "c", [3], **common, network="mlp", seed=0, lr=0.2, num_layers=1),
+        write_run(tmp_path / "d", [4], **{**common, "env": "B-v0"}, network="lstm", seed=0, lr=0.5),
     ]
     runs = read_runs(sources, [], unnamed=("seed", "versions", "keep_every", "logdir"))
     assert names(runs) == [
-        ("A-v0", "mlp, lr=0.1, num_layers=None"),
-        ("A-v0", "mlp, lr=0.1, num_layers=None"),
-        ("A-v0", "mlp, lr=0.2, num_layers=1"),
-        ("B-v0", "lstm, lr=0.1, num_layers=None"),
+        ("A-v0", "lr=0.1"),
+        ("A-v0", "lr=0.1"),
+        ("A-v0", "lr=0.2, num_layers=1"),
+        ("B-v0", "lr=0.5"),  # its network differs from those in another environment only
     ]
-    groups = grouped(runs, is_labelled=False)
-    assert [(name, [r.returns.returns[0] for r in group]) for name, group in groups.items()] == [
-        ("A-v0 mlp, lr=0.1, num_layers=None", [1, 2]),
-        ("A-v0 mlp, lr=0.2, num_layers=1", [1]),
-        ("B-v0 lstm, lr=0.1, num_layers=None", [1]),
+    means = mean_curves(runs, {"A-v0": 100, "B-v0": 100})
+    assert [(c.env, c.setting, c.mean.tolist()) for c in means] == [
+        ("A-v0", "lr=0.1", [1.5]),
+        ("A-v0", "lr=0.2, num_layers=1", [3]),
+        ("B-v0", "lr=0.5", [4]),
     ]
 
 
-def test_runs_of_one_setting_need_no_more_than_the_network(tmp_path: Path) -> None:
-    sources = [run(tmp_path, str(i), env="A-v0", network="mlp", lr=0.1, seed=i) for i in range(2)]
-    assert list(grouped(read_runs(sources, []), is_labelled=False)) == ["A-v0 mlp"]
+def test_names_are_short() -> None:
+    settings = [
+        {"env": "A-v0", "network": "mlp", "trust_region": True, "buffer_size": 50_000, "q_lambda": None},
+        {"env": "A-v0", "network": "lstm", "trust_region": False, "buffer_size": 12_345, "q_lambda": 0.5},
+    ]
+    assert names_of_settings(settings, ()) == [
+        "mlp, trust_region, buffer_size=50k",
+        "lstm, no trust_region, buffer_size=12345, q_lambda=0.5",
+    ]
+    assert differing(settings, ("network", "trust_region", "q_lambda")) == ["buffer_size"]
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        *((4.0, "4"), (999, "999"), (20_000, "20k"), (1_500_000, "1.5M"), (1e7, "10M"), (-2000, "-2k")),
+        *((0.0007, "0.0007"), (1e-5, "1e-05"), (1_234_567, "1234567"), (1000.5, "1000.5"), (float("inf"), "inf")),
+    ],
+)
+def test_numbers_are_shortened_without_loss(number: float, text: str) -> None:
+    assert short_number(number) == text
+
+
+def test_runs_of_one_setting_have_the_name_of_the_network(tmp_path: Path) -> None:
+    sources = [write_run(tmp_path / str(i), [1], env="A-v0", network="mlp", lr=0.1, seed=i) for i in range(2)]
+    assert names(read_runs(sources, [])) == [("A-v0", "mlp")] * 2
 
 
 def test_labels_are_the_setting(tmp_path: Path) -> None:
-    sources = [run(tmp_path, str(i), env=env, network="mlp", seed=i) for i, env in enumerate(("A-v0", "A-v0", "B-v0"))]
-    assert list(grouped(read_runs(sources[:2], ["x", "y"]), is_labelled=True)) == ["x", "y"]
-    assert list(grouped(read_runs(sources, ["x", "x", "x"]), is_labelled=True)) == ["A-v0 x", "B-v0 x"]
+    envs = ("A-v0", "A-v0", "B-v0")
+    sources = [write_run(tmp_path / str(i), [1], env=env, network="mlp", seed=i) for i, env in enumerate(envs)]
+    assert names(read_runs(sources, ["x", "y", "x"])) == [("A-v0", "x"), ("A-v0", "y"), ("B-v0", "x")]
 
 
 def test_without_settings_the_name_is_that_of_the_file_as_far_as_it_tells(tmp_path: Path) -> None:
-    one, two, other = run(tmp_path, "one/run"), run(tmp_path, "two/run"), run(tmp_path, "other")
+    one, two, other = (write_run(tmp_path / name, [1]) for name in ("one/run", "two/run", "other"))
     runs = read_runs([one, two, other, other / "episodes.csv"], [])
     assert names(runs) == [("", str(one)), ("", str(two)), ("", "other"), ("", "episodes.csv")]
-    assert list(grouped(runs, is_labelled=False)) == [str(one), str(two), "other", "episodes.csv"]
+
+
+def test_without_settings_the_environment_is_that_of_the_other_runs(tmp_path: Path) -> None:
+    known = [write_run(tmp_path / env, [1], env=env, network="mlp") for env in ("A-v0", "B-v0")]
+    unknown = write_run(tmp_path / "unknown", [1])
+    assert names(read_runs([known[0], unknown], [])) == [("A-v0", "mlp"), ("A-v0", "unknown")]
+    assert names(read_runs([*known, unknown], []))[2] == ("", "unknown")
+
+
+def test_runs_may_be_drawn_over_time(tmp_path: Path) -> None:
+    (run,) = read_runs([write_run(tmp_path / "a", [1, 2], env="A-v0")], [], axis="minutes")
+    assert run.series.x.tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -67,16 +91,14 @@ def test_without_settings_the_name_is_that_of_the_file_as_far_as_it_tells(tmp_pa
     [("{", "cannot be read"), ("[1, 2]", "no settings"), ("!!python/name:os.system", "cannot be read")],
 )
 def test_other_settings_are_input_errors(tmp_path: Path, text: str, message: str) -> None:
-    folder = run(tmp_path, "a")
+    folder = write_run(tmp_path / "a", [1])
     (folder / "config.yml").write_text(text)
     with pytest.raises(InputError, match=message) as error:
         read_runs([folder], [])
     assert "\n" not in str(error.value)
 
 
-def test_a_bin_is_a_hundredth_of_the_longest_run() -> None:
-    runs = [Run("A-v0", "x", returns((5, 1), (12, 3), (500, 9))), Run("A-v0", "y", returns((4, 2), (1000, 4)))]
-    long, short = mean_curves(runs, is_labelled=True)
-    assert (long.label, short.label) == ("x", "y")
-    assert (long.steps.tolist(), short.steps.tolist()) == ([10, 20, 500], [10, 1000])
-    assert mean_curves(runs, is_labelled=True, width=100)[0].steps.tolist() == [100, 500]
+def test_a_bin_is_a_hundredth_of_the_longest_run_and_evaluations_have_none() -> None:
+    runs = [Run(env, "x", series((5, 1), (end, 9))) for env, end in (("A-v0", 500), ("A-v0", 1000), ("B-v0", 70))]
+    assert default_widths(runs, "episodes") == default_widths(runs, "entropy") == {"A-v0": 10, "B-v0": 0.7}
+    assert default_widths(runs, "eval") == {"A-v0": None, "B-v0": None}

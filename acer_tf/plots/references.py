@@ -1,0 +1,142 @@
+"""Curves and levels of others, to draw beside those of runs."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acer_tf.envs.atari.game import FRAMES_PER_STEP
+from acer_tf.envs.atari.human_scores import HUMAN_SCORES
+from acer_tf.envs.ids import atari_game
+from acer_tf.errors import InputError
+from acer_tf.plots.curves import curve
+from acer_tf.plots.groups import POINTS
+from acer_tf.plots.sources import Axis, Series, Table, is_atari_id
+
+LEVELS = ("human", "random")
+"""Scores of an Atari game that are lines instead of curves; attributes of `human_scores.Reference`."""
+
+STEPS = ("steps", "total_timesteps")
+MEANS = ("mean_return", "return", "mean_episode_reward")
+
+
+class Reference(NamedTuple):
+    """A curve of K points to compare with; a level has a single point.
+
+    Attributes:
+        env: environment id.
+        label: its name.
+        x: [K] float64, agent steps or frames; empty for a level.
+        mean: [K] float64, returns.
+        low: [K] float64, lower end of its band; nan where there is none.
+        high: [K] float64, upper end.
+    """
+
+    env: str
+    label: str
+    x: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+def read_references(names: Sequence[str], envs: Sequence[str], axis: Axis) -> list[Reference]:
+    """Reads references for the panels of a plot.
+
+    Args:
+        names: CSV files, or `human` and `random` for these levels of Atari games.
+        envs: the environments of the panels.
+        axis: what the panels are drawn over.
+
+    Raises:
+        InputError: a file cannot be read or is for none of the panels, a level is not known, or the axis is time, which
+            references lack.
+    """
+    references = []
+    for name in names:
+        if name in LEVELS:
+            references += [_level(name, env) for env in envs]
+        elif axis not in ("steps", "frames"):
+            raise InputError(f"the reference {name} counts agent steps; expected --x steps or frames with it.")
+        else:
+            references += [_on_axis(reference, axis) for reference in _read_file(Path(name), envs)]
+    return references
+
+
+def _level(name: str, env: str) -> Reference:
+    game = atari_game(env) if is_atari_id(env) else ""
+    if game not in HUMAN_SCORES:
+        raise InputError(f"--reference {name} needs an Atari game with a known score; {env or 'the run'} has none.")
+    score = np.array([getattr(HUMAN_SCORES[game], name)], np.float64)
+    unknown = np.full(1, np.nan)
+    return Reference(env, f"{name} play" if name == "random" else name, np.empty(0), score, unknown, unknown)
+
+
+def _on_axis(reference: Reference, axis: Axis) -> Reference:
+    return reference._replace(x=reference.x * FRAMES_PER_STEP) if axis == "frames" else reference
+
+
+def _read_file(path: Path, envs: Sequence[str]) -> list[Reference]:
+    """Reads the curves of a file, one for each label and environment in it."""
+    table = Table(path, "a reference with the columns steps and mean_return, or a monitor.csv, or human, or random")
+    if set(table.columns) >= {"r", "l", "t"}:
+        return [_from_monitor(table, envs)]
+    steps, means = (next((c for c in choices if c in table.columns), choices[0]) for choices in (STEPS, MEANS))
+    x, mean = table.numbers(steps, means)
+    low, high = _band(table, mean)
+    labels = table.text("label") if "label" in table.columns else [path.stem] * len(x)
+    found = table.text("environment") if "environment" in table.columns else [_only(path, envs)] * len(x)
+    keys = list(zip(found, labels, strict=True))
+    curves = []
+    for env, label in dict.fromkeys(keys):
+        rows = [i for i, key in enumerate(keys) if key == (env, label)]
+        curves.append(Reference(env, label, x[rows], mean[rows], low[rows], high[rows]))
+    if missing := [c.env for c in curves if c.env not in envs]:
+        raise InputError(f"{path} is about {missing[0]}; expected one of {', '.join(envs)}.")
+    if not curves:
+        raise InputError(f"{path} has no row; expected a curve.")
+    return curves
+
+
+def _band(table: Table, mean: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns the ends of the band that a file has: low and high, or a deviation as curves of this package have."""
+    if {"low", "high"} <= set(table.columns):
+        low, high = table.numbers("low", "high")
+        return low, high
+    if "deviation" in table.columns:
+        (deviation,) = table.numbers("deviation")
+        return mean - deviation, mean + deviation
+    unknown = np.full(len(mean), np.nan)
+    return unknown, unknown
+
+
+def _from_monitor(table: Table, envs: Sequence[str]) -> Reference:
+    """Averages the episodes of a monitor file of baselines, whose comment names the environment."""
+    returns, lengths, seconds = table.numbers("r", "l", "t")
+    if not len(returns):
+        raise InputError(f"{table.path} has no finished episode yet.")
+    order = np.argsort(seconds, kind="stable")
+    steps = np.cumsum(lengths[order])
+    c = curve("", "", Series(steps, returns[order]), steps[-1] / POINTS)
+    unknown = np.full(len(c.x), np.nan)
+    env = _env_of_monitor(table) or _only(table.path, envs)
+    if env not in envs:
+        raise InputError(f"{table.path} is about {env}; expected one of {', '.join(envs)}.")
+    return Reference(env, table.path.name, c.x, c.mean, unknown, unknown)
+
+
+def _env_of_monitor(table: Table) -> str:
+    try:
+        header = json.loads(table.comments[0].lstrip("# "))
+        return str(header.get("env_id") or "")
+    except (IndexError, ValueError, AttributeError):
+        return ""
+
+
+def _only(path: Path, envs: Sequence[str]) -> str:
+    if len(envs) > 1:
+        raise InputError(f"{path} does not name its environment; expected a column environment, as there are several.")
+    return envs[0]

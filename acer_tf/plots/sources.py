@@ -1,0 +1,166 @@
+"""Reads what a run has logged, as series over agent steps, raw frames or time."""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from acer_tf.envs.atari.game import FRAMES_PER_STEP
+from acer_tf.envs.ids import is_atari
+from acer_tf.errors import InputError, nearest
+from acer_tf.storage.run_folder import PROGRESS
+
+EPISODES, MONITOR, EVALUATIONS = "episodes.csv", "monitor.csv", "evaluations.csv"
+RETURNS = ("episodes", "eval")
+"""Metrics that are raw returns."""
+
+Axis = Literal["steps", "frames", "minutes", "hours"]
+_SECONDS = {"minutes": 60.0, "hours": 3600.0}
+
+
+class Series(NamedTuple):
+    """Values in the order in which they were logged.
+
+    Attributes:
+        x: [E] float64, agent steps of all environments when the value was logged (or frames, minutes, hours).
+        values: [E] float64, such as raw returns of whole episodes.
+    """
+
+    x: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+
+def read_returns(source: Path) -> Series:
+    """Reads episodes.csv of a run folder, or any CSV file with columns steps and return; skips lines starting with #.
+
+    Raises:
+        InputError: the file cannot be read, lacks a column, has a cell that is not a number, or holds no episode.
+    """
+    path = source / EPISODES if source.is_dir() else source
+    table = Table(path, f"a run folder or its {EPISODES}")
+    series = Series(*table.numbers("steps", "return"))
+    if not len(series.x):
+        raise InputError(f"{path} has no finished episode yet.")
+    return series
+
+
+def read_series(source: Path, metric: str) -> Series:
+    """Reads a metric over agent steps; rows in which it is not a number are left out.
+
+    Args:
+        source: run folder; for the metric `episodes` also a CSV file as `read_returns` reads it.
+        metric: `episodes` for raw returns of whole episodes, `eval` for mean returns of evaluations, or a column of
+            progress.csv.
+
+    Raises:
+        InputError: the run has no such metric, or no value of it yet, or a file cannot be read.
+    """
+    if metric == "episodes":
+        return read_returns(source)
+    path = source / (EVALUATIONS if metric == "eval" else PROGRESS)
+    if metric == "eval":
+        table = Table(path, "a run with evaluations (--eval_every)")
+        series = Series(*table.numbers("steps", "mean_return"))
+    else:
+        table = Table(path, "a run folder")
+        if metric not in table.columns:
+            raise InputError(
+                f"{path} has no column {metric}; the nearest are {', '.join(nearest(metric, table.columns))}."
+            )
+        series = Series(*table.numbers("total_timesteps", metric))
+    is_number = np.isfinite(series.values)
+    if not is_number.any():
+        raise InputError(f"{path} has no value of {metric} yet.")
+    return Series(series.x[is_number], series.values[is_number])
+
+
+def on_axis(series: Series, axis: Axis, source: Path, env: str) -> Series:
+    """Replaces agent steps by raw frames or by the time spent in training.
+
+    Args:
+        series: over agent steps.
+        axis: what to replace them by.
+        source: the run folder.
+        env: id of the environment.
+
+    Raises:
+        InputError: frames of an environment that is no Atari game, or the run's files lack the seconds.
+    """
+    if axis == "frames":
+        if not is_atari_id(env):
+            raise InputError(
+                f"{env or source} is no Atari game; --x frames needs one, expected --x steps, minutes or hours."
+            )
+        return series._replace(x=series.x * FRAMES_PER_STEP)
+    if axis in _SECONDS:
+        return series._replace(x=np.interp(series.x, *_clock(source)) / _SECONDS[axis])
+    return series
+
+
+def is_atari_id(env: str) -> bool:
+    """Whether an id of any origin is that of an Atari game."""
+    return env in gymnasium.registry and is_atari(env)
+
+
+class Table:
+    """A CSV file with a header; lines that start with # are comments."""
+
+    def __init__(self, path: Path, expected: str) -> None:
+        """Reads the file.
+
+        Args:
+            path: of the file.
+            expected: what would have been right, for messages.
+
+        Raises:
+            InputError: the file cannot be read.
+        """
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{path} cannot be read ({error}); expected {expected}, a folder or CSV file.") from error
+        self.path = path
+        self.comments = [line for line in lines if line.startswith("#")]
+        rows = csv.DictReader(line for line in lines if not line.startswith("#"))
+        self.columns = tuple(rows.fieldnames or ())
+        self._expected = expected
+        self._rows = list(rows)
+
+    def text(self, column: str) -> list[str]:
+        """Returns the cells of a column; empty ones where a row is too short."""
+        return [row[column] or "" for row in self._rows]
+
+    def numbers(self, *columns: str) -> Sequence[NDArray[np.float64]]:
+        """Returns columns as float64 arrays, one value per row.
+
+        Raises:
+            InputError: a column is missing, or one of its cells is not a number.
+        """
+        names = " or ".join(columns)
+        if not set(columns) <= set(self.columns):
+            raise InputError(f"{self.path} lacks a column {names}; expected {self._expected}.")
+        try:
+            return [np.array([float(cell) for cell in self.text(column)], np.float64) for column in columns]
+        except ValueError as error:
+            raise InputError(f"{self.path} has a cell under {names} that is no number: {error}.") from error
+
+
+def _clock(folder: Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns agent steps and seconds at the ends of a run's episodes.
+
+    The seconds begin anew whenever a run is resumed, so they are added up; breaks do not count.
+    """
+    steps = read_returns(folder).x
+    (seconds,) = Table(folder / MONITOR, "a run folder").numbers("t")
+    begins = np.flatnonzero(np.diff(seconds) < 0) + 1
+    seconds = seconds.copy()
+    for begin in begins[::-1]:
+        seconds[begin:] += seconds[begin - 1]
+    known = min(len(steps), len(seconds))  # of a run in progress, the files are not of the same moment
+    if not known:
+        raise InputError(f"{folder} has no finished episode yet.")
+    return steps[:known], seconds[:known]

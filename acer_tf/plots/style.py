@@ -1,0 +1,105 @@
+"""The look of all plots: colours, line styles, numbers on axes, and how pictures are written."""
+
+import contextlib
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+from acer_tf.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+FORMATS = (".png", ".svg", ".pdf")
+
+# Okabe and Ito's palette for all kinds of colour vision, without black and its yellow, which is pale on white.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+Dashes = Literal["-", "--", ":", "-."]
+GREY = "#808080"
+"""Of captions and references; legible on black and on white."""
+DASHES: tuple[Dashes, ...] = get_args(Dashes)
+
+_SMALL = 8
+_STYLE: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.6,
+    "legend.frameon": False,
+    "legend.fontsize": _SMALL,
+    "text.parse_math": False,  # names of settings and files may contain dollar signs
+    "svg.hashsalt": "acer_tf",  # the same picture is the same file
+    "pdf.fonttype": 42,
+}
+_INK = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color", "grid.color")
+_DARK: dict[Any, Any] = {**dict.fromkeys(_INK, "#e6e6e6"), "figure.facecolor": "#1b1d21", "axes.facecolor": "#1b1d21"}
+
+
+class Line(NamedTuple):
+    """Look of a curve."""
+
+    color: str
+    dashes: Dashes
+
+
+def lines(names: Sequence[str]) -> dict[str, Line]:
+    """Gives each name a line of its own: colours first, then line styles; beyond 24 names they repeat."""
+    looks = [Line(color, dashes) for dashes in DASHES for color in COLORS]
+    return {name: looks[i % len(looks)] for i, name in enumerate(dict.fromkeys(names))}
+
+
+@contextlib.contextmanager
+def styled(is_dark: bool = False) -> Iterator[None]:
+    """Sets the look of everything that is drawn inside, and restores that of other plots.
+
+    Raises:
+        InputError: matplotlib is not installed.
+    """
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise InputError('plots need matplotlib; install it with: pip install -e ".[plots]".') from error
+    with matplotlib.rc_context({**_STYLE, **(_DARK if is_dark else {})}):
+        yield
+
+
+def new_figure(width: float, height: float) -> "Figure":
+    """Makes an empty figure, sized in inches, without pyplot's global state."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save(figure: "Figure", path: Path) -> None:
+    """Writes a picture in the format of its suffix, one of `FORMATS`; an existing file is replaced."""
+    path.write_bytes(rendered(figure, path.suffix.lower()))
+
+
+def rendered(figure: "Figure", suffix: str) -> bytes:
+    """Returns a picture as the content of a file with this suffix, the same bytes for the same picture."""
+    dates = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+    file = io.BytesIO()
+    figure.savefig(file, format=suffix.removeprefix("."), dpi=160, metadata=dates.get(suffix))
+    return file.getvalue()
+
+
+def require_format(path: Path) -> None:
+    """Raises an `InputError` if pictures cannot be written in the format of this suffix."""
+    if path.suffix.lower() not in FORMATS:
+        choices = ", ".join(str(path.with_suffix(suffix)) for suffix in FORMATS)
+        raise InputError(f"{path} has no suffix of a picture; expected one of {choices}.")
+
+
+def count_in_thousands(axis: "Axis") -> None:
+    """Labels the ticks of an axis of counts as 100k and 1.5M."""
+    from matplotlib.ticker import EngFormatter, MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
+    axis.set_major_formatter(EngFormatter(sep=""))

@@ -1,0 +1,34 @@
+import numpy as np
+import pytest
+
+from acer_tf.plots.interval_figures import Performance, figure_of_performance
+from acer_tf.plots.intervals import AGGREGATES, Band, Interval
+from acer_tf.plots.style import rendered, styled
+
+
+def band(x: list[float], estimate: list[float], width: float = 0.1) -> Band:
+    values = np.array(estimate)
+    return Band(np.array(x), values, values - width, values + width)
+
+
+@pytest.mark.parametrize("settings", [["a"], ["a", "_b $", "c" * 90]])
+def test_every_estimate_is_drawn_and_named(settings: list[str]) -> None:
+    found = Performance(
+        unit="raw return",
+        axis="agent steps",
+        intervals=[Interval(s, name, 2.0, 1.5, 3.0) for name in AGGREGATES for s in settings],
+        profiles={s: band([0, 5], [1, 0]) for s in settings},
+        efficiency={s: band([0, 1e6], [0, 3]) for s in settings},
+        improvements={s: band([0], [0.75]) for s in settings[1:]},
+    )
+    with styled():
+        figure = figure_of_performance(found)
+        rendered(figure, ".png")
+    titles = ["IQM", "median", "mean", "performance profile", "sample efficiency", "probability of improvement"]
+    assert [axes.get_title() for axes in figure.axes] == titles[: 5 + (len(settings) > 1)]
+    bars, profile = figure.axes[0], figure.axes[3]
+    assert [(bar.get_x(), bar.get_width()) for bar in bars.patches] == [(1.5, 1.5)] * len(settings)
+    assert bars.get_xlim()[0] < 1.5 and bars.get_xlim()[1] > 3
+    assert [label.get_text().replace("\n", "") for label in bars.get_yticklabels()] == settings
+    assert len(profile.lines) == len(profile.collections) == len(settings)
+    assert "95 %" in figure.get_suptitle()

@@ -1,0 +1,98 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from acer_tf.errors import InputError
+from acer_tf.logs.files import EpisodesCsv
+from acer_tf.plots.sources import on_axis, read_returns, read_series
+from acer_tf.segment import Episode
+from tests.plots.samples import series, write_run
+
+
+def test_reads_what_a_run_writes(tmp_path: Path) -> None:
+    sink = EpisodesCsv(tmp_path / "episodes.csv")
+    sink.episodes([Episode(0, 2.5, 10, 0.1), Episode(1, -1.0, 12, 0.2)])
+    sink.progress(40)
+    sink.close()
+    for source in (tmp_path, tmp_path / "episodes.csv"):
+        steps, values = read_returns(source)
+        np.testing.assert_array_equal(steps, [40, 40])
+        np.testing.assert_array_equal(values, [2.5, -1.0])
+
+
+def test_reads_a_recorded_curve_with_comments_and_columns_in_any_order(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("# who, when\nlength,return,steps\n125,0,125\n# note\n129,3,254\n")
+    steps, values = read_returns(tmp_path / "a.csv")
+    np.testing.assert_array_equal(steps, [125, 254])
+    np.testing.assert_array_equal(values, [0, 3])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('#{"t_start": 1.0}\nr,l,t\n1,2,3\n', "lacks a column steps or return"),
+        ("", "lacks a column"),
+        ("steps,return\n", "no finished episode"),
+        ("steps,return\n1,x\n", "no number"),
+        ("steps,return\n1\n", "no number"),
+        (b"\xff\xfe\x00", "cannot be read"),
+    ],
+)
+def test_other_files_are_input_errors(tmp_path: Path, text: str | bytes, message: str) -> None:
+    (tmp_path / "a.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(InputError, match=message):
+        read_returns(tmp_path / "a.csv")
+
+
+def test_missing_files_are_input_errors(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        read_returns(tmp_path)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_returns(tmp_path / "absent")
+
+
+def test_metrics_are_columns_of_progress_without_rows_that_lack_them(tmp_path: Path) -> None:
+    (tmp_path / "progress.csv").write_text("total_timesteps,entropy,replay_loss\n0,1.5,nan\n80,1.25,3\n")
+    np.testing.assert_array_equal(read_series(tmp_path, "entropy"), [[0, 80], [1.5, 1.25]])
+    np.testing.assert_array_equal(read_series(tmp_path, "replay_loss"), [[80], [3]])
+    with pytest.raises(InputError, match="no column entropie; the nearest are entropy"):
+        read_series(tmp_path, "entropie")
+
+
+def test_a_metric_that_has_no_value_yet_is_an_input_error(tmp_path: Path) -> None:
+    (tmp_path / "progress.csv").write_text("total_timesteps,replay_loss\n0,nan\n")
+    with pytest.raises(InputError, match="no value of replay_loss yet"):
+        read_series(tmp_path, "replay_loss")
+
+
+def test_evaluations_are_mean_returns(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="expected a run with evaluations"):
+        read_series(tmp_path, "eval")
+    (tmp_path / "evaluations.csv").write_text("steps,mean_return,episodes\n100,2.5,5\n200,7,5\n")
+    np.testing.assert_array_equal(read_series(tmp_path, "eval"), [[100, 200], [2.5, 7]])
+
+
+def test_an_agent_step_of_atari_is_four_frames(tmp_path: Path) -> None:
+    found = on_axis(series((100, 1)), "frames", tmp_path, "PongNoFrameskip-v4")
+    np.testing.assert_array_equal(found, [[400], [1]])
+    with pytest.raises(InputError, match="CartPole-v1 is no Atari game"):
+        on_axis(series((100, 1)), "frames", tmp_path, "CartPole-v1")
+
+
+def test_time_is_that_of_the_episodes_that_ended_before_and_after(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(on_axis(series((150, 7), (300, 8)), "minutes", run, "A-v0").x, [1.5, 3])
+    np.testing.assert_array_equal(on_axis(series((300, 8)), "hours", run, "A-v0").x, [0.05])
+
+
+def test_time_goes_on_where_a_run_was_resumed(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [1.0] * 4)
+    (run / "monitor.csv").write_text("#{}\nr,l,t\n1,1,60\n1,1,120\n1,1,30\n1,1,15\n")  # two resumptions
+    np.testing.assert_array_equal(on_axis(read_returns(run), "minutes", run, "A-v0").x, [1, 2, 2.5, 2.75])
+
+
+def test_time_needs_the_file_that_has_it(tmp_path: Path) -> None:
+    (write_run(tmp_path / "run", [1.0]) / "monitor.csv").unlink()
+    with pytest.raises(InputError, match=r"monitor\.csv cannot be read"):
+        on_axis(series((100, 1)), "minutes", tmp_path / "run", "A-v0")
