@@ -1,6 +1,6 @@
-.PHONY: check lint types test format audit
+.PHONY: check lint types docs test format audit
 
-check: lint types test
+check: lint types docs test
 
 lint:
 	python -m ruff check .
@@ -9,6 +9,10 @@ lint:
 
 types:
 	python -m mypy
+
+# The site, in build/site.
+docs:
+	NO_MKDOCS_2_WARNING=1 python -m mkdocs build --strict --quiet
 
 test:
 	python -m pytest

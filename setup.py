@@ -16,24 +16,27 @@ REQUIREMENTS = [
 # rliable is not kept: with newer versions of the other two it does not even import.
 PLOTS = ["matplotlib", "rliable==1.2.0", "arch<8", "pandas<3"]
 BENCHMARKS = ["scipy", "joblib"]  # baselines imports joblib
-MUJOCO = ["gymnasium[mujoco]"]
+MUJOCO = ["gymnasium[mujoco]", "mujoco>=3.17,<4"]  # as the control suite wants it, and as the tests run it
 BOX2D = ["gymnasium[box2d]"]
-DM_CONTROL = ["dm-control", "mujoco<4", "shimmy"]
+DM_CONTROL = ["dm-control", *MUJOCO, "shimmy"]
 RUN_NOTEBOOKS = ["ipykernel", "nbclient"]
 NOTEBOOKS = [*PLOTS, *RUN_NOTEBOOKS, "jupyter"]
 VIDEO = ["imageio", "imageio-ffmpeg"]
 GPU = ["tensorflow[and-cuda]"]
 MINATAR = ["MinAtar==1.0.15"]
 MINARI = ["minari[hdf5]"]  # its files are HDF5, but h5py is an extra of its own
+DOCS = ["mkdocs<2", "mkdocs-material", "mkdocstrings[python]", "nbconvert", "latex2mathml"]
 AUDIT = ["pip-audit"]
 TEST = [
     *PLOTS,
     *BENCHMARKS,
     *BOX2D,
     *DM_CONTROL,
+    *DOCS,
     *MINATAR,
     *RUN_NOTEBOOKS,
     *VIDEO,
+    "build",
     "hypothesis",
     "import-linter",
     "mypy",
@@ -42,6 +45,7 @@ TEST = [
     "pytest-timeout",
     "pytest-xdist",
     "ruff",
+    "setuptools>=70.1",  # builds wheels by itself
     "types-PyYAML",
     "types-psutil",
 ]
@@ -50,7 +54,23 @@ setup(
     name="acer_tf",
     version=VERSION,
     description="ACER for TensorFlow 2 and Keras 3: a faithful port of OpenAI baselines' acer",
+    long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    author="acer_tf contributors",
     license="MIT",
+    license_files=["LICENSE"],
+    keywords=["acer", "actor-critic", "atari", "keras", "reinforcement learning", "tensorflow"],
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Intended Audience :: Science/Research",
+        "Operating System :: POSIX :: Linux",
+        "Programming Language :: Python :: 3",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+        "Typing :: Typed",
+    ],
     python_requires=">=3.11",
     packages=find_packages(include=["acer_tf", "acer_tf.*"]),
     package_data={"acer_tf": ["py.typed", "configs/*.yml"]},
@@ -67,6 +87,7 @@ setup(
         "gpu": GPU,
         "test": TEST,
         "minari": MINARI,
+        "docs": DOCS,
         "minatar": MINATAR,
         "audit": AUDIT,
     },

@@ -27,6 +27,8 @@ MODEL = "model.zip"
 LOST_REPLAY = "lost_replay"
 """Setting of a run that resumed without damaged files of replay: the agent steps at which it did."""
 PACKAGES = ("tensorflow", "keras", "numpy", "gymnasium", "ale-py")
+SIMULATORS = ("box2d", "dm-control", "minatar", "mujoco")
+"""Of the extras; each may be missing."""
 
 
 def default_run_folder(env_id: str) -> Path:
@@ -127,6 +129,9 @@ def note_lost_replay(folder: Path, step: int) -> None:
 def origin() -> dict[str, Any]:
     """Returns the software and hardware on which the last bits of a result depend, as plain values."""
     packages = {name: importlib.metadata.version(name) for name in PACKAGES}
+    for name in SIMULATORS:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            packages[name] = importlib.metadata.version(name)
     return {
         "versions": {"acer_tf": __version__, "python": platform.python_version(), **packages},
         "cores": cores(),
