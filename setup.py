@@ -18,7 +18,8 @@ PLOTS = ["matplotlib", "rliable==1.2.0", "arch<8", "pandas<3"]
 BENCHMARKS = ["scipy", "joblib"]  # baselines imports joblib
 MUJOCO = ["gymnasium[mujoco]", "mujoco>=3.17,<4"]  # as the control suite wants it, and as the tests run it
 BOX2D = ["gymnasium[box2d]"]
-DM_CONTROL = ["dm-control", *MUJOCO, "shimmy"]
+BEFORE_313 = '; python_version < "3.13"'  # labmaze, which the control suite needs, has no wheels for Python 3.13
+DM_CONTROL = [f"dm-control{BEFORE_313}", f"shimmy{BEFORE_313}", *MUJOCO]
 RUN_NOTEBOOKS = ["ipykernel", "nbclient"]
 NOTEBOOKS = [*PLOTS, *RUN_NOTEBOOKS, "jupyter"]
 VIDEO = ["imageio", "imageio-ffmpeg"]

@@ -35,7 +35,7 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 NAME = re.compile(r"\bacer_tf(?:\.\w+)+")
 FILE = re.compile(r"`((?:\w+/)+\w+\.\w+)`")
-COMMAND = re.compile(r"python -m ((?:acer_tf|benchmarks)[\w.]*)")
+COMMAND = re.compile(r"python -m ((?:acer_tf|benchmarks)\.[\w.]+)")
 COMMAND_LINE = re.compile(r"^(?: {4})?(?:\S.* && )?(python -m (?:acer_tf|benchmarks)\..*)$", re.MULTILINE)
 FLAGS = {
     "acer_tf.evaluate": Evaluate,

@@ -103,7 +103,8 @@ def _register_suite(env_id: str) -> None:
         import shimmy  # noqa: F401  (registers the suites that are installed)
     if not any(name.startswith(SUITE) for name in gymnasium.registry):
         raise InputError(
-            f"environment '{env_id}' needs DeepMind's control suite; install it with: pip install -e '.[dm-control]'."
+            f"environment '{env_id}' needs DeepMind's control suite; install it with: pip install -e '.[dm-control]'"
+            " (Python 3.11 or 3.12)."
         )
 
 

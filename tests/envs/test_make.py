@@ -212,6 +212,7 @@ def test_normalised_rewards_leave_recorded_returns_alone() -> None:
 
 
 def test_tasks_of_the_control_suite_are_one_array() -> None:
+    pytest.importorskip("shimmy")
     env = make_training_env("dm_control/cartpole-swingup-v0", 2)
     obs, _ = env.reset(seed=[3, 4])
     assert obs.shape == (2, 5)  # position 3, velocity 2

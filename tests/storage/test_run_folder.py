@@ -30,7 +30,7 @@ def test_config_tells_settings_and_origin(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_versions_of_the_simulators_that_are_installed_are_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     versions = origin()["versions"]
-    for name in ("ale-py", "box2d", "dm-control", "minatar", "mujoco"):
+    for name in ("ale-py", "box2d", "minatar", "mujoco"):
         assert versions[name] == importlib.metadata.version(name)
     monkeypatch.setattr(run_folders, "SIMULATORS", ("mujoco", "not-installed"))
     assert "not-installed" not in origin()["versions"]
