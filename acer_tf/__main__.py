@@ -15,6 +15,8 @@ COMMANDS = {
     "sweep": ("acer_tf.sweep", "Train on several environments and seeds."),
     "convert": ("acer_tf.convert", "Convert an agent of Stable Baselines 2 or baselines."),
     "compare-baselines": ("acer_tf.compare_baselines", "Compare this package's numbers with baselines'."),
+    "presets": ("acer_tf.commands.list_presets", "List presets, or show one."),
+    "envs": ("acer_tf.commands.list_envs", "List environments to train on, and their presets."),
 }
 """Module and description of each command; the module's `main` gets the words that follow, and returns the status."""
 

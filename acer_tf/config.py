@@ -43,8 +43,7 @@ class Algorithm:
     on_policy_updates: bool = True
     """Whether new segments are trained on at once; without, training is entirely from replay."""
     bootstrap_truncated: bool = False
-    """Whether returns go on, with the last state's value, where a time limit cut an episode short; without, as in
-    baselines, a time limit is an end like any other."""
+    """Whether returns go on, with the last state's value, where a time limit cut an episode; baselines ends them."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,8 +82,7 @@ class Replay:
     burn_in: int = 0
     """First steps of a segment that only warm a recurrent policy's state up and carry no loss."""
     overlap: bool = False
-    """Whether the next segment is collected, in a thread, while updates from replay run; it is then acted with the
-    parameters from before these updates."""
+    """Whether a thread collects the next segment, with the parameters so far, while updates from replay run."""
 
 
 Check = Callable[[Any], bool]

@@ -1,18 +1,32 @@
 """Trains on any gymnasium environment: `python -m acer_tf.run --env CartPole-v1 --num_layers=1`."""
 
+import contextlib
 import dataclasses
 import sys
-from collections.abc import Sequence
-from typing import Annotated, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
+
+import tyro
+from gymnasium.spaces import Box
 
 from acer_tf.commands.cli import guarded, one_of, parse_known
+from acer_tf.commands.env_kwargs import ENV_KWARGS
 from acer_tf.commands.network_flags import flag_names, network_arguments
 from acer_tf.commands.train import train
 from acer_tf.commands.train_flags import Job, TrainFlags, given_preset
 from acer_tf.config import CONTINUOUS, Continuous, ContinuousActions, require_positive
-from acer_tf.configs.presets import with_preset
-from acer_tf.envs.ids import typed_env_id
+from acer_tf.configs.presets import (
+    BASELINES,
+    Preset,
+    load_preset,
+    preset_for_continuous_actions,
+    presets_of,
+    with_preset,
+)
+from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
+from acer_tf.envs.make import VECTORIZATIONS, make_vec_env
 from acer_tf.errors import InputError
+from acer_tf.networks.names import NETWORKS
 
 VALUE_NETWORKS = ("shared", "copy")
 
@@ -22,18 +36,20 @@ class NetworkFlags:
     """Any flag that is not listed here goes to the network, for instance --num_layers=2 --num_hidden=64 for mlp."""
 
     title: ClassVar[str] = "network"
-    network: str = "mlp"
-    """Network: mlp, lstm, lnlstm, or for images cnn, cnn_small, cnn_minatar, impala_cnn, conv_only, cnn_lstm,
-    cnn_lnlstm, impala_cnn_lstm."""
+    network: Annotated[str, tyro.conf.arg(help=f"{', '.join(NETWORKS)}.")] = "mlp"
     value_network: Annotated[str, one_of(*VALUE_NETWORKS)] = "shared"
     """Whether the critic shares the policy's network, or has a copy of its own."""
 
 
 @dataclasses.dataclass(frozen=True)
-class SignalFlags:
-    """Observations and rewards, in environments other than Atari games."""
+class GymnasiumFlags:
+    """Environments other than Atari games."""
 
-    title: ClassVar[str] = "observation and reward"
+    title: ClassVar[str] = "gymnasium"
+    env_kwargs: Annotated[Mapping[str, Any] | None, ENV_KWARGS] = None
+    """Arguments of the environment, such as gravity:5.0 enable_wind:true, or a mapping '{gravity: 5.0}'."""
+    vectorization: Annotated[str, one_of(*VECTORIZATIONS)] = "sync"
+    """Step environments in this process (sync), or each in its own (async): for steps of a millisecond or more."""
     normalize_observations: bool = False
     """Whether observations are normalised by their running mean and variance."""
     normalize_rewards: bool = False
@@ -50,7 +66,7 @@ class ContinuousFlags(ContinuousActions):
 
 
 @dataclasses.dataclass(frozen=True)
-class Run(ContinuousFlags, SignalFlags, NetworkFlags, TrainFlags):
+class Run(ContinuousFlags, GymnasiumFlags, NetworkFlags, TrainFlags):
     """Trains ACER on a gymnasium environment, with the defaults of baselines' learn().
 
     Any other flag goes to the network, for instance --num_layers=2 --num_hidden=64 --layer_norm=True for mlp.
@@ -60,11 +76,29 @@ class Run(ContinuousFlags, SignalFlags, NetworkFlags, TrainFlags):
 def read(argv: Sequence[str]) -> Job:
     """Reads the command line.
 
+    Without a preset the settings are baselines', and for continuous actions those of `preset_for_continuous_actions`.
+
     Raises:
-        InputError: a preset, a flag of the network or a value that cannot work.
+        InputError: a preset, a flag of the network or a value that cannot work, or an environment that cannot be made.
         SystemExit: as `parse`.
     """
     preset = given_preset(argv)
+    job = _job(argv, preset or load_preset(BASELINES))
+    if preset is None and _is_continuous(job):
+        job = _job(argv, preset_for_continuous_actions())
+    return job if preset else job._replace(advice=_advice(job))
+
+
+def _advice(job: Job) -> list[str]:
+    lines = []
+    if job.flags.preset != BASELINES:
+        lines.append(f"continuous actions: settings of preset {job.flags.preset} (--preset {BASELINES} for baselines')")
+    if (names := presets_of(job.flags.env)) and names[0] != job.flags.preset:
+        lines.append(f"there are settings for {job.flags.env}: --preset {names[0]}")
+    return lines
+
+
+def _job(argv: Sequence[str], preset: Preset) -> Job:
     defaults = with_preset(Run(), preset)
     flags, rest = parse_known("acer_tf.run", Run, argv, defaults)
     if flags.env != defaults.env:  # it was typed; that of a preset's file imports nothing
@@ -75,14 +109,17 @@ def read(argv: Sequence[str]) -> Job:
     network_kwargs = {"value_network": flags.value_network, **network_arguments(rest, flag_names(Run))}
     if flags.network == defaults.network:
         network_kwargs = {**preset.network_kwargs, **network_kwargs}
-    wrappers = {name: getattr(flags, name) for name in ("normalize_observations", "normalize_rewards", "reward_scale")}
-    return Job(
-        flags,
-        flags.network,
-        network_kwargs,
-        wrappers,
-        Continuous(**{name: getattr(flags, name) for name in vars(CONTINUOUS)}),
-    )
+    wrappers = {field.name: getattr(flags, field.name) for field in dataclasses.fields(GymnasiumFlags)}
+    continuous = Continuous(**{name: getattr(flags, name) for name in vars(CONTINUOUS)})
+    return Job(flags, flags.network, network_kwargs, wrappers, continuous)
+
+
+def _is_continuous(job: Job) -> bool:
+    check_env_id(job.flags.env)
+    if is_atari(job.flags.env):
+        return False
+    with contextlib.closing(make_vec_env(job.flags.env, 1, env_kwargs=job.wrappers["env_kwargs"])) as env:
+        return isinstance(env.single_action_space, Box)
 
 
 main = guarded(lambda argv: train(read(argv)))

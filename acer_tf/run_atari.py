@@ -5,10 +5,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from acer_tf.commands.cli import guarded, parse
+from acer_tf.commands.cli import guarded, parse, program
 from acer_tf.commands.train import train
 from acer_tf.commands.train_flags import Job, TrainFlags, given_preset
-from acer_tf.configs.presets import with_preset
+from acer_tf.configs.presets import BASELINES, load_preset, with_preset
+from acer_tf.envs.ids import check_env_id, is_atari
+from acer_tf.errors import InputError
 
 RECURRENT_POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
     "lstm": ("cnn_lstm", {"nlstm": 256}),
@@ -40,12 +42,17 @@ def read(argv: Sequence[str]) -> Job:
     """Reads the command line.
 
     Raises:
-        InputError: a preset that does not exist or does not fit.
+        InputError: a preset that does not exist or does not fit, or an environment that is no Atari game.
         SystemExit: as `parse`.
     """
-    preset = given_preset(argv)
+    preset = given_preset(argv) or load_preset(BASELINES)
     defaults = with_preset(RunAtari(), preset)
     flags = parse("acer_tf.run_atari", RunAtari, argv, defaults)
+    check_env_id(flags.env)
+    if not is_atari(flags.env):
+        raise InputError(
+            f"environment '{flags.env}' is no Atari game; train on it with: {program('acer_tf.run')} --env {flags.env}"
+        )
     network_kwargs = preset.network_kwargs if flags.policy == defaults.policy else {}
     return Job(flags, *RECURRENT_POLICIES.get(flags.policy, (flags.policy, network_kwargs)))
 

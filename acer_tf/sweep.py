@@ -38,8 +38,8 @@ class Sweep:
     """Environment ids, or bare names of Atari games."""
     presets: tuple[str, ...] = ()
     """Presets, each with its own environment."""
-    seeds: int = 3
-    """Number of seeds (0, 1, ...) of each environment or preset."""
+    seeds: tuple[int, ...] = (3,)
+    """Number of seeds (0, 1, ...) of each environment or preset; several numbers are the seeds themselves."""
     workers: int = 1
     """Trials that run side by side, each with an equal share of the cores."""
     out: Path = Path("runs/sweep")
@@ -52,19 +52,19 @@ class Sweep:
             rest: flags of every trial.
 
         Raises:
-            InputError: a flag of the sweep or of a trial has a value that cannot work. Arguments of the network are
-                checked by the trial itself, because that needs TensorFlow.
+            InputError: a flag of the sweep or of a trial has a value that cannot work.
         """
         if bool(self.envs) == bool(self.presets):
             raise InputError("what to train on? Expected either --envs ID [ID ...] or --presets NAME [NAME ...].")
-        for name in ("seeds", "workers"):
-            if getattr(self, name) < 1:
+        seeds = range(*self.seeds) if len(self.seeds) == 1 else dict.fromkeys(self.seeds)
+        for name, least in (("seeds", len(seeds)), ("workers", self.workers)):
+            if least < 1:
                 raise InputError(f"{name} is 0; expected a whole number >= 1.")
         given = {word.partition("=")[0].removeprefix("--").replace("-", "_") for word in rest if word.startswith("--")}
         if taken := given & set(OWN):
             raise InputError(f"--{min(taken)} is the sweep's own business; expected --envs, --presets, --seeds, --out.")
         names = dict.fromkeys(self.presets or map(_env_id, self.envs))
-        return [self._trial(name, seed, given, rest) for seed in range(self.seeds) for name in names]
+        return [self._trial(name, seed, given, rest) for seed in seeds for name in names]
 
     def run(self, rest: Sequence[str]) -> int:
         """Runs the trials that are not done yet.

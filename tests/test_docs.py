@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from acer_tf.__main__ import COMMANDS
 from acer_tf.commands.cli import parse, parse_known
+from acer_tf.commands.list_envs import ListEnvs
+from acer_tf.commands.list_presets import ListPresets
 from acer_tf.commands.network_flags import flag_names, network_arguments
 from acer_tf.commands.train_flags import given_preset
 from acer_tf.compare_baselines import CompareBaselines
-from acer_tf.configs.presets import preset_names, with_preset
+from acer_tf.configs.presets import load_preset, preset_names, with_preset
 from acer_tf.convert import Convert
 from acer_tf.enjoy import Enjoy
 from acer_tf.evaluate import Evaluate
@@ -36,13 +39,17 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 NAME = re.compile(r"\bacer_tf(?:\.\w+)+")
 FILE = re.compile(r"`((?:\w+/)+\w+\.\w+)`")
 COMMAND = re.compile(r"python -m ((?:acer_tf|benchmarks)\.[\w.]+)")
-COMMAND_LINE = re.compile(r"^(?: {4})?(?:\S.* && )?(python -m (?:acer_tf|benchmarks)\..*)$", re.MULTILINE)
+COMMAND_LINE = re.compile(
+    r"^(?: {4})?(?:\S.* && )?((?:python -m (?:acer_tf|benchmarks)\.|(?<=    )acer ).*)$", re.MULTILINE
+)
 FLAGS = {
     "acer_tf.evaluate": Evaluate,
     "acer_tf.enjoy": Enjoy,
     "acer_tf.plot": Plot,
     "acer_tf.convert": Convert,
     "acer_tf.compare_baselines": CompareBaselines,
+    "acer_tf.commands.list_envs": ListEnvs,
+    "acer_tf.commands.list_presets": ListPresets,
     "benchmarks.cartpole": CartPole,
     "benchmarks.checkpoints": CheckpointCost,
     "benchmarks.compression": Compression,
@@ -141,15 +148,21 @@ def test_command_lines_are_found() -> None:
     assert sum(found.values()) >= 30
 
 
+def module_and_words(line: str) -> tuple[str, list[str]]:
+    """The module of a command, and the words after it."""
+    words = shlex.split(line, comments=True)
+    return (COMMANDS[words[1]][0], words[2:]) if words[0] == "acer" else (words[2], words[3:])
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_take_their_flags(page: Path) -> None:
     for line in COMMAND_LINE.findall(page.read_text(encoding="utf-8")):
-        _, _, module, *argv = shlex.split(line, comments=True)
+        module, argv = module_and_words(line)
         if module == "acer_tf.run":
-            _, rest = parse_known(module, Run, argv, with_preset(Run(), given_preset(argv)))
+            _, rest = parse_known(module, Run, argv, with_preset(Run(), given_preset(argv) or load_preset("baselines")))
             network_arguments(rest, flag_names(Run))
         elif module == "acer_tf.run_atari":
-            parse(module, RunAtari, argv, with_preset(RunAtari(), given_preset(argv)))
+            parse(module, RunAtari, argv, with_preset(RunAtari(), given_preset(argv) or load_preset("baselines")))
         elif module == "acer_tf.sweep":
             sweep, rest = parse_known(module, Sweep, argv)
             sweep.trials(rest)
@@ -182,6 +195,11 @@ def test_flags_that_are_named_exist(page: Path) -> None:
 def test_all_presets_are_told() -> None:
     page = (ROOT / "docs" / "getting-started.md").read_text(encoding="utf-8")
     assert [name for name in preset_names() if f"`{name}`" not in page] == []
+
+
+def test_all_commands_are_told() -> None:
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## acer (\S+)$", page, re.MULTILINE) == [*COMMANDS]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -1,8 +1,13 @@
 import importlib
 import importlib.metadata
+import os
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
+import psutil
 import pytest
 
 import acer_tf
@@ -75,3 +80,44 @@ def test_the_console_script_is_installed() -> None:
     if not scripts:
         pytest.skip("not installed, or before the script existed")
     assert {script.value for script in scripts} == {"acer_tf.__main__:main"}
+
+
+def in_session(session: int) -> list[int]:
+    found = []
+    for pid in psutil.pids():
+        try:
+            found += [pid] * (os.getsid(pid) == session and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+        except (ProcessLookupError, psutil.NoSuchProcess):
+            continue
+    return found
+
+
+def test_ctrl_c_ends_all_processes_and_prints_the_command_that_goes_on(tmp_path: Path) -> None:
+    words = [
+        "-m",
+        "acer_tf",
+        "run",
+        "--env",
+        "Acrobot-v1",
+        "--vectorization",
+        "async",
+        "--num_env",
+        "2",
+        "--log_interval",
+    ]
+    words += ["5", "--replay_ratio", "0", "--num_timesteps", "1e8", "--logdir", str(tmp_path / "run")]
+    with subprocess.Popen(
+        [sys.executable, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        while not (tmp_path / "run" / "progress.csv").exists():
+            assert process.poll() is None
+            time.sleep(0.2)
+        assert len(in_session(process.pid)) >= 3
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Traceback" not in err
+    assert f"to go on: {sys.executable} -m acer_tf run --env Acrobot-v1" in out
+    end = time.monotonic() + 10
+    while in_session(process.pid) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert in_session(process.pid) == []

@@ -1,11 +1,16 @@
 import contextlib
 import io
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 
+from acer_tf import run
+from acer_tf.commands.play import find_trained
+from acer_tf.configs.presets import load_preset
 from acer_tf.run import main
 from acer_tf.storage.agent_file import read_agent
 from acer_tf.storage.lock import LOCK_FILES
@@ -32,7 +37,7 @@ ARGV = [
         (["--logdir", "/dev/null/run"], "cannot be written"),
         (["--num_hiden", "3"], "num_hiden"),
         (["--value_network", "coppy"], "coppy"),
-        (["--logger", "3"], "--logger is no flag"),
+        (["--logger", "3"], "network 'mlp' does not take the argument logger"),
         (["--env", "Pendulum-v1", "--sigma", "0"], "sigma is 0.0; expected a finite number > 0"),
         (["--env", "Pendulum-v1", "--num_samples", "0"], "num_samples is 0; expected a whole number >= 1"),
         (["--reward_scale", "-1"], "reward_scale is -1.0; expected a finite number > 0"),
@@ -151,3 +156,67 @@ def test_continuous_actions(tmp_path: Path) -> None:
     moments = groups["normalization"]
     assert moments["obs_count"] >= 602 and moments["obs_mean"].shape == (3,)
     assert moments["return_count"] >= 600 and 0.3 < np.sqrt(moments["return_var"]) < 4  # of 0.1 times -16 to 0
+
+
+def test_processes_of_their_own_learn_the_same(tmp_path: Path) -> None:
+    # Episodes end within segments, and returns go on behind time limits: final observations matter.
+    argv = [*ARGV, "--num_timesteps=1e3", "--bootstrap_truncated", "--env_kwargs", "sutton_barto_reward:true"]
+    for kind in ("sync", "async"):
+        assert main([*argv, "--vectorization", kind, "--logdir", str(tmp_path / kind)]) == 0
+    (_, single), (_, parallel) = (read_agent(tmp_path / kind / "model.zip") for kind in ("sync", "async"))
+    for group, arrays in single.items():
+        for name, array in arrays.items():
+            np.testing.assert_array_equal(parallel[group][name], array, err_msg=name)
+    config = yaml.safe_load((tmp_path / "async" / "config.yml").read_text())
+    assert (config["env_kwargs"], config["vectorization"]) == ({"sutton_barto_reward": True}, "async")
+    assert find_trained(tmp_path / "async", None).env_kwargs == config["env_kwargs"]
+    assert find_trained(tmp_path / "async", "Acrobot-v1").env_kwargs is None
+    returns = np.loadtxt(tmp_path / "async" / "episodes.csv", delimiter=",", skiprows=1)[:, 1]
+    assert set(returns) <= {-1.0, 0.0}  # by those arguments; otherwise a return is the length of its episode
+
+    logdir = ["--logdir", str(tmp_path / "async")]
+    assert main([*argv, *logdir]) == 0, "vectorization may change"
+    assert main([*argv[:-2], *logdir]) == 2, "the arguments of the environment may not"
+
+
+@pytest.mark.parametrize(
+    ("argv", "preset", "advice"),
+    [
+        (["--env", "MountainCar-v0"], "baselines", ["there are settings for MountainCar-v0: --preset MountainCar-v0"]),
+        (["--env", "Acrobot-v1", "--preset", "baselines"], "baselines", []),
+        (["--env", "FrozenLake-v1"], "baselines", []),
+        (
+            ["--env", "Pendulum-v1"],
+            "HalfCheetah-v5",
+            [
+                "continuous actions: settings of preset HalfCheetah-v5 (--preset baselines for baselines')",
+                "there are settings for Pendulum-v1: --preset Pendulum-v1",
+            ],
+        ),
+        (["--env", "Pendulum-v1", "--preset", "baselines"], "baselines", []),
+    ],
+)
+def test_settings_without_a_preset(argv: list[str], preset: str, advice: list[str]) -> None:
+    job = run.read(argv)
+    assert (job.flags.env, job.flags.preset) == (argv[1], preset)
+    assert [*job.advice] == advice
+
+
+def test_continuous_actions_get_the_settings_tuned_for_them_and_flags_override_these() -> None:
+    job = run.read(["--env", "Pendulum-v1", "--lr", "0.1", "--num_env", "2", "--vectorization", "async"])
+    tuned = load_preset("HalfCheetah-v5")
+    assert job.flags.total_timesteps == run.Run.total_timesteps
+    assert (job.flags.lr, job.flags.num_env, job.wrappers["reward_scale"]) == (0.1, 2, tuned.command["reward_scale"])
+    assert {name: getattr(job.flags, name) for name in tuned.config if name not in ("lr", "total_timesteps")} == {
+        name: value for name, value in tuned.config.items() if name not in ("lr", "total_timesteps")
+    }
+    assert job.network_kwargs["value_network"] == "copy"
+
+
+def test_typos_are_refused_before_tensorflow() -> None:
+    code = "import sys; from acer_tf.run import main; print([main([word]) for word in sys.argv[1:]]); "
+    code += "print('tensorflow' in sys.modules)"
+    words = ["--num_hiden=3", "--env=CartPol-v1", "--trust_region=maybe", "--env_kwargs={a: 1}"]
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[2, 2, 2, 2]", "False"]
+    assert done.stderr.count("\n") == done.stderr.count("error: ") == 4

@@ -70,3 +70,9 @@ def test_trains_on_a_game(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     out = capsys.readouterr().out
     assert "PongNoFrameskip-v4" in out
     assert re.search(r"^device: .*; games in 1 process$", out, re.MULTILINE)
+
+
+def test_what_is_no_atari_game_is_sent_to_the_other_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--env", "CartPole-v1"]) == 2
+    expected = "error: environment 'CartPole-v1' is no Atari game; train on it with: "
+    assert capsys.readouterr().err == f"{expected}python -m acer_tf.run --env CartPole-v1\n"

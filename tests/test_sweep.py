@@ -12,7 +12,7 @@ def commands(*rest: str, **flags: object) -> list[str]:
 
 def test_every_environment_with_every_seed_those_of_the_first_seed_first() -> None:
     out = Path("x")
-    assert commands("--nsteps", "5", envs=("Pong", "CartPole-v1"), seeds=2, out=out) == [
+    assert commands("--nsteps", "5", envs=("Pong", "CartPole-v1"), seeds=(2,), out=out) == [
         "acer_tf.run_atari --env PongNoFrameskip-v4 --seed 0 --logdir x/PongNoFrameskip-v4/seed-0 --nsteps 5",
         "acer_tf.run --env CartPole-v1 --seed 0 --logdir x/CartPole-v1/seed-0 --nsteps 5",
         "acer_tf.run_atari --env PongNoFrameskip-v4 --seed 1 --logdir x/PongNoFrameskip-v4/seed-1 --nsteps 5",
@@ -20,8 +20,12 @@ def test_every_environment_with_every_seed_those_of_the_first_seed_first() -> No
     ]
 
 
+def test_several_numbers_are_the_seeds_themselves() -> None:
+    assert [trial.seed for trial in Sweep(envs=("CartPole-v1",), seeds=(3, 4, 5)).trials(())] == [3, 4, 5]
+
+
 def test_presets_bring_their_environment() -> None:
-    assert commands(presets=("Acrobot-v1", "coach-atari"), seeds=1, out=Path("x")) == [
+    assert commands(presets=("Acrobot-v1", "coach-atari"), seeds=(1,), out=Path("x")) == [
         "acer_tf.run --preset Acrobot-v1 --seed 0 --logdir x/Acrobot-v1/seed-0",
         "acer_tf.run_atari --preset coach-atari --seed 0 --logdir x/coach-atari/seed-0",
     ]
@@ -29,11 +33,11 @@ def test_presets_bring_their_environment() -> None:
 
 def test_trials_side_by_side_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("acer_tf.sweep.cores", lambda: 9)
-    pong, cartpole = commands(envs=("Pong", "CartPole-v1"), seeds=1, workers=2)
+    pong, cartpole = commands(envs=("Pong", "CartPole-v1"), seeds=(1,), workers=2)
     assert "--threads 4 --num_workers 4" in pong
     assert cartpole.endswith("--threads 4")
-    assert commands("--threads", "1", envs=("CartPole-v1",), seeds=1, workers=2)[0].endswith("seed-0 --threads 1")
-    assert "--threads 1" in commands(envs=("CartPole-v1",), seeds=1, workers=20)[0]
+    assert commands("--threads", "1", envs=("CartPole-v1",), seeds=(1,), workers=2)[0].endswith("seed-0 --threads 1")
+    assert "--threads 1" in commands(envs=("CartPole-v1",), seeds=(1,), workers=20)[0]
 
 
 @pytest.mark.parametrize(
@@ -49,6 +53,7 @@ def test_trials_side_by_side_share_the_cores(monkeypatch: pytest.MonkeyPatch) ->
         ("--envs CartPole-v1 --num_env 0", "error: num_env is 0; expected a whole number >= 1."),
         ("--envs CartPole-v1 --reward_scale 0", "error: reward_scale is 0.0; expected a finite number > 0."),
         ("--envs CartPole-v1 --gamma 2", "error: gamma is 2.0; expected a number between 0 and 1."),
+        ("--envs CartPole-v1 --num_hiden 3", "error: network 'mlp' does not take the argument num_hiden; the nearest"),
         ("--envs CartPole-v1 --network mlpp", "error: network 'mlpp' does not exist; the nearest are mlp"),
     ],
 )

@@ -10,7 +10,7 @@ from acer_tf.configs.presets import load_preset
 from acer_tf.envs.make import make_training_env
 from acer_tf.errors import InputError
 
-OF_ENVIRONMENT = {"num_env": 1}
+OF_ENVIRONMENT: dict[str, Any] = {"num_env": 1, "env_kwargs": None}
 """Settings that are used only to make environments, with their defaults."""
 OF_BOTH = {"normalize_observations": False, "normalize_rewards": False, "reward_scale": 1.0}
 

@@ -6,11 +6,14 @@ import inspect
 import json
 import sys
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import tyro
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
 from acer_tf.commands.flag_groups import flat, groups_of, nested
 from acer_tf.commands.switches import spelled_out, switches
@@ -19,6 +22,8 @@ from acer_tf.errors import EnvironmentFailedError, InputError
 FAILED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
+UNLIMITED = 10_000
+"""Columns of what is no terminal."""
 
 SWITCHES = "\n\nA flag that is True|False needs no value: --name is True, --no_name is False."
 
@@ -166,6 +171,17 @@ def _registry() -> tyro.constructors.ConstructorRegistry:
     for rule in (_count_rule, _none_rule, _switch_rule):
         registry.primitive_rule(rule)
     return registry
+
+
+def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Prints rows of text under headers: in a terminal wrapped to its width, otherwise a line for each."""
+    table = Table(*headers, box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*map(escape, row))
+    console = Console(width=None if sys.stdout.isatty() else UNLIMITED, highlight=False)
+    with console.capture() as text:
+        console.print(table)
+    print("\n".join(line.rstrip() for line in text.get().splitlines()))
 
 
 def _count(text: str) -> int:

@@ -93,11 +93,13 @@ class Trained(NamedTuple):
         file: file that `ACER.save` wrote.
         env_id: id of the environment to play in.
         max_episode_frames: raw frames after which an Atari game is truncated, as in training.
+        env_kwargs: arguments of the environment, as in training.
     """
 
     file: Path
     env_id: str
     max_episode_frames: int | None
+    env_kwargs: Mapping[str, Any] | None = None
 
     @property
     def game(self) -> str | None:
@@ -106,7 +108,13 @@ class Trained(NamedTuple):
 
     def make_env(self, num_env: int, render_mode: str | None = None) -> VectorEnv[Any, Any, Any]:
         """Makes environments as in training, but with whole games and raw rewards."""
-        return make_vec_env(self.env_id, num_env, max_episode_frames=self.max_episode_frames, render_mode=render_mode)
+        return make_vec_env(
+            self.env_id,
+            num_env,
+            max_episode_frames=self.max_episode_frames,
+            render_mode=render_mode,
+            env_kwargs=self.env_kwargs,
+        )
 
     def load(self, env: VectorEnv[Any, Any, Any]) -> Predictor:
         """Loads the agent; imports TensorFlow.
@@ -141,7 +149,10 @@ def find_trained(run: Path, env_id: str | None) -> Trained:
         env_id = _env_id_of_run(run, settings)
     check_env_id(env_id)
     frames = settings.get("max_episode_frames", MAX_EPISODE_FRAMES)
-    return Trained(file, env_id, frames if isinstance(frames, int) else None)
+    kwargs = settings.get("env_kwargs") if env_id == settings.get("env") else None
+    return Trained(
+        file, env_id, frames if isinstance(frames, int) else None, kwargs if isinstance(kwargs, dict) else None
+    )
 
 
 def _env_id_of_run(run: Path, settings: Mapping[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import inspect
 import os
 import shlex
 import sys
@@ -28,6 +27,7 @@ from acer_tf.storage.arrays import save_arrays
 from acer_tf.storage.checkpoint_store import CheckpointStore
 from acer_tf.storage.run_folder import CHECKPOINTS, MODEL, default_run_folder, origin, run_folder
 from acer_tf.system.allocator import keep_freed_memory
+from acer_tf.system.console import say
 from acer_tf.system.streams import checked_seed
 from acer_tf.system.threads import prepare_tensorflow
 
@@ -57,6 +57,8 @@ def train(job: Job) -> int:
         stack.enter_context(run_folder(folder, settings, flags.restart_behavior))
         logger = stack.enter_context(contextlib.closing(_make_logger(folder, flags, env)))
         backend = type(env.unwrapped).__name__
+        for line in job.advice:
+            say(line)
         print(f"training on {flags.num_env} x {flags.env} ({backend}); run folder: {folder}", flush=True)
         agent = _make_agent(job, env, config, settings["seed"])
         loop = agent.begin(logger, is_quiet=False)
@@ -99,11 +101,8 @@ def _make_agent(job: Job, env: FrameStack, config: Config, seed: int) -> "ACER":
     # Otherwise TensorFlow's C++ part greets with hints about this machine.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")  # several runs may share a graphics processor
-    from acer_tf.acer import learn
     from acer_tf.agent import ACER
 
-    if taken := job.network_kwargs.keys() & inspect.signature(learn).parameters.keys():
-        raise InputError(f"--{min(taken)} is no flag of this command; --help shows all.")
     agent = ACER.from_config(job.network, env, config, job.continuous, policy_kwargs=job.network_kwargs, seed=seed)
     if job.flags.load_path is not None:
         agent.load_weights(job.flags.load_path)

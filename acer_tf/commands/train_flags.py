@@ -22,11 +22,11 @@ from acer_tf.config import (
     require_count,
     require_positive,
 )
-from acer_tf.configs.presets import Preset, load_preset
+from acer_tf.configs.presets import BASELINES, Preset, load_preset
 from acer_tf.envs.ids import check_env_id
 from acer_tf.errors import InputError, nearest
 from acer_tf.maths.schedules import SCHEDULES
-from acer_tf.networks.names import NETWORKS
+from acer_tf.networks.names import NETWORKS, check_arguments
 from acer_tf.storage.run_folder import MODEL
 
 
@@ -35,8 +35,8 @@ class RunFlags:
     """The run as a whole."""
 
     title: ClassVar[str] = "run"
-    preset: str = "baselines"
-    """Settings by name, where no flag says otherwise: see acer_tf/configs; or a file of your own, ending in .yml."""
+    preset: str = BASELINES
+    """Settings where no flag says otherwise: a name (acer presets lists them), or a file of your own (.yml)."""
     total_timesteps: Annotated[int, tyro.conf.arg(name="num_timesteps")] = int(1e6)
     """Agent steps of the whole run, over all environments."""
     seed: int | None = None
@@ -57,8 +57,7 @@ class EnvironmentFlags:
 
     title: ClassVar[str] = "environment"
     env: str = "CartPole-v1"
-    """Environment id, with discrete or continuous actions; module:id if importing a module
-    registers it."""
+    """Environment id (acer envs lists them), or module:id if importing a module registers it."""
     num_env: int = 1
     """Environments that run side by side."""
     num_workers: int | None = None
@@ -102,8 +101,7 @@ class CheckpointFlags:
     checkpoint_every: int | None = None
     """Agent steps between two checkpoints of the whole run; None makes one every 10 minutes."""
     exact_resume: bool | None = None
-    """Start new episodes at every checkpoint, so that a resumed run equals an undisturbed one to the bit; None does so
-    if checkpoint_every is given."""
+    """Start new episodes at every checkpoint, to resume to the bit; None does so if checkpoint_every is given."""
     keep_checkpoints: int = 3
     """Checkpoints to keep, besides the best."""
     keep_every: int | None = None
@@ -125,8 +123,7 @@ class MachineFlags:
 
     title: ClassVar[str] = "machine"
     threads: int | None = None
-    """Threads of TensorFlow; None takes TF_NUM_INTRAOP_THREADS and TF_NUM_INTEROP_THREADS where these are set, else two
-    for networks without convolutions and one per core for others."""
+    """Threads of TensorFlow; None takes TF_NUM_INTRAOP_THREADS if set, else 2, or with convolutions one per core."""
     tune_malloc: bool = True
     """Let the C library keep freed memory for the next update instead of returning it to the system."""
     stall_seconds: float = 600.0
@@ -153,15 +150,16 @@ class TrainFlags(
         return Config(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Config)})
 
 
-def given_preset(argv: Sequence[str]) -> Preset:
-    """Returns the preset that `--preset` names.
+def given_preset(argv: Sequence[str]) -> Preset | None:
+    """Returns the preset that `--preset` names, None without this flag.
 
     Raises:
         InputError: see `load_preset`.
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--preset", nargs="?", default=TrainFlags.preset, const=TrainFlags.preset)
-    return load_preset(parser.parse_known_args(argv)[0].preset)
+    parser.add_argument("--preset", nargs="?")
+    name = parser.parse_known_args(argv)[0].preset
+    return None if name is None else load_preset(name)
 
 
 class Job(NamedTuple):
@@ -173,6 +171,7 @@ class Job(NamedTuple):
         network_kwargs: its arguments.
         wrappers: further arguments of `make_training_env`.
         continuous: settings that only continuous actions have.
+        advice: lines to print at the start, on settings that were not chosen.
     """
 
     flags: TrainFlags
@@ -180,6 +179,7 @@ class Job(NamedTuple):
     network_kwargs: Mapping[str, Any]
     wrappers: Mapping[str, Any] = MappingProxyType({})
     continuous: Continuous = CONTINUOUS
+    advice: Sequence[str] = ()
 
 
 def checked(job: Job) -> Config:
@@ -194,6 +194,7 @@ def checked(job: Job) -> Config:
         raise InputError(
             f"network '{network}' does not exist; the nearest are {', '.join(nearest(network, NETWORKS))}."
         )
+    check_arguments(network, job.network_kwargs.keys() - {"value_network"}, NETWORKS[network])
     if flags.load_path is not None and not flags.load_path.is_file():
         raise InputError(f"load_path {flags.load_path} is no file; expected an agent such as <run folder>/{MODEL}.")
     for name in ("num_env", "checkpoint_every", "keep_checkpoints", "keep_every", "threads"):

@@ -14,9 +14,13 @@ from acer_tf.errors import InputError, nearest
 Flags = TypeVar("Flags")
 
 SUFFIXES = (".yml", ".yaml")
+BASELINES = "baselines"
+CONTINUOUS_ACTIONS = "HalfCheetah-v5"
+"""The preset whose settings suit most continuous tasks: see docs/results/README.md."""
 
 COMMAND: dict[str, tuple[type, str]] = {
     "env": (str, "an environment id"),
+    "env_kwargs": (dict, "arguments of the environment by name"),
     "num_env": (int, "a whole number"),
     "normalize_observations": (bool, "True or False"),
     "normalize_rewards": (bool, "True or False"),
@@ -54,6 +58,12 @@ def preset_names() -> list[str]:
     )
 
 
+def presets_of(env_id: str) -> list[str]:
+    """Returns the names of the presets of an environment, the one with its name first."""
+    names = [name for name in preset_names() if load_preset(name).command.get("env") == env_id]
+    return sorted(names, key=lambda name: name != env_id)
+
+
 def load_preset(name: str | Path) -> Preset:
     """Reads a preset and checks every key and value.
 
@@ -85,6 +95,14 @@ def load_preset(name: str | Path) -> Preset:
     return Preset(str(name), command, command.pop("network_kwargs", {}), config, continuous)
 
 
+def preset_for_continuous_actions() -> Preset:
+    """Returns the settings for continuous actions that were tuned on several tasks, without environment and length."""
+    preset = load_preset(CONTINUOUS_ACTIONS)
+    command = {key: value for key, value in preset.command.items() if key != "env"}
+    config = {key: value for key, value in preset.config.items() if key != "total_timesteps"}
+    return dataclasses.replace(preset, command=command, config=config)
+
+
 def with_preset(flags: Flags, preset: Preset) -> Flags:
     """Returns the flags of a command with the preset's values, which are what is used where no flag is given.
 
@@ -112,6 +130,15 @@ def _settings(name: str) -> dict[str, Any]:
     if not isinstance(settings, dict):
         raise InputError(f"preset {name} holds a {type(settings).__name__}; expected settings by name.")
     return {key: _number(value) for key, value in settings.items()}
+
+
+def preset_text(name: str) -> str:
+    """Returns the file of a preset, with its comments.
+
+    Raises:
+        InputError: there is no such preset, or its file cannot be read.
+    """
+    return _text(name).decode(errors="replace")
 
 
 def _text(name: str) -> bytes:

@@ -40,7 +40,7 @@ def atari_game(env_id: str) -> str:
 
 def atari_ids() -> list[str]:
     """Returns every accepted id of an Atari game, in the order of the registry."""
-    return [env_id for env_id in _accepted_ids() if is_atari(env_id)]
+    return [env_id for env_id in accepted_ids() if is_atari(env_id)]
 
 
 def env_id(env: VectorEnv[Any, Any, Any]) -> str | None:
@@ -85,8 +85,8 @@ def check_env_id(env_id: str) -> None:
             f"environment '{env_id}' would import a module; import it yourself and give the id after the colon."
         )
     if env_id.startswith(SUITE):
-        _register_suite(env_id)
-    accepted = _accepted_ids()
+        register_suite(env_id)
+    accepted = accepted_ids()
     if env_id in accepted:
         return
     if env_id in gymnasium.registry and is_atari(env_id):
@@ -97,8 +97,15 @@ def check_env_id(env_id: str) -> None:
     )
 
 
-def _register_suite(env_id: str) -> None:
-    """Registers the control suite; on demand, since that takes seconds."""
+def register_suite(env_id: str) -> None:
+    """Registers the control suite; on demand, since that takes seconds.
+
+    Args:
+        env_id: what the user asked for, for the message.
+
+    Raises:
+        InputError: the suite is not installed.
+    """
     with contextlib.suppress(ImportError):
         import shimmy  # noqa: F401  (registers the suites that are installed)
     if not any(name.startswith(SUITE) for name in gymnasium.registry):
@@ -125,7 +132,8 @@ def _bare_name(env_id: str) -> str:
     return re.sub(r"(NoFrameskip)?-v\d+$", "", env_id).removeprefix("ALE/").removeprefix(SUITE)
 
 
-def _accepted_ids() -> list[str]:
+def accepted_ids() -> list[str]:
+    """Returns every id that `check_env_id` accepts, in the order of the registry."""
     atari = {i: _game(spec) for i, spec in gymnasium.registry.items() if _is_atari(spec)}
     without_skip = {i: game for i, game in atari.items() if _NO_FRAMESKIP.fullmatch(i)}
     others = {i for i, game in atari.items() if i.startswith("ALE/") and game not in without_skip.values()}

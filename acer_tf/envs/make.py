@@ -1,6 +1,7 @@
 """Makes vector environments from ids, and wraps them and the user's own for training."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
@@ -13,6 +14,7 @@ from acer_tf.envs.atari.game import MAX_EPISODE_FRAMES
 from acer_tf.envs.atari.pool import AtariPool
 from acer_tf.envs.check import check_vec_env
 from acer_tf.envs.ids import check_env_id, is_atari
+from acer_tf.envs.parallel import Maker, ParallelEnvs
 from acer_tf.envs.reports import reports_episodes
 from acer_tf.envs.wrappers.box_actions import BoxActions
 from acer_tf.envs.wrappers.flatten import FlattenObservations, flattened
@@ -24,10 +26,11 @@ from acer_tf.envs.wrappers.normalize import (
     normalization_state,
 )
 from acer_tf.envs.wrappers.normalize import reward_scale as scale_of
-from acer_tf.errors import InputError
+from acer_tf.errors import EnvironmentFailedError, InputError
 
 AnyEnv = gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]
 
+VECTORIZATIONS = ("sync", "async")
 ATARI_STACK = 4
 """Frames in an Atari observation."""
 
@@ -39,6 +42,8 @@ def make_vec_env(
     num_workers: int | None = None,
     max_episode_frames: int | None = MAX_EPISODE_FRAMES,
     render_mode: str | None = None,
+    env_kwargs: Mapping[str, Any] | None = None,
+    vectorization: str = "sync",
 ) -> VectorEnv[Any, Any, Any]:
     """Makes a vector environment to train or to play in.
 
@@ -52,19 +57,31 @@ def make_vec_env(
         max_episode_frames: raw frames after which an Atari game is cut, four per agent step; None or 0 is no limit.
         render_mode: gymnasium's: with `rgb_array`, `render` returns images; `human` opens a window for each
             environment.
+        env_kwargs: arguments of the environment; not for Atari.
+        vectorization: sync steps all environments in this process, one after the other; async each in a process of its
+            own, which pays if a step takes a millisecond or more. Results are the same. Not for Atari.
 
     Raises:
         InputError: the id is not accepted, ACER cannot train in the environment, a number is out of range, or the
-            environment has no such render mode.
+            environment has no such render mode or does not take the arguments.
+        EnvironmentFailedError: a process died while its environment was made.
     """
     check_env_id(env_id)
     _check_counts(num_env=num_env, num_workers=num_workers or 0, max_episode_frames=max_episode_frames or 0)
+    if vectorization not in VECTORIZATIONS:
+        raise InputError(f"vectorization is '{vectorization}'; expected {' or '.join(VECTORIZATIONS)}.")
     if is_atari(env_id):
+        if env_kwargs or vectorization != "sync":
+            raise InputError(
+                f"'{env_id}' is wrapped as in baselines and has processes of its own (num_workers); leave env_kwargs "
+                "and vectorization out."
+            )
         pool = AtariPool(
             env_id, num_env, num_workers=num_workers, max_episode_frames=max_episode_frames, render_mode=render_mode
         )
         return FrameStack(pool, ATARI_STACK)
-    return RecordEpisodeStatistics(_make_registered(env_id, num_env, render_mode))
+    kwargs = {**(env_kwargs or {}), **({} if render_mode is None else {"render_mode": render_mode})}
+    return RecordEpisodeStatistics(_make_registered(env_id, num_env, kwargs, vectorization))
 
 
 def make_training_env(
@@ -73,6 +90,8 @@ def make_training_env(
     *,
     num_workers: int | None = None,
     max_episode_frames: int | None = MAX_EPISODE_FRAMES,
+    env_kwargs: Mapping[str, Any] | None = None,
+    vectorization: str = "sync",
     normalize_observations: bool = False,
     normalize_rewards: bool = False,
     gamma: float = Config.gamma,
@@ -85,6 +104,8 @@ def make_training_env(
         num_env: number of environments, N.
         num_workers: processes for Atari; see `make_vec_env`.
         max_episode_frames: raw frames after which an Atari game is cut.
+        env_kwargs: arguments of the environment; see `make_vec_env`.
+        vectorization: sync or async; see `make_vec_env`.
         normalize_observations: see `training_env`; not for Atari.
         normalize_rewards: likewise.
         gamma: discount factor of the return that rewards are normalised by.
@@ -94,7 +115,14 @@ def make_training_env(
         InputError: see `make_vec_env` and `training_env`.
     """
     return training_env(
-        make_vec_env(env_id, num_env, num_workers=num_workers, max_episode_frames=max_episode_frames),
+        make_vec_env(
+            env_id,
+            num_env,
+            num_workers=num_workers,
+            max_episode_frames=max_episode_frames,
+            env_kwargs=env_kwargs,
+            vectorization=vectorization,
+        ),
         normalize_observations=normalize_observations,
         normalize_rewards=normalize_rewards,
         reward_scale=reward_scale,
@@ -213,18 +241,25 @@ def _check_counts(**counts: int) -> None:
             raise InputError(f"{name} is {value}; expected a whole number >= {least}.")
 
 
-def _make_registered(env_id: str, num_env: int, render_mode: str | None = None) -> SyncVectorEnv:
-    kwargs: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}
+def _make_registered(
+    env_id: str, num_env: int, kwargs: Mapping[str, Any], vectorization: str
+) -> SyncVectorEnv | ParallelEnvs:
+    makers = [Maker(gymnasium.spec(env_id), kwargs)] * num_env
+    env: SyncVectorEnv | ParallelEnvs
     try:
-        env = SyncVectorEnv(
-            [lambda: gymnasium.make(env_id, **kwargs)] * num_env, autoreset_mode=AutoresetMode.SAME_STEP
-        )
+        if vectorization == "sync":
+            env = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP)
+        else:
+            env = ParallelEnvs(makers)
+    except EnvironmentFailedError:
+        raise
     except (gymnasium.error.Error, ImportError, RuntimeError) as error:
         raise InputError(f"environment '{env_id}' cannot be made: {error}") from error
     except TypeError as error:
-        if render_mode is None:
+        if not kwargs:
             raise
-        raise InputError(f"environment '{env_id}' cannot be rendered: {error}") from error
+        raise InputError(f"environment '{env_id}' cannot be made with {dict(kwargs)}: {error}") from error
+    render_mode = kwargs.get("render_mode")
     if env.render_mode != render_mode:
         env.close()
         raise InputError(f"environment '{env_id}' cannot be rendered as {render_mode}.")

@@ -1,7 +1,46 @@
-"""Names of the built-in networks, available without importing TensorFlow."""
+"""Names of the built-in networks and of their arguments, available without importing TensorFlow."""
 
-NETWORKS = (
-    "mlp", "cnn", "cnn_small", "cnn_minatar", "impala_cnn", "conv_only",
-    "lstm", "lnlstm", "cnn_lstm", "cnn_lnlstm", "impala_cnn_lstm",
-    "MlpPolicy", "MlpLstmPolicy", "MlpLnLstmPolicy", "CnnPolicy", "CnnLstmPolicy", "CnnLnLstmPolicy",
-)  # fmt: skip
+from collections.abc import Collection, Iterable
+
+from acer_tf.errors import InputError, nearest
+
+_CORE = ("net_arch", "act_fun", "layers", "feature_extraction", "cnn_extractor")
+_RECURRENT_CORE = (*_CORE[:3], "n_lstm", "layer_norm", *_CORE[3:])
+
+NETWORKS: dict[str, tuple[str, ...]] = {
+    "mlp": ("num_layers", "num_hidden", "activation", "layer_norm"),
+    "cnn": (),
+    "cnn_small": (),
+    "cnn_minatar": (),
+    "impala_cnn": ("depths",),
+    "conv_only": ("convs",),
+    "lstm": ("nlstm", "layer_norm"),
+    "lnlstm": ("nlstm",),
+    "cnn_lstm": ("nlstm", "layer_norm"),
+    "cnn_lnlstm": ("nlstm",),
+    "impala_cnn_lstm": (),
+    "MlpPolicy": _CORE,
+    "MlpLstmPolicy": _RECURRENT_CORE,
+    "MlpLnLstmPolicy": _RECURRENT_CORE,
+    "CnnPolicy": _CORE,
+    "CnnLstmPolicy": _RECURRENT_CORE,
+    "CnnLnLstmPolicy": _RECURRENT_CORE,
+}
+"""Arguments of each network; a test compares them with the functions."""
+
+
+def check_arguments(network: str, arguments: Iterable[str], known: Collection[str]) -> None:
+    """Checks that a network takes arguments of these names.
+
+    Args:
+        network: its name, for the message.
+        arguments: names that were given.
+        known: names that it takes.
+
+    Raises:
+        InputError: it does not take one of them; the message has the nearest.
+    """
+    for argument in arguments:
+        if argument not in known:
+            choices = f"the nearest are {', '.join(nearest(argument, known))}" if known else "it takes none"
+            raise InputError(f"network '{network}' does not take the argument {argument}; {choices}.")

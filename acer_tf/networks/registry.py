@@ -9,6 +9,7 @@ import keras
 import numpy as np
 
 from acer_tf.errors import InputError, nearest
+from acer_tf.networks.names import check_arguments
 
 NetworkFn = Callable[[keras.KerasTensor], keras.KerasTensor]
 """A torso: maps observations [B, *shape], in the space's dtype, to features [B, ...]."""
@@ -126,11 +127,7 @@ def _check_arguments(name: str, builder: Builder, network_kwargs: dict[str, Any]
     _, *parameters = inspect.signature(builder).parameters.values()
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return
-    known = [parameter.name for parameter in parameters]
-    for argument in network_kwargs:
-        if argument not in known:
-            choices = f"the nearest are {', '.join(nearest(argument, known))}" if known else "it takes none"
-            raise InputError(f"network '{name}' does not take the argument {argument}; {choices}.")
+    check_arguments(name, network_kwargs, [parameter.name for parameter in parameters])
 
 
 def _body_checked(name: str, body: NetworkFn | Recurrent) -> NetworkFn | Recurrent:

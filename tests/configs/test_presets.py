@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def run_flags(*argv: str) -> Run:
-    return parse("acer_tf.run", Run, argv, with_preset(Run(), given_preset(argv)))
+    return parse("acer_tf.run", Run, argv, with_preset(Run(), given_preset(argv) or load_preset("baselines")))
 
 
 @pytest.mark.parametrize("name", preset_names())

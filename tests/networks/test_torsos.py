@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 
@@ -121,12 +122,13 @@ def test_mlp_refuses_arguments_of_the_wrong_kind(kwargs: dict[str, object], mess
         torsos.mlp(RandomState(0), **kwargs)  # type: ignore[arg-type]
 
 
-def test_names_known_without_tensorflow_are_those_registered() -> None:
+def test_names_and_arguments_known_without_tensorflow_are_those_registered() -> None:
     code = (
-        "import acer_tf.networks.actor_critic as _; from acer_tf.networks.registry import _BUILDERS; print(*_BUILDERS)"
+        "import inspect, json; import acer_tf.networks.actor_critic; from acer_tf.networks.registry import _BUILDERS; "
+        "print(json.dumps({name: [*inspect.signature(b).parameters][1:] for name, b in _BUILDERS.items()}))"
     )
     shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    assert set(shown.split()) == set(NETWORKS)
+    assert {name: set(taken) for name, taken in NETWORKS.items()} == {n: set(a) for n, a in json.loads(shown).items()}
 
 
 @pytest.mark.parametrize("name", ["mlp", "cnn_small"])

@@ -55,7 +55,7 @@ def _execute(games: Games, command: str) -> bytes:
 
 
 @contextlib.contextmanager
-def _program_hidden() -> Iterator[None]:
+def program_hidden() -> Iterator[None]:
     """Keeps a worker from importing the main module again when it starts.
 
     multiprocessing would do so in every worker. The games need nothing of it, but it may load TensorFlow, and without
@@ -84,7 +84,7 @@ class _Worker:
         self.pipe, far_end = context.Pipe()
         args = far_end, make_games, shared, envs
         self._process = context.Process(target=_serve, args=args, daemon=True, name=f"envs-{envs.start}")
-        with _program_hidden():
+        with program_hidden():
             self._process.start()
         far_end.close()
 

@@ -1,0 +1,62 @@
+"""The flag `--env_kwargs`: arguments of the environment, as words `name:value` or as one mapping in YAML."""
+
+import contextlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import tyro
+import yaml
+
+from acer_tf.errors import InputError
+
+
+def env_kwargs(words: Sequence[str]) -> dict[str, Any]:
+    """Reads arguments of an environment.
+
+    Args:
+        words: `name:value` or `name=value`, with values in YAML (5.0, true, [1, 2], text); or one mapping in YAML or
+            JSON, such as `{gravity: 5.0}`.
+
+    Raises:
+        InputError: a word is neither, or a value cannot be recorded with the run.
+    """
+    if len(words) == 1 and words[0].lstrip().startswith("{"):
+        arguments = _value(words[0])
+    else:
+        arguments = {name: _value(value) for name, value in map(_split, words)}
+    try:
+        json.dumps(arguments)
+    except TypeError as error:
+        raise InputError(f"env_kwargs {arguments} cannot be recorded ({error}); expected plain values.") from error
+    if not all(isinstance(name, str) and name.isidentifier() for name in arguments):
+        raise InputError(f"env_kwargs are {arguments}; expected names and values, such as gravity:5.0.")
+    return dict(arguments)
+
+
+def _split(word: str) -> tuple[str, str]:
+    separator = min((s for s in ":=" if s in word), key=word.index, default=None)
+    if separator is None:
+        raise InputError(f"env_kwargs: '{word}' has no value; expected name:value, such as gravity:5.0.")
+    name, _, value = word.partition(separator)
+    return name, value
+
+
+def _value(text: str) -> Any:
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise InputError(f"env_kwargs: '{text}' is no YAML: {' '.join(str(error).split())}.") from error
+    with contextlib.suppress(ValueError):  # YAML takes 1e-3 for text
+        return float(value) if isinstance(value, str) else value
+    return value
+
+
+ENV_KWARGS = tyro.constructors.PrimitiveConstructorSpec(
+    nargs="*",
+    metavar="NAME:VALUE ...",
+    instance_from_str=lambda words: env_kwargs(words) or None,
+    is_instance=lambda value: value is None or isinstance(value, dict),
+    str_from_instance=lambda value: [f"{name}:{json.dumps(given)}" for name, given in (value or {}).items()],
+)
+"""Annotation of the flag; its value is a dictionary, or None without arguments."""
