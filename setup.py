@@ -25,6 +25,7 @@ NOTEBOOKS = [*PLOTS, *RUN_NOTEBOOKS, "jupyter"]
 VIDEO = ["imageio", "imageio-ffmpeg"]
 GPU = ["tensorflow[and-cuda]"]
 MINATAR = ["MinAtar==1.0.15"]
+HUB = ["huggingface_hub"]
 MINARI = ["minari[hdf5]"]  # its files are HDF5, but h5py is an extra of its own
 DOCS = ["mkdocs<2", "mkdocs-material", "mkdocstrings[python]", "nbconvert", "latex2mathml"]
 AUDIT = ["pip-audit"]
@@ -35,6 +36,7 @@ TEST = [
     *DM_CONTROL,
     *DOCS,
     *MINATAR,
+    *HUB,
     *RUN_NOTEBOOKS,
     *VIDEO,
     "build",
@@ -74,7 +76,7 @@ setup(
     ],
     python_requires=">=3.11",
     packages=find_packages(include=["acer_tf", "acer_tf.*"]),
-    package_data={"acer_tf": ["py.typed", "configs/*.yml"]},
+    package_data={"acer_tf": ["py.typed", "configs/*.yml", "demos/*.yml", "demos/*.zip"]},
     entry_points={"console_scripts": ["acer = acer_tf.__main__:main"]},
     install_requires=REQUIREMENTS,
     extras_require={
@@ -87,6 +89,7 @@ setup(
         "video": VIDEO,
         "gpu": GPU,
         "test": TEST,
+        "hub": HUB,
         "minari": MINARI,
         "docs": DOCS,
         "minatar": MINATAR,

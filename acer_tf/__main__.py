@@ -14,6 +14,8 @@ COMMANDS = {
     "plot": ("acer_tf.plot", "Draw learning curves of one or more runs."),
     "sweep": ("acer_tf.sweep", "Train on several environments and seeds."),
     "convert": ("acer_tf.convert", "Convert an agent of Stable Baselines 2 or baselines."),
+    "publish": ("acer_tf.commands.publish", "Publish an agent on the Hugging Face Hub, or in a folder."),
+    "fetch": ("acer_tf.commands.fetch", "Fetch a published agent."),
     "compare-baselines": ("acer_tf.compare_baselines", "Compare this package's numbers with baselines'."),
     "presets": ("acer_tf.commands.list_presets", "List presets, or show one."),
     "envs": ("acer_tf.commands.list_envs", "List environments to train on, and their presets."),

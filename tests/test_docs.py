@@ -10,9 +10,11 @@ import pytest
 
 from acer_tf.__main__ import COMMANDS
 from acer_tf.commands.cli import parse, parse_known
+from acer_tf.commands.fetch import Fetch
 from acer_tf.commands.list_envs import ListEnvs
 from acer_tf.commands.list_presets import ListPresets
 from acer_tf.commands.network_flags import flag_names, network_arguments
+from acer_tf.commands.publish import Publish
 from acer_tf.commands.train_flags import given_preset
 from acer_tf.compare_baselines import CompareBaselines
 from acer_tf.configs.presets import load_preset, preset_names, with_preset
@@ -45,6 +47,8 @@ COMMAND_LINE = re.compile(
 FLAGS = {
     "acer_tf.evaluate": Evaluate,
     "acer_tf.enjoy": Enjoy,
+    "acer_tf.commands.publish": Publish,
+    "acer_tf.commands.fetch": Fetch,
     "acer_tf.plot": Plot,
     "acer_tf.convert": Convert,
     "acer_tf.compare_baselines": CompareBaselines,

@@ -9,10 +9,11 @@ from typing import Annotated, Any, NamedTuple
 import tyro
 from gymnasium.vector import VectorEnv
 
+from acer_tf.demos.cards import demo_file, demo_names, read_card
 from acer_tf.envs.atari.game import MAX_EPISODE_FRAMES
 from acer_tf.envs.ids import atari_game, check_env_id, is_atari, typed_env_id
 from acer_tf.envs.make import make_vec_env
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, nearest
 from acer_tf.evaluation.episodes import Predictor
 from acer_tf.evaluation.video import check_video
 from acer_tf.storage.durable import free_path
@@ -33,7 +34,7 @@ class PlayFlags:
     """Flags of the commands that play with a trained agent."""
 
     run: tyro.conf.Positional[Path]
-    """Run folder, or a file that ACER.save wrote."""
+    """Run folder, a file that ACER.save wrote, or an agent that ships with this package, such as cartpole."""
     episodes: int = 30
     """Whole episodes to play; in Atari whole games, over all lives."""
     deterministic: bool = False
@@ -132,14 +133,14 @@ def find_trained(run: Path, env_id: str | None) -> Trained:
     """Finds the agent of a run and its environment, without importing TensorFlow.
 
     Args:
-        run: run folder, or a file that `ACER.save` wrote.
+        run: run folder, a file that `ACER.save` wrote, or the name of an agent that ships with this package.
         env_id: environment to play in; None means that of the run.
 
     Raises:
         InputError: the run or its agent does not exist, or the environment is unknown.
     """
     if not run.exists():
-        raise InputError(f"{run} does not exist; expected a run folder, or a file that ACER.save wrote.")
+        return _find_demo(str(run), env_id)
     folder = run if run.is_dir() else run.parent
     file = folder / MODEL if run.is_dir() else run
     settings = read_settings(folder) or {}
@@ -153,6 +154,19 @@ def find_trained(run: Path, env_id: str | None) -> Trained:
     return Trained(
         file, env_id, frames if isinstance(frames, int) else None, kwargs if isinstance(kwargs, dict) else None
     )
+
+
+def _find_demo(name: str, env_id: str | None) -> Trained:
+    names = demo_names()
+    if name.lower() not in names:
+        raise InputError(
+            f"{name} does not exist; expected a run folder, a file that ACER.save wrote, or an agent that ships with "
+            f"this package (the nearest are {', '.join(nearest(name, names))})."
+        )
+    if env_id is None:
+        env_id = read_card(name.lower()).env
+    check_env_id(env_id)
+    return Trained(demo_file(name.lower()), env_id, MAX_EPISODE_FRAMES)
 
 
 def _env_id_of_run(run: Path, settings: Mapping[str, Any]) -> str:
