@@ -24,7 +24,7 @@ from acer_tf.episode_stats import EpisodeStats
 from acer_tf.errors import InputError
 from acer_tf.logs.logger import Logger
 from acer_tf.logs.metrics import METRICS
-from acer_tf.logs.terminal import TableSink
+from acer_tf.logs.tables import TableSink
 from acer_tf.maths.schedules import learning_rate
 from acer_tf.model import Model
 from acer_tf.networks.registry import Network

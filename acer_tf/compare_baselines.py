@@ -12,6 +12,7 @@ from acer_tf.commands.cli import FAILED, command, write_json
 from acer_tf.errors import InputError
 from acer_tf.recordings.comparison import Case, Quantity
 from acer_tf.recordings.recorded import CURVES, Recorded, find, read
+from acer_tf.system.quiet import quiet_tensorflow
 from acer_tf.system.threads import ONEDNN_VARIABLE
 
 
@@ -60,8 +61,6 @@ def _prepare_tensorflow() -> str:
     Those of oneDNN round differently: with AVX-512 one gradient of a recurrent CNN differs by 2.7e-5 of its largest
     value, more than `FIRST_UPDATE` allows.
     """
-    # Otherwise TensorFlow's C++ part greets with hints about this machine.
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     if "tensorflow" not in sys.modules:
         os.environ.setdefault(ONEDNN_VARIABLE, "0")
     if os.environ.get(ONEDNN_VARIABLE) == "0":
@@ -72,7 +71,8 @@ def _prepare_tensorflow() -> str:
 def _compare(path: Path, recorded: Recorded | None) -> Case:
     if recorded is None or recorded.kind == CURVES:
         return Case(path.stem, CURVES, "skipped", note="nothing to compute")
-    from acer_tf.recordings.compare import compare
+    with quiet_tensorflow():
+        from acer_tf.recordings.compare import compare
 
     return compare(recorded)
 

@@ -11,6 +11,7 @@ from acer_tf.envs.ids import typed_env_id
 from acer_tf.errors import InputError
 from acer_tf.importers.stable_baselines import is_stable_baselines
 from acer_tf.storage.agent_file import with_suffix
+from acer_tf.system.quiet import quiet_tensorflow
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +41,8 @@ class Convert:
         if self.statistics is not None and not is_newer:
             raise InputError("--statistics are of Stable Baselines, but the agent is of baselines.")
         env = None if self.env is None else typed_env_id(self.env)
-        from acer_tf.agent import ACER  # TensorFlow takes seconds
+        with quiet_tensorflow():  # which takes seconds
+            from acer_tf.agent import ACER
 
         if is_newer:
             agent = ACER.import_stable_baselines(self.old, env, statistics=self.statistics)

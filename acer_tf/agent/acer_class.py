@@ -165,7 +165,7 @@ class ACER:
             trust_region: whether it is on.
             alpha: decay of the average policy.
             delta: bound of the trust region.
-            verbose: 0 prints nothing, 1 or 2 the table of metrics.
+            verbose: 0 prints nothing, 1 the most important metrics, 2 all of them, as baselines does.
             tensorboard_log: folder of run folders: curves for TensorBoard, and the commands' CSV and JSON files.
             _init_setup_model: whether to call `setup_model` now.
             policy_kwargs: arguments of the named network, such as `dict(net_arch=[64, dict(pi=[32], vf=[32])])`.

@@ -12,9 +12,10 @@ from acer_tf.envs.atari.pool import frames_per_step
 from acer_tf.envs.ids import env_id
 from acer_tf.errors import InputError
 from acer_tf.logs.files import run_files
-from acer_tf.logs.logger import Logger, Sink
+from acer_tf.logs.logger import Logger
+from acer_tf.logs.tables import table_sinks
 from acer_tf.logs.tensorboard import TensorBoardSink
-from acer_tf.logs.terminal import TableSink, progress_sink
+from acer_tf.logs.terminal import progress_sink
 from acer_tf.storage.lock import locked
 
 
@@ -25,7 +26,7 @@ def open_logger(
     """Yields a logger, and closes it at the end.
 
     Args:
-        verbose: 0 prints no table.
+        verbose: as of `table_sinks`.
         folder: of the run, for its files, if wanted; those that are there go on.
         env: what is learned in.
         progress_bar: whether progress is shown.
@@ -35,7 +36,7 @@ def open_logger(
         InputError: another process writes to the folder, or it cannot be written.
     """
     with contextlib.ExitStack() as stack:
-        sinks: list[Sink] = [TableSink()] if verbose else []
+        sinks = table_sinks(verbose)
         if folder is not None:
             stack.enter_context(locked(folder))
             files = run_files(folder, env_id(env))

@@ -35,7 +35,7 @@ class Settings:
         normalize_rewards: whether to divide rewards by the running deviation of the discounted return.
         reward_scale: factor on the rewards that the agent sees.
         seed: seed of the random streams; None draws one.
-        verbose: 0 prints nothing, 1 or 2 the table of metrics.
+        verbose: 0 prints nothing, 1 the most important metrics, 2 all of them, as baselines does.
         tensorboard_log: folder of run folders, None for no files.
         full_tensorboard_log: has no effect.
         n_cpu_tf_sess: number of TensorFlow's threads; None means TensorFlow's default.

@@ -1,7 +1,6 @@
 """Shared by `evaluate` and `enjoy`: their flags, and finding the agent of a run."""
 
 import dataclasses
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -18,6 +17,7 @@ from acer_tf.evaluation.episodes import Predictor
 from acer_tf.evaluation.video import check_video
 from acer_tf.storage.durable import free_path
 from acer_tf.storage.run_folder import MODEL, read_settings
+from acer_tf.system.quiet import quiet_tensorflow
 
 _BESIDE_THE_AGENT = Path()
 _FILE_OR_NOTHING = tyro.constructors.PrimitiveConstructorSpec(
@@ -123,8 +123,8 @@ class Trained(NamedTuple):
         Raises:
             InputError: the file cannot be read, or the agent was trained on other spaces than the environment's.
         """
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-        from acer_tf.agent import ACER
+        with quiet_tensorflow():
+            from acer_tf.agent import ACER
 
         return ACER.load(self.file, env)
 

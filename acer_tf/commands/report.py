@@ -33,10 +33,13 @@ class Report:
         summary = self._summary
         episodes = f"{summary.episodes} episode{'s' if summary.episodes > 1 else ''}"
         yield f"{self._trained.file}: {episodes} of {self._trained.env_id}, {self._actions} actions, seed {self._seed}"
-        yield (
-            f"raw return: mean {summary.mean:.2f}, 95 % confidence interval [{summary.low:.2f}, {summary.high:.2f}], "
-            f"standard deviation {summary.std:.2f}"
-        )
+        if summary.low is None:
+            yield f"raw return: {summary.mean:z.2f} (a confidence interval needs 2 episodes)"
+        else:
+            yield (
+                f"raw return: mean {summary.mean:z.2f}, 95 % confidence interval [{summary.low:z.2f}, "
+                f"{summary.high:z.2f}], standard deviation {summary.std:.2f}"
+            )
         yield f"length: mean {summary.mean_length:.1f} agent steps"
         if self._score is not None:
             yield f"human-normalised: {self._score:.3f} (0 is random play, 1 is a human)"

@@ -20,14 +20,16 @@ from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError
 from acer_tf.logs.files import run_files
 from acer_tf.logs.logger import Logger
+from acer_tf.logs.tables import table_sinks
 from acer_tf.logs.tensorboard import TensorBoardSink
-from acer_tf.logs.terminal import TableSink, progress_sink
-from acer_tf.replay.size import check_replay
+from acer_tf.logs.terminal import progress_sink
+from acer_tf.replay.size import check_replay, compressed_row, largest_bytes
 from acer_tf.storage.arrays import save_arrays
 from acer_tf.storage.checkpoint_store import CheckpointStore
 from acer_tf.storage.run_folder import CHECKPOINTS, MODEL, default_run_folder, origin, run_folder
 from acer_tf.system.allocator import keep_freed_memory
-from acer_tf.system.console import say
+from acer_tf.system.console import in_bytes, say
+from acer_tf.system.quiet import quiet_tensorflow
 from acer_tf.system.streams import checked_seed
 from acer_tf.system.threads import prepare_tensorflow
 
@@ -56,14 +58,13 @@ def train(job: Job) -> int:
         check_replay(env, config)
         stack.enter_context(run_folder(folder, settings, flags.restart_behavior))
         logger = stack.enter_context(contextlib.closing(_make_logger(folder, flags, env)))
-        backend = type(env.unwrapped).__name__
-        for line in job.advice:
-            say(line)
-        print(f"training on {flags.num_env} x {flags.env} ({backend}); run folder: {folder}", flush=True)
+        if flags.verbose:
+            _announce(job, config, env, folder)
         agent = _make_agent(job, env, config, settings["seed"])
-        loop = agent.begin(logger, is_quiet=False)
+        loop = agent.begin(logger, is_quiet=not flags.verbose)
         checkpointer = _begin(loop, checkpoints, flags, settings)
-        print(f"device: {_machine(env)}", flush=True)
+        if flags.verbose:
+            say(f"device: {_machine(env)}")
         moved = stack.enter_context(watchdog(flags.stall_seconds))
 
         def after_iteration() -> bool:
@@ -97,11 +98,20 @@ def _make_env(job: Job, config: Config) -> FrameStack:
     return make_training_env(flags.env, flags.num_env, gamma=config.gamma, **of_atari, **job.wrappers)
 
 
+def _announce(job: Job, config: Config, env: FrameStack, folder: Path) -> None:
+    for line in job.advice:
+        say(line)
+    backend = type(env.unwrapped).__name__
+    say(f"training on {job.flags.num_env} x {job.flags.env} ({backend}); run folder: {folder}")
+    if config.replay_ratio:
+        is_compressed = compressed_row(env, config) is not None
+        say(f"replay: at most {in_bytes(largest_bytes(env, config))}{', less as images compress' * is_compressed}")
+
+
 def _make_agent(job: Job, env: FrameStack, config: Config, seed: int) -> "ACER":
-    # Otherwise TensorFlow's C++ part greets with hints about this machine.
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")  # several runs may share a graphics processor
-    from acer_tf.agent import ACER
+    with quiet_tensorflow():
+        from acer_tf.agent import ACER
 
     agent = ACER.from_config(job.network, env, config, job.continuous, policy_kwargs=job.network_kwargs, seed=seed)
     if job.flags.load_path is not None:
@@ -182,7 +192,7 @@ def _make_logger(folder: Path, flags: TrainFlags, env: FrameStack) -> Logger:
         [
             run_files(folder, flags.env),
             TensorBoardSink(folder / "tb", frames_per_step(env)),
-            TableSink(),
-            progress_sink(flags.total_timesteps, replay_steps if flags.replay_ratio else 0),
+            *table_sinks(flags.verbose),
+            *([progress_sink(flags.total_timesteps, replay_steps if flags.replay_ratio else 0)] * bool(flags.verbose)),
         ]
     )

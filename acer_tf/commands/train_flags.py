@@ -113,6 +113,8 @@ class LoggingFlags:
     """What is printed and written."""
 
     title: ClassVar[str] = "logging"
+    verbose: Literal[0, 1, 2] = 1
+    """0 prints warnings and the result; 1 also progress and the most important metrics; 2 all metrics, as baselines."""
     log_interval: int = Config.log_interval
     """Iterations (one segment from every environment each) between two tables of metrics."""
 

@@ -71,7 +71,7 @@ class Summary(NamedTuple):
         episodes: number of episodes.
         mean: mean raw return.
         std: standard deviation of the returns (divided by their number).
-        low: lower end of the 95 % confidence interval of the mean.
+        low: lower end of the 95 % confidence interval of the mean; None for a single episode, which has none.
         high: its upper end.
         mean_length: mean length in agent steps.
     """
@@ -79,8 +79,8 @@ class Summary(NamedTuple):
     episodes: int
     mean: float
     std: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     mean_length: float
 
 
@@ -187,8 +187,7 @@ def play(
 def summarize(returns: Sequence[float], lengths: Sequence[int], seed: int = 0) -> Summary:
     """Computes mean, standard deviation and the 95 % confidence interval of the mean.
 
-    The interval is a percentile bootstrap's, which assumes no distribution of the returns. With a single episode it is
-    that episode's return.
+    The interval is a percentile bootstrap's, which assumes no distribution of the returns.
 
     Args:
         returns: raw returns, at least one.
@@ -196,11 +195,12 @@ def summarize(returns: Sequence[float], lengths: Sequence[int], seed: int = 0) -
         seed: seed of the bootstrap.
     """
     sample = np.asarray(returns, np.float64)
-    random = np.random.default_rng(seed)
-    means = random.choice(sample, (RESAMPLES, len(sample))).mean(axis=1)
-    low, high = np.percentile(means, [2.5, 97.5])
+    low = high = None
+    if len(sample) > 1:
+        means = np.random.default_rng(seed).choice(sample, (RESAMPLES, len(sample))).mean(axis=1)
+        low, high = np.percentile(means, [2.5, 97.5]).tolist()
     mean_length = float(np.mean(lengths))
-    return Summary(len(sample), float(sample.mean()), float(sample.std()), float(low), float(high), mean_length)
+    return Summary(len(sample), float(sample.mean()), float(sample.std()), low, high, mean_length)
 
 
 def _begin(env: VectorEnv[Any, Any, Any], seed: int | None) -> Any:

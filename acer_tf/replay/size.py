@@ -1,5 +1,6 @@
 """Checks that replay fits into memory: a bound before training, a projection from the first segments."""
 
+import dataclasses
 import math
 from typing import Any
 
@@ -44,6 +45,11 @@ def smallest_bytes(env: FrameStack, config: Config, state_size: int = 0) -> int:
     step = _action_bytes(env.single_action_space) + 4 + final_value + 1  # action and mu, reward, final value, done
     state = 0 if "states" in config.unread else 4 * state_size
     return nenvs * (_frame_bytes(env, config) + segments * (nsteps * step + (nsteps + 1) + state))  # masks: nsteps + 1
+
+
+def largest_bytes(env: FrameStack, config: Config) -> int:
+    """Computes what a full buffer takes, in bytes, if its frames do not compress; without a policy's states."""
+    return smallest_bytes(env, dataclasses.replace(config, compress_replay=False))
 
 
 def _frame_bytes(env: FrameStack, config: Config) -> int:

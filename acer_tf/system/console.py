@@ -3,6 +3,8 @@
 import contextlib
 import sys
 
+from rich.filesize import pick_unit_and_suffix
+
 
 def say(text: str, *, is_error: bool = False) -> None:
     """Prints at once; a closed pipe, or a full disk behind the stream, loses the text but not the run.
@@ -16,5 +18,7 @@ def say(text: str, *, is_error: bool = False) -> None:
 
 
 def in_bytes(number: float) -> str:
-    """Formats a number of bytes in GiB, or in MiB below 1 GiB."""
-    return f"{number / 2**30:.2f} GiB" if number >= 2**30 else f"{number / 2**20:.1f} MiB"
+    """Formats a number of bytes in GiB, MiB, KiB or bytes."""
+    unit, suffix = pick_unit_and_suffix(int(number), ["bytes", "KiB", "MiB", "GiB"], 1024)
+    decimals = {"bytes": 0, "GiB": 2}.get(suffix, 1)
+    return f"{number / unit:.{decimals}f} {suffix}"

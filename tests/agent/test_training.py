@@ -208,15 +208,19 @@ def test_episodes_statistics_and_progress_go_where_they_should(
     agent = tiny(verbose=1, tensorboard_log=tmp_path / "tb")
     agent.learn(40, log_interval=2, tb_log_name="run", progress_bar=True)
     captured = capsys.readouterr()
-    assert captured.out.count("| total_timesteps") == 2
-    assert "| mean_episode_length" in captured.out and "100.0%" not in captured.out
+    assert captured.out.count("entropy") == 1 and captured.out.count("\n") == 3
+    assert "100.0%" not in captured.out
     assert "40 steps" in captured.err
     agent.learn(10, tb_log_name="run")
     agent.learn(10, tb_log_name="run", reset_num_timesteps=False)
     assert sorted(path.name for path in (tmp_path / "tb").iterdir()) == ["run_1", "run_2"]
     assert all(any(path.iterdir()) for path in (tmp_path / "tb").iterdir())
-    agent.verbose = 0
+    agent.verbose = 2
     capsys.readouterr()
+    agent.learn(10, tb_log_name="run")
+    out = capsys.readouterr().out
+    assert out.count("| total_timesteps") == 1 and "| mean_episode_length" in out
+    agent.verbose = 0
     agent.learn(10, tb_log_name="run")
     assert capsys.readouterr().out == ""
 

@@ -152,7 +152,11 @@ def test_summary() -> None:
     standard_error = np.std(range(8)) / np.sqrt(8)
     assert summary.low == pytest.approx(4.5 - 1.96 * standard_error, abs=0.1)
     assert summary.high == pytest.approx(4.5 + 1.96 * standard_error, abs=0.1)
-    assert summarize([3], [7]) == (1, 3, 0, 3, 3, 7)
+
+
+def test_a_single_episode_has_no_interval() -> None:
+    assert summarize([3], [7]) == (1, 3, 0, None, None, 7)
+    assert summarize([3, 3], [7, 7]) == (2, 3, 0, 3, 3, 7)
 
 
 def test_the_interval_covers_the_mean_as_often_as_it_says() -> None:

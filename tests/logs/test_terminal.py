@@ -1,37 +1,15 @@
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from acer_tf.logs import terminal
-from acer_tf.logs.terminal import BarSink, LineSink, ProgressSink, TableSink, progress_sink, table
+from acer_tf.logs.terminal import BarSink, LineSink, ProgressSink, compact, fitting, progress_sink
 from acer_tf.segment import Episode
-
-
-def test_table_is_boxed_and_keeps_the_order() -> None:
-    values = {"total_timesteps": 1234567, "loss": np.float32(0.123456), "mean_episode_reward": float("nan")}
-    assert table(values).splitlines() == [
-        "---------------------------------",
-        "| total_timesteps     | 1234567 |",
-        "| loss                | 0.123   |",
-        "| mean_episode_reward | nan     |",
-        "---------------------------------",
-    ]
-
-
-def test_whole_numbers_of_numpy_are_shown_in_full() -> None:
-    assert "| 1234567 |" in table({"steps": np.int64(1234567)})
-
-
-def test_sink_prints_the_table_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
-    TableSink().write({"loss": 1.0, "replay_loss": 2.0})
-    out, err = capsys.readouterr()
-    assert out == table({"loss": 1.0}) + "\n"
-    assert err == ""
 
 
 class Texts(ProgressSink):
@@ -39,8 +17,8 @@ class Texts(ProgressSink):
         super().__init__(total_steps, replay_steps)
         self.texts: list[str] = []
 
-    def show(self, steps: int, text: str) -> None:
-        self.texts.append(text)
+    def show(self, steps: int, texts: dict[str, str]) -> None:
+        self.texts.append("  ".join(texts.values()))
 
 
 @pytest.fixture
@@ -53,7 +31,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_text_leaves_out_what_is_unknown_at_first() -> None:
     sink = Texts(10_000)
     sink.progress(320)
-    assert sink.texts == ["3.2%  320/10,000 steps"]
+    assert sink.texts == ["3.2%  320/10k steps"]
 
 
 def test_text_tells_speed_and_time_left(clock: list[float]) -> None:
@@ -61,7 +39,7 @@ def test_text_tells_speed_and_time_left(clock: list[float]) -> None:
     sink.progress(1_000)
     clock[0] = 2.0
     sink.progress(5_000)
-    assert sink.texts[-1] == "5.0%  5,000/100,000 steps  2,000 steps/s  0:00:48 left"
+    assert sink.texts[-1] == "5.0%  5k/100k steps  2,000 steps/s  0:00:48 left"
 
 
 def test_speed_is_that_of_the_last_hundred_iterations(clock: list[float]) -> None:
@@ -103,7 +81,7 @@ def test_lines_come_every_half_minute(clock: list[float], capsys: pytest.Capture
     sink.close()
     out, err = capsys.readouterr()
     assert out == ""
-    assert [line.split()[1] for line in err.splitlines()] == ["0/1,000", "30/1,000", "60/1,000"]
+    assert [line.split()[1] for line in err.splitlines()] == ["0/1k", "30/1k", "60/1k"]
 
 
 def test_no_terminal_gets_lines() -> None:
@@ -113,7 +91,8 @@ def test_no_terminal_gets_lines() -> None:
 def test_terminal_gets_a_bar_and_tables_stay_in_a_piped_output(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        "from acer_tf.logs.terminal import BarSink, TableSink, progress_sink\n"
+        "from acer_tf.logs.tables import TableSink\n"
+        "from acer_tf.logs.terminal import BarSink, progress_sink\n"
         "sink = progress_sink(1000)\n"
         "assert isinstance(sink, BarSink)\n"
         "sink.progress(500)\n"
@@ -128,9 +107,54 @@ def test_terminal_gets_a_bar_and_tables_stay_in_a_piped_output(tmp_path: Path) -
     os.close(screen)
     shown = os.read(controller, 100_000).decode()
     os.close(controller)
-    assert "50.0%  500/1,000 steps" in shown
+    assert "50.0%  500/1k steps" in shown
     assert shown.rstrip().endswith("\x1b[?25h"), "the cursor is visible again"
     assert b"| loss | 1 |" in done.stdout
+
+
+TEXTS = {
+    "percent": "12.3%",
+    "steps": "12.35M/100M steps",
+    "speed": "1,234 steps/s",
+    "left": "12:34:56 left",
+    "return": "return -1234.5",
+    "replay": "replay 100%",
+}
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (120, "12.3%  12.35M/100M steps  1,234 steps/s  12:34:56 left  return -1234.5  replay 100%"),
+        (80, "12.3%  12.35M/100M steps  1,234 steps/s  12:34:56 left  return -1234.5"),
+        (60, "12.3%  12:34:56 left  return -1234.5"),
+        (12, "12.3%"),
+    ],
+)
+def test_a_narrow_terminal_shows_what_is_most_important(
+    width: int, shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    sink = BarSink(1000)
+    sink.show(123, TEXTS)
+    sink.close()
+    last = re.sub(r"\x1b\[[\d;?]*\w", "", capsys.readouterr().err).splitlines()[-1]
+    bar = last.removesuffix(shown)
+    assert last.endswith(shown) and len(last) <= width
+    assert 6 <= len(bar.strip()) <= 40
+
+
+def test_what_fits_is_kept() -> None:
+    assert fitting(TEXTS, 1000) == "  ".join(TEXTS.values())
+    assert fitting(TEXTS, 0) == "12.3%"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0"), (999, "999"), (12_345, "12.35k"), (1_500_000, "1.5M"), (10**8, "100M")]
+)
+def test_counts_are_short(number: int, text: str) -> None:
+    assert compact(number) == text
 
 
 def test_bar_that_never_started_closes_without_a_trace(capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,15 @@ def test_a_full_disk_or_a_closed_pipe_behind_the_stream_ends_nothing(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("number", "text"), [(0, "0.0 MiB"), (3 * 2**19, "1.5 MiB"), (2**30 - 2**20, "1023.0 MiB"), (5 * 2**29, "2.50 GiB")]
+    ("number", "text"),
+    [
+        (0, "0 bytes"),
+        (512, "512 bytes"),
+        (1536, "1.5 KiB"),
+        (3 * 2**19, "1.5 MiB"),
+        (2**30 - 2**20, "1023.0 MiB"),
+        (5 * 2**29, "2.50 GiB"),
+    ],
 )
 def test_numbers_of_bytes_have_sensible_units(number: int, text: str) -> None:
     assert in_bytes(number) == text
