@@ -57,7 +57,7 @@ def train(job: Job) -> int:
         env = stack.enter_context(contextlib.closing(_make_env(job, config)))
         check_replay(env, config)
         stack.enter_context(run_folder(folder, settings, flags.restart_behavior))
-        logger = stack.enter_context(contextlib.closing(_make_logger(folder, flags, env)))
+        logger = stack.enter_context(contextlib.closing(_make_logger(folder, flags, env, settings)))
         if flags.verbose:
             _announce(job, config, env, folder)
         agent = _make_agent(job, env, config, settings["seed"])
@@ -186,12 +186,12 @@ def resume_command(folder: Path) -> str:
     return shlex.join(words)
 
 
-def _make_logger(folder: Path, flags: TrainFlags, env: FrameStack) -> Logger:
+def _make_logger(folder: Path, flags: TrainFlags, env: FrameStack, settings: Mapping[str, Any]) -> Logger:
     replay_steps = flags.buffer_size // flags.nsteps * flags.nsteps * flags.num_env
     return Logger(
         [
             run_files(folder, flags.env),
-            TensorBoardSink(folder / "tb", frames_per_step(env)),
+            TensorBoardSink(folder / "tb", frames_per_step(env), settings),
             *table_sinks(flags.verbose),
             *([progress_sink(flags.total_timesteps, replay_steps if flags.replay_ratio else 0)] * bool(flags.verbose)),
         ]

@@ -5,9 +5,13 @@ import io
 import math
 import os
 import statistics
+import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from acer_tf.logs.files import FileSink
 from acer_tf.logs.logger import Sink
@@ -27,15 +31,20 @@ class TensorBoardSink(Sink):
     the package tensorboard nothing is written, and one line says so.
     """
 
-    def __init__(self, folder: Path, frames_per_step: int | None = None) -> None:
+    def __init__(
+        self, folder: Path, frames_per_step: int | None = None, settings: Mapping[str, Any] | None = None
+    ) -> None:
         """Writes nothing yet.
 
         Args:
             folder: of the event files; the first row creates it.
             frames_per_step: raw frames of an agent step, for Atari games; None writes no frames.
+            settings: plain values of the run, for TensorBoard's tables of hyper-parameters and texts; they need
+                TensorFlow. None writes none.
         """
         self._folder = folder
         self._frames_per_step = frames_per_step
+        self._settings = settings
         self._encode = _encoder()
         self._file: FileSink | None = None
         self._ended: list[Episode] = []
@@ -94,7 +103,8 @@ class TensorBoardSink(Sink):
                 self._folder.mkdir(parents=True, exist_ok=True)
             version = self._encode(file_version="brain.Event:2")
             number = max((int(path.name.removeprefix(PREFIX)) + 1 for path in self._paths()), default=0)
-            self._file = FileSink(self._folder / f"{PREFIX}{number:06d}", version)
+            about = b"" if number or self._settings is None else self._encode(summary=described(self._settings))
+            self._file = FileSink(self._folder / f"{PREFIX}{number:06d}", version + about)
         self._file.append(self._pending)
         self._pending = b""
 
@@ -103,6 +113,18 @@ class TensorBoardSink(Sink):
 
     def _name(self, path: Path) -> str:
         return f"{self._folder.name}/{path.name}"
+
+
+def described(settings: Mapping[str, Any]) -> Any:
+    """Returns settings as a summary: hyper-parameters for TensorBoard's table of runs, and the text `config`."""
+    from tensorboard.plugins.hparams.summary_v2 import hparams_pb
+    from tensorboard.plugins.text.summary_v2 import text_pb
+
+    plain = {name: value if isinstance(value, bool | int | float) else str(value) for name, value in settings.items()}
+    summary = hparams_pb(plain)
+    text = yaml.safe_dump(dict(settings), sort_keys=False)
+    summary.MergeFrom(text_pb("config", textwrap.indent(text, "    ")))  # code, in Markdown
+    return summary
 
 
 def _encoder() -> Encode | None:
@@ -115,12 +137,12 @@ def _encoder() -> Encode | None:
         say("no curves for TensorBoard are written; they need: pip install tensorboard", is_error=True)
         return None
 
-    def encode(values: Mapping[str, float] | None = None, **fields: int | str) -> bytes:
+    def encode(values: Mapping[str, float] | None = None, **fields: Any) -> bytes:
         record = io.BytesIO()
-        summary = None
         if values is not None:
-            summary = Summary(value=[Summary.Value(tag=name, simple_value=value) for name, value in values.items()])
-        event = Event(wall_time=time.time(), summary=summary, **fields)
+            curves = [Summary.Value(tag=name, simple_value=value) for name, value in values.items()]
+            fields["summary"] = Summary(value=curves)
+        event = Event(wall_time=time.time(), **fields)
         RecordWriter(record).write(event.SerializeToString())
         return record.getvalue()
 

@@ -3,11 +3,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from acer_tf.logs.logger import Sink
 from acer_tf.logs.tensorboard import TensorBoardSink
 from acer_tf.segment import Episode
-from tests.event_files import read
+from tests.event_files import read, read_settings
 
 NAN = float("nan")
 
@@ -79,6 +80,18 @@ def test_resuming_drops_what_came_after_the_checkpoint(tmp_path: Path) -> None:
     curves = read(folder)
     assert curves["train/loss"] == [(0, 0.0), (50, 52.0)]
     assert curves["rollout/episode_return"] == [(50, 1.0)]
+
+
+def test_settings_are_read_back_and_are_there_once(tmp_path: Path) -> None:
+    settings = {"env": "CartPole-v1", "gamma": 0.99, "num_env": 4, "force": False, "logdir": None, "convs": [[4, 4, 4]]}
+    for steps in (0, 50):
+        sink = TensorBoardSink(tmp_path, settings=settings)
+        sink.write(row(steps, 1.0))
+        sink.close()
+    hparams, text = read_settings(tmp_path)
+    assert hparams == {**settings, "logdir": "None", "convs": "[[4, 4, 4]]"}
+    assert yaml.safe_load(text) == settings and all(line.startswith("    ") for line in text.splitlines())
+    assert read(tmp_path)["train/loss"] == [(0, 1.0), (50, 1.0)]
 
 
 def test_a_deleted_file_ends_no_run(tmp_path: Path) -> None:
