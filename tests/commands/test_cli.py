@@ -4,9 +4,12 @@ from pathlib import Path
 import pytest
 
 from acer_tf.commands.cli import command, guarded, parse, parse_known, write_json, writing
+from acer_tf.commands.flag_groups import groups_of
 from acer_tf.commands.train_flags import TrainFlags
 from acer_tf.config import Config
 from acer_tf.errors import EnvironmentFailedError, InputError
+from acer_tf.run import Run
+from acer_tf.run_atari import RunAtari
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,3 +142,35 @@ def test_a_file_that_cannot_be_written_is_an_input_error(tmp_path: Path) -> None
         write_json(tmp_path / "a.json" / "a.json", {})
     with pytest.raises(InputError, match="some cannot be written"), writing(Path("some")):
         raise OSError(28, "No space left on device")
+
+
+def boxes(text: str) -> list[list[str]]:
+    """The boxes of a help, each with its lines; borders are drawn where the output can show them."""
+    found: list[list[str]] = []
+    for line in text.splitlines():
+        if line.strip("╭─╮ ").endswith("options"):
+            found.append([])
+        if found:
+            found[-1].append(line)
+    return found
+
+
+@pytest.mark.parametrize("flags", [Run, RunAtari])
+@pytest.mark.parametrize("columns", ["80", "100", "120"])
+def test_each_group_of_flags_fits_a_screen_and_shows_defaults(
+    flags: type[TrainFlags], columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    with pytest.raises(SystemExit):
+        parse("acer_tf.some", flags, ["--help"])
+    text = capsys.readouterr().out
+    groups = boxes(text)
+    assert len(groups) >= 10 and max(map(len, groups)) <= 40
+    assert max(map(len, text.splitlines())) <= max(int(columns), 110)  # sentences above the boxes are not wrapped
+    assert " ".join(text.replace("│", " ").split()).count("(default: ") == len(dataclasses.fields(flags))
+
+
+def test_every_flag_of_a_command_is_in_one_group() -> None:
+    for flags in (Run, RunAtari):
+        names = [field.name for group in groups_of(flags) for field in dataclasses.fields(group)]
+        assert sorted(names) == sorted(field.name for field in dataclasses.fields(flags))
