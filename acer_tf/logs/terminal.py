@@ -98,6 +98,7 @@ class BarSink(ProgressSink):
 
     def close(self) -> None:
         """Stops drawing and restores the cursor; may be called again."""
+        self._bar.refresh()  # in a notebook, stopping does not draw the last state
         self._bar.stop()
 
 

@@ -3,9 +3,12 @@ import pty
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 
 from acer_tf.logs import terminal
 from acer_tf.logs.terminal import BarSink, LineSink, ProgressSink, compact, fitting, progress_sink
@@ -155,6 +158,22 @@ def test_what_fits_is_kept() -> None:
 )
 def test_counts_are_short(number: int, text: str) -> None:
     assert compact(number) == text
+
+
+def test_a_notebook_gets_a_bar_that_moves() -> None:
+    notebook = nbformat.v4.new_notebook()
+    source = """
+        from acer_tf.logs.terminal import progress_sink
+        sink = progress_sink(1000)
+        for steps in (250, 750):
+            sink.progress(steps)
+        sink.close()
+    """
+    notebook.cells = [nbformat.v4.new_code_cell(textwrap.dedent(source))]
+    NotebookClient(notebook, timeout=100).execute()
+    (widgets,) = notebook.metadata["widgets"].values()
+    (shown,) = [widget["state"]["outputs"] for widget in widgets["state"].values() if "outputs" in widget["state"]]
+    assert "━" in str(shown) and "75.0%  750/1k steps" in str(shown) and "25.0%" not in str(shown)
 
 
 def test_bar_that_never_started_closes_without_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
