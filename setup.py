@@ -14,7 +14,7 @@ REQUIREMENTS = [
 ]
 
 # rliable is not kept: with newer versions of the other two it does not even import.
-PLOTS = ["matplotlib", "rliable==1.2.0", "arch<8", "pandas<3"]
+PLOTS = ["jinja2", "matplotlib", "rliable==1.2.0", "arch<8", "pandas<3"]
 BENCHMARKS = ["scipy", "joblib"]  # baselines imports joblib
 MUJOCO = ["gymnasium[mujoco]", "mujoco>=3.17,<4"]  # as the control suite wants it, and as the tests run it
 BOX2D = ["gymnasium[box2d]"]
@@ -76,7 +76,7 @@ setup(
     ],
     python_requires=">=3.11",
     packages=find_packages(include=["acer_tf", "acer_tf.*"]),
-    package_data={"acer_tf": ["py.typed", "configs/*.yml", "demos/*.yml", "demos/*.zip"]},
+    package_data={"acer_tf": ["py.typed", "configs/*.yml", "demos/*.yml", "demos/*.zip", "plots/report.html"]},
     entry_points={"console_scripts": ["acer = acer_tf.__main__:main"]},
     install_requires=REQUIREMENTS,
     extras_require={

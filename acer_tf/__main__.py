@@ -12,6 +12,7 @@ COMMANDS = {
     "evaluate": ("acer_tf.evaluate", "Play whole episodes with an agent; print their mean return."),
     "enjoy": ("acer_tf.enjoy", "Watch a trained agent, in a window or a video."),
     "plot": ("acer_tf.plot", "Draw learning curves of one or more runs."),
+    "report": ("acer_tf.commands.run_report", "Write one HTML page about one or more runs."),
     "sweep": ("acer_tf.sweep", "Train on several environments and seeds."),
     "convert": ("acer_tf.convert", "Convert an agent of Stable Baselines 2 or baselines."),
     "publish": ("acer_tf.commands.publish", "Publish an agent on the Hugging Face Hub, or in a folder."),

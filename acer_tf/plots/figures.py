@@ -149,12 +149,11 @@ def _caption(curves: Sequence[Curve], view: View) -> str:
     if min(seeds) < ENOUGH_SEEDS:
         parts.append(f"No band below {ENOUGH_SEEDS} seeds.")
     if view.widths:
-        values = "episodes" if view.metric == "episodes" else "rows"
         unit = "agent steps" if view.axis == "steps" else view.axis
         width = " to ".join(
             short_number(float(f"{width:.3g}")) for width in sorted({min(view.widths), max(view.widths)})
         )
-        parts.append(f"Smoothing: each point is the mean of the {values} of {width} {unit}.")
+        parts.append(f"Smoothing: means over {width} {unit}.")
     return " ".join(parts)
 
 

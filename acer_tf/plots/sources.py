@@ -97,7 +97,7 @@ def on_axis(series: Series, axis: Axis, source: Path, env: str) -> Series:
             )
         return series._replace(x=series.x * FRAMES_PER_STEP)
     if axis in _SECONDS:
-        return series._replace(x=np.interp(series.x, *_clock(source)) / _SECONDS[axis])
+        return series._replace(x=np.interp(series.x, *clock(source)) / _SECONDS[axis])
     return series
 
 
@@ -149,7 +149,7 @@ class Table:
             raise InputError(f"{self.path} has a cell under {names} that is no number: {error}.") from error
 
 
-def _clock(folder: Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def clock(folder: Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Returns agent steps and seconds at the ends of a run's episodes.
 
     The seconds begin anew whenever a run is resumed, so they are added up; breaks do not count.

@@ -46,10 +46,10 @@ def test_each_environment_has_a_panel_and_a_setting_the_same_line_in_all() -> No
 def test_what_lines_bands_and_points_are_is_told() -> None:
     text = drawn([some_curve("A-v0", "x", seeds=3)]).get_suptitle()
     assert "means over seeds" in text and "Bands: ± one standard deviation" in text
-    assert "mean of the episodes of 10 agent steps" in " ".join(text.split())
+    assert "Smoothing: means over 10 agent steps." in " ".join(text.split())
     assert "No band" not in text
     text = drawn([some_curve("A-v0", "x")], View(widths=(1e5, 200, 1000))).get_suptitle()
-    assert "of 200 to 100k agent steps" in " ".join(text.split())
+    assert "means over 200 to 100k agent steps." in " ".join(text.split())
     text = drawn([some_curve("A-v0", "x")], View("eval")).get_suptitle()
     assert text == "No band below 3 seeds."
 

@@ -1,0 +1,156 @@
+"""One self-contained HTML page about runs: curves, scores, settings, commands."""
+
+import base64
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from acer_tf.envs.atari.human_scores import human_normalized
+from acer_tf.envs.ids import atari_game
+from acer_tf.errors import InputError
+from acer_tf.plots.curves import ENOUGH_SEEDS, Curve
+from acer_tf.plots.figures import View, figure_of_curves
+from acer_tf.plots.groups import Run, default_widths, differing, mean_curves, short_number
+from acer_tf.plots.intervals import LAST_EPISODES, intervals
+from acer_tf.plots.records import Record
+from acer_tf.plots.sources import Series, is_atari_id
+from acer_tf.plots.style import rendered, styled
+
+TEMPLATE = Path(__file__).with_name("report.html")
+
+
+class Score(NamedTuple):
+    """Final performance of a setting in an environment.
+
+    Attributes:
+        env: environment id.
+        setting: name of the setting.
+        seeds: number of runs.
+        mean: mean over runs of their mean raw returns.
+        interval: of the mean, as text.
+        human: the mean, human-normalised, as text; empty where there is no such score.
+    """
+
+    env: str
+    setting: str
+    seeds: int
+    mean: float
+    interval: str
+    human: str
+
+
+class Picture(NamedTuple):
+    """A plot for light and for dark pages, as addresses that contain it.
+
+    Attributes:
+        title: what it shows.
+        light: on white.
+        dark: on black.
+    """
+
+    title: str
+    light: str
+    dark: str
+
+
+def page(records: Sequence[Record], unnamed: Collection[str]) -> str:
+    """Returns the report as HTML; whatever it contains of the runs is escaped.
+
+    Args:
+        records: at least one run.
+        unnamed: settings that do not tell runs apart.
+
+    Raises:
+        InputError: jinja2, matplotlib or rliable is not installed.
+    """
+    try:
+        import jinja2
+    except ImportError as error:
+        raise InputError('reports need jinja2; install it with: pip install -e ".[plots]".') from error
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    settings = [record.settings for record in records]
+    differ = ["env", "seed", *(name for name in differing(settings, unnamed) if name != "seed")]
+    return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
+        records=records,
+        scores=scores(records),
+        last_episodes=LAST_EPISODES,
+        curves=_pictures(records, "episodes", lambda record: record.episodes),
+        evaluations=_pictures(records, "eval", lambda record: record.evaluations),
+        differ=differ,
+        common=_common(settings, differ),
+        versions=_distinct([s.get("versions") for s in settings]),
+        short=short_number,
+        duration=_duration,
+    )
+
+
+def scores(records: Sequence[Record]) -> list[Score]:
+    """Returns the final performance of each setting in each environment, for runs with an episode."""
+    groups: dict[tuple[str, str], list[float]] = {}
+    for record in records:
+        if record.score is not None:
+            groups.setdefault((record.env, record.setting), []).append(record.score)
+    found = []
+    for (env, setting), values in groups.items():
+        (estimate,) = (i for i in intervals({setting: np.array(values)[:, None]}) if i.aggregate == "mean")
+        few = f"none below {ENOUGH_SEEDS} seeds"
+        limits = few if len(values) < ENOUGH_SEEDS else f"{estimate.low:.4g} to {estimate.high:.4g}"
+        human = human_normalized(atari_game(env), estimate.estimate) if is_atari_id(env) else None
+        shown = "" if human is None else f"{human:.2f}"
+        found.append(Score(env, setting, len(values), estimate.estimate, limits, shown))
+    return found
+
+
+def _pictures(records: Sequence[Record], metric: str, series: Callable[[Record], Series | None]) -> list[Picture]:
+    """Draws a picture for each environment, so that they can be arranged on any width of page."""
+    runs = [Run(r.env, r.setting, found) for r in records if (found := series(r)) is not None]
+    widths = default_widths(runs, metric)
+    curves = mean_curves(runs, widths)
+    return [
+        Picture(
+            title=f"learning curve of {env or 'the run'}",
+            light=_address([c for c in curves if c.env == env], metric, width, is_dark=False),
+            dark=_address([c for c in curves if c.env == env], metric, width, is_dark=True),
+        )
+        for env, width in widths.items()
+    ]
+
+
+def _address(curves: Sequence[Curve], metric: str, width: float | None, is_dark: bool) -> str:
+    view = View(metric, widths=() if width is None else (width,))
+    with styled(is_dark):
+        picture = rendered(figure_of_curves(curves, view), ".svg")
+    return f"data:image/svg+xml;base64,{base64.b64encode(picture).decode()}"
+
+
+def _common(settings: Sequence[Mapping[str, Any]], differ: Collection[str]) -> dict[str, Any]:
+    """Returns the settings that are the same in all runs."""
+    left_out = {*differ, "command", "versions"}
+    return {
+        name: value
+        for name, value in settings[0].items()
+        if name not in left_out and all(name in s and s[name] == value for s in settings)
+    }
+
+
+def _distinct(values: Sequence[Any]) -> list[dict[str, Any]]:
+    """Returns the different ones of these dictionaries, in order."""
+    found: list[dict[str, Any]] = []
+    for value in values:
+        if isinstance(value, dict) and value not in found:
+            found.append(value)
+    return found
+
+
+def _duration(seconds: float | None) -> str:
+    if seconds is None:
+        return "not known"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -1,0 +1,89 @@
+import base64
+import re
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from acer_tf.errors import InputError
+from acer_tf.plots.records import read_records
+from acer_tf.plots.report import page, scores
+from tests.plots.samples import write_run
+
+PONG = "PongNoFrameskip-v4"
+HOSTILE = "<script>alert(1)</script> \"'><img src=x onerror=alert(1)> {{ 7 * 7 }} $x"
+
+
+def report(folders: list[Path]) -> str:
+    return page(read_records(folders, ("seed", "command", "versions")), ("seed", "command", "versions"))
+
+
+def test_scores_are_means_over_seeds_with_an_interval_from_three_on(tmp_path: Path) -> None:
+    pytest.importorskip("rliable")
+    returns = {0: -20.0, 1: -10.0, 2: 12.0}
+    runs = [write_run(tmp_path / str(s), [r], env=PONG, network="cnn", lr=0.1, seed=s) for s, r in returns.items()]
+    runs.append(write_run(tmp_path / "other", [-3.05], env=PONG, network="cnn", lr=0.2, seed=0))
+    first, second = scores(read_records(runs, ("seed",)))
+    assert (first.env, first.setting, first.seeds, first.mean, first.human) == (PONG, "lr=0.1", 3, -6, "0.42")
+    low, high = map(float, first.interval.split(" to "))
+    assert -20 <= low < -6 < high <= 12
+    assert (second.setting, second.seeds, second.interval, second.human) == ("lr=0.2", 1, "none below 3 seeds", "0.50")
+
+
+def test_a_page_has_curves_settings_scores_commands_and_versions(tmp_path: Path) -> None:
+    pytest.importorskip("rliable")
+    common = {"network": "mlp", "gamma": 0.987, "trust_region": True, "versions": {"numpy": "9.9"}}
+    runs = [
+        write_run(tmp_path / "a", [1.0, 2.0], env="A-v0", lr=0.1, seed=1, command="acer run --env A-v0", **common),
+        write_run(tmp_path / "b", [5.0], env="A-v0", lr=0.2, seed=1, command="acer run --lr 0.2", **common),
+        write_run(tmp_path / "c", [7.0], env="B-v0", lr=0.3, seed=2, command="acer run --env B-v0", **common),
+    ]
+    (runs[0] / "model.zip").touch()
+    text = report(runs)
+    pictures = re.findall(r'(?:src|srcset)="data:image/svg\+xml;base64,([^"]+)"', text)
+    assert len(pictures) == 4  # two environments, on light and on dark
+    for picture in pictures:
+        assert ElementTree.fromstring(base64.b64decode(picture)).tag.endswith("svg")
+    settings, _, common_ones = text.partition("<details>")
+    for shown in ("A-v0, B-v0", "lr=0.1", "1 min 0 s", "2 min 0 s", "finished", "in progress or stopped"):
+        assert shown in settings
+    assert "gamma" not in settings and "0.987" in common_ones and '<td class="long">yes</td>' in common_ones
+    for shown in ("acer run --env B-v0", "numpy&nbsp;9.9"):
+        assert shown in common_ones
+    assert "Evaluations" not in text
+
+
+def test_evaluations_are_drawn_where_they_exist(tmp_path: Path) -> None:
+    pytest.importorskip("rliable")
+    run = write_run(tmp_path / "a", [1.0], env="A-v0", network="mlp")
+    (run / "evaluations.csv").write_text("steps,mean_return\n100,7\n200,8\n")
+    text = report([run])
+    assert "Evaluations during training" in text and text.count("<picture>") == 2
+
+
+def test_a_run_without_an_episode_is_told(tmp_path: Path) -> None:
+    text = report([write_run(tmp_path / "a", [], env="A-v0", network="mlp")])
+    assert "No episode has finished yet." in text and "<picture>" not in text
+
+
+def test_what_a_run_contains_is_text(tmp_path: Path) -> None:
+    pytest.importorskip("rliable")
+    settings = {
+        "env": HOSTILE,
+        "network": HOSTILE,
+        HOSTILE: HOSTILE,
+        "command": HOSTILE,
+        "versions": {HOSTILE: HOSTILE},
+    }
+    text = report([write_run(tmp_path / "a", [1.0], **settings), write_run(tmp_path / "b", [1.0], env=HOSTILE)])
+    assert "<script" not in text and "<img src=x" not in text and "{{ 7 * 7 }}" in text
+    assert text.count("<img") == text.count("</picture>") == 1
+    assert "default-src 'none'" in text
+    assert not re.findall(r"(?:https?:)?//", re.sub(r"base64,[^\"]+", "", text))
+
+
+def test_missing_jinja_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(InputError, match="reports need jinja2"):
+        report([write_run(tmp_path / "a", [1.0], env="A-v0")])
