@@ -15,6 +15,7 @@ from acer_tf.commands.list_envs import ListEnvs
 from acer_tf.commands.list_presets import ListPresets
 from acer_tf.commands.network_flags import flag_names, network_arguments
 from acer_tf.commands.publish import Publish
+from acer_tf.commands.run_report import RunReport
 from acer_tf.commands.train_flags import given_preset
 from acer_tf.compare_baselines import CompareBaselines
 from acer_tf.configs.presets import load_preset, preset_names, with_preset
@@ -50,6 +51,7 @@ FLAGS = {
     "acer_tf.commands.publish": Publish,
     "acer_tf.commands.fetch": Fetch,
     "acer_tf.plot": Plot,
+    "acer_tf.commands.run_report": RunReport,
     "acer_tf.convert": Convert,
     "acer_tf.compare_baselines": CompareBaselines,
     "acer_tf.commands.list_envs": ListEnvs,

@@ -64,7 +64,8 @@ def names_of_settings(settings: Sequence[Mapping[str, Any]], unnamed: Collection
     """Names each run by the settings that differ between runs of the same environment, or else by its network."""
     named = differing(settings, unnamed)
     return [
-        ", ".join(_abbreviated(name, s[name]) for name in named if s.get(name) is not None) or str(s.get("network", ""))
+        ", ".join(_abbreviated(name, s[name]) for name in named if s.get(name) is not None)
+        or str(s.get("network") or "ACER")
         for s in settings
     ]
 

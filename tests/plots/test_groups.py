@@ -60,6 +60,7 @@ def test_numbers_are_shortened_without_loss(number: float, text: str) -> None:
 def test_runs_of_one_setting_have_the_name_of_the_network(tmp_path: Path) -> None:
     sources = [write_run(tmp_path / str(i), [1], env="A-v0", network="mlp", lr=0.1, seed=i) for i in range(2)]
     assert names(read_runs(sources, [])) == [("A-v0", "mlp")] * 2
+    assert names_of_settings([{"env": "A-v0"}], ()) == ["ACER"]
 
 
 def test_labels_are_the_setting(tmp_path: Path) -> None:
