@@ -24,19 +24,37 @@ def outputs(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
     return [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
 
 
+def kinds(notebook: nbformat.NotebookNode) -> list[list[str]]:
+    """What each cell shows: text, values, plots; without messages and the progress bar."""
+    cells = [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
+    return [[kind for output in cell if (kind := shown_as(output))] for cell in cells]
+
+
+def shown_as(output: nbformat.NotebookNode) -> str | None:
+    if output.output_type == "stream":
+        return "text" if output.name == "stdout" else None
+    if output.output_type == "display_data":
+        return "plot" if "image/png" in output.data else None
+    return str(output.output_type)
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_is_kept_without_outputs(path: Path) -> None:
+def test_is_kept_with_small_outputs_and_installs_itself_in_colab(path: Path) -> None:
     notebook = read(path)
-    assert outputs(notebook) == []
-    assert all(cell.execution_count is None for cell in notebook.cells if cell.cell_type == "code")
-    assert set(notebook.metadata) == {"kernelspec", "language_info"}
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in cells] == [*range(1, len(cells) + 1)]
+    assert '"google.colab" in sys.modules' in cells[0].source and "%pip install --quiet acer_tf" in cells[0].source
+    assert path.stat().st_size < 600_000 and set(notebook.metadata) == {"kernelspec", "language_info"}
+    assert not any(output.get("name") == "stderr" for output in outputs(notebook))
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACER_NOTEBOOK_STEPS", str(SHORT))
-    shown = outputs(execute(path))
+    notebook = execute(path)
+    shown = outputs(notebook)
+    assert kinds(notebook) == kinds(read(path))  # those that are stored are of the same cells
     assert [output for output in shown if output.output_type == "error"] == []  # a figure's errors stop no cell
     assert any("image/png" in output.get("data", {}) for output in shown)
 
