@@ -38,7 +38,7 @@ class Enjoy(PlayFlags):
             print("no display: nothing is shown; for a video add --video")
         with contextlib.closing(trained.make_env(1, self._render_mode())) as env:
             agent = trained.load(env)
-            print(f"{trained.file}: {trained.env_id}, {self.actions} actions, seed {self.seed}", flush=True)
+            print(f"{trained.name}: {trained.env_id}, {self.actions} actions, seed {self.seed}", flush=True)
             if video is None:
                 self._show(agent, env)
             else:

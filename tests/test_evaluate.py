@@ -122,7 +122,7 @@ def test_bad_input(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
         return captured.err
 
     assert "nowhere does not exist; expected a run folder" in error("nowhere")
-    assert f"{tmp_path} holds no model.zip" in error(str(tmp_path))
+    assert f"{tmp_path} holds no agent" in error(str(tmp_path))
     assert "environment 'Breakot' does not exist; the nearest are" in error(str(run), "--env", "Breakot")
     assert "environment's observation space is Box([-4.8" in error(str(run), "--env", "CartPole-v1")
     assert "num_env is 0; expected a whole number >= 1" in error(str(run), "--num_env", "0")

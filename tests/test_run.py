@@ -30,7 +30,7 @@ ARGV = [
         (["--network", "ml"], "the nearest are mlp"),
         (["--gamma", "7"], "gamma is 7.0; expected a number between 0 and 1"),
         (["--num_env", "0"], "num_env"),
-        (["--load_path", "absent.npz"], "absent.npz is no file"),
+        (["--load_path", "absent.npz"], "absent.npz does not exist"),
         (["--buffer_size", "100"], "replay would never start"),
         (["--threads", "0"], "threads is 0; expected a whole number >= 1"),
         (["--overlap", "--checkpoint_every", "100"], "give --exact_resume False, or leave overlap out"),

@@ -1,5 +1,6 @@
 """The class `ACER`, with the names of Stable Baselines 2."""
 
+import contextlib
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
@@ -29,6 +30,7 @@ from acer_tf.logs.logger import Logger
 from acer_tf.model import Model
 from acer_tf.networks.registry import Network
 from acer_tf.storage.agent_file import File
+from acer_tf.storage.saved_agents import SavedAgent
 from acer_tf.system.streams import checked_seed
 
 Value = TypeVar("Value")
@@ -233,15 +235,16 @@ class ACER:
     @classmethod
     def load(
         cls: type[AnyACER],
-        load_path: File,
+        load_path: File | SavedAgent,
         env: AgentEnv | None = None,
         custom_objects: Mapping[str, Any] | None = None,
         **overrides: Any,
     ) -> AnyACER:
-        """Reads what `save` wrote: every argument, networks, optimiser, random streams, steps, normalization.
+        """Reads an agent: every argument, networks, optimiser, random streams, steps, normalization.
 
         Args:
-            load_path: the path, whose ending .zip may be left out, or a file open for reading.
+            load_path: what `save` wrote: the path, whose ending .zip may be left out, or a file open for reading; or
+                the folder of a command's run, also while it trains, or one of its checkpoints.
             env: environments to learn in; None is enough to predict.
             custom_objects: further overrides, for Stable Baselines' sake.
             **overrides: arguments of the constructor that take the place of the file's. A policy, a schedule or an
@@ -474,6 +477,10 @@ class ACER:
         actions = self._state.spaces.decode_actions(action.actions)
         return (actions[0] if is_single else actions), (action.state if action.state.shape[1] else None)
 
+    def predicting_from(self, seed: int) -> contextlib.AbstractContextManager[None]:
+        """Returns a context in which `predict` draws from a stream with this seed, and leaves its own as it is."""
+        return self._state.actor.drawing_from(seed)
+
     def action_probability(
         self, observation: Any, state: Any = None, mask: Any = None, actions: Any = None, logp: bool = False
     ) -> Any:
@@ -532,8 +539,8 @@ class ACER:
         arrays, averages = (given, None) if isinstance(given, Mapping) else archive.parameters(given)
         self._state.load_parameters(arrays, averages, exact_match=exact_match)
 
-    def load_weights(self, load_path: File) -> None:
-        """Loads parameters, average policy, optimiser and normalization of a file, and nothing else of it.
+    def load_weights(self, load_path: File | SavedAgent) -> None:
+        """Loads parameters, average policy, optimiser and normalization, and nothing else; `load_path` as of `load`.
 
         Raises:
             InputError: it is not the file of an agent, or of another network; nothing has been changed then.
@@ -605,3 +612,11 @@ class ACER:
         if cloudpickle:
             raise InputError("cloudpickle=True is not possible: files of this package hold no code.")
         archive.save(save_path, self._state)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns what a checkpoint needs besides the state of the training loop, so that `load` can read it."""
+        return archive.state_dict(self._state)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restores the step counter; all else that is learned is in the state of the training loop."""
+        self.num_timesteps = state["data"]["num_timesteps"]

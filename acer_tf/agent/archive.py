@@ -1,6 +1,8 @@
-"""The file of an agent: what it holds, and an agent read from it."""
+"""The file of an agent: what it holds, and agents read from it or from what else is left of a run."""
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +14,10 @@ from acer_tf.agent.state import WEIGHTS, AgentState
 from acer_tf.envs.check import check_actions
 from acer_tf.envs.spaces import space_from_data, space_to_data
 from acer_tf.errors import InputError
-from acer_tf.storage.agent_file import Arrays, File, file_name, read_agent, write_agent
+from acer_tf.storage.agent_file import Arrays, File, file_name, read_agent, with_suffix, write_agent
 from acer_tf.storage.arrays import check_arrays
 from acer_tf.storage.run_folder import origin
+from acer_tf.storage.saved_agents import SavedAgent, part_of_checkpoint, read_saved_agent
 
 FIXED = ("normalize_observations",)
 """Arguments that what was learned depends on."""
@@ -37,7 +40,16 @@ def save(target: File, agent: AgentState) -> None:
     Raises:
         OSError: the file cannot be written; an old one is as it was.
     """
-    data = {
+    write_agent(target, _data(agent), agent.arrays())
+
+
+def state_dict(agent: AgentState) -> dict[str, Any]:
+    """Returns what a checkpoint holds of an agent besides the state of its training loop."""
+    return part_of_checkpoint(_data(agent), agent.arrays())
+
+
+def _data(agent: AgentState) -> dict[str, Any]:
+    return {
         "settings": to_plain(agent.settings),
         "observation_space": space_to_data(agent.spaces.observation_space),
         "action_space": space_to_data(agent.spaces.action_space),
@@ -45,21 +57,32 @@ def save(target: File, agent: AgentState) -> None:
         "n_envs": agent.n_envs,
         "versions": origin()["versions"],
     }
-    write_agent(target, data, agent.arrays())
 
 
-def load(source: File, overrides: Mapping[str, Any]) -> AgentState:
+def read(source: File | SavedAgent) -> SavedAgent:
+    """Reads an agent that is not read yet; a file wins over a folder of its name without the ending .zip.
+
+    Raises:
+        InputError: see `read_saved_agent`.
+    """
+    if isinstance(source, SavedAgent):
+        return source
+    if isinstance(source, str | os.PathLike) and with_suffix(Path(source)).is_file():
+        return SavedAgent(file_name(source), *read_agent(source))
+    return read_saved_agent(source)
+
+
+def load(source: File | SavedAgent, overrides: Mapping[str, Any]) -> AgentState:
     """Reads an agent.
 
     Args:
-        source: the file.
+        source: see `read`.
         overrides: arguments of `ACER` that take the place of the file's.
 
     Raises:
         InputError: the file is not that of an agent, or an override cannot work.
     """
-    data, groups = read_agent(source)
-    name = file_name(source)
+    name, data, groups, _ = read(source)
     try:
         return _built(data, groups, overrides, name)
     except InputError:
@@ -69,14 +92,14 @@ def load(source: File, overrides: Mapping[str, Any]) -> AgentState:
         raise InputError(f"{name} is damaged, or of another version of this package{given} ({error!r}).") from error
 
 
-def load_weights(source: File, agent: AgentState) -> None:
+def load_weights(source: File | SavedAgent, agent: AgentState) -> None:
     """Loads parameters, average policy, slots and normalization of a file into an agent.
 
     Raises:
         InputError: it is not the file of an agent, or damaged, or of another network; nothing has been changed then.
     """
-    _, groups = read_agent(source)
-    name, ours = file_name(source), agent.spaces.is_normalized
+    name, _, groups, _ = read(source)
+    ours = agent.spaces.is_normalized
     if ours != ("obs_mean" in groups.get("normalization", {})):
         raise InputError(
             f"the agent of {name} was made with normalize_observations={not ours}, this one with {ours}; give both the "
@@ -93,10 +116,10 @@ def parameters(source: File) -> tuple[Arrays, Arrays]:
     Raises:
         InputError: it is not the file of an agent.
     """
-    _, groups = read_agent(source)
-    arrays = _model(groups, file_name(source))
+    name, _, groups, _ = read(source)
+    arrays = _model(groups, name)
     params, averages = (
-        {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+        {parameter.removeprefix(prefix): a for parameter, a in arrays.items() if parameter.startswith(prefix)}
         for prefix in WEIGHTS
     )
     return params, averages

@@ -3,7 +3,8 @@
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,6 +20,18 @@ SECONDS = 600.0
 """Seconds between two checkpoints, if no number of agent steps is given."""
 RETRY_SECONDS = 60.0
 """Seconds before a failed checkpoint is tried again."""
+
+
+class Part(Protocol):
+    """A part of a run besides its training loop."""
+
+    def state_dict(self) -> Mapping[str, Any]:
+        """Returns arrays and plain values by name."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restores what `state_dict` returned."""
+        ...
 
 
 class Checkpointer:
@@ -39,6 +52,7 @@ class Checkpointer:
         is_exact: bool,
         settings: Mapping[str, Any],
         origin: Mapping[str, Any],
+        parts: Mapping[str, Part] = MappingProxyType({}),
     ) -> None:
         """Saves nothing before `begin` is called.
 
@@ -50,6 +64,7 @@ class Checkpointer:
             is_exact: whether the environments are seeded anew at each checkpoint.
             settings: those of the run, kept in each checkpoint.
             origin: software and hardware, kept in each checkpoint.
+            parts: the other parts of the run by name; one that a checkpoint lacks stays as it is.
         """
         self._acer = acer
         self._checkpoints = checkpoints
@@ -58,6 +73,7 @@ class Checkpointer:
         self._is_exact = is_exact
         self._settings = settings
         self._origin = origin
+        self._parts = parts
         self._saved_at = time.monotonic()
         self._retry_at: float | None = None
 
@@ -99,7 +115,8 @@ class Checkpointer:
         acer = self._acer
         score = acer.episode_stats.mean_reward() if acer.episode_stats.has_ended else None
         try:
-            self._checkpoints.save(acer.steps, acer.state_dict(), acer.buffer, score, self._settings, self._origin)
+            state = acer.state_dict() | {name: part.state_dict() for name, part in self._parts.items()}
+            self._checkpoints.save(acer.steps, state, acer.buffer, score, self._settings, self._origin)
         except OSError as error:
             say(f"checkpoint at step {acer.steps:,} failed ({error}); training goes on.", is_error=True)
             self._retry_at = time.monotonic() + RETRY_SECONDS
@@ -115,6 +132,8 @@ class Checkpointer:
     def _resume(self, checkpoint: Checkpoint) -> None:
         state, lost = self._checkpoints.restore(checkpoint, self._acer.buffer)
         self._acer.load_state_dict(state)
+        for name in self._parts.keys() & state.keys():
+            self._parts[name].load_state_dict(state[name])
         if state["runner"]["restart_seed"] is None:
             self._restart_environments()
         kept = f"{self._acer.buffer.num_in_buffer:,} segments of replay"

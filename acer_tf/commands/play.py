@@ -16,7 +16,8 @@ from acer_tf.errors import InputError, nearest
 from acer_tf.evaluation.episodes import Predictor
 from acer_tf.evaluation.video import check_video
 from acer_tf.storage.durable import free_path
-from acer_tf.storage.run_folder import MODEL, read_settings
+from acer_tf.storage.run_folder import read_settings
+from acer_tf.storage.saved_agents import Choice, SavedAgent, is_checkpoint, read_saved_agent
 from acer_tf.system.quiet import quiet_tensorflow
 
 _BESIDE_THE_AGENT = Path()
@@ -34,7 +35,11 @@ class PlayFlags:
     """Flags of the commands that play with a trained agent."""
 
     run: tyro.conf.Positional[Path]
-    """Run folder, a file that ACER.save wrote, or an agent that ships with this package, such as cartpole."""
+    """Run folder, also of a run in progress; one of its checkpoints; a file that ACER.save wrote; or an agent that
+    ships with this package, such as cartpole."""
+    checkpoint: Choice = "latest"
+    """Which agent of the run folder: latest (model.zip, or the newest checkpoint if that has learned more), best
+    (best.zip, else the checkpoint with the highest mean return), or the checkpoint at this agent step."""
     episodes: int = 30
     """Whole episodes to play; in Atari whole games, over all lives."""
     deterministic: bool = False
@@ -73,13 +78,14 @@ class PlayFlags:
         Raises:
             InputError: as `find_trained`.
         """
-        return find_trained(self.run, None if self.env is None else typed_env_id(self.env))
+        return find_trained(self.run, None if self.env is None else typed_env_id(self.env), self.checkpoint)
 
     def video_file(self) -> Path | None:
         """Returns the path of the video, None without --video; an unnamed video gets a path that does not exist yet."""
         if self.video != _BESIDE_THE_AGENT:
             return self.video
-        return free_path(self.run / "video" if self.run.is_dir() else self.run.with_suffix(""), ".mp4")
+        is_run = self.run.is_dir() and not is_checkpoint(self.run)
+        return free_path(self.run / "video" if is_run else self.run.with_suffix(""), ".mp4")
 
     @property
     def actions(self) -> str:
@@ -88,19 +94,24 @@ class PlayFlags:
 
 
 class Trained(NamedTuple):
-    """A trained agent that is not loaded yet.
+    """A trained agent that is read but not built yet.
 
     Attributes:
-        file: file that `ACER.save` wrote.
+        saved: the agent.
         env_id: id of the environment to play in.
         max_episode_frames: raw frames after which an Atari game is truncated, as in training.
         env_kwargs: arguments of the environment, as in training.
     """
 
-    file: Path
+    saved: SavedAgent
     env_id: str
     max_episode_frames: int | None
     env_kwargs: Mapping[str, Any] | None = None
+
+    @property
+    def name(self) -> str:
+        """What to call the agent: its file or checkpoint."""
+        return self.saved.name
 
     @property
     def game(self) -> str | None:
@@ -118,41 +129,42 @@ class Trained(NamedTuple):
         )
 
     def load(self, env: VectorEnv[Any, Any, Any]) -> Predictor:
-        """Loads the agent; imports TensorFlow.
+        """Builds the agent; imports TensorFlow.
 
         Raises:
-            InputError: the file cannot be read, or the agent was trained on other spaces than the environment's.
+            InputError: the agent cannot be built, or was trained on other spaces than the environment's.
         """
         with quiet_tensorflow():
             from acer_tf.agent import ACER
 
-        return ACER.load(self.file, env)
+        return ACER.load(self.saved, env)
 
 
-def find_trained(run: Path, env_id: str | None) -> Trained:
-    """Finds the agent of a run and its environment, without importing TensorFlow.
+def find_trained(run: Path, env_id: str | None, checkpoint: Choice = "latest") -> Trained:
+    """Reads the agent of a run and finds its environment, without importing TensorFlow.
 
     Args:
-        run: run folder, a file that `ACER.save` wrote, or the name of an agent that ships with this package.
+        run: run folder, a checkpoint, a file that `ACER.save` wrote, or the name of an agent that ships with this
+            package.
         env_id: environment to play in; None means that of the run.
+        checkpoint: which agent of a run folder.
 
     Raises:
-        InputError: the run or its agent does not exist, or the environment is unknown.
+        InputError: the run or its agent does not exist or is damaged, or the environment is unknown.
     """
     if not run.exists():
         return _find_demo(str(run), env_id)
-    folder = run if run.is_dir() else run.parent
-    file = folder / MODEL if run.is_dir() else run
-    settings = read_settings(folder) or {}
-    if not file.is_file():
-        raise InputError(f"{run} holds no {MODEL}; the training has not ended yet, or this is no run folder.")
+    saved = read_saved_agent(run, checkpoint)
+    settings = saved.settings
+    if settings is None:
+        settings = read_settings(run if run.is_dir() else run.parent) or {}
     if env_id is None:
         env_id = _env_id_of_run(run, settings)
     check_env_id(env_id)
     frames = settings.get("max_episode_frames", MAX_EPISODE_FRAMES)
     kwargs = settings.get("env_kwargs") if env_id == settings.get("env") else None
     return Trained(
-        file, env_id, frames if isinstance(frames, int) else None, kwargs if isinstance(kwargs, dict) else None
+        saved, env_id, frames if isinstance(frames, int) else None, kwargs if isinstance(kwargs, dict) else None
     )
 
 
@@ -160,13 +172,13 @@ def _find_demo(name: str, env_id: str | None) -> Trained:
     names = demo_names()
     if name.lower() not in names:
         raise InputError(
-            f"{name} does not exist; expected a run folder, a file that ACER.save wrote, or an agent that ships with "
-            f"this package (the nearest are {', '.join(nearest(name, names))})."
+            f"{name} does not exist; expected a run folder, a checkpoint, a file that ACER.save wrote, or an agent "
+            f"that ships with this package (the nearest are {', '.join(nearest(name, names))})."
         )
     if env_id is None:
         env_id = read_card(name.lower()).env
     check_env_id(env_id)
-    return Trained(demo_file(name.lower()), env_id, MAX_EPISODE_FRAMES)
+    return Trained(read_saved_agent(demo_file(name.lower())), env_id, MAX_EPISODE_FRAMES)
 
 
 def _env_id_of_run(run: Path, settings: Mapping[str, Any]) -> str:

@@ -24,7 +24,7 @@ class Publish:
     """Publishes an agent on the Hugging Face Hub, or in a folder, with a model card and the settings of its run."""
 
     run: tyro.conf.Positional[Path]
-    """Run folder, or a file that ACER.save wrote."""
+    """Run folder, one of its checkpoints, or a file that ACER.save wrote."""
     repo: tyro.conf.Positional[str]
     """Repository OWNER/NAME on the Hub, where you are logged in; or a local folder, such as ./agents/pong."""
     evaluation: Path | None = None
@@ -41,10 +41,12 @@ class Publish:
         require_hub()
         trained = find_trained(self.run, None if self.env is None else typed_env_id(self.env))
         target = repository(self.repo)
-        settings = read_settings(self.run if self.run.is_dir() else self.run.parent) or {}
+        settings = trained.saved.settings
+        if settings is None:
+            settings = read_settings(self.run if self.run.is_dir() else self.run.parent) or {}
         report = None if self.evaluation is None else _read_report(self.evaluation)
         with tempfile.TemporaryDirectory() as folder:
-            stage(Path(folder), trained.file, settings | {"env": trained.env_id}, self.repo, target.name, report)
+            stage(Path(folder), trained.saved, settings | {"env": trained.env_id}, self.repo, target.name, report)
             print(f"published: {target.send(Path(folder))}")
 
 

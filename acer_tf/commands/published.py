@@ -12,9 +12,10 @@ from acer_tf import __version__
 from acer_tf.commands.cli import write_json
 from acer_tf.commands.repository import Repository
 from acer_tf.errors import InputError
-from acer_tf.storage.agent_file import read_agent
+from acer_tf.storage.agent_file import read_agent, write_agent
 from acer_tf.storage.durable import Fingerprint, check_whole, fingerprint
 from acer_tf.storage.run_folder import MODEL, SETTINGS
+from acer_tf.storage.saved_agents import SavedAgent
 
 MANIFEST = "manifest.json"
 CARD = "README.md"
@@ -36,19 +37,24 @@ settings of the training.
 
 
 def stage(
-    folder: Path, agent: Path, settings: Mapping[str, Any], address: str, name: str, report: Mapping[str, Any] | None
+    folder: Path,
+    agent: SavedAgent,
+    settings: Mapping[str, Any],
+    address: str,
+    name: str,
+    report: Mapping[str, Any] | None,
 ) -> None:
     """Writes the files of a published agent into an empty folder.
 
     Args:
         folder: the folder.
-        agent: file that `ACER.save` wrote.
+        agent: the agent.
         settings: of its run; `env` is the id of the environment.
         address: of the repository.
         name: last part of the address.
         report: what `acer evaluate --json` wrote, for the model card; None leaves the score out.
     """
-    shutil.copyfile(agent, folder / MODEL)
+    write_agent(folder / MODEL, agent.data, agent.groups)
     (folder / SETTINGS).write_text(yaml.safe_dump(dict(settings), sort_keys=False), encoding="utf-8")
     files = {file: fingerprint(folder / file)._asdict() for file in (MODEL, SETTINGS)}
     write_json(folder / MANIFEST, {"env": settings["env"], "acer_tf": __version__, "files": files})

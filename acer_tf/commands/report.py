@@ -32,7 +32,7 @@ class Report:
         """Yields the report line by line."""
         summary = self._summary
         episodes = f"{summary.episodes} episode{'s' if summary.episodes > 1 else ''}"
-        yield f"{self._trained.file}: {episodes} of {self._trained.env_id}, {self._actions} actions, seed {self._seed}"
+        yield f"{self._trained.name}: {episodes} of {self._trained.env_id}, {self._actions} actions, seed {self._seed}"
         if summary.low is None:
             yield f"raw return: {summary.mean:z.2f} (a confidence interval needs 2 episodes)"
         else:
@@ -49,7 +49,7 @@ class Report:
     def as_json(self) -> dict[str, Any]:
         """Returns the report and every episode's return and length, as plain values."""
         return {
-            "model": str(self._trained.file),
+            "model": self._trained.name,
             "env": self._trained.env_id,
             "actions": self._actions,
             "seed": self._seed,

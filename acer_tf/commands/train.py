@@ -15,7 +15,7 @@ from acer_tf.commands.train_flags import Job, TrainFlags, checked
 from acer_tf.commands.watchdog import watchdog
 from acer_tf.config import Config
 from acer_tf.envs.atari.pool import frames_per_step
-from acer_tf.envs.make import make_training_env
+from acer_tf.envs.make import make_training_env, make_vec_env
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError
 from acer_tf.logs.files import run_files
@@ -27,6 +27,7 @@ from acer_tf.replay.size import check_replay, compressed_row, largest_bytes
 from acer_tf.storage.arrays import save_arrays
 from acer_tf.storage.checkpoint_store import CheckpointStore
 from acer_tf.storage.run_folder import CHECKPOINTS, MODEL, default_run_folder, origin, run_folder
+from acer_tf.storage.saved_agents import PART, read_saved_agent
 from acer_tf.system.allocator import keep_freed_memory
 from acer_tf.system.console import in_bytes, say
 from acer_tf.system.quiet import quiet_tensorflow
@@ -36,7 +37,11 @@ from acer_tf.system.threads import prepare_tensorflow
 if TYPE_CHECKING:
     from acer_tf.acer import TrainingLoop
     from acer_tf.agent import ACER
-    from acer_tf.commands.checkpointer import Checkpointer
+    from acer_tf.commands.checkpointer import Checkpointer, Part
+    from acer_tf.commands.evaluations import Evaluations
+
+MOST_ENVS = 8
+"""Environments that an evaluation plays in at most, as in the command `evaluate`."""
 
 
 def train(job: Job) -> int:
@@ -62,16 +67,26 @@ def train(job: Job) -> int:
             _announce(job, config, env, folder)
         agent = _make_agent(job, env, config, settings["seed"])
         loop = agent.begin(logger, is_quiet=not flags.verbose)
-        checkpointer = _begin(loop, checkpoints, flags, settings)
+        evaluations = _evaluations(job, agent, logger, settings["seed"], folder)
+        stack.enter_context(contextlib.closing(evaluations))
+        parts: dict[str, Part] = {PART: agent, "evaluations": evaluations}
+        checkpointer = _begin(loop, parts, checkpoints, flags, settings)
         if flags.verbose:
             say(f"device: {_machine(env)}")
         moved = stack.enter_context(watchdog(flags.stall_seconds))
 
+        def goes_on() -> bool:
+            moved()
+            return not stop()
+
         def after_iteration() -> bool:
             moved()
+            agent.num_timesteps = loop.steps
+            evaluations.if_due(goes_on)  # before a checkpoint of the same step, which then holds the result
             checkpointer.after_iteration()
             return stop()
 
+        evaluations.if_due(goes_on)
         _learn(loop, config, after_iteration, checkpointer, folder)
         file = _save(agent, loop.steps, folder)
     print(f"{'stopped' if stop() else 'done'} at step {loop.steps:,}; agent: {file}")
@@ -110,17 +125,39 @@ def _announce(job: Job, config: Config, env: FrameStack, folder: Path) -> None:
 
 def _make_agent(job: Job, env: FrameStack, config: Config, seed: int) -> "ACER":
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")  # several runs may share a graphics processor
+    start = None if job.flags.load_path is None else read_saved_agent(job.flags.load_path)
     with quiet_tensorflow():
         from acer_tf.agent import ACER
 
     agent = ACER.from_config(job.network, env, config, job.continuous, policy_kwargs=job.network_kwargs, seed=seed)
-    if job.flags.load_path is not None:
-        agent.load_weights(job.flags.load_path)
+    if start is not None:
+        agent.load_weights(start)
     return agent
 
 
+def _evaluations(job: Job, agent: "ACER", logger: Logger, seed: int, folder: Path) -> "Evaluations":
+    from acer_tf.commands.evaluations import Evaluations
+
+    flags = job.flags
+    own = {name: job.wrappers[name] for name in ("env_kwargs", "vectorization") if name in job.wrappers}
+    own |= {"num_workers": flags.num_workers, "max_episode_frames": flags.max_episode_frames}
+    return Evaluations(
+        agent,
+        logger,
+        lambda: make_vec_env(flags.env, min(flags.eval_episodes, MOST_ENVS), **own),
+        every=flags.eval_every,
+        episodes=flags.eval_episodes,
+        seed=seed,
+        folder=folder,
+    )
+
+
 def _begin(
-    loop: "TrainingLoop", checkpoints: CheckpointStore, flags: TrainFlags, settings: Mapping[str, Any]
+    loop: "TrainingLoop",
+    parts: Mapping[str, "Part"],
+    checkpoints: CheckpointStore,
+    flags: TrainFlags,
+    settings: Mapping[str, Any],
 ) -> "Checkpointer":
     """Resumes from the newest checkpoint, or makes the first one."""
     from acer_tf.commands.checkpointer import Checkpointer
@@ -133,6 +170,7 @@ def _begin(
         is_exact=flags.is_exact,
         settings=settings,
         origin=origin(),
+        parts=parts,
     )
     checkpointer.begin()
     return checkpointer

@@ -27,7 +27,6 @@ from acer_tf.envs.ids import check_env_id
 from acer_tf.errors import InputError, nearest
 from acer_tf.maths.schedules import SCHEDULES
 from acer_tf.networks.names import NETWORKS, check_arguments
-from acer_tf.storage.run_folder import MODEL
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +43,7 @@ class RunFlags:
     logdir: Path | None = None
     """Folder of the run; None makes runs/<env>-<date>-<time>."""
     load_path: Path | None = None
-    """Agent whose weights to start from: model.zip of an earlier run, or what ACER.save wrote."""
+    """Agent whose weights to start from: an earlier run's folder, one of its checkpoints, or what ACER.save wrote."""
     restart_behavior: Literal["resume", "restart", "overwrite"] = "resume"
     """What to do if logdir holds a run: continue it, start anew and keep it under another name, or delete it."""
     force: bool = False
@@ -109,6 +108,17 @@ class CheckpointFlags:
 
 
 @dataclasses.dataclass(frozen=True)
+class EvaluationFlags:
+    """Evaluations while the agent trains, in environments of their own; training does not depend on them."""
+
+    title: ClassVar[str] = "evaluation"
+    eval_every: int | None = None
+    """Agent steps between two evaluations, for evaluations.csv and best.zip; None makes none."""
+    eval_episodes: int = 10
+    """Whole episodes of an evaluation, played as the command evaluate plays them."""
+
+
+@dataclasses.dataclass(frozen=True)
 class LoggingFlags:
     """What is printed and written."""
 
@@ -134,7 +144,15 @@ class MachineFlags:
 
 @dataclasses.dataclass(frozen=True)
 class TrainFlags(
-    MachineFlags, LoggingFlags, CheckpointFlags, ReplayFlags, OptimizerFlags, AlgorithmFlags, EnvironmentFlags, RunFlags
+    MachineFlags,
+    LoggingFlags,
+    EvaluationFlags,
+    CheckpointFlags,
+    ReplayFlags,
+    OptimizerFlags,
+    AlgorithmFlags,
+    EnvironmentFlags,
+    RunFlags,
 ):
     """Flags of all training commands."""
 
@@ -197,9 +215,10 @@ def checked(job: Job) -> Config:
             f"network '{network}' does not exist; the nearest are {', '.join(nearest(network, NETWORKS))}."
         )
     check_arguments(network, job.network_kwargs.keys() - {"value_network"}, NETWORKS[network])
-    if flags.load_path is not None and not flags.load_path.is_file():
-        raise InputError(f"load_path {flags.load_path} is no file; expected an agent such as <run folder>/{MODEL}.")
-    for name in ("num_env", "checkpoint_every", "keep_checkpoints", "keep_every", "threads"):
+    if flags.load_path is not None and not flags.load_path.exists():
+        raise InputError(f"load_path {flags.load_path} does not exist; expected a run folder or a file of an agent.")
+    counts = ("num_env", "checkpoint_every", "keep_checkpoints", "keep_every", "eval_every", "eval_episodes", "threads")
+    for name in counts:
         if getattr(flags, name) is not None:
             require_count(name, getattr(flags, name))
     require_positive("stall_seconds", flags.stall_seconds)

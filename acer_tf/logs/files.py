@@ -1,4 +1,4 @@
-"""Log files that grow by whole rows and survive crashes: progress.csv, progress.jsonl, monitor.csv, episodes.csv."""
+"""Log files that grow by whole rows and survive crashes: CSV files and progress.jsonl."""
 
 import csv
 import io
@@ -15,6 +15,8 @@ from acer_tf.logs.metrics import full_name
 from acer_tf.segment import Episode
 from acer_tf.storage.run_folder import PROGRESS
 from acer_tf.system.console import say
+
+EVALUATION_COLUMNS = ("episodes", "mean_return", "std_return", "mean_length")
 
 
 class FileSink(Sink):
@@ -128,6 +130,13 @@ class ProgressJsonLines(FileSink):
     def write(self, values: Mapping[str, float]) -> None:
         """Writes one row; NaN and infinity become null."""
         row = {full_name(name): value if isinstance(value, int) else _finite(value) for name, value in values.items()}
+        self._append_row(row)
+
+    def evaluation(self, steps: int, values: Mapping[str, float]) -> None:
+        """Writes one row of an evaluation, whose names begin with eval/."""
+        self._append_row({full_name("total_timesteps"): steps} | {f"eval/{name}": v for name, v in values.items()})
+
+    def _append_row(self, row: Mapping[str, float | None]) -> None:
         self.append(json.dumps(row, allow_nan=False).encode() + b"\n")
 
 
@@ -163,6 +172,17 @@ class EpisodesCsv(FileSink):
         self._ended.clear()
 
 
+class EvaluationsCsv(FileSink):
+    """Writes a row for each evaluation: returns are raw and of whole episodes, lengths in agent steps."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, csv_lines([["steps", *EVALUATION_COLUMNS]]))
+
+    def evaluation(self, steps: int, values: Mapping[str, float]) -> None:
+        """Writes one row."""
+        self.append(csv_lines([[steps, *(round(values[name], 6) for name in EVALUATION_COLUMNS)]]))
+
+
 def csv_lines(rows: Iterable[Sequence[object]]) -> bytes:
     """Returns rows as CSV lines in UTF-8, each ending in a newline."""
     text = io.StringIO()
@@ -171,7 +191,7 @@ def csv_lines(rows: Iterable[Sequence[object]]) -> bytes:
 
 
 def run_files(folder: Path, env_id: str | None) -> Logger:
-    """Returns a logger that writes progress.csv, progress.jsonl, monitor.csv and episodes.csv.
+    """Returns a logger that writes progress.csv, progress.jsonl, monitor.csv, episodes.csv and evaluations.csv.
 
     Args:
         folder: of the run.
@@ -183,6 +203,7 @@ def run_files(folder: Path, env_id: str | None) -> Logger:
             ProgressJsonLines(folder / "progress.jsonl"),
             MonitorCsv(folder / "monitor.csv", env_id),
             EpisodesCsv(folder / "episodes.csv"),
+            EvaluationsCsv(folder / "evaluations.csv"),
         ]
     )
 

@@ -17,6 +17,9 @@ class Sink:
     def progress(self, steps: int) -> None:
         """Records the agent steps so far, over all environments; called once per iteration."""
 
+    def evaluation(self, steps: int, values: Mapping[str, float]) -> None:
+        """Records an evaluation of the agent as it was after this many agent steps."""
+
     def state_dict(self) -> dict[str, int]:
         """Returns the size in bytes of what has been written, under the file's name.
 
@@ -52,6 +55,11 @@ class Logger(Sink):
         """Records the agent steps so far in every sink."""
         for sink in self._sinks:
             sink.progress(steps)
+
+    def evaluation(self, steps: int, values: Mapping[str, float]) -> None:
+        """Records an evaluation in every sink."""
+        for sink in self._sinks:
+            sink.evaluation(steps, values)
 
     def state_dict(self) -> dict[str, int]:
         """Returns the sizes of all files by name."""

@@ -69,6 +69,11 @@ class TensorBoardSink(Sink):
             self._add(steps, {"episode_return": mean_return, "episode_length": mean_length})
             self._ended.clear()
 
+    def evaluation(self, steps: int, values: Mapping[str, float]) -> None:
+        """Writes the numbers of an evaluation, whose names begin with eval/."""
+        self._add(steps, {f"eval/{name}": value for name, value in values.items()})
+        self._append()
+
     def state_dict(self) -> dict[str, int]:
         """Returns the sizes of all event files in bytes; their names begin with the folder's."""
         self._append()

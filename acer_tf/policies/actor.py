@@ -1,7 +1,7 @@
 """Acts with a policy, step by step."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import keras
@@ -67,6 +67,16 @@ class Actor:
             return Action(*(tensor.numpy() for tensor in choose(obs, state, mask)))
         actions, f = choose(obs)
         return Action(actions.numpy(), f.numpy(), state)
+
+    @contextlib.contextmanager
+    def drawing_from(self, seed: int) -> Iterator[None]:
+        """Draws from a stream with this seed while the block runs; the actor's own stream stays as it is."""
+        state = self.generator.state.numpy()
+        self.generator.reset_from_seed(seed)
+        try:
+            yield
+        finally:
+            self.generator.state.assign(state)
 
     def values(self, obs: NDArray[Any], state: NDArray[np.float32]) -> NDArray[np.float32]:
         """Returns V of observations within an episode, [N] float32; arguments as of `act`. Draws nothing."""

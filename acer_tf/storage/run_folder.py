@@ -24,6 +24,7 @@ SETTINGS = "config.yml"
 PROGRESS = "progress.csv"
 CHECKPOINTS = "checkpoints"
 MODEL = "model.zip"
+BEST = "best.zip"
 LOST_REPLAY = "lost_replay"
 """Setting of a run that resumed without damaged files of replay: the agent steps at which it did."""
 PACKAGES = ("tensorflow", "keras", "numpy", "gymnasium", "ale-py")

@@ -13,6 +13,8 @@ import pytest
 import acer_tf
 from acer_tf.agent import ACER
 from acer_tf.errors import InputError
+from acer_tf.storage.checkpoint import step_folder
+from tests.saved import make_buffer, make_checkpoints
 from tests.small_agents import TINY, assert_same, everything, observations, saved, tiny, vec_env
 
 
@@ -36,6 +38,23 @@ def test_saved_loaded_and_saved_again_is_the_same_file(agent: ACER, tmp_path: Pa
     assert (loaded.num_timesteps, loaded.n_envs, loaded.env) == (40, 2, None)
     loaded.set_env(vec_env("Pendulum-v1"))
     assert saved(loaded, tmp_path / "third.zip") == first
+
+
+def test_a_checkpoint_holds_all_that_the_file_does(agent: ACER, tmp_path: Path) -> None:
+    """Normalisation, streams and all: the agent that is loaded from it writes the same file."""
+    state = {"model": agent.model.state_dict(), "agent": agent.state_dict()}
+    make_checkpoints(tmp_path / "run" / "checkpoints").save(40, state, make_buffer(), None, {}, {})
+    for path in (tmp_path / "run", step_folder(tmp_path / "run" / "checkpoints", 40)):
+        assert saved(ACER.load(path), tmp_path / "a.zip") == saved(agent, tmp_path / "b.zip")
+    other = recurrent(seed=5)
+    other.load_weights(tmp_path / "run")
+    np.testing.assert_equal(other.get_parameters(), agent.get_parameters())
+
+
+def test_a_file_wins_over_a_folder_of_its_name(agent: ACER, tmp_path: Path) -> None:
+    agent.save(tmp_path / "agent.zip")
+    (tmp_path / "agent").mkdir()
+    assert_same(agent, ACER.load(tmp_path / "agent"))
 
 
 def test_the_file_is_json_and_arrays(agent: ACER, tmp_path: Path) -> None:

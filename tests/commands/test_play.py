@@ -9,19 +9,20 @@ from acer_tf.commands.cli import parse
 from acer_tf.commands.play import PlayFlags, find_trained
 from acer_tf.envs.atari.game import MAX_EPISODE_FRAMES
 from acer_tf.errors import InputError
+from acer_tf.storage.agent_file import write_agent
 
 
 def write_run(folder: Path, **settings: Any) -> Path:
     folder.mkdir(exist_ok=True)
     (folder / "config.yml").write_text(yaml.safe_dump(settings))
-    (folder / "model.zip").touch()
+    write_agent(folder / "model.zip", {}, {})
     return folder
 
 
 def test_a_run_folder_says_what_was_played(tmp_path: Path) -> None:
     run = write_run(tmp_path, env="PongNoFrameskip-v4", max_episode_frames=2000)
     trained = find_trained(run, None)
-    assert trained[:3] == (run / "model.zip", "PongNoFrameskip-v4", 2000)
+    assert (trained.name, *trained[1:3]) == (str(run / "model.zip"), "PongNoFrameskip-v4", 2000)
     assert trained.game == "pong"
     env = trained.make_env(3)
     assert env.num_envs == 3 and env.single_observation_space.shape == (84, 84, 4)
@@ -34,8 +35,9 @@ def test_another_environment_may_be_given(tmp_path: Path) -> None:
 
 def test_a_file_needs_an_environment(tmp_path: Path) -> None:
     file = tmp_path / "agent.zip"
-    file.touch()
-    assert find_trained(file, "CartPole-v1")[:3] == (file, "CartPole-v1", MAX_EPISODE_FRAMES)
+    write_agent(file, {}, {})
+    trained = find_trained(file, "CartPole-v1")
+    assert (trained.name, *trained[1:3]) == (str(file), "CartPole-v1", MAX_EPISODE_FRAMES)
     with pytest.raises(InputError, match=r"agent\.zip does not say which environment it plays; give it with --env\."):
         find_trained(file, None)
     (run := tmp_path / "run").mkdir()
@@ -64,9 +66,9 @@ def test_frames_of_a_game_that_is_observed_and_rendered(tmp_path: Path) -> None:
 
 
 def test_bad_input(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="nowhere does not exist; expected a run folder, a file that ACER"):
+    with pytest.raises(InputError, match="nowhere does not exist; expected a run folder, a checkpoint, a file"):
         find_trained(Path("nowhere"), None)
-    with pytest.raises(InputError, match=r"holds no model\.zip; the training has not ended yet, or this is no run"):
+    with pytest.raises(InputError, match="holds no agent; expected a run folder, a checkpoint, or a file that ACER"):
         find_trained(tmp_path, None)
     with pytest.raises(
         InputError, match="environment 'Breakot' does not exist; the nearest are BreakoutNoFrameskip-v4"

@@ -1,14 +1,13 @@
-from pathlib import Path
-
 import pytest
 
 from acer_tf.commands.play import Trained
 from acer_tf.commands.report import Report
 from acer_tf.evaluation.episodes import Played
+from acer_tf.storage.saved_agents import SavedAgent
 
 
 def lines(*returns: float) -> list[str]:
-    trained = Trained(Path("model.zip"), "CartPole-v1", None)
+    trained = Trained(SavedAgent("model.zip", {}, {}), "CartPole-v1", None)
     return [*Report(trained, "stochastic", 0, [Played(0, r, 10) for r in returns]).lines()]
 
 

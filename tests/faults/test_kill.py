@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from acer_tf import ACER
 from tests.faults.processes import TINY, command, training
 from tests.saved import steps
+from tests.small_agents import vec_env
 
 
 def results(folder: Path) -> dict[str, bytes]:
@@ -54,6 +56,30 @@ def test_a_killed_and_terminated_run_ends_as_the_undisturbed_one(tmp_path: Path)
     words = run.resume_command()
     assert words[0] == sys.executable or Path(words[0]).exists()
     assert finish(folder, words) == expected
+
+
+LEARN = """
+import sys
+from acer_tf.callbacks import CheckpointCallback
+from tests.small_agents import tiny, vec_env
+print("learning", flush=True)
+tiny().learn(10**7, CheckpointCallback(50, sys.argv[1]))
+"""
+
+
+def test_what_callbacks_saved_is_left_when_learn_is_killed(tmp_path: Path) -> None:
+    """The class writes nothing else; what is loaded goes on learning from there."""
+    with training(tmp_path, [sys.executable, "-c", LEARN, str(tmp_path)]) as run:
+        run.wait_for("learning")
+        while len(list(tmp_path.glob("rl_model_*"))) < 3:
+            assert run.process.poll() is None, run.said
+            time.sleep(0.01)
+        run.kill()
+    saved = {int(path.stem.split("_")[2]): path for path in tmp_path.glob("rl_model_*")}
+    assert sorted(saved) == [100 * i for i in range(1, len(saved) + 1)]
+    agent = ACER.load(saved[max(saved)], vec_env())
+    assert agent.num_timesteps == max(saved)
+    assert agent.learn(20, reset_num_timesteps=False).num_timesteps == max(saved) + 20
 
 
 @pytest.mark.slow

@@ -1,0 +1,113 @@
+"""Evaluates the agent of a run while it trains, and keeps the best."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import VectorEnv
+
+from acer_tf.agent import ACER
+from acer_tf.errors import environment_errors
+from acer_tf.evaluation.episodes import Summary, play, summarize
+from acer_tf.logs.logger import Logger
+from acer_tf.storage.run_folder import BEST
+from acer_tf.system.console import say
+
+
+class Evaluations:
+    """Plays whole episodes with the agent each time that it has trained for another `every` agent steps.
+
+    Environments and actions are seeded from (seed, step), and the agent's own random streams stay as they are: training
+    does not depend on evaluations, nor one evaluation on those before it.
+    """
+
+    def __init__(
+        self,
+        agent: ACER,
+        logger: Logger,
+        make_env: Callable[[], VectorEnv[Any, Any, Any]],
+        *,
+        every: int | None,
+        episodes: int,
+        seed: int,
+        folder: Path,
+    ) -> None:
+        """Makes the environments, but plays nothing yet.
+
+        Args:
+            agent: the agent; its `num_timesteps` tells when an evaluation is due.
+            logger: records the results.
+            make_env: makes environments as `evaluate` does.
+            every: agent steps; None makes neither evaluations nor environments.
+            episodes: of each evaluation.
+            seed: of the run.
+            folder: of the run; best.zip is written there.
+        """
+        self._agent = agent
+        self._logger = logger
+        self._env = None if every is None else make_env()
+        self._every = every
+        self._episodes = episodes
+        self._seed = seed
+        self._file = folder / BEST
+        self._step = 0  # of the last evaluation
+        self._best: float | None = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns the step of the last evaluation and the highest mean return, as plain values."""
+        return {"step": self._step, "best": self._best}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restores what `state_dict` returned; without best.zip, the next agent is the best."""
+        self._step = state["step"]
+        self._best = state["best"] if self._file.exists() else None
+
+    def if_due(self, goes_on: Callable[[], bool]) -> None:
+        """Evaluates the agent if that is due, logs the result, and writes best.zip if it is the best so far.
+
+        Args:
+            goes_on: called after each step; False abandons the evaluation, which stays due.
+
+        Raises:
+            EnvironmentFailedError: an environment raised an error.
+        """
+        step = self._agent.num_timesteps
+        if self._env is None or self._every is None or step // self._every <= self._step // self._every:
+            return
+        summary = self._evaluate(self._env, step, goes_on)
+        if summary is None:
+            return
+        self._step = step
+        values = {"mean_return": summary.mean, "std_return": summary.std, "mean_length": summary.mean_length}
+        self._logger.evaluation(step, {"episodes": summary.episodes, **values})
+        is_best = self._best is None or summary.mean > self._best
+        say(
+            f"evaluation at step {step:,}: return {summary.mean:.2f} ± {summary.std:.2f} "
+            f"({summary.episodes} episodes){', the best so far' if is_best else ''}"
+        )
+        if is_best:
+            self._keep(summary.mean)
+
+    def close(self) -> None:
+        """Closes the environments."""
+        if self._env is not None:
+            self._env.close()
+
+    def _evaluate(self, env: VectorEnv[Any, Any, Any], step: int, goes_on: Callable[[], bool]) -> Summary | None:
+        of_env, of_actions = np.random.SeedSequence([self._seed, step], spawn_key=(0,)).generate_state(2).tolist()
+        played = []
+        with self._agent.predicting_from(of_actions), environment_errors():
+            for ended in play(self._agent, env, self._episodes, deterministic=False, seed=of_env):
+                if not goes_on():
+                    return None
+                played += ended
+        return summarize([episode.r for episode in played], [episode.l for episode in played])
+
+    def _keep(self, mean: float) -> None:
+        try:
+            self._agent.save(self._file)
+        except OSError as error:
+            say(f"{self._file} cannot be written ({error.strerror}); training goes on.", is_error=True)
+        else:
+            self._best = mean

@@ -1,0 +1,177 @@
+"""The agent in whatever is left of a run: a file, a run folder, at any moment of the run, or a single checkpoint."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from acer_tf.errors import InputError
+from acer_tf.storage.agent_file import Arrays, File, file_name, read_agent
+from acer_tf.storage.checkpoint import (
+    MANIFEST,
+    checkpoint_folders,
+    read_manifest,
+    read_state,
+    step_of,
+    verify,
+)
+from acer_tf.storage.durable import reading
+from acer_tf.storage.run_folder import BEST, CHECKPOINTS, MODEL
+from acer_tf.system.console import say
+
+PART = "agent"
+"""Part of a checkpoint's state that describes the agent."""
+Choice = int | Literal["best", "latest"]
+"""Which of a run's agents: that of an agent step, the best, or the one that has learned the most."""
+
+
+class SavedAgent(NamedTuple):
+    """An agent that was read but not built.
+
+    Attributes:
+        name: what to call it in messages: its file or checkpoint.
+        data: plain values.
+        groups: arrays by name, in groups by name.
+        settings: those of its run, where a checkpoint holds them; None for a file.
+    """
+
+    name: str
+    data: dict[str, Any]
+    groups: dict[str, Arrays]
+    settings: dict[str, Any] | None = None
+
+
+def part_of_checkpoint(data: Mapping[str, Any], groups: Mapping[str, Arrays]) -> dict[str, Any]:
+    """Returns what a checkpoint adds to the part `model` so that it holds all that an agent's file does.
+
+    Args:
+        data: plain values of the file.
+        groups: arrays of the file, in groups by name.
+    """
+    arrays = {f"{group}/{name}": array for group in groups.keys() - {"model"} for name, array in groups[group].items()}
+    return {"data": dict(data), **arrays}
+
+
+def read_saved_agent(source: File, choice: Choice = "latest") -> SavedAgent:
+    """Reads an agent; of a checkpoint nothing but its own files is needed, and no lock is taken.
+
+    In a run folder, the latest agent is model.zip, or a newer checkpoint; what is damaged is skipped, with a warning.
+    The best one is best.zip, or else the checkpoint with the highest mean return in training.
+
+    Args:
+        source: a run folder, one of its checkpoints, or an agent's file.
+        choice: which agent of a run folder.
+
+    Raises:
+        InputError: there is no such agent, or none that is whole.
+    """
+    path = Path(source) if isinstance(source, str | os.PathLike) else None
+    with reading(Path(file_name(source))):
+        if path is not None and path.is_dir() and not is_checkpoint(path):
+            return _of_run(path, choice)
+        if choice != "latest":
+            raise InputError(f"{file_name(source)} is a single agent; a checkpoint is chosen in the folder of a run.")
+        if path is not None and path.is_dir():
+            return _in_checkpoint(path)
+        return SavedAgent(file_name(source), *read_agent(source))
+
+
+def is_checkpoint(folder: Path) -> bool:
+    """Whether a folder is a single checkpoint."""
+    return (folder / MANIFEST).exists()
+
+
+def _of_run(run: Path, choice: Choice) -> SavedAgent:
+    if isinstance(choice, int):
+        return _at_step(run, choice)
+    if choice == "best":
+        missing = "has no best agent yet; expected an evaluation, or a checkpoint after the end of an episode."
+        return _first_whole(run, _by_score(run), missing)
+    missing = "holds no agent; expected a run folder, a checkpoint, or a file that ACER.save wrote."
+    return _first_whole(run, _by_step(run), missing)
+
+
+def _in_checkpoint(path: Path) -> SavedAgent:
+    checkpoint = read_manifest(path)
+    verify(checkpoint)
+    state = read_state(checkpoint)
+    if "data" not in state.get(PART, {}):
+        raise InputError(f"{path} does not describe its agent: it is of an earlier version; resume the run once.")
+    groups: dict[str, Arrays] = {"model": {name: a for name, a in state["model"].items() if name != "random"}}
+    for name, array in state[PART].items():
+        group, _, leaf = name.partition("/")
+        if leaf:
+            groups.setdefault(group, {})[leaf] = array
+    return SavedAgent(str(path), state[PART]["data"], groups, checkpoint.settings)
+
+
+def _in_file(path: Path) -> SavedAgent:
+    with reading(path):
+        return SavedAgent(str(path), *read_agent(path))
+
+
+def _at_step(run: Path, step: int) -> SavedAgent:
+    folders = {step_of(path): path for path in _checkpoints(run)}
+    if step in folders:
+        return _in_checkpoint(folders[step])
+    near = sorted(sorted(folders, key=lambda other: abs(other - step))[:2])
+    there = f"the nearest: {' and '.join(map(str, near))}" if near else "nor at any other"
+    raise InputError(f"{run} has no checkpoint at step {step}; {there}.")
+
+
+def _checkpoints(run: Path) -> Sequence[Path]:
+    """Returns the folders of a run's checkpoints, newest first; also if `run` is the folder that they are in."""
+    return checkpoint_folders(run / CHECKPOINTS if (run / CHECKPOINTS).is_dir() else run)
+
+
+def _first_whole(run: Path, found: Iterator[SavedAgent | InputError], missing: str) -> SavedAgent:
+    problems = list[InputError]()
+    for saved in found:
+        if isinstance(saved, SavedAgent):
+            for problem in problems:
+                say(f"skipped: {problem}", is_error=True)
+            return saved
+        problems.append(saved)
+    if problems:
+        raise InputError(f"{run} holds no agent that is whole: {problems[0]}")
+    raise InputError(f"{run} {missing}")
+
+
+def _by_step(run: Path) -> Iterator[SavedAgent | InputError]:
+    """Yields the agents of a run, those that have learned more first; those of a running training, too.
+
+    Checkpoints are listed anew after each: one that was deleted meanwhile has a successor.
+    """
+    final = _tried(run / MODEL) if (run / MODEL).exists() else None
+    learned = final.data.get("num_timesteps") if isinstance(final, SavedAgent) else -1
+    if isinstance(final, InputError):
+        yield final
+    tried = set[Path]()
+    while path := next((path for path in _checkpoints(run) if path not in tried), None):
+        tried.add(path)
+        if isinstance(learned, int) and step_of(path) > learned:
+            yield _tried(path)
+    if isinstance(final, SavedAgent):
+        yield final
+
+
+def _by_score(run: Path) -> Iterator[SavedAgent | InputError]:
+    if (run / BEST).exists():
+        yield _tried(run / BEST)
+    scores: dict[Path, float] = {}
+    for path in _checkpoints(run):
+        try:
+            score = read_manifest(path).score
+        except InputError as error:
+            yield error
+        else:
+            scores |= {} if score is None else {path: score}
+    for path in sorted(scores, key=scores.__getitem__, reverse=True):
+        yield _tried(path)
+
+
+def _tried(path: Path) -> SavedAgent | InputError:
+    try:
+        return _in_checkpoint(path) if path.is_dir() else _in_file(path)
+    except InputError as error:
+        return error
