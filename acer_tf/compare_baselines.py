@@ -8,7 +8,8 @@ from pathlib import Path
 
 import tyro
 
-from acer_tf.commands.cli import FAILED, command, write_json
+from acer_tf.commands.cli import command, write_json
+from acer_tf.commands.statuses import Status
 from acer_tf.errors import InputError
 from acer_tf.recordings.comparison import Case, Quantity
 from acer_tf.recordings.recorded import CURVES, Recorded, find, read
@@ -52,7 +53,7 @@ class CompareBaselines:
         print(", ".join(f"{statuses.count(status)} {status}" for status in ("pass", "fail", "unsupported", "skipped")))
         if self.json is not None:
             write_json(self.json, {"ok": ok, "cases": [case.as_json() for case in cases]})
-        return 0 if ok else FAILED
+        return 0 if ok else Status.FAILED
 
 
 def _prepare_tensorflow() -> str:

@@ -15,6 +15,14 @@ class InputError(ValueError):
     """
 
 
+class LockedError(InputError):
+    """Another process works in the folder."""
+
+
+class SupersededError(RuntimeError):
+    """A process on another host has taken the folder over; this one must not write to it any more."""
+
+
 class NotFiniteError(InputError):
     """A value is NaN or infinite; the update that it would have been used in was not made.
 
@@ -35,17 +43,22 @@ class EnvironmentFailedError(RuntimeError):
     """
 
 
+class StoppedError(SystemExit):
+    """A second signal ends the process; the code is its exit status."""
+
+
 @contextlib.contextmanager
 def environment_errors() -> Iterator[None]:
-    """Re-raises any exception from an environment as `EnvironmentFailedError`.
+    """Re-raises any exception from an environment as `EnvironmentFailedError`, `sys.exit()` in its code included.
 
-    `InputError` and `EnvironmentFailedError`, which this package itself raises, pass unchanged.
+    Those of this package (`InputError`, `EnvironmentFailedError`) and of signals (`KeyboardInterrupt`, `StoppedError`)
+    pass unchanged.
     """
     try:
         yield
-    except (InputError, EnvironmentFailedError):
+    except (InputError, EnvironmentFailedError, KeyboardInterrupt, StoppedError):
         raise
-    except Exception as error:
+    except BaseException as error:
         raise EnvironmentFailedError(f"an environment raised {type(error).__name__}: {error}") from error
 
 

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from acer_tf import run, run_atari
-from acer_tf.commands.cli import FAILED as FAILED_STATUS
 from acer_tf.commands.cli import guarded, parse_known
 from acer_tf.commands.signals import stop_on_signals
+from acer_tf.commands.statuses import Status
 from acer_tf.commands.sweep_table import SweepTable, summary
 from acer_tf.commands.train_flags import checked
-from acer_tf.commands.trials import DONE, FAILED, STOPPED, Trial, run_trials
+from acer_tf.commands.trials import DONE, FAILED, LOCKED, Trial, run_trials
 from acer_tf.configs.presets import load_preset
 from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
 from acer_tf.errors import InputError
@@ -73,7 +73,8 @@ class Sweep:
             rest: flags of every trial.
 
         Returns:
-            The exit status: 0 if all trials are done, 1 if one failed, 130 or 143 after a signal.
+            The exit status: 0 if all trials are done, 69 if the folders of the others are locked by other processes,
+            1 if one failed; 129, 130 or 143 after a signal.
 
         Raises:
             InputError: as `trials`, or the folder cannot be made or is in use by another sweep.
@@ -94,7 +95,10 @@ class Sweep:
         print(summary(rows))
         if stop():
             print(f"to go on: {shlex.join(sys.orig_argv)}")
-        return stop.status or (FAILED_STATUS if any(row["status"] in (FAILED, STOPPED) for row in rows) else 0)
+        ended = {row["status"] for row in rows}
+        if stop() or ended <= {DONE}:
+            return stop.status
+        return Status.LOCKED if ended <= {DONE, LOCKED} else Status.FAILED
 
     def _trial(self, name: str, seed: int, given: set[str], rest: Sequence[str]) -> Trial:
         flag, env_id = "--env", typed_env_id(name)
@@ -125,11 +129,12 @@ def _env_id(name: str) -> str:
 
 def _report(table: SweepTable, trial: Trial, status: str) -> None:
     row = table.update(trial, status)
-    details = {
-        DONE: f": {int(row['steps']):,} steps, mean return {row['mean_return']} of the last {LAST_EPISODES}",
-        FAILED: f": {_last_line(trial.log)} ({trial.log})",
-    }
-    print(f"{status} {trial.name} seed {trial.seed}{details.get(status, '')}", flush=True)
+    details = ""
+    if status == DONE:
+        details = f": {int(row['steps']):,} steps, mean return {row['mean_return']} of the last {LAST_EPISODES}"
+    elif status in (FAILED, LOCKED):
+        details = f": {_last_line(trial.log)} ({trial.log})"
+    print(f"{status} {trial.name} seed {trial.seed}{details}")
 
 
 def _last_line(log: Path) -> str:

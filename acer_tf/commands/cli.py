@@ -5,6 +5,7 @@ import functools
 import inspect
 import json
 import sys
+import traceback
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,12 +17,18 @@ from rich.markup import escape
 from rich.table import Table
 
 from acer_tf.commands.flag_groups import flat, groups_of, nested
+from acer_tf.commands.statuses import Status
 from acer_tf.commands.switches import spelled_out, switches
-from acer_tf.errors import EnvironmentFailedError, InputError
+from acer_tf.errors import EnvironmentFailedError, InputError, LockedError, SupersededError
+from acer_tf.system.output import keep_output_open
 
-FAILED = 1
-BAD_INPUT = 2
-INTERRUPTED = 130
+STATUSES = {
+    SupersededError: Status.SUPERSEDED,
+    LockedError: Status.LOCKED,
+    InputError: Status.BAD_INPUT,
+    EnvironmentFailedError: Status.FAILED,
+}
+"""Exit status after an error of each kind; a kind comes before those that include it."""
 UNLIMITED = 10_000
 """Columns of what is no terminal."""
 
@@ -100,21 +107,25 @@ def program(command: str) -> str:
 
 
 def guarded(main: Main) -> Main:
-    """Wraps `main` so that expected errors become one line on standard error and an exit status.
+    """Wraps `main` so that expected errors become one line on standard error and an exit status, that of `STATUSES`.
 
-    The status is 2 for an `InputError`, 1 for an `EnvironmentFailedError`, 130 for Ctrl-C. Other errors propagate.
+    The line comes after an environment's own traceback, if there is one. Ctrl-C gives status 130; other errors
+    propagate. From here on the output of the process may go to a closed pipe or a full disk.
     """
 
     @functools.wraps(main)
     def wrapper(argv: Sequence[str]) -> int:
+        keep_output_open()
         try:
             return main(argv)
-        except (InputError, EnvironmentFailedError) as error:
+        except tuple(STATUSES) as error:
+            if isinstance(error, EnvironmentFailedError) and error.__cause__ is not None:
+                traceback.print_exception(error.__cause__)
             print(f"error: {error}", file=sys.stderr)
-            return BAD_INPUT if isinstance(error, InputError) else FAILED
+            return next(status for kind, status in STATUSES.items() if isinstance(error, kind))
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
-            return INTERRUPTED
+            return Status.INTERRUPTED
 
     return wrapper
 

@@ -1,4 +1,4 @@
-"""SIGINT (Ctrl-C) and SIGTERM stop training after the current update; a second signal stops it at once."""
+"""SIGINT (Ctrl-C), SIGTERM and SIGHUP stop training after the current update; a second signal stops it at once."""
 
 import contextlib
 import os
@@ -6,6 +6,9 @@ import signal
 from collections.abc import Iterator
 from types import FrameType
 
+from acer_tf.errors import StoppedError
+
+SIGNALS = tuple(signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__)
 MESSAGE = b"\nstopping after this update; once more stops at once\n"
 
 
@@ -21,7 +24,7 @@ class Stop:
 
     @property
     def status(self) -> int:
-        """Exit status of the process: 130 after SIGINT, 143 after SIGTERM, 0 without a signal."""
+        """Exit status of the process: 130 after SIGINT, 143 after SIGTERM, 129 after SIGHUP, 0 without a signal."""
         return 0 if self._signal is None else 128 + self._signal
 
     def handle(self, signum: int, frame: FrameType | None) -> None:
@@ -29,20 +32,27 @@ class Stop:
 
         Raises:
             KeyboardInterrupt: the second signal is SIGINT.
-            SystemExit: the second signal is SIGTERM.
+            StoppedError: the second signal is SIGTERM.
         """
-        if self._signal is not None:
-            raise KeyboardInterrupt if signum == signal.SIGINT else SystemExit(128 + signum)
-        self._signal = signum
-        # Unlike print, this is safe when the interrupted code is printing.
-        os.write(2, MESSAGE)
+        if self._signal is None:
+            self._signal = signum
+            with contextlib.suppress(OSError):
+                os.write(2, MESSAGE)  # unlike print, safe when the interrupted code is printing
+        elif signum == signal.SIGINT:
+            raise KeyboardInterrupt
+        elif signum == signal.SIGTERM:  # SIGHUP comes twice when a terminal is closed: from the shell, and the kernel
+            raise StoppedError(128 + signum)
 
 
 @contextlib.contextmanager
 def stop_on_signals() -> Iterator[Stop]:
-    """Yields a callable: has SIGINT or SIGTERM arrived? Works in the main thread only, where Python handles signals."""
+    """Yields a callable: has one of `SIGNALS` arrived? Works in the main thread only, where Python handles signals.
+
+    Under nohup, SIGHUP remains ignored.
+    """
     stop = Stop()
-    previous = {signum: signal.signal(signum, stop.handle) for signum in (signal.SIGINT, signal.SIGTERM)}
+    handled = [s for s in SIGNALS if s.name != "SIGHUP" or signal.getsignal(s) is not signal.SIG_IGN]
+    previous = {signum: signal.signal(signum, stop.handle) for signum in handled}
     try:
         yield stop
     finally:

@@ -1,5 +1,7 @@
 """Runs trainings in processes of their own, several side by side; a failing one does not affect the others."""
 
+import functools
+import os
 import signal
 import subprocess
 import sys
@@ -9,10 +11,14 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-POLL_SECONDS = 0.2
-DONE, RUNNING, STOPPED, FAILED = "done", "running", "stopped", "failed"
+from acer_tf.commands.signals import SIGNALS
+from acer_tf.commands.statuses import Status
+from acer_tf.system.parent import end_with_parent
 
-STOPPED_STATUSES = {status for number in (signal.SIGINT, signal.SIGTERM) for status in (128 + number, -number)}
+POLL_SECONDS = 0.2
+DONE, RUNNING, STOPPED, FAILED, LOCKED = "done", "running", "stopped", "failed", "locked"
+
+STOPPED_STATUSES = {status for number in SIGNALS for status in (128 + number, -number)}
 """Exit statuses after a stop signal; negative if it came before the run had installed its handlers."""
 
 
@@ -46,7 +52,8 @@ def run_trials(
         trials: the trials, in the order in which they start.
         workers: maximum number of trials that run side by side.
         stop: returns whether a stop was requested.
-        report: called with each trial and its status when it starts (`running`) and ends (`done`, `stopped`, `failed`).
+        report: called with each trial and its status when it starts (`running`) and ends (`done`, `stopped`, `failed`,
+            `locked`).
     """
     waiting = deque(trials)
     running: dict[Trial, subprocess.Popen[bytes]] = {}
@@ -81,6 +88,8 @@ def _start(trial: Trial) -> subprocess.Popen[bytes]:
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            # If the sweep is killed, its trials save and end.
+            preexec_fn=functools.partial(end_with_parent, os.getpid(), signal.SIGTERM),
         )
 
 
@@ -94,6 +103,8 @@ def _status(trial: Trial, returncode: int) -> str:
         return DONE
     if returncode in STOPPED_STATUSES:
         return STOPPED
+    if returncode == Status.LOCKED:
+        return LOCKED
     if returncode < 0:  # a signal that it could not report itself
         with trial.log.open("a", encoding="utf-8") as log:
             log.write(f"\nended by {signal.Signals(-returncode).name}\n")

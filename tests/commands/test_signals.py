@@ -5,7 +5,7 @@ import pytest
 
 from acer_tf.commands.signals import stop_on_signals
 
-SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 
 
 @pytest.mark.parametrize(("signum", "status"), SIGNALS)
@@ -27,6 +27,35 @@ def test_second_interrupt_raises() -> None:
             os.kill(os.getpid(), signal.SIGINT)
 
 
+def test_a_closed_terminal_sends_two_and_the_second_changes_nothing() -> None:
+    with stop_on_signals() as stop:
+        os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), signal.SIGHUP)
+    assert stop.status == 129
+
+
+def test_under_nohup_a_closed_terminal_changes_nothing() -> None:
+    previous = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stop_on_signals() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert not stop()
+    finally:
+        signal.signal(signal.SIGHUP, previous)
+
+
+def test_the_hint_may_go_nowhere() -> None:
+    kept = os.dup(2)
+    try:
+        with open("/dev/full", "w") as full, stop_on_signals() as stop:
+            os.dup2(full.fileno(), 2)
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert stop()
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
 def test_second_sigterm_exits() -> None:
     with stop_on_signals():
         os.kill(os.getpid(), signal.SIGINT)
@@ -35,7 +64,7 @@ def test_second_sigterm_exits() -> None:
     assert stop.value.code == 143
 
 
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_earlier_handlers_are_back_afterwards(signum: int) -> None:
     before = signal.getsignal(signum)
     with pytest.raises(RuntimeError):

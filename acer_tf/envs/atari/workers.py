@@ -36,7 +36,11 @@ class Fault(NamedTuple):
 
 def _serve(pipe: Connection, make_games: Callable[[Rows], Games], shared: SharedRows, envs: range) -> None:
     """Runs in the worker: executes commands and answers each, until the other end of the pipe is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
+    for name in {
+        "SIGINT",
+        "SIGHUP",
+    } & signal.Signals.__members__.keys():  # those of the terminal: the parent's business
+        signal.signal(signal.Signals[name], signal.SIG_IGN)
     cv2.setNumThreads(1)
     games = make_games(shared.rows(envs))
     with contextlib.suppress(EOFError, OSError):  # the parent is gone
