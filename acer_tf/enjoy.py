@@ -12,6 +12,7 @@ from gymnasium.vector import VectorEnv
 
 from acer_tf.commands.cli import command
 from acer_tf.commands.play import PlayFlags
+from acer_tf.envs.closing import closing
 from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import Played, Predictor, play
 from acer_tf.evaluation.video import frames_per_second, pictures, record_video
@@ -36,7 +37,7 @@ class Enjoy(PlayFlags):
         trained, video = self.find(), self.video_file()
         if video is None and not has_display():
             print("no display: nothing is shown; for a video add --video")
-        with contextlib.closing(trained.make_env(1, self._render_mode())) as env:
+        with closing(trained.make_env(1, self._render_mode())) as env:
             agent = trained.load(env)
             print(f"{trained.name}: {trained.env_id}, {self.actions} actions, seed {self.seed}", flush=True)
             if video is None:

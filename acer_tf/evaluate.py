@@ -1,6 +1,5 @@
 """Evaluates a trained agent: `python -m acer_tf.evaluate RUN`."""
 
-import contextlib
 import dataclasses
 import sys
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 from acer_tf.commands.cli import command, write_json
 from acer_tf.commands.play import PlayFlags, Trained, require_free
 from acer_tf.commands.report import Report
+from acer_tf.envs.closing import closing
 from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import Predictor, play
 from acer_tf.evaluation.video import record_video
@@ -38,7 +38,7 @@ class Evaluate(PlayFlags):
         if self.json is not None:
             require_free(self.json)
         trained = self.find()
-        with contextlib.closing(trained.make_env(min(self.num_env, self.episodes))) as env:
+        with closing(trained.make_env(min(self.num_env, self.episodes))) as env:
             agent = trained.load(env)
             steps = play(agent, env, self.episodes, self.deterministic, seed=self.seed)
             report = Report(trained, self.actions, self.seed, [episode for ended in steps for episode in ended])
@@ -50,7 +50,7 @@ class Evaluate(PlayFlags):
             self._record(video, trained, agent)
 
     def _record(self, path: Path, trained: Trained, agent: Predictor) -> None:
-        with contextlib.closing(trained.make_env(1, "rgb_array")) as env:
+        with closing(trained.make_env(1, "rgb_array")) as env:
             (episode,) = record_video(
                 agent, env, path, deterministic=self.deterministic, seed=self.seed, explain=self.explain
             )

@@ -1,42 +1,51 @@
-"""Ends the process when training stalls."""
+"""Ends the process when nothing moves any more."""
 
 import contextlib
 import faulthandler
 import os
+import signal
+import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
-STALLED = 75
-"""Exit status after a stall: `EX_TEMPFAIL` of sysexits.h, so that scripts try again."""
+from acer_tf.commands.statuses import Status
+from acer_tf.system.exit_switch import exit_switch
+
+PROGRAM = Path(__file__).with_name("supervisor.py")
+SHOW_STACKS = signal.SIGUSR2
 
 
 @contextlib.contextmanager
 def watchdog(seconds: float) -> Iterator[Callable[[], None]]:
     """Yields a function that must be called at least once in every period of `seconds`.
 
-    Otherwise the stacks of all threads are printed to standard error and the process exits with status 75. It does not
-    wait for the main thread, which may hang where no Python exception reaches it.
-    """
-    tick = min(1.0, seconds / 4)
-    waited = [0.0]  # counted in ticks: a process that was stopped, or a machine that slept, has not waited
-    is_over = threading.Event()
+    Otherwise the stacks of all threads are printed to standard error and the process exits with status 75, wherever it
+    hangs: in Python, or in C code that holds the interpreter's lock. Time in which the process was suspended does not
+    count. Meanwhile the signal SIGUSR2 shows the stacks of all threads at any time.
 
-    def watch() -> None:
-        while not is_over.wait(tick):
-            waited[0] += tick
-            if waited[0] > seconds:
-                print(f"nothing has moved for {seconds:g} s; stacks of all threads:", file=sys.stderr, flush=True)
-                faulthandler.dump_traceback(all_threads=True)
-                os._exit(STALLED)
+    A process of its own (supervisor.py) keeps the time: within this one, nothing runs that needs the lock.
+    """
+    faulthandler.register(SHOW_STACKS, file=2, all_threads=True)
+    supervisor = subprocess.Popen(
+        [sys.executable, "-I", "-S", str(PROGRAM), str(os.getpid()), str(seconds), str(int(SHOW_STACKS))],
+        stdin=subprocess.PIPE,
+        stdout=exit_switch(Status.STALLED),
+        bufsize=0,
+        process_group=0,  # Ctrl-C in the terminal is not for it
+    )
+    assert supervisor.stdin is not None
+    heartbeats = supervisor.stdin.fileno()
+    os.set_blocking(heartbeats, False)
 
     def moved() -> None:
-        waited[0] = 0.0
+        with contextlib.suppress(BlockingIOError, BrokenPipeError):  # it has enough to read, or was killed
+            os.write(heartbeats, b".")
 
-    thread = threading.Thread(target=watch, name="watchdog", daemon=True)
-    thread.start()
     try:
         yield moved
     finally:
-        is_over.set()
-        thread.join()
+        supervisor.kill()
+        supervisor.stdin.close()
+        supervisor.wait()
+        faulthandler.unregister(SHOW_STACKS)

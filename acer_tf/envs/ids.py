@@ -13,7 +13,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import SyncVectorEnv, VectorEnv
 
 from acer_tf.envs import masked, minatar  # noqa: F401  (register MaskedCartPole-v1, and MinAtar's games)
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, environment_errors
 
 SUITE = "dm_control/"
 """Prefix of the ids of DeepMind's control suite, which shimmy registers."""
@@ -64,10 +64,11 @@ def typed_env_id(text: str) -> str:
     module, colon, env_id = text.rpartition(":")
     if not colon:
         return text
-    try:
-        importlib.import_module(module)
-    except (ImportError, TypeError, ValueError) as error:  # the last two: no name of a module
-        raise InputError(f"environment '{text}': module '{module}' cannot be imported ({error}).") from error
+    with environment_errors():
+        try:
+            importlib.import_module(module)
+        except (ImportError, TypeError, ValueError) as error:  # the last two: no name of a module
+            raise InputError(f"environment '{text}': module '{module}' cannot be imported ({error}).") from error
     return env_id
 
 

@@ -26,7 +26,7 @@ from acer_tf.envs.wrappers.normalize import (
     normalization_state,
 )
 from acer_tf.envs.wrappers.normalize import reward_scale as scale_of
-from acer_tf.errors import EnvironmentFailedError, InputError
+from acer_tf.errors import EnvironmentFailedError, InputError, environment_errors
 
 AnyEnv = gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]
 
@@ -64,7 +64,7 @@ def make_vec_env(
     Raises:
         InputError: the id is not accepted, ACER cannot train in the environment, a number is out of range, or the
             environment has no such render mode or does not take the arguments.
-        EnvironmentFailedError: a process died while its environment was made.
+        EnvironmentFailedError: an environment raised an error while it was made, or its process died.
     """
     check_env_id(env_id)
     _check_counts(num_env=num_env, num_workers=num_workers or 0, max_episode_frames=max_episode_frames or 0)
@@ -81,7 +81,8 @@ def make_vec_env(
         )
         return FrameStack(pool, ATARI_STACK)
     kwargs = {**(env_kwargs or {}), **({} if render_mode is None else {"render_mode": render_mode})}
-    return RecordEpisodeStatistics(_make_registered(env_id, num_env, kwargs, vectorization))
+    with environment_errors():
+        return RecordEpisodeStatistics(_make_registered(env_id, num_env, kwargs, vectorization))
 
 
 def make_training_env(

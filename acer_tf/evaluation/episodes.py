@@ -13,7 +13,7 @@ from acer_tf.envs.make import as_vector_env, unwrap
 from acer_tf.envs.players import Player
 from acer_tf.envs.reports import reported_episodes, reports_episodes
 from acer_tf.envs.seeds import environment_seeds
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, environment_errors
 
 RESAMPLES = 2_000
 """Bootstrap samples of a confidence interval."""
@@ -162,6 +162,7 @@ def play(
 
     Raises:
         InputError: the number of episodes is not positive, or an agent is training in these environments right now.
+        EnvironmentFailedError: an environment raised an error.
     """
     if episodes < 1:
         raise InputError(f"{episodes} episodes are to be played; expected a whole number >= 1.")
@@ -176,7 +177,8 @@ def play(
         if before_step is not None:
             before_step(Moment(obs, state, mask, actions, counter.returns()))
         state = next_state
-        obs, rewards, terminations, truncations, infos = env.step(actions)
+        with environment_errors():
+            obs, rewards, terminations, truncations, infos = env.step(actions)
         mask = terminations | truncations
         ended = [episode for episode in counter.ended(rewards, terminations, truncations, infos) if left[episode.env]]
         for episode in ended:
@@ -206,7 +208,8 @@ def summarize(returns: Sequence[float], lengths: Sequence[int], seed: int = 0) -
 def _begin(env: VectorEnv[Any, Any, Any], seed: int | None) -> Any:
     if seed is None and isinstance(env.unwrapped, AtariPool):
         seed = int(np.random.SeedSequence().generate_state(1)[0])  # without a seed, games would continue where they are
-    obs, _ = env.reset(seed=environment_seeds(env, seed))
+    with environment_errors():
+        obs, _ = env.reset(seed=environment_seeds(env, seed))
     return obs
 
 
