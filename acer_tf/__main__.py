@@ -5,6 +5,8 @@ import sys
 from collections.abc import Sequence
 
 from acer_tf import __version__
+from acer_tf.commands.statuses import Status
+from acer_tf.system.output import keep_output_open
 
 COMMANDS = {
     "run": ("acer_tf.run", "Train on any gymnasium environment."),
@@ -23,11 +25,10 @@ COMMANDS = {
 }
 """Module and description of each command; the module's `main` gets the words that follow, and returns the status."""
 
-BAD_INPUT = 2
-
 
 def main() -> int:
     """Runs the command that the command line names; returns its exit status."""
+    keep_output_open()
     name, *words = sys.argv[1:] or ["--help"]
     if name in ("-h", "--help", "help"):
         print(overview())
@@ -42,14 +43,14 @@ def run(name: str, words: Sequence[str]) -> int:
     """Imports and runs one command.
 
     Args:
-        name: its name in `COMMANDS`; any other is an error with status 2.
+        name: its name in `COMMANDS`; any other is bad input.
         words: the words after it.
     """
     if name not in COMMANDS:
         from acer_tf.errors import nearest
 
         print(f"error: {name} is no command; the nearest are {', '.join(nearest(name, COMMANDS))}.", file=sys.stderr)
-        return BAD_INPUT
+        return Status.BAD_INPUT
     module, _ = COMMANDS[name]
     status: int = importlib.import_module(module).main(words)
     return status

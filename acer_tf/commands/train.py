@@ -9,12 +9,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from acer_tf.commands.fence import Fence
 from acer_tf.commands.resume import resumed_settings
 from acer_tf.commands.signals import stop_on_signals
 from acer_tf.commands.train_flags import Job, TrainFlags, checked
 from acer_tf.commands.watchdog import watchdog
 from acer_tf.config import Config
 from acer_tf.envs.atari.pool import frames_per_step
+from acer_tf.envs.closing import closing
 from acer_tf.envs.make import make_training_env, make_vec_env
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError
@@ -59,21 +61,25 @@ def train(job: Job) -> int:
     settings = _settings(job, config, checkpoints)
     with contextlib.ExitStack() as stack:
         stop = stack.enter_context(stop_on_signals())
-        env = stack.enter_context(contextlib.closing(_make_env(job, config)))
+        moved = stack.enter_context(watchdog(flags.stall_seconds))
+        env = stack.enter_context(closing(_make_env(job, config)))
         check_replay(env, config)
-        stack.enter_context(run_folder(folder, settings, flags.restart_behavior))
-        logger = stack.enter_context(contextlib.closing(_make_logger(folder, flags, env, settings)))
+        lease = stack.enter_context(run_folder(folder, settings, flags.restart_behavior))
+        checkpoints.before_publishing = lease.check
+        sinks = [Fence(lease), _make_logger(folder, flags, env, settings)]
+        logger = stack.enter_context(contextlib.closing(Logger(sinks)))
         if flags.verbose:
             _announce(job, config, env, folder)
         agent = _make_agent(job, env, config, settings["seed"])
+        moved()  # TensorFlow has been imported
         loop = agent.begin(logger, is_quiet=not flags.verbose)
         evaluations = _evaluations(job, agent, logger, settings["seed"], folder)
         stack.enter_context(contextlib.closing(evaluations))
         parts: dict[str, Part] = {PART: agent, "evaluations": evaluations}
         checkpointer = _begin(loop, parts, checkpoints, flags, settings)
+        moved()
         if flags.verbose:
             say(f"device: {_machine(env)}")
-        moved = stack.enter_context(watchdog(flags.stall_seconds))
 
         def goes_on() -> bool:
             moved()
@@ -88,6 +94,7 @@ def train(job: Job) -> int:
 
         evaluations.if_due(goes_on)
         _learn(loop, config, after_iteration, checkpointer, folder)
+        lease.check()
         file = _save(agent, loop.steps, folder)
     print(f"{'stopped' if stop() else 'done'} at step {loop.steps:,}; agent: {file}")
     if stop():

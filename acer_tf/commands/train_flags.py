@@ -139,7 +139,8 @@ class MachineFlags:
     tune_malloc: bool = True
     """Let the C library keep freed memory for the next update instead of returning it to the system."""
     stall_seconds: float = 600.0
-    """Seconds without an iteration after which the process shows where it is stuck and exits with status 75."""
+    """Seconds without progress (in starting, an iteration, saving, closing) after which the process shows where it is
+    stuck and exits with status 75."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,7 +5,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,12 +70,13 @@ def checkpoint_folders(folder: Path) -> Sequence[Path]:
     return sorted((path for path in folder.glob("step-*") if STEP.fullmatch(path.name)), reverse=True)
 
 
-def write_checkpoint(checkpoint: Checkpoint, state: State) -> None:
+def write_checkpoint(checkpoint: Checkpoint, state: State, before_publishing: Callable[[], None]) -> None:
     """Writes a checkpoint into a temporary folder, syncs every file, the manifest last, and renames the folder.
 
     Args:
         checkpoint: the manifest; its `files` are filled in here.
         state: of every part of the run but replay.
+        before_publishing: called before the folder gets its name, which does not happen if this raises.
 
     Raises:
         OSError: the disk is full or cannot be written; nothing has been published then, and nothing is left behind.
@@ -89,6 +90,7 @@ def write_checkpoint(checkpoint: Checkpoint, state: State) -> None:
         write_durably(temporary / VALUES, _canonical(values))
         files = {name: fingerprint(temporary / name) for name in (ARRAYS, VALUES)}
         write_durably(temporary / MANIFEST, _manifest(checkpoint._replace(files=files)))
+        before_publishing()
         publish(temporary, checkpoint.path)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)

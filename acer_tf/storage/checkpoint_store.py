@@ -1,7 +1,7 @@
 """The checkpoints of a run: writing, choosing which to keep, and finding one to resume from."""
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,6 +39,7 @@ class CheckpointStore:
 
     Attributes:
         folder: holds `step-<12 digits>` for each checkpoint, and `replay`.
+        before_publishing: called before a checkpoint is published, which it prevents by raising.
     """
 
     def __init__(self, folder: Path, keep: int, keep_every: int | None) -> None:
@@ -53,6 +54,7 @@ class CheckpointStore:
         self._keep = keep
         self._keep_every = keep_every
         self._replay: list[ReplayFile] = []
+        self.before_publishing: Callable[[], None] = lambda: None
 
     def save(
         self,
@@ -83,7 +85,8 @@ class CheckpointStore:
             self.folder.mkdir(parents=True)
             sync_folder(self.folder.parent)
         self._replay = write_new_rows(self.folder, memory, self._replay)
-        write_checkpoint(Checkpoint(path, step, score, dict(settings), dict(origin), self._replay, {}), state)
+        checkpoint = Checkpoint(path, step, score, dict(settings), dict(origin), self._replay, {})
+        write_checkpoint(checkpoint, state, self.before_publishing)
         self._prune()
 
     def verified(self) -> Iterator[Checkpoint | InputError]:

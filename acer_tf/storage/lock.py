@@ -1,36 +1,124 @@
-"""A lock that lets one process at a time write to a run folder."""
+"""A lock that lets one process at a time write to a run folder, also where several hosts share the folder."""
 
 import contextlib
-import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import filelock
 
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, LockedError, SupersededError
+from acer_tf.storage.durable import replacing
+from acer_tf.system.console import say
 
-LOCK_FILES = (".lock", ".pid")
+LOCK_FILES = (".lock", ".lease", ".attempt")
+LEASE_SECONDS = 60.0
+"""Seconds without a renewal after which another host takes a lease over; a lease is renewed three times as often."""
+CHECK_SECONDS = 1.0
+"""Least time between two looks at the lease's file."""
+
+
+class Lease:
+    """The right to write to a folder, which another host may take over while this process is suspended or cut off.
+
+    Attributes:
+        attempt: number of times that the folder has been locked so far, this time included.
+    """
+
+    def __init__(self, folder: Path, lease: filelock.SoftFileLease, attempt: int) -> None:
+        """`lease` is held."""
+        self.attempt = attempt
+        self._folder = folder
+        self._lease = lease
+        self._token = lease.token
+        self._checked = time.monotonic()
+
+    def check(self) -> None:
+        """Checks that the lease is still this process's; at most once a second, so that it can be called often.
+
+        A file that cannot be read, as in an outage of the network, is no reason to stop: whoever takes the lease over
+        leaves a new one.
+
+        Raises:
+            SupersededError: it is another process's now, so that nothing more may be written to the folder.
+        """
+        if time.monotonic() - self._checked < CHECK_SECONDS:
+            return
+        owner = self._lease.owner
+        if owner is not None and owner.token != self._token:
+            raise SupersededError(
+                f"process {owner.pid} on {owner.hostname} has taken {self._folder} over, because this one gave no sign "
+                f"of life for {self._lease.lease_duration:g} s; nothing more is written here."
+            )
+        self._checked = time.monotonic()
 
 
 @contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path, lease_seconds: float = LEASE_SECONDS) -> Iterator[Lease]:
     """Locks the folder while the block runs; the lock ends with the process, however that ends.
 
+    Two locks are held. The operating system's is exact, but on some network file systems it does not reach other hosts.
+    The lease does: a file with host, process and a random token, whose time of change its holder renews. If another
+    host holds it, this waits until the holder renews it, and is refused, or until the holder has not for
+    `lease_seconds` by this host's clock, and takes it over. The hosts' clocks need not agree.
+
+    Args:
+        folder: exists.
+        lease_seconds: the same for all processes that lock the folder.
+
     Raises:
-        InputError: another process holds the lock, or the folder cannot be written.
+        LockedError: another process holds the lock.
+        InputError: the folder cannot be written.
     """
-    holder = folder / LOCK_FILES[1]
-    lock = filelock.FileLock(folder / LOCK_FILES[0], timeout=0)
+    lock, lease = (
+        filelock.FileLock(folder / LOCK_FILES[0], timeout=0),
+        filelock.SoftFileLease(folder / LOCK_FILES[1], lease_duration=lease_seconds, thread_local=False),
+    )
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(lock)
+            _acquire(lease, folder)
+            stack.callback(lease.release)
+            held = Lease(folder, lease, _count(folder / LOCK_FILES[2]))
+        except (filelock.Timeout, filelock.LeaseSettingsMismatch) as error:
+            raise LockedError(
+                f"{folder} is locked by {_holder(lease)}, which works in it; choose another folder."
+            ) from error
+        except OSError as error:
+            raise InputError(f"{folder} cannot be written ({error.strerror}); choose another folder.") from error
+        yield held
+
+
+def _acquire(lease: filelock.SoftFileLease, folder: Path) -> None:
+    """Acquires a lease; if somebody holds it, waits for a sign of life or for the lease's end.
+
+    Raises:
+        Timeout: the holder renewed it.
+    """
     try:
-        lock.acquire()
-        holder.write_text(str(os.getpid()), encoding="utf-8")
-    except filelock.Timeout as error:
-        pid = holder.read_text(encoding="utf-8") if holder.exists() else "?"
-        raise InputError(f"{folder} is locked by process {pid}, which trains in it; choose another folder.") from error
-    except OSError as error:
-        lock.release()
-        raise InputError(f"{folder} cannot be written ({error.strerror}); choose another folder.") from error
-    try:
-        yield
-    finally:
-        lock.release()
+        lease.acquire(blocking=False)
+        return
+    except filelock.Timeout:
+        say(f"{folder} is leased by {_holder(lease)}; waiting for a sign of life from it.", is_error=True)
+    renewals = set()
+
+    def is_renewed() -> bool:
+        with contextlib.suppress(FileNotFoundError):
+            renewals.add(Path(lease.lock_file).stat().st_mtime_ns)
+        return len(renewals) > 1
+
+    lease.acquire(poll_interval=lease.lease_duration / 60, cancel_check=is_renewed)
+
+
+def _holder(lease: filelock.SoftFileLease) -> str:
+    owner = lease.owner
+    return "another process" if owner is None else f"process {owner.pid} on {owner.hostname}"
+
+
+def _count(path: Path) -> int:
+    """Returns the number in a file plus one, and writes it there."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    number = int(text) + 1 if text.isdecimal() else 1
+    with replacing(path) as file:
+        file.write(str(number).encode())
+    return number

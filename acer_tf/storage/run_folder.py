@@ -17,7 +17,7 @@ import yaml
 from acer_tf import __version__
 from acer_tf.errors import InputError
 from acer_tf.storage.durable import free_path, replacing
-from acer_tf.storage.lock import LOCK_FILES, locked
+from acer_tf.storage.lock import LOCK_FILES, Lease, locked
 from acer_tf.system.threads import cores, tensorflow_threads
 
 SETTINGS = "config.yml"
@@ -39,7 +39,7 @@ def default_run_folder(env_id: str) -> Path:
 
 
 @contextlib.contextmanager
-def run_folder(folder: Path, settings: Mapping[str, Any], restart_behavior: str) -> Iterator[None]:
+def run_folder(folder: Path, settings: Mapping[str, Any], restart_behavior: str) -> Iterator[Lease]:
     """Locks a folder for this process, and begins a run in it unless it holds one that can be resumed.
 
     A new run gets config.yml: the settings, the command line, versions and cores. If the block raises an InputError
@@ -60,10 +60,10 @@ def run_folder(folder: Path, settings: Mapping[str, Any], restart_behavior: str)
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"{folder} cannot be written ({error.strerror}); choose another folder.") from error
-        stack.enter_context(locked(folder))
+        lease = stack.enter_context(locked(folder))
         if holds_run(folder) and restart_behavior != "resume":
             _clear(folder, restart_behavior)
-            stack.enter_context(locked(folder))
+            lease = stack.enter_context(locked(folder))
         if not holds_run(folder):
             text = yaml.safe_dump({**settings, "command": shlex.join(sys.orig_argv), **origin()}, sort_keys=False)
             try:
@@ -76,7 +76,7 @@ def run_folder(folder: Path, settings: Mapping[str, Any], restart_behavior: str)
                 "--restart_behavior restart to keep it under another name."
             )
         try:
-            yield
+            yield lease
         except InputError:
             if is_new and {file.name for file in folder.iterdir()} <= {SETTINGS, *LOCK_FILES}:
                 shutil.rmtree(folder)

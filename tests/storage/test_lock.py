@@ -1,13 +1,16 @@
+import contextlib
 import multiprocessing
 import os
 import signal
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from subprocess import PIPE, Popen
 
 import pytest
 
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, LockedError
 from acer_tf.storage.lock import locked
 
 HOLD = """
@@ -17,32 +20,87 @@ with locked(pathlib.Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
 """
+SECONDS = 2.0
+HOLD_ON_ANOTHER_HOST = f"""
+import socket, sys, time, pathlib
+socket.gethostname = lambda: "elsewhere"
+from acer_tf.errors import SupersededError
+from acer_tf.storage.lock import locked
+folder = pathlib.Path(sys.argv[1])
+with locked(folder, {SECONDS}) as lease:
+    (folder / ".lock").unlink()  # a file system whose locks do not reach other hosts
+    print("held", flush=True)
+    try:
+        while True:
+            time.sleep(0.1)
+            lease.check()
+    except SupersededError as error:
+        print(error, flush=True)
+"""
+
+
+@contextlib.contextmanager
+def holder(program: str, folder: Path) -> Iterator[Popen[str]]:
+    with Popen([sys.executable, "-c", program, str(folder)], stdout=PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "held\n"
+            yield process
+        finally:
+            process.kill()
 
 
 def test_another_process_is_named_and_its_death_frees_the_folder(tmp_path: Path) -> None:
-    with Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=PIPE, text=True) as holder:
-        assert holder.stdout.readline() == "held\n"
-        with pytest.raises(InputError, match=f"is locked by process {holder.pid}, which trains in it"):
+    with holder(HOLD, tmp_path) as other:
+        with pytest.raises(LockedError, match=f"is locked by process {other.pid} on .*, which works in it"):
             with locked(tmp_path):
                 pass
-        holder.send_signal(signal.SIGKILL)
-    with locked(tmp_path):
-        assert (tmp_path / ".pid").read_text() == str(os.getpid())
+        other.send_signal(signal.SIGKILL)
+    with locked(tmp_path) as lease:
+        assert lease.attempt == 2
 
 
 def test_a_lock_is_released_at_the_end_and_after_an_error(tmp_path: Path) -> None:
-    for _ in range(3):
+    for attempt in range(1, 4):
         with pytest.raises(KeyError):
-            with locked(tmp_path):
+            with locked(tmp_path) as lease:
+                assert lease.attempt == attempt
                 raise KeyError
     assert not multiprocessing.active_children()
 
 
-def test_a_pid_that_cannot_be_written_is_an_input_error_and_leaves_no_lock(tmp_path: Path) -> None:
-    (tmp_path / ".pid").mkdir()
+def test_a_folder_that_cannot_be_written_is_an_input_error_and_leaves_no_lock(tmp_path: Path) -> None:
+    (tmp_path / ".attempt").mkdir()
     with pytest.raises(InputError, match="cannot be written"):
         with locked(tmp_path):
             pass
-    (tmp_path / ".pid").rmdir()
+    (tmp_path / ".attempt").rmdir()
     with locked(tmp_path):
         pass
+
+
+@pytest.mark.parametrize("clock", [-86400, 86400])
+def test_a_host_that_renews_its_lease_is_named_whatever_its_clock_says(tmp_path: Path, clock: float) -> None:
+    with holder(HOLD_ON_ANOTHER_HOST, tmp_path) as other:
+        os.utime(tmp_path / ".lease", (time.time() + clock, time.time() + clock))
+        begun = time.monotonic()
+        with pytest.raises(LockedError, match=f"is locked by process {other.pid} on elsewhere"):
+            with locked(tmp_path, SECONDS):
+                pass
+        assert time.monotonic() - begun < SECONDS
+
+
+@pytest.mark.parametrize("clock", [-86400, 86400])
+def test_a_host_without_a_sign_of_life_loses_its_lease_and_stops(tmp_path: Path, clock: float) -> None:
+    with holder(HOLD_ON_ANOTHER_HOST, tmp_path) as other:
+        other.send_signal(signal.SIGSTOP)
+        os.utime(tmp_path / ".lease", (time.time() + clock, time.time() + clock))
+        begun = time.monotonic()
+        with locked(tmp_path, SECONDS) as lease:
+            assert time.monotonic() - begun > SECONDS
+            assert lease.attempt == 2
+            other.send_signal(signal.SIGCONT)
+            assert other.stdout.readline().startswith(f"process {os.getpid()} on ")
+            assert other.wait() == 0
+            time.sleep(1.1)
+            lease.check()  # what the other left behind is not taken away
+        assert not (tmp_path / ".lease").exists()
