@@ -1,5 +1,6 @@
 """Runs trainings in processes of their own, several side by side; a failing one does not affect the others."""
 
+import contextlib
 import functools
 import os
 import signal
@@ -106,6 +107,6 @@ def _status(trial: Trial, returncode: int) -> str:
     if returncode == Status.LOCKED:
         return LOCKED
     if returncode < 0:  # a signal that it could not report itself
-        with trial.log.open("a", encoding="utf-8") as log:
+        with contextlib.suppress(OSError), trial.log.open("a", encoding="utf-8") as log:
             log.write(f"\nended by {signal.Signals(-returncode).name}\n")
     return FAILED

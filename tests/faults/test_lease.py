@@ -1,0 +1,29 @@
+import signal
+import time
+from pathlib import Path
+
+from acer_tf.storage.lock import locked
+from tests.faults.processes import training
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    """All that the run wrote, but TensorBoard's file, which has a name of its own in each process."""
+    files = (path for path in folder.rglob("*") if path.is_file() and "tb" not in path.parts)
+    return {path: path.read_bytes() for path in files if not path.name.startswith(".")}
+
+
+def test_a_run_whose_folder_was_taken_over_writes_nothing_more(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with training(folder, num_timesteps=1_000_000, checkpoint_every=200, log_interval=1) as run:
+        run.wait_for_checkpoint(200)
+        run.process.send_signal(signal.SIGSTOP)
+        time.sleep(1)
+        for name in (".lock", ".lease"):  # as if it had been stopped on another host, for long
+            (folder / name).unlink()
+        with locked(folder) as lease:
+            assert lease.attempt == 2
+            before = contents(folder)
+            run.process.send_signal(signal.SIGCONT)
+            assert run.end() == 76, run.said
+            assert contents(folder) == before
+        assert f"has taken {folder} over" in run.said
