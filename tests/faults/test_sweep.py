@@ -37,8 +37,9 @@ def test_a_killed_sweep_takes_its_trial_along_and_resumes(tmp_path: Path) -> Non
         with training(folder, [*words, "1000000"]) as second:
             assert second.end() == 69
             assert f"{tmp_path} is locked by process {sweep.process.pid}" in second.said
-        with training(folder, command(folder, **TINY)) as run:
-            assert run.end() == 69
+        same = {"env": "CartPole-v1", "seed": 0, "num_timesteps": 1_000_000, "checkpoint_every": 100}
+        with training(folder, command(folder, **TINY | same)) as run:
+            assert run.end() == 69, run.said
         trial = holder(folder)
         sweep.kill()
         wait_for_end(trial)
