@@ -89,8 +89,8 @@ def _start(trial: Trial) -> subprocess.Popen[bytes]:
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            # If the sweep is killed, its trials save and end.
-            preexec_fn=functools.partial(end_with_parent, os.getpid(), signal.SIGTERM),
+            # If the sweep is killed, its trials save and end: a second SIGHUP, unlike SIGTERM, would not stop that.
+            preexec_fn=functools.partial(end_with_parent, os.getpid(), signal.SIGHUP),
         )
 
 

@@ -7,15 +7,15 @@ from acer_tf.__main__ import COMMANDS
 from tests.faults.processes import TINY, command
 from tests.faults.test_environments import started
 
-MODULES = ["acer_tf", *(module for module, _ in COMMANDS.values())]
+ALL = ["--version", *(f"{name} --help" for name in COMMANDS)]
 
 
 def test_no_command_minds_a_closed_or_full_stream() -> None:
     streams = itertools.cycle([">/dev/full", ">&-", "| true"])
-    running = {module: started([sys.executable, "-m", module, "--help"], next(streams)) for module in MODULES}
-    said = {module: process.communicate(timeout=110)[0] for module, process in running.items()}
-    assert said == dict.fromkeys(MODULES, "")
-    assert {module: process.returncode for module, process in running.items()} == dict.fromkeys(MODULES, 0)
+    running = {words: started([sys.executable, "-m", "acer_tf", *words.split()], next(streams)) for words in ALL}
+    said = {words: process.communicate(timeout=110)[0] for words, process in running.items()}
+    assert said == dict.fromkeys(ALL, "")
+    assert {words: process.returncode for words, process in running.items()} == dict.fromkeys(ALL, 0)
 
 
 def test_a_run_a_sweep_and_an_evaluation_end_as_they_should_without_a_reader(tmp_path: Path) -> None:
