@@ -26,7 +26,8 @@ def watchdog(seconds: float) -> Iterator[Callable[[], None]]:
 
     A process of its own (supervisor.py) keeps the time: within this one, nothing runs that needs the lock.
     """
-    faulthandler.register(SHOW_STACKS, file=2, all_threads=True)
+    standard_error = os.dup(2)  # TensorFlow's greeting is hidden by redirecting 2 for a while
+    faulthandler.register(SHOW_STACKS, file=standard_error, all_threads=True)
     supervisor = subprocess.Popen(
         [sys.executable, "-I", "-S", str(PROGRAM), str(os.getpid()), str(seconds), str(int(SHOW_STACKS))],
         stdin=subprocess.PIPE,
@@ -49,3 +50,4 @@ def watchdog(seconds: float) -> Iterator[Callable[[], None]]:
         supervisor.stdin.close()
         supervisor.wait()
         faulthandler.unregister(SHOW_STACKS)
+        os.close(standard_error)
