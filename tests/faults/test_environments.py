@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.processes import ROOT, TINY, command
+from tests.faults.processes import PATIENCE, ROOT, TINY, command
 from tests.saved import steps
 
 MODULE = "tests.faults.faulty_envs"
@@ -18,11 +18,12 @@ def started(words: list[str], streams: str = "") -> subprocess.Popen[str]:
     return subprocess.Popen(shell, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
 
 
+@pytest.mark.timeout(400)
 def test_a_hang_that_holds_the_lock_before_the_first_reset_whatever_the_streams(tmp_path: Path) -> None:
     words = [*command(tmp_path / "run", env=f"{MODULE}:HangsInInit-v0"), "--stall_seconds", "3"]
     with started(words) as shown, started(words, "2>/dev/full") as full, started(words, "2>&1 | head -1") as cut:
-        said, _ = shown.communicate(timeout=110)
-        assert cut.wait(110) == full.wait(110) == shown.returncode == 75, said
+        said, _ = shown.communicate(timeout=PATIENCE)
+        assert cut.wait(PATIENCE) == full.wait(PATIENCE) == shown.returncode == 75, said
     assert "in hang" in said
     assert "error: nothing has moved for 3 s" in said
 
@@ -39,13 +40,14 @@ def test_hangs_in_the_first_reset_and_the_last_call(tmp_path: Path, moment: str,
     assert (tmp_path / "run" / "model.zip").is_file() == is_saved
 
 
+@pytest.mark.timeout(400)
 def test_what_an_environment_does_to_its_process_is_its_failure_alone(tmp_path: Path) -> None:
     flags = [word for name, value in (TINY | {"num_timesteps": 600}).items() for word in (f"--{name}", str(value))]
     del flags[flags.index("--seed") : flags.index("--seed") + 2]
     sweep = ["acer_tf.sweep", "--envs", f"{MODULE}:ExitsInStep-v0", "--seeds", "1", "--out", str(tmp_path / "sweep")]
     whole = command(tmp_path / "whole", **TINY | {"num_timesteps": 200, "env": f"{MODULE}:RaisesInClose-v0"})
     with started([*whole[:2], *sweep, *flags]) as exits, started(whole) as raises:
-        told, warned = exits.communicate(timeout=110)[0], raises.communicate(timeout=110)[0]
+        told, warned = exits.communicate(timeout=PATIENCE)[0], raises.communicate(timeout=PATIENCE)[0]
 
     assert exits.returncode == 1, told
     (row,) = csv.DictReader((tmp_path / "sweep" / "sweep.csv").open())

@@ -2,6 +2,8 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
+
 from acer_tf.storage.lock import locked
 from tests.faults.processes import training
 
@@ -12,6 +14,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in files if not path.name.startswith(".")}
 
 
+@pytest.mark.timeout(400)
 def test_a_run_whose_folder_was_taken_over_writes_nothing_more(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     with training(folder, num_timesteps=1_000_000, checkpoint_every=200, log_interval=1) as run:
