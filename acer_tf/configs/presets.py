@@ -6,10 +6,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
-
 from acer_tf.config import Config, Continuous
 from acer_tf.errors import InputError, nearest
+from acer_tf.storage.yaml_text import parse_settings
 
 Flags = TypeVar("Flags")
 
@@ -123,13 +122,7 @@ def with_preset(flags: Flags, preset: Preset) -> Flags:
 
 
 def _settings(name: str) -> dict[str, Any]:
-    try:
-        settings = yaml.safe_load(_text(name))
-    except yaml.YAMLError as error:
-        raise InputError(f"preset {name} is no YAML: {' '.join(str(error).split())}.") from error
-    if not isinstance(settings, dict):
-        raise InputError(f"preset {name} holds a {type(settings).__name__}; expected settings by name.")
-    return {key: _number(value) for key, value in settings.items()}
+    return {key: _number(value) for key, value in parse_settings(f"preset {name}", _text(name)).items()}
 
 
 def preset_text(name: str) -> str:

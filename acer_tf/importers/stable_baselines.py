@@ -18,6 +18,7 @@ from acer_tf.importers.objects import Inert
 from acer_tf.importers.pickled import read_pickle
 from acer_tf.importers.spaces import space
 from acer_tf.storage import arrays
+from acer_tf.storage.zip_files import check_members
 
 _DEFAULT_BUFFER_SIZE = 5000
 _SETTINGS = (
@@ -88,11 +89,7 @@ def _pickled(file: bytes) -> tuple[dict[Any, Any], Any]:
 def _zipped(file: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
         with zipfile.ZipFile(io.BytesIO(file)) as archive:
-            for name in ("data", "parameter_list", "parameters"):
-                if archive.getinfo(name).file_size > arrays.LARGEST_COMPRESSED:
-                    raise ValueError(
-                        f"its {name} would unpack to more than {arrays.LARGEST_COMPRESSED / 2**30:.1f} GiB"
-                    )
+            check_members(archive, arrays.LARGEST_COMPRESSED)
             data, names = (json.loads(archive.read(name)) for name in ("data", "parameter_list"))
             params = arrays.read_arrays(io.BytesIO(archive.read("parameters")))
             return {name: _unpickled(value) for name, value in data.items()}, {name: params[name] for name in names}

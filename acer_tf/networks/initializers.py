@@ -1,9 +1,18 @@
 """Orthogonal initial weights, drawn from numpy's generator as in baselines."""
 
+import math
+
 import keras
 import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
+
+from acer_tf.errors import InputError
+from acer_tf.system.console import in_bytes
+from acer_tf.system.container import free_memory
+
+DRAWN_ARRAYS = 2
+"""Float64 arrays of a weight's shape that are there at once while it is drawn."""
 
 
 def orthogonal(shape: tuple[int, ...], scale: float, rng: np.random.RandomState) -> NDArray[np.float32]:
@@ -16,7 +25,16 @@ def orthogonal(shape: tuple[int, ...], scale: float, rng: np.random.RandomState)
 
     Returns:
         [*shape] float32.
+
+    Raises:
+        InputError: what this computes does not fit into memory.
     """
+    needed, free = DRAWN_ARRAYS * 8 * math.prod(shape), free_memory()
+    if needed > free:
+        raise InputError(
+            f"to draw a weight of shape {shape} would take {in_bytes(needed)}, but {in_bytes(free)} are free; expected "
+            "a smaller network"
+        )
     flat_shape = (int(np.prod(shape[:-1])), shape[-1])
     u, _, v = np.linalg.svd(rng.normal(0.0, 1.0, flat_shape), full_matrices=False)
     q = u if u.shape == flat_shape else v

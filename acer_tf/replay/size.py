@@ -6,14 +6,13 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-import psutil
 from gymnasium.spaces import Box, Discrete
 
 from acer_tf.config import Config
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
 from acer_tf.system.console import in_bytes
-from acer_tf.system.container import memory_left
+from acer_tf.system.container import free_memory
 
 FIRST_SEGMENTS = 50
 """Segments from which the size of a full buffer is projected; fewer would see little but a game's first screens."""
@@ -69,7 +68,7 @@ def _action_bytes(space: gymnasium.Space[Any]) -> int:
 
 
 def check_replay(env: FrameStack, config: Config, state_size: int = 0) -> None:
-    """Checks that replay can fit into memory, however well its frames compress; steps no environment.
+    """Checks that replay, and a segment, can fit into memory, however well frames compress; steps no environment.
 
     Args:
         env: the environments.
@@ -77,9 +76,10 @@ def check_replay(env: FrameStack, config: Config, state_size: int = 0) -> None:
         state_size: numbers in the policy's state, P.
 
     Raises:
-        InputError: it cannot.
+        InputError: one of them cannot.
     """
-    _require(smallest_bytes(env, config, state_size), _free_memory())
+    _require("a segment", (config.nsteps + 1) * env.stacked.nbytes, free_memory(), "nsteps")  # its observations
+    _require("replay", smallest_bytes(env, config, state_size), free_memory(), "buffer_size")
 
 
 def projected_bytes(nbytes: int, segments: int, slots: int) -> int:
@@ -94,16 +94,10 @@ def projected_bytes(nbytes: int, segments: int, slots: int) -> int:
         InputError: it does not fit.
     """
     projected = round(nbytes / segments * slots)
-    _require(projected, nbytes + _free_memory())
+    _require("replay", projected, nbytes + free_memory(), "buffer_size")
     return projected
 
 
-def _free_memory() -> int:
-    """Returns the bytes that are free to this process; a container's limit counts."""
-    available, left = psutil.virtual_memory().available, memory_left()
-    return available if left is None else min(available, left)
-
-
-def _require(needed: int, free: int) -> None:
+def _require(what: str, needed: int, free: int, setting: str) -> None:
     if needed > free:
-        raise InputError(f"replay would take {in_bytes(needed)}, but {in_bytes(free)} are free; lower buffer_size.")
+        raise InputError(f"{what} would take {in_bytes(needed)}, but {in_bytes(free)} are free; lower {setting}.")

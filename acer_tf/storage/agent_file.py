@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from acer_tf.errors import InputError
 from acer_tf.storage.arrays import read_arrays
 from acer_tf.storage.durable import replacing
+from acer_tf.storage.zip_files import check_members
 
 FORMAT = 2
 FORMAT_1_PREFIXES = {"parameters": "param/", "average": "average/", "optimizer": ""}
@@ -50,7 +51,7 @@ def write_agent(target: File, data: Mapping[str, Any], groups: Mapping[str, Arra
 def read_agent(source: File) -> tuple[dict[str, Any], dict[str, Arrays]]:
     """Reads what `write_agent` wrote; the ending .zip may be left out.
 
-    No member is unpacked, and every array must have exactly the bytes that its shape says.
+    Nothing in it is compressed, and every array must have exactly the bytes that its shape says.
 
     Raises:
         InputError: there is no such file, or it is not a whole file of an agent.
@@ -93,8 +94,7 @@ def _packed(data: Mapping[str, Any], groups: Mapping[str, Arrays]) -> bytes:
 def _read(file: BinaryIO, name: str) -> tuple[dict[str, Any], dict[str, Arrays]]:
     try:
         with zipfile.ZipFile(file) as archive:
-            if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
-                raise ValueError("it has compressed members")
+            check_members(archive, largest_unpacked=0)
             if archive.getinfo(DATA).file_size > LARGEST_DATA:
                 raise ValueError(f"{DATA} has more than {LARGEST_DATA / 2**20:.0f} MiB")
             data = json.loads(archive.read(DATA))
@@ -102,10 +102,14 @@ def _read(file: BinaryIO, name: str) -> tuple[dict[str, Any], dict[str, Arrays]]
             if found not in (1, FORMAT):
                 raise ValueError(f"it is of another format than 1 and {FORMAT}")
             members = [member for member in archive.namelist() if member != DATA]
-            groups = {Path(member).stem: read_arrays(io.BytesIO(archive.read(member))) for member in members}
+            groups = {Path(member).stem: _arrays_of(archive, member) for member in members}
             return data, _from_format_1(groups) if found == 1 else groups
     except (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"{name} is not the file of a trained agent, or not whole ({error}).") from error
+
+
+def _arrays_of(archive: zipfile.ZipFile, member: str) -> Arrays:
+    return read_arrays(io.BytesIO(archive.read(member)), may_be_compressed=False)
 
 
 def _from_format_1(groups: dict[str, Arrays]) -> dict[str, Arrays]:

@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from acer_tf.errors import InputError
 from acer_tf.storage.durable import replacing
+from acer_tf.storage.zip_files import check_members
 
 LARGEST_COMPRESSED = 2**30
 """Limit in bytes of all compressed arrays of a file together, once unpacked."""
@@ -40,18 +41,25 @@ def load_arrays(path: str | Path) -> dict[str, Array]:
         raise InputError(f"{path} is not a readable npz file of arrays ({error}).") from error
 
 
-def read_arrays(file: BinaryIO) -> dict[str, Array]:
+def read_arrays(file: BinaryIO, may_be_compressed: bool = True) -> dict[str, Array]:
     """Reads all arrays of an open file.
 
-    Before any memory is allocated, every header is checked: the array must be of numbers or text and have exactly the
-    bytes that its shape implies, and compressed arrays must not exceed `LARGEST_COMPRESSED`.
+    Before any memory is allocated, the zip's directory is checked (`check_members`) and every header: the array must be
+    of numbers or text and have exactly the bytes that its shape implies, and compressed arrays must not exceed
+    `LARGEST_COMPRESSED`.
+
+    Args:
+        file: an npz file.
+        may_be_compressed: False refuses compressed arrays.
 
     Raises:
         ValueError: it is not a whole npz file of plain arrays.
     """
     try:
         with zipfile.ZipFile(file) as archive:
-            _check_archive(archive)
+            check_members(archive, LARGEST_COMPRESSED if may_be_compressed else 0)
+            for member in archive.infolist():
+                _check_member(archive, member)
         file.seek(0)
         with np.load(file, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
@@ -98,14 +106,6 @@ def finite_array(name: str, value: Any, dtype: DTypeLike) -> Array:
     if not np.isfinite(array).all():
         raise InputError(f"{name} holds a number that is not finite; expected finite numbers of type {array.dtype}.")
     return array
-
-
-def _check_archive(archive: zipfile.ZipFile) -> None:
-    unpacked = sum(member.file_size for member in archive.infolist() if member.file_size != member.compress_size)
-    if unpacked > LARGEST_COMPRESSED:
-        raise ValueError(f"it would unpack to {unpacked / 2**30:.1f} GiB")
-    for member in archive.infolist():
-        _check_member(archive, member)
 
 
 def _check_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:

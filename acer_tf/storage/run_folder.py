@@ -16,8 +16,11 @@ import yaml
 
 from acer_tf import __version__
 from acer_tf.errors import InputError
-from acer_tf.storage.durable import free_path, replacing
+from acer_tf.storage.durable import free_path, reading, replacing
 from acer_tf.storage.lock import LOCK_FILES, Lease, locked
+from acer_tf.storage.run_files import delete_run
+from acer_tf.storage.yaml_text import parse_settings
+from acer_tf.system.console import say
 from acer_tf.system.threads import cores, tensorflow_threads
 
 SETTINGS = "config.yml"
@@ -49,7 +52,8 @@ def run_folder(folder: Path, settings: Mapping[str, Any], restart_behavior: str)
         folder: need not exist.
         settings: plain values.
         restart_behavior: what to do with a folder that holds a run: `resume` goes on with it; `restart` keeps it under
-            another name and begins anew; `overwrite` deletes it.
+            another name and begins anew; `overwrite` deletes it. A run that published neither a checkpoint nor
+            an agent cannot be resumed and is treated as by `restart`.
 
     Raises:
         InputError: the folder holds a run that cannot be resumed, is locked by another process, or cannot be written.
@@ -61,8 +65,10 @@ def run_folder(folder: Path, settings: Mapping[str, Any], restart_behavior: str)
         except OSError as error:
             raise InputError(f"{folder} cannot be written ({error.strerror}); choose another folder.") from error
         lease = stack.enter_context(locked(folder))
-        if holds_run(folder) and restart_behavior != "resume":
-            _clear(folder, restart_behavior)
+        if holds_run(folder) and restart_behavior == "overwrite":
+            delete_run(folder)
+        elif holds_run(folder) and (restart_behavior == "restart" or _has_nothing_to_resume(folder)):
+            _set_aside(folder)
             lease = stack.enter_context(locked(folder))
         if not holds_run(folder):
             text = yaml.safe_dump({**settings, "command": shlex.join(sys.orig_argv), **origin()}, sort_keys=False)
@@ -92,12 +98,36 @@ def _has_checkpoints(folder: Path) -> bool:
     return any((folder / CHECKPOINTS).glob("step-*"))
 
 
-def _clear(folder: Path, restart_behavior: str) -> None:
-    if restart_behavior == "restart":
-        folder.rename(free_path(folder.with_name(f"{folder.name}-old")))
-    else:
-        shutil.rmtree(folder)
+def _has_nothing_to_resume(folder: Path) -> bool:
+    """Whether the run in the folder has published neither a checkpoint nor an agent, as when the disk was full."""
+    return not _has_checkpoints(folder) and not (folder / MODEL).exists()
+
+
+def _set_aside(folder: Path) -> None:
+    """Renames a folder and makes a new one in its place."""
+    kept = free_path(folder.with_name(f"{folder.name}-old"))
+    folder.rename(kept)
     folder.mkdir()
+    say(f"the run that was in {folder} is in {kept} now.")
+
+
+def check_folder(folder: Path) -> None:
+    """Checks that a folder for a run can be looked at, whether or not it exists.
+
+    Raises:
+        InputError: it is the current folder, as for an empty text, or its name is too long, or a folder above it
+            cannot be read.
+    """
+    if folder == Path():
+        raise InputError(
+            "logdir is the current folder, or empty; expected a folder of the run's own, such as runs/one."
+        )
+    try:
+        folder.stat()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise InputError(f"{folder} cannot be used ({error.strerror}); choose another folder.") from error
 
 
 def read_settings(folder: Path) -> dict[str, Any] | None:
@@ -109,13 +139,8 @@ def read_settings(folder: Path) -> dict[str, Any] | None:
     path = folder / SETTINGS
     if not path.is_file():
         return None
-    try:
-        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError(f"{path} cannot be read: {' '.join(str(error).split())}.") from error
-    if not isinstance(settings, dict):
-        raise InputError(f"{path} holds no settings; expected those of a run.")
-    return settings
+    with reading(path):
+        return parse_settings(str(path), path.read_bytes())
 
 
 def note_lost_replay(folder: Path, step: int) -> None:

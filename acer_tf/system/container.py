@@ -8,6 +8,8 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
+
 ROOT = Path("/sys/fs/cgroup")
 OWN_GROUPS = Path("/proc/self/cgroup")
 MEMORY = (
@@ -15,6 +17,12 @@ MEMORY = (
     ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
 """The controller ("" in version 2), its files of limit and use, and the name of the file cache in `memory.stat`."""
+
+
+def free_memory() -> int:
+    """Returns the bytes that are free to this process; a container's limit counts."""
+    available, left = psutil.virtual_memory().available, memory_left()
+    return available if left is None else min(available, left)
 
 
 def cpu_limit() -> int | None:

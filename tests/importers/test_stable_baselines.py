@@ -279,23 +279,29 @@ def test_a_zip_that_is_another_is_told(tmp_path: Path, member: str, content: str
         read_stable_baselines(tmp_path / "agent")
 
 
+def packed_again(whole: Path, path: Path) -> Path:
+    """Its members compressed."""
+    with zipfile.ZipFile(whole) as archive, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name in archive.namelist():
+            packed.writestr(name, archive.read(name))
+    return path
+
+
 def test_a_bomb_in_a_zip_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded = recording("mlp_value_copy")
     data = data_of(recorded, "MlpPolicy", padding=" " * 2**22)
-    whole = as_zip(tmp_path / "agent", data, layers_of(recorded))
+    whole = packed_again(as_zip(tmp_path / "whole", data, layers_of(recorded)), tmp_path / "agent")
     assert read_stable_baselines(whole).policy == "MlpPolicy"
     monkeypatch.setattr(arrays, "LARGEST_COMPRESSED", 2**21)
-    with pytest.raises(InputError, match="its data would unpack to more than"):
+    with pytest.raises(InputError, match="it would unpack to"):
         read_stable_baselines(whole)
 
 
 def test_a_zip_that_was_packed_again_is_read(tmp_path: Path) -> None:
     recorded = recording("mlp_value_copy")
     whole = as_zip(tmp_path / "whole", data_of(recorded, "MlpPolicy"), layers_of(recorded))
-    with zipfile.ZipFile(whole) as archive, zipfile.ZipFile(tmp_path / "agent", "w", zipfile.ZIP_DEFLATED) as packed:
-        for name in archive.namelist():
-            packed.writestr(name, archive.read(name))
-    assert read_stable_baselines(tmp_path / "agent").params.keys() == read_stable_baselines(whole).params.keys()
+    agent = packed_again(whole, tmp_path / "agent")
+    assert read_stable_baselines(agent).params.keys() == read_stable_baselines(whole).params.keys()
 
 
 def test_every_truncation_is_told(tmp_path: Path) -> None:
