@@ -9,6 +9,7 @@ from pathlib import Path
 
 from acer_tf import run, run_atari
 from acer_tf.commands.cli import guarded, parse_known
+from acer_tf.commands.resume import resuming
 from acer_tf.commands.signals import stop_on_signals
 from acer_tf.commands.statuses import Status
 from acer_tf.commands.sweep_table import SweepTable, summary
@@ -94,7 +95,7 @@ class Sweep:
             rows = table.rows(trials)
         print(summary(rows))
         if stop():
-            print(f"to go on: {shlex.join(sys.orig_argv)}")
+            print(f"to go on: {shlex.join(resuming(sys.orig_argv))}")
         ended = {row["status"] for row in rows}
         if stop() or ended <= {DONE}:
             return stop.status

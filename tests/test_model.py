@@ -47,6 +47,36 @@ def test_updates_equal_the_float64_reference(config: dict[str, Any]) -> None:
             np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-5)
 
 
+def rare_action(segment: Segment) -> Segment:
+    """Every action was all but impossible for the behaviour policy: ratios near a million."""
+    mus = np.full_like(segment.mus, 1 / (NACT - 1))
+    np.put_along_axis(mus, segment.actions[..., None], 0.0, -1)
+    return segment._replace(mus=mus)
+
+
+def all_done(segment: Segment) -> Segment:
+    masks = np.ones_like(segment.masks)
+    return segment._replace(masks=masks, dones=masks[:, 1:])
+
+
+def one_step(segment: Segment) -> Segment:
+    cut = {name: getattr(segment, name)[:, :1] for name in ("actions", "rewards", "mus", "dones", "final_values")}
+    return segment._replace(enc_obs=segment.obs[:, :2], obs=segment.obs[:, :2], masks=segment.masks[:, :2], **cut)
+
+
+@pytest.mark.parametrize("extreme", [rare_action, all_done, one_step])
+def test_the_gradient_of_extreme_segments_equals_the_float64_reference(extreme: Callable[[Segment], Segment]) -> None:
+    model = make_model(linear, gamma=0.9, ent_coef=0.05, delta=0.1, nsteps=1 if extreme is one_step else NSTEPS)
+    c, segment = model.config, extreme(make_segment())
+    h = Hyper(0.9, c.c, c.delta, True, 0.5, 0.05, None, 0.1, c.rprop_alpha, c.rprop_epsilon, c.alpha)
+    expected = reference.linear_gradient(
+        state_of(model), segment.obs, segment.actions, segment.rewards, segment.mus, segment.dones, h
+    )
+    for ours, theirs in zip(model.gradients(segment).raw, expected, strict=True):
+        assert np.isfinite(ours).all()
+        np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-5 * np.abs(theirs).max())
+
+
 def test_everything_acts_in_these_cases() -> None:
     gradients = make_model(linear, c=1.5, delta=0.1, max_grad_norm=0.01).gradients(make_segment(0))
     assert 0.2 < (gradients.trust_region.projection.adj.numpy() > 0).mean() < 1

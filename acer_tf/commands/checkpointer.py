@@ -11,6 +11,7 @@ import numpy as np
 from acer_tf.acer import TrainingLoop
 from acer_tf.commands.resume import describe, differences
 from acer_tf.errors import InputError
+from acer_tf.importers.files import as_input_error
 from acer_tf.storage.checkpoint import Checkpoint
 from acer_tf.storage.checkpoint_store import CheckpointStore
 from acer_tf.storage.run_folder import note_lost_replay
@@ -82,7 +83,8 @@ class Checkpointer:
 
         Raises:
             OtherFormatError: another version of this package wrote a checkpoint.
-            InputError: there are checkpoints, but none is whole. Nothing has been changed then.
+            InputError: there are checkpoints, but none is whole, and nothing has been changed; or the first cannot be
+                written.
         """
         self._checkpoints.tidy()
         problems = []
@@ -99,7 +101,13 @@ class Checkpointer:
             )
         if self._is_exact:
             self._restart_environments()
-        self.save()
+        try:
+            self.write()
+        except OSError as error:
+            raise InputError(
+                f"the first checkpoint cannot be written to {self._checkpoints.folder} ({error.strerror or error}); "
+                "make room, or choose another folder."
+            ) from error
 
     def after_iteration(self) -> None:
         """Saves a checkpoint if one is due."""
@@ -112,17 +120,25 @@ class Checkpointer:
 
     def save(self) -> bool:
         """Saves a checkpoint now; returns whether that worked. A failure is printed, and tried again in a minute."""
-        acer = self._acer
-        score = acer.episode_stats.mean_reward() if acer.episode_stats.has_ended else None
         try:
-            state = acer.state_dict() | {name: part.state_dict() for name, part in self._parts.items()}
-            self._checkpoints.save(acer.steps, state, acer.buffer, score, self._settings, self._origin)
+            self.write()
         except OSError as error:
-            say(f"checkpoint at step {acer.steps:,} failed ({error}); training goes on.", is_error=True)
+            say(f"checkpoint at step {self._acer.steps:,} failed ({error}); training goes on.", is_error=True)
             self._retry_at = time.monotonic() + RETRY_SECONDS
             return False
-        self._retry_at, self._saved_at = None, time.monotonic()
         return True
+
+    def write(self) -> None:
+        """Saves a checkpoint now.
+
+        Raises:
+            OSError: the disk is full or cannot be written; earlier checkpoints are as they were.
+        """
+        acer = self._acer
+        score = acer.episode_stats.mean_reward() if acer.episode_stats.has_ended else None
+        state = acer.state_dict() | {name: part.state_dict() for name, part in self._parts.items()}
+        self._checkpoints.save(acer.steps, state, acer.buffer, score, self._settings, self._origin)
+        self._retry_at, self._saved_at = None, time.monotonic()
 
     def _is_due(self, now: float) -> bool:
         if self._every is None:
@@ -131,9 +147,12 @@ class Checkpointer:
 
     def _resume(self, checkpoint: Checkpoint) -> None:
         state, lost = self._checkpoints.restore(checkpoint, self._acer.buffer)
-        self._acer.load_state_dict(state)
-        for name in self._parts.keys() & state.keys():
-            self._parts[name].load_state_dict(state[name])
+        with as_input_error(checkpoint.path, "state of this run"):
+            if state["loop"]["steps"] != checkpoint.step:
+                raise ValueError(f"its step is {state['loop']['steps']}")
+            self._acer.load_state_dict(state)
+            for name in self._parts.keys() & state.keys():
+                self._parts[name].load_state_dict(state[name])
         if state["runner"]["restart_seed"] is None:
             self._restart_environments()
         kept = f"{self._acer.buffer.num_in_buffer:,} segments of replay"

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from acer_tf.config import Config
@@ -50,6 +50,12 @@ def resumed_settings(checkpoints: CheckpointStore, settings: Mapping[str, Any], 
     if changed:
         print(f"changed: {describe(changed)}", file=sys.stderr)
     return {"seed": settings["seed"]}
+
+
+def resuming(words: Sequence[str]) -> list[str]:
+    """Returns the words of a command, changed so that it resumes: given again, `overwrite` would delete the run."""
+    is_told = "--restart_behavior" in " ".join(words).replace("restart-behavior", "restart_behavior")
+    return [*words, *(["--restart_behavior", "resume"] if is_told else [])]  # the last one counts
 
 
 def _settings_of_newest(checkpoints: CheckpointStore) -> dict[str, Any] | None:

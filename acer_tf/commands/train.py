@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acer_tf.commands.fence import Fence
-from acer_tf.commands.resume import resumed_settings
+from acer_tf.commands.last_writes import write_at_last
+from acer_tf.commands.resume import resumed_settings, resuming
 from acer_tf.commands.signals import stop_on_signals
 from acer_tf.commands.train_flags import Job, TrainFlags, checked
 from acer_tf.commands.watchdog import watchdog
@@ -28,7 +29,7 @@ from acer_tf.logs.terminal import progress_sink
 from acer_tf.replay.size import check_replay, compressed_row, largest_bytes
 from acer_tf.storage.arrays import save_arrays
 from acer_tf.storage.checkpoint_store import CheckpointStore
-from acer_tf.storage.run_folder import CHECKPOINTS, MODEL, default_run_folder, origin, run_folder
+from acer_tf.storage.run_folder import CHECKPOINTS, MODEL, check_folder, default_run_folder, origin, run_folder
 from acer_tf.storage.saved_agents import PART, read_saved_agent
 from acer_tf.system.allocator import keep_freed_memory
 from acer_tf.system.console import in_bytes, say
@@ -54,6 +55,7 @@ def train(job: Job) -> int:
     """
     flags, config = job.flags, checked(job)
     folder = flags.logdir or default_run_folder(flags.env)
+    check_folder(folder)
     prepare_tensorflow(job.network, flags.threads)
     if flags.tune_malloc:
         keep_freed_memory()
@@ -94,8 +96,14 @@ def train(job: Job) -> int:
 
         evaluations.if_due(goes_on)
         _learn(loop, config, after_iteration, checkpointer, folder)
-        lease.check()
-        file = _save(agent, loop.steps, folder)
+        agent.num_timesteps, file = loop.steps, folder / MODEL
+
+        def save_agent() -> None:
+            lease.check()
+            agent.save(file)
+
+        write_at_last(save_agent, file, stop, moved)  # first: where there is room for little, weights matter most
+        write_at_last(checkpointer.write, checkpoints.folder, stop, moved)
     print(f"{'stopped' if stop() else 'done'} at step {loop.steps:,}; agent: {file}")
     if stop():
         print(f"to go on: {resume_command(folder)}")
@@ -197,7 +205,7 @@ def _learn(
     checkpointer: "Checkpointer",
     folder: Path,
 ) -> None:
-    """Trains; what was learned before an error or the end is in a checkpoint afterwards."""
+    """Trains; what was learned before an error is in a checkpoint afterwards."""
     try:
         loop.learn(after_iteration, end=config.total_timesteps, log_interval=config.log_interval)
     except NotFiniteError as error:
@@ -208,27 +216,12 @@ def _learn(
     except EnvironmentFailedError:
         checkpointer.save()
         raise
-    checkpointer.save()
-
-
-def _save(agent: "ACER", steps: int, folder: Path) -> Path:
-    agent.num_timesteps = steps
-    file = folder / MODEL
-    try:
-        agent.save(file)
-    except OSError as error:
-        raise InputError(f"{file} cannot be written ({error.strerror}); make room and resume.") from error
-    return file
 
 
 def resume_command(folder: Path) -> str:
     """Returns this process's command line, changed so that it resumes the run in the folder."""
-    words, given = list(sys.orig_argv), " ".join(sys.orig_argv).replace("-", "_")
-    if "__logdir" not in given:
-        words += ["--logdir", str(folder)]
-    if "__restart_behavior" in given:  # the last one counts; `overwrite` would delete the run
-        words += ["--restart_behavior", "resume"]
-    return shlex.join(words)
+    has_folder = "--logdir" in " ".join(sys.orig_argv)
+    return shlex.join(resuming([*sys.orig_argv, *([] if has_folder else ["--logdir", str(folder)])]))
 
 
 def _make_logger(folder: Path, flags: TrainFlags, env: FrameStack, settings: Mapping[str, Any]) -> Logger:

@@ -250,7 +250,7 @@ def test_values_that_no_agent_has(content: dict[str, bytes], tmp_path: Path, fie
 def test_a_network_that_memory_does_not_hold(content: dict[str, bytes], tmp_path: Path) -> None:
     settings = json.loads(content["data.json"])["settings"] | {"policy_kwargs": {"n_lstm": 3, "layers": [2**50]}}
     write(tmp_path / "agent.zip", content | {"data.json": changed(content["data.json"], settings=settings)})
-    with pytest.raises(InputError, match=r"agent\.zip is damaged, .*MemoryError"):
+    with pytest.raises(InputError, match=r"to draw a weight of shape .* would take"):
         ACER.load(tmp_path / "agent.zip")
 
 

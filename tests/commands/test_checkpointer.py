@@ -1,3 +1,4 @@
+import json
 import resource
 import shutil
 from pathlib import Path
@@ -17,6 +18,7 @@ from acer_tf.logs.files import EpisodesCsv
 from acer_tf.logs.logger import Logger
 from acer_tf.storage.checkpoint import FORMAT, OtherFormatError, read_manifest, read_state, step_folder
 from acer_tf.storage.checkpoint_store import CheckpointStore
+from acer_tf.storage.durable import fingerprint
 from tests.saved import assert_same_rows, forge_manifest, hashes, steps
 
 NENVS, NSTEPS = 2, 5
@@ -260,6 +262,37 @@ def test_a_full_disk_stops_neither_training_nor_its_course(
     assert restart_seed(acer) == expected[3]
     iterate(acer, saver, 2)
     assert steps(tmp_path / "checkpoints") == [0, 80, 100]
+
+
+def test_a_first_checkpoint_that_cannot_be_written_ends_the_run(acer: TrainingLoop, tmp_path: Path) -> None:
+    (tmp_path / "checkpoints").write_text("in the way")
+    with pytest.raises(InputError, match=r"the first checkpoint cannot be written to .*checkpoints \(.*\); make room"):
+        checkpointer(acer, tmp_path).begin()
+
+
+@pytest.mark.parametrize(
+    ("part", "values"),
+    [
+        ("loop", {"steps": -20}),
+        ("loop", {"steps": "20"}),
+        ("loop", 3),
+        ("loop", {}),
+        ("episode_stats", {}),
+        ("runner", {"seconds": "x"}),
+        ("random", {}),
+    ],
+)
+def test_a_forged_state_is_one_sentence(acer: TrainingLoop, tmp_path: Path, part: str, values: object) -> None:
+    saver = checkpointer(acer, tmp_path, every=10)
+    saver.begin()
+    iterate(acer, saver, 2)
+    path = step_folder(tmp_path / "checkpoints", 20)
+    state = json.loads((path / "state.json").read_text())
+    state[part] = state[part] | values if isinstance(values, dict) and values else values
+    (path / "state.json").write_text(json.dumps(state))
+    forge_manifest(path, files={name: fingerprint(path / name) for name in ("arrays.npz", "state.json")})
+    with pytest.raises(InputError, match=r"step-000000000020.* (is no state of this run|holds no state of a run)"):
+        checkpointer(acer, tmp_path).begin()
 
 
 def test_a_write_error_of_any_kind_is_told(

@@ -204,3 +204,11 @@ def test_environments_are_not_started_to_refuse_what_cannot_fit() -> None:
         check_replay(env, Config(buffer_size=10**12))
     assert env.unwrapped._workers is None
     env.close()
+
+
+def test_a_segment_that_cannot_fit_is_refused_also_without_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = FrameStack(ScriptedEnv(np.ones((1, 2, 100)), nact=3), 1)
+    set_free(monkeypatch, 11 * env.stacked.nbytes)
+    check_replay(env, Config(replay_ratio=0, nsteps=10))
+    with pytest.raises(InputError, match=r"a segment would take .* are free; lower nsteps"):
+        check_replay(env, Config(replay_ratio=0, nsteps=11))

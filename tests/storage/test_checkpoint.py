@@ -55,6 +55,15 @@ def test_the_same_state_gives_the_same_bytes(folder: Path, tmp_path: Path) -> No
         assert (first / name).read_bytes() == (second / name).read_bytes(), name
 
 
+def test_what_a_crash_left_under_the_temporary_name_is_in_nobodys_way(folder: Path) -> None:
+    left = folder / ".tmp-step-000000000009" / "arrays.npz"
+    left.parent.mkdir()
+    left.write_text("half")
+    save(make_checkpoints(folder), 9, make_buffer(1))
+    verify(read_manifest(step_folder(folder, 9)))
+    assert not left.parent.exists()
+
+
 def test_data_is_on_the_disk_before_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every file is synced, the manifest last, then its folder, before the name; the parent after it."""
     events: list[str] = []

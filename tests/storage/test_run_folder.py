@@ -1,6 +1,7 @@
 import importlib.metadata
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from acer_tf import __version__
 from acer_tf.errors import InputError
 from acer_tf.storage import run_folder as run_folders
 from acer_tf.storage.lock import LOCK_FILES
-from acer_tf.storage.run_folder import default_run_folder, origin, run_folder
+from acer_tf.storage.run_folder import check_folder, default_run_folder, origin, run_folder
 from acer_tf.system.threads import cores, tensorflow_threads
 
 
@@ -46,8 +47,18 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} - {*LOCK_FILES}
 
 
-def test_a_run_without_checkpoints_is_refused_and_a_free_folder_named(tmp_path: Path) -> None:
+def test_a_run_that_published_nothing_is_set_aside_and_begun_anew(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = begun(tmp_path / "run", "progress.csv")
+    with run_folder(folder, {}, "resume"):
+        assert names(folder) == {"config.yml"}
+    assert (tmp_path / "run-old" / "progress.csv").read_text() == "precious"
+    assert f"the run that was in {folder} is in {tmp_path / 'run-old'} now." in capsys.readouterr().out
+
+
+def test_an_agent_without_checkpoints_is_refused_and_a_free_folder_named(tmp_path: Path) -> None:
+    folder = begun(begun(tmp_path / "run", "progress.csv"), "model.zip")
     (tmp_path / "run-2").mkdir()
     with pytest.raises(
         InputError, match=re.escape(f"without checkpoints; choose another folder (such as {tmp_path / 'run-3'})")
@@ -78,6 +89,48 @@ def test_overwrite_deletes_the_old_run(tmp_path: Path) -> None:
     with run_folder(folder, {}, "overwrite"):
         assert names(folder) == {"config.yml"}
     assert names(tmp_path) == {"run"}
+
+
+def test_overwrite_leaves_a_folder_with_other_files_alone(tmp_path: Path) -> None:
+    folder = begun(begun(tmp_path / "run", "progress.csv"), "sub/thesis.tex")
+    with pytest.raises(InputError, match=r"no run writes \(sub/thesis\.tex\)"):
+        with run_folder(folder, {}, "overwrite"):
+            pass
+    assert names(folder) == {"progress.csv", "sub"}
+
+
+@pytest.mark.parametrize("behavior", ["restart", "overwrite"])
+def test_a_link_to_a_run_is_followed_or_renamed(tmp_path: Path, behavior: str) -> None:
+    target = begun(tmp_path / "elsewhere", "progress.csv")
+    link = tmp_path / "run"
+    link.symlink_to(target)
+    with run_folder(link, {}, behavior):
+        assert names(link) == {"config.yml"}
+    kept = tmp_path / "run-old" if behavior == "restart" else target
+    assert names(kept) == ({"progress.csv"} if behavior == "restart" else {"config.yml"})
+
+
+@pytest.mark.parametrize(
+    ("folder", "message"),
+    [
+        (Path(), "logdir is the current folder, or empty"),
+        (Path("x" * 300), r"cannot be used \(File name too long\)"),
+        (Path("/dev/null/run"), r"cannot be used \(Not a directory\)"),
+    ],
+)
+def test_a_folder_that_no_run_can_have_is_told(folder: Path, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        check_folder(folder)
+
+
+def test_a_folder_below_one_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir(mode=0)
+    script = f"from acer_tf.storage.run_folder import *; check_folder(Path({str(tmp_path / 'closed' / 'run')!r}))"
+    user = {"user": "nobody", "group": "nogroup"} if os.geteuid() == 0 else {}
+    tmp_path.parent.parent.chmod(0o755)
+    words = [sys.executable, "-c", script]
+    result = subprocess.run(words, capture_output=True, text=True, **user)
+    assert "closed/run cannot be used (Permission denied); choose another folder." in result.stderr
 
 
 @pytest.mark.parametrize("behavior", ["resume", "restart", "overwrite"])
