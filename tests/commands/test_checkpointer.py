@@ -277,7 +277,6 @@ def test_a_first_checkpoint_that_cannot_be_written_ends_the_run(acer: TrainingLo
         ("loop", {"steps": "20"}),
         ("loop", 3),
         ("loop", {}),
-        ("episode_stats", {}),
         ("runner", {"seconds": "x"}),
         ("random", {}),
     ],
