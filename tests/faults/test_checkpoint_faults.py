@@ -244,7 +244,7 @@ def test_a_full_disk_at_the_start_is_one_sentence(tmp_path: Path) -> None:
 def test_a_first_checkpoint_that_cannot_be_written_ends_a_run_before_it_trains(tmp_path: Path) -> None:
     """Logs have room, checkpoints have none; with room, the same command begins."""
     words = command(tmp_path / "run", env="CartPole-v1", **TINY, num_timesteps=40)
-    with training(tmp_path / "run", ["sh", "-c", 'ulimit -f 2; exec "$@"', "sh", *words]) as run:  # 1 or 2 kB
+    with training(tmp_path / "run", ["prlimit", "--fsize=10000", *words]) as run:
         assert run.end() == 2
     assert f"error: the first checkpoint cannot be written to {tmp_path / 'run' / 'checkpoints'} (File too" in run.said
     assert "Traceback" not in run.said

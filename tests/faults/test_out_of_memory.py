@@ -25,8 +25,10 @@ def memory_group() -> Iterator[Path]:
             group.mkdir()
             if (group / limit).exists():
                 (group / limit).write_text(str(LIMIT))
-                yield group
-                group.rmdir()
+                try:
+                    yield group
+                finally:
+                    group.rmdir()
                 return
             group.rmdir()
     pytest.skip("no control group can be made here")
@@ -35,10 +37,10 @@ def memory_group() -> Iterator[Path]:
 @pytest.mark.timeout(400)
 def test_a_run_that_is_killed_for_its_memory_resumes_from_its_newest_checkpoint(tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    flags = {"num_env": 16, "buffer_size": 10**6, "num_timesteps": 10**7, "checkpoint_every": 800}
+    flags = {"num_env": 16, "buffer_size": 10**6, "num_timesteps": 10**7, "checkpoint_every": 1600}
     with memory_group() as group:
         with training(folder, **flags) as run:
-            run.wait_for_checkpoint(800)
+            run.wait_for_checkpoint(4800)  # the size of replay has been projected, and fits
             (group / "cgroup.procs").write_text(str(run.process.pid))
             assert run.end() == -signal.SIGKILL, run.said
             assert "Traceback" not in run.said
