@@ -327,7 +327,8 @@ def learn(
     compress_replay: bool = Config.compress_replay, replay_state: str = Config.replay_state,
     burn_in: int = Config.burn_in, correction: bool = Config.correction, q_lambda: float | None = Config.q_lambda,
     on_policy_updates: bool = Config.on_policy_updates, optimizer: object = Config.optimizer,
-    bootstrap_truncated: bool = Config.bootstrap_truncated, overlap: bool = Config.overlap,
+    bootstrap_truncated: bool = Config.bootstrap_truncated, action_masks: bool = Config.action_masks,
+    overlap: bool = Config.overlap,
     continuous: Continuous = CONTINUOUS, logger: Logger | None = None,
     should_stop: Callable[[], bool] = lambda: False,
     **network_kwargs: Any,
@@ -447,7 +448,8 @@ def make_loop(
     check_replay(env, config, model.policy.network.state_size)
     behavior = _with_copies(model) if config.overlap else None
     actor = behavior or model.actor
-    runner = Runner(env, actor, config.nsteps, seed, actor.values if config.bootstrap_truncated else None)
+    values = actor.values if config.bootstrap_truncated else None
+    runner = Runner(env, actor, config.nsteps, seed, values, obeys_masks=config.action_masks)
     buffer = Buffer(config.nsteps, config.buffer_size, compressed_row(env, config), config.unread)
     return TrainingLoop(env.num_envs, runner, model, buffer, rng, logger, behavior, is_quiet)
 

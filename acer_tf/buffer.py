@@ -13,6 +13,8 @@ from acer_tf.segment import Segment
 GROUP_BYTES = 1 << 20
 """Observations of segments that are trained on in one call: copying them costs little, compared with a call each."""
 STORED = ("enc_obs", "actions", "rewards", "mus", "dones", "masks", "states", "final_values")
+MASKS = "action_masks"
+"""Stored as well, where the environments give them."""
 
 
 class Buffer:
@@ -73,7 +75,8 @@ class Buffer:
 
     def put(self, segment: Segment) -> None:
         """Stores a segment, in the place of the oldest one when the buffer is full."""
-        for name in STORED:  # observations are not among them: they are restacked from the frames, as in baselines
+        has_masks = not isinstance(segment.action_masks, tuple)
+        for name in (*STORED, MASKS) if has_masks else STORED:  # obs are restacked from the frames, as in baselines
             row = getattr(segment, name)
             row = row[:, :0] if name in self._unread else row  # what training will not read takes no memory
             self._column(name, row).put(self.next_idx, row)
@@ -92,7 +95,8 @@ class Buffer:
             InputError: the rows do not fit.
         """
         slots = np.arange(start, stop) % self.slots
-        for name in STORED:
+        has_masks = any(key.startswith(f"{MASKS}/") for key in rows)
+        for name in (*STORED, MASKS) if has_masks else STORED:
             arrays = {key.partition("/")[2]: array for key, array in rows.items() if key.startswith(f"{name}/")}
             first = arrays["rows"][0] if "rows" in arrays else None
             self._column(name, first).load(slots, arrays)

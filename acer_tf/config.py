@@ -44,6 +44,8 @@ class Algorithm:
     """Whether new segments are trained on at once; without, training is entirely from replay."""
     bootstrap_truncated: bool = False
     """Whether returns go on, with the last state's value, where a time limit cut an episode; baselines ends them."""
+    action_masks: bool = True
+    """Whether the masks of possible actions that an environment gives are obeyed."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -255,7 +257,8 @@ _CHECKS: tuple[tuple[tuple[str, ...], str, Check], ...] = (
     (("gamma", "alpha", "rprop_alpha"), "a number between 0 and 1", _is_fraction),
     (("max_grad_norm",), "a number > 0, or None", lambda x: x is None or (_is_number(x) and x > 0)),
     (("q_lambda",), "a number between 0 and 1, or None", lambda x: x is None or _is_fraction(x)),
-    (("trust_region", "correction", "on_policy_updates", "compress_replay", "bootstrap_truncated", "overlap"),
+    (("trust_region", "correction", "on_policy_updates", "compress_replay", "bootstrap_truncated", "overlap",
+      "action_masks"),
      "True or False", _is_bool),
     (("lrschedule",), "a name or a function", lambda x: isinstance(x, str) or callable(x)),
     (("optimizer",), "rmsprop, adam or a Keras optimizer", _is_optimizer),

@@ -176,7 +176,8 @@ class Model:
             self.updates += made
             segment = segments[made]
             name = first_not_finite(segment, self.gradients(segment), list(self.policy.params))
-            batch = {name: array for name, array in segment._asdict().items() if name != "enc_obs"}
+            fields = segment._asdict().items()
+            batch = {name: array for name, array in fields if name != "enc_obs" and isinstance(array, np.ndarray)}
             raise NotFiniteError(f"{name} is not finite, so the update was not made.", batch) from error
 
     def _training_state(self) -> dict[str, tf.Variable]:

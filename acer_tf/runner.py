@@ -9,13 +9,22 @@ from numpy.typing import NDArray
 
 from acer_tf.envs.reports import reported_episodes
 from acer_tf.envs.seeds import environment_seeds
+from acer_tf.envs.wrappers.action_masks import MASKS, possible_actions
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.envs.wrappers.normalize import frozen, load_normalization_state, normalization_state
 from acer_tf.errors import InputError, NotFiniteError, environment_errors
 from acer_tf.segment import Action, Episode, Segment
 
-Values = Callable[[NDArray[Any], NDArray[np.float32]], NDArray[np.float32]]
-"""Returns V, [N], of observations [N, *observation] within an episode, given the policy's state [N, P] before them."""
+Masks = NDArray[np.bool_] | tuple[()]
+"""Possible actions, [N, A] bool; `()` where the environments give no masks."""
+
+
+class Values(Protocol):
+    """Computes V; `policies.actor.Actor.values` does."""
+
+    def __call__(self, obs: NDArray[Any], state: NDArray[np.float32], action_masks: Masks = ()) -> NDArray[np.float32]:
+        """Returns V, [N], of observations [N, *observation] within an episode, given the state [N, P] before them."""
+        ...
 
 
 class BehaviorPolicy(Protocol):
@@ -25,7 +34,9 @@ class BehaviorPolicy(Protocol):
         """Returns the policy's state before the first step, [N, P]."""
         ...
 
-    def act(self, obs: NDArray[Any], state: NDArray[np.float32], mask: NDArray[np.bool_]) -> Action:
+    def act(
+        self, obs: NDArray[Any], state: NDArray[np.float32], mask: NDArray[np.bool_], *, action_masks: Masks = ()
+    ) -> Action:
         """Returns an action for every environment."""
         ...
 
@@ -59,6 +70,8 @@ class Runner:
         nsteps: int,
         seed: int | None = None,
         values: Values | None = None,
+        *,
+        obeys_masks: bool = True,
     ) -> None:
         """Resets the environments twice, as baselines does: their random streams start from the second reset.
 
@@ -68,6 +81,7 @@ class Runner:
             nsteps: agent steps per segment and environment, T.
             seed: seed of the environments, which get independent streams; None draws one.
             values: computes V of the states in which a time limit truncates episodes; None leaves `final_values` 0.
+            obeys_masks: whether to obey the action masks in the environments' infos, where there are any.
         """
         self._env = env
         self._actor = actor
@@ -76,7 +90,9 @@ class Runner:
         self._channels = env.stacked.shape[-1] // env.nstack
         with environment_errors():
             env.reset(seed=environment_seeds(env, seed))
-            self._obs, _ = env.reset()
+            self._obs, infos = env.reset()
+        self._obeys_masks = obeys_masks and MASKS in infos
+        self._action_masks = self._possible(infos)
         self._dones = np.zeros(env.num_envs, np.bool_)
         self._state = actor.initial_state(env.num_envs)
         self._start = time.monotonic()
@@ -97,7 +113,8 @@ class Runner:
             is_recorded: whether to record the actions from here on, so that `state_dict` can restore the environments.
         """
         with environment_errors():
-            self._obs, _ = self._env.reset(seed=environment_seeds(self._env, seed))
+            self._obs, infos = self._env.reset(seed=environment_seeds(self._env, seed))
+        self._action_masks = self._possible(infos)
         self._dones = np.ones(self._env.num_envs, np.bool_)
         self._state = self._actor.initial_state(self._env.num_envs)
         self._restart_seed, self._actions = seed if is_recorded else None, []
@@ -127,8 +144,9 @@ class Runner:
             self._actions.append(state["actions"])
             with environment_errors():
                 for actions in np.moveaxis(state["actions"], 1, 0):
-                    self._obs, _, terminations, truncations, _ = self._env.step(actions)
+                    self._obs, _, terminations, truncations, infos = self._env.step(actions)
             self._dones = terminations | truncations
+            self._action_masks = self._possible(infos)
         self._state = state["state"]
 
     def run(self, after_step: Callable[[dict[str, Any]], bool] | None = None) -> Segment:
@@ -158,7 +176,7 @@ class Runner:
         segment, actions, mus = self._empty_segment(), list[NDArray[Any]](), list[NDArray[Any]]()
         for t in range(self._nsteps):
             self._observe(segment, t)
-            action, mu, self._state = self._actor.act(self._obs, self._state, self._dones)
+            action, mu, self._state = self._act()
             actions.append(action)
             mus.append(mu)
             terminations, truncations, infos = self._step(segment, t, action)
@@ -199,12 +217,33 @@ class Runner:
             masks=masks,
             states=self._state,  # baselines keeps none
             final_values=np.zeros((nenvs, nsteps), np.float32),
+            action_masks=self._empty_masks(),
         )
+
+    def _empty_masks(self) -> Masks:
+        """Returns masks to be filled, [N, T + 1, A]; `()` where the environments give none."""
+        if isinstance(self._action_masks, tuple):
+            return ()
+        nenvs, nact = self._action_masks.shape
+        return np.empty((nenvs, self._nsteps + 1, nact), np.bool_)
+
+    def _act(self) -> Action:
+        """Chooses actions for the present observations."""
+        given = {} if isinstance(self._action_masks, tuple) else {"action_masks": self._action_masks}
+        return self._actor.act(self._obs, self._state, self._dones, **given)
+
+    def _possible(self, infos: Mapping[str, Any]) -> Masks:
+        """Returns the masks of the present states."""
+        if not self._obeys_masks:
+            return ()
+        return possible_actions(infos, self._env.num_envs, self._env.single_action_space)
 
     def _observe(self, segment: Segment, t: int) -> None:
         """Notes the observation before step t, and where an episode ended just before it."""
         _require_numbers(self._obs, "an observation")
         segment.obs[:, t], segment.masks[:, t] = self._obs, self._dones
+        if not isinstance(segment.action_masks, tuple):
+            segment.action_masks[:, t] = self._action_masks
 
     def _step(
         self, segment: Segment, t: int, action: NDArray[Any]
@@ -213,6 +252,7 @@ class Runner:
         with environment_errors():
             self._obs, segment.rewards[:, t], terminations, truncations, infos = self._env.step(action)
         self._dones = terminations | truncations  # a time limit counts as an end, as in baselines
+        self._action_masks = self._possible(infos)
         # Only the newest frame: where the episode ended, it is the first one of the next.
         segment.enc_obs[:, self._env.nstack + t] = self._obs[..., -self._channels :]
         for env, raw_return, length in reported_episodes(infos):
@@ -225,7 +265,11 @@ class Runner:
 
     def _final_values(self, values: Values, infos: Mapping[str, Any], is_cut: NDArray[np.bool_]) -> NDArray[np.float32]:
         """Returns V of the last states of truncated episodes, 0 for the other environments; [N] float32."""
-        v = values(self._last_obs(infos, is_cut), self._state)  # of all N environments, for a single trace
+        obs = self._last_obs(infos, is_cut)  # of all N environments, for a single trace
+        if isinstance(self._action_masks, tuple):
+            v = values(obs, self._state)
+        else:
+            v = values(obs, self._state, action_masks=self._last_masks(infos, is_cut))
         return np.where(is_cut, v, np.float32(0))
 
     def _last_obs(self, infos: Mapping[str, Any], is_cut: NDArray[np.bool_]) -> NDArray[Any]:
@@ -240,6 +284,18 @@ class Runner:
             obs[env] = final[env]
         _require_numbers(obs, "an observation")
         return obs
+
+    def _last_masks(self, infos: Mapping[str, Any], is_cut: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Returns the present masks, those of truncated episodes replaced by the masks of the episodes' last states."""
+        final = infos.get("final_info", {})
+        if MASKS not in final:
+            raise InputError(
+                "bootstrap_truncated needs the action mask of the state in which a time limit cut an episode short, "
+                "but the environment gives none (action_mask in its info); make bootstrap_truncated or action_masks "
+                "False."
+            )
+        masks = np.where(is_cut[:, np.newaxis], final[MASKS], self._action_masks)
+        return possible_actions({MASKS: masks}, self._env.num_envs, self._env.single_action_space)
 
     def _values_of_step(
         self, t: int, actions: Any, mus: Any, segment: Segment, infos: dict[str, Any]

@@ -27,6 +27,8 @@ class Segment(NamedTuple):
         final_values: [N, T] float32, the value of the state in which a time limit cut the episode short at this step
             (truncated, not terminated); 0 elsewhere, and everywhere without `bootstrap_truncated`. Computed when the
             segment was collected: in replay it is as old as `mus`.
+        action_masks: [N, T + 1, A] bool, the actions that are possible in each state, the bootstrap step's included;
+            `()` where the environments give none. Baselines does not know them.
     """
 
     enc_obs: NDArray[Any]
@@ -38,6 +40,7 @@ class Segment(NamedTuple):
     masks: NDArray[np.bool_]
     states: NDArray[np.float32]
     final_values: NDArray[np.float32]
+    action_masks: NDArray[np.bool_] | tuple[()] = ()
 
 
 class Action(NamedTuple):

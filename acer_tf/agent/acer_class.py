@@ -99,7 +99,7 @@ class ACER:
     replay_state = Setting[str]()
     q_lambda = Setting[float | None]()
     trust_region, correction, on_policy_updates = (Setting[bool]() for _ in range(3))
-    compress_replay, bootstrap_truncated, overlap = (Setting[bool]() for _ in range(3))
+    compress_replay, bootstrap_truncated, overlap, action_masks = (Setting[bool]() for _ in range(4))
     normalize_observations, normalize_rewards = (Setting[bool]() for _ in range(2))
     sigma, reward_scale = (Setting[float]() for _ in range(2))
     learn_sigma, dueling, use_q_opc = (Setting[bool]() for _ in range(3))
@@ -140,6 +140,7 @@ class ACER:
         on_policy_updates: bool = Config.on_policy_updates,
         bootstrap_truncated: bool = True,
         overlap: bool = Config.overlap,
+        action_masks: bool = Config.action_masks,
         sigma: float = CONTINUOUS.sigma, learn_sigma: bool = CONTINUOUS.learn_sigma,
         num_samples: int = CONTINUOUS.num_samples,
         dueling: bool = CONTINUOUS.dueling, use_q_opc: bool = CONTINUOUS.use_q_opc,
@@ -180,7 +181,8 @@ class ACER:
             normalize_observations: by their running mean and variance, which are saved with the agent.
             normalize_rewards: by the running deviation of the discounted return.
             reward_scale: the agent's rewards are multiplied by it, recorded returns are not; not for Atari.
-            compress_replay: whether replay keeps images compressed; this and the rest up to `overlap` are in `Config`.
+            compress_replay: whether replay keeps images compressed; this and the rest up to `action_masks` are in
+                `Config`.
             replay_state: where a recurrent policy's state starts in training.
             burn_in: first steps of a segment that only warm it up.
             correction: whether the policy gradient has its bias correction.
@@ -189,6 +191,7 @@ class ACER:
             bootstrap_truncated: whether returns go on where a time limit cut an episode short. Unlike `learn` and the
                 commands, which are faithful, an agent of this class does so: see docs/environments.md.
             overlap: whether the next segment is collected while updates from replay run; callbacks cannot follow then.
+            action_masks: whether the masks of possible actions that an environment gives are obeyed.
             sigma: the policy's standard deviation; all arguments from here on are fields of `Continuous`.
             learn_sigma: whether sigma is learned.
             num_samples: actions that the dueling network samples.
@@ -454,7 +457,13 @@ class ACER:
         return self._training.begin(logger, is_quiet)
 
     def predict(
-        self, observation: Any, state: Any = None, mask: Any = None, deterministic: bool = False
+        self,
+        observation: Any,
+        state: Any = None,
+        mask: Any = None,
+        deterministic: bool = False,
+        *,
+        action_masks: Any = None,
     ) -> tuple[Any, NDArray[Any] | None]:
         """Acts for one observation or for a batch, of any size.
 
@@ -465,6 +474,9 @@ class ACER:
             state: [N, P], what the call before returned; None at the start, and for feed-forward policies.
             mask: [N] bool, True where an episode just ended and the state starts anew; None: nowhere.
             deterministic: takes the most probable action (the mean); else it is drawn.
+            action_masks: the possible actions, [N, A] or, for one observation, [A]; of MultiDiscrete and MultiBinary
+                actions the masks of the dimensions, one after the other. None: all are possible. Ignored by an agent
+                with `action_masks=False`.
 
         Returns:
             The action or actions, in the environment's own units and bounds, and the state [N, P] float32 after them,
@@ -473,7 +485,7 @@ class ACER:
         Raises:
             InputError: an argument does not fit the agent.
         """
-        action, is_single = predictions.act(self._state, observation, state, mask, deterministic)
+        action, is_single = predictions.act(self._state, observation, state, mask, deterministic, action_masks)
         actions = self._state.spaces.decode_actions(action.actions)
         return (actions[0] if is_single else actions), (action.state if action.state.shape[1] else None)
 
@@ -482,7 +494,14 @@ class ACER:
         return self._state.actor.drawing_from(seed)
 
     def action_probability(
-        self, observation: Any, state: Any = None, mask: Any = None, actions: Any = None, logp: bool = False
+        self,
+        observation: Any,
+        state: Any = None,
+        mask: Any = None,
+        actions: Any = None,
+        logp: bool = False,
+        *,
+        action_masks: Any = None,
     ) -> Any:
         """Returns what the policy would do, or how probable given actions are.
 
@@ -492,6 +511,7 @@ class ACER:
             mask: [N] bool, True where the state starts anew.
             actions: one for each observation; None asks for the whole distribution.
             logp: whether the logarithm of the actions' probability is returned.
+            action_masks: the possible actions, as `predict` takes them.
 
         Returns:
             Without `actions`: probabilities [N, A]; of a Box mean and standard deviation, [N, *action] each. With:
@@ -500,9 +520,11 @@ class ACER:
         Raises:
             InputError: an argument does not fit the agent.
         """
-        return predictions.action_probability(self._state, observation, state, mask, actions, logp)
+        return predictions.action_probability(self._state, observation, state, mask, actions, logp, action_masks)
 
-    def explain(self, observation: Any, state: Any = None, mask: Any = None) -> Explanation:
+    def explain(
+        self, observation: Any, state: Any = None, mask: Any = None, *, action_masks: Any = None
+    ) -> Explanation:
         """Returns what policy and critic make of observations: the distribution of actions, V and Q.
 
         Draws nothing: the actions of the next `predict` are the same.
@@ -511,11 +533,12 @@ class ACER:
             observation: a batch, or one, which is a batch of one.
             state: [N, P], as `predict` takes it.
             mask: [N] bool, True where the state starts anew.
+            action_masks: the possible actions, as `predict` takes them.
 
         Raises:
             InputError: an argument does not fit the agent.
         """
-        return predictions.explain(self._state, observation, state, mask)
+        return predictions.explain(self._state, observation, state, mask, action_masks)
 
     def get_parameters(self) -> dict[str, NDArray[Any]]:
         """Returns the parameters of the networks by name."""

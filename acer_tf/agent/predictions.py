@@ -17,7 +17,9 @@ from acer_tf.segment import Action
 Array = NDArray[Any]
 
 
-def act(agent: AgentState, observation: Any, state: Any, mask: Any, deterministic: bool) -> tuple[Action, bool]:
+def act(
+    agent: AgentState, observation: Any, state: Any, mask: Any, deterministic: bool, action_masks: Any = None
+) -> tuple[Action, bool]:
     """Acts for one observation or a batch; see `ACER.predict`.
 
     Returns:
@@ -27,17 +29,18 @@ def act(agent: AgentState, observation: Any, state: Any, mask: Any, deterministi
         InputError: an argument does not fit the agent.
     """
     obs, states, masks, is_single = _inputs(agent, observation, state, mask)
-    return agent.actor.act(obs, states, masks, deterministic), is_single
+    possible = _possible(agent, action_masks, len(obs))
+    return agent.actor.act(obs, states, masks, deterministic, possible), is_single
 
 
-def explain(agent: AgentState, observation: Any, state: Any, mask: Any) -> Explanation:
+def explain(agent: AgentState, observation: Any, state: Any, mask: Any, action_masks: Any = None) -> Explanation:
     """Returns what policy and critic make of a batch of observations; see `ACER.explain`.
 
     Raises:
         InputError: an argument does not fit the agent.
     """
     obs, states, masks, _ = _inputs(agent, observation, state, mask)
-    f, v, *q = agent.actor.explain(obs, states, masks)
+    f, v, *q = agent.actor.explain(obs, states, masks, _possible(agent, action_masks, len(obs)))
     return Explanation(distribution(f, _sigma(agent), agent.spaces), v, q[0] if q else None)
 
 
@@ -55,13 +58,27 @@ def _inputs(
     return obs, states, masks, is_single
 
 
-def action_probability(agent: AgentState, observation: Any, state: Any, mask: Any, actions: Any, logp: bool) -> Any:
+def _possible(agent: AgentState, action_masks: Any, nenvs: int) -> NDArray[np.bool_] | tuple[()]:
+    """Returns the networks' masks [N, A] for the user's; `()` for None, and for agents that ignore them."""
+    is_obeyed = action_masks is not None and agent.settings.config.action_masks
+    return agent.spaces.encode_masks(action_masks, nenvs) if is_obeyed else ()
+
+
+def action_probability(
+    agent: AgentState,
+    observation: Any,
+    state: Any,
+    mask: Any,
+    actions: Any,
+    logp: bool,
+    action_masks: Any = None,
+) -> Any:
     """Returns the distribution of the actions, or the probability of given ones; see `ACER.action_probability`.
 
     Raises:
         InputError: an argument does not fit the agent.
     """
-    action, is_single = act(agent, observation, state, mask, deterministic=True)
+    action, is_single = act(agent, observation, state, mask, deterministic=True, action_masks=action_masks)
     sigma = _sigma(agent)
     if actions is not None:
         found = likelihood(action.mus, sigma, agent.spaces, actions, logp)

@@ -11,8 +11,10 @@ from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
 from acer_tf.envs.make import unwrap
+from acer_tf.envs.wrappers.action_masks import MASKS, possible_actions
 from acer_tf.envs.wrappers.box_actions import from_space, to_space
 from acer_tf.envs.wrappers.flatten import Flatten
+from acer_tf.envs.wrappers.joint_actions import Choices, from_choices, joint_masks, number_of_actions, to_choices
 from acer_tf.envs.wrappers.normalize import CLIP, normalized
 from acer_tf.errors import InputError
 
@@ -47,6 +49,8 @@ class Spaces:
         if isinstance(action_space, Box):
             self.dimensions = math.prod(action_space.shape)
             self.network_actions = Box(-1, 1, (self.dimensions,), np.float32)
+        elif isinstance(action_space, Choices):
+            self.network_actions = Discrete(number_of_actions(action_space))
         else:
             assert isinstance(action_space, Discrete)
             self.network_actions = action_space
@@ -97,7 +101,25 @@ class Spaces:
 
     def decode_actions(self, actions: Array) -> Array:
         """Returns the user's actions for the networks' [N] or [N, D]; those of a Box are clipped to it."""
-        return to_space(actions, self.action_space) if isinstance(self.action_space, Box) else actions
+        if isinstance(self.action_space, Box):
+            return to_space(actions, self.action_space)
+        return to_choices(actions, self.action_space) if isinstance(self.action_space, Choices) else actions
+
+    def encode_masks(self, masks: Any, nenvs: int) -> NDArray[np.bool_]:
+        """Returns the networks' masks of possible actions, [N, A] bool, for the user's.
+
+        Args:
+            masks: [N, A] or, for N = 1, [A]; of MultiDiscrete and MultiBinary actions the masks of the dimensions, one
+                after the other.
+            nenvs: number of observations, N.
+
+        Raises:
+            InputError: they do not fit the actions.
+        """
+        rows = np.atleast_2d(np.asarray(masks))
+        if isinstance(self.action_space, Choices):
+            rows = joint_masks(rows, self.action_space)
+        return possible_actions({MASKS: rows}, nenvs, self.network_actions)
 
     def encode_actions(self, actions: Any) -> Array:
         """Returns the networks' actions, [N] int64 or [N, D] float32, for the user's; those of a Box are not clipped.
@@ -114,6 +136,11 @@ class Spaces:
         if isinstance(self.action_space, Box):
             return from_space(given, self.action_space)
         assert isinstance(self.network_actions, Discrete)
+        if isinstance(self.action_space, Choices):
+            try:
+                return from_choices(given, self.action_space)
+            except ValueError as error:
+                raise InputError(f"an action is none of {self.action_space}.") from error
         if not np.isin(given, np.arange(self.network_actions.n)).all():
             raise InputError(f"an action is none of {self.action_space}.")
         return given.astype(np.int64)

@@ -8,6 +8,7 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from acer_tf.envs.wrappers.flatten import Flatten
+from acer_tf.envs.wrappers.joint_actions import LARGEST, Choices, number_of_actions
 from acer_tf.errors import InputError
 
 LARGEST_ACTION = float(np.sqrt(np.finfo(np.float32).max))
@@ -17,7 +18,7 @@ LARGEST_ACTION = float(np.sqrt(np.finfo(np.float32).max))
 def check_vec_env(env: object) -> None:
     """Checks that an environment is a gymnasium vector environment with SAME_STEP autoreset and spaces that ACER knows.
 
-    Actions must be Discrete or a finite Box; `Flatten` must accept the observations.
+    Actions must be as `check_actions` expects; `Flatten` must accept the observations.
 
     Raises:
         InputError: it is anything else; the message says what was expected.
@@ -42,7 +43,7 @@ def check_vec_env(env: object) -> None:
 
 
 def check_actions(space: gymnasium.Space[Any]) -> None:
-    """Checks that policies can act in a space of actions: Discrete from 0 on, or a finite Box.
+    """Checks that policies can act in a space of actions: Discrete from 0 on, a finite Box, or few joint choices.
 
     Raises:
         InputError: it is anything else; the message says what was expected.
@@ -50,8 +51,17 @@ def check_actions(space: gymnasium.Space[Any]) -> None:
     if isinstance(space, Box):
         _check_box_actions(space)
         return
+    if isinstance(space, Choices):
+        if (number := number_of_actions(space)) > LARGEST:
+            raise InputError(
+                f"the action space {space} has {number:,} joint actions; expected at most {LARGEST:,}, as each is an "
+                "output of the network; choose some of them in a wrapper of the environment."
+            )
+        return
     if not isinstance(space, Discrete):
-        raise InputError(f"the action space is a {type(space).__name__}; expected Discrete or Box.")
+        raise InputError(
+            f"the action space is a {type(space).__name__}; expected Discrete, MultiDiscrete, MultiBinary or Box."
+        )
     if space.start != 0:
         raise InputError(f"the actions start at {space.start}; expected Discrete with start 0.")
 

@@ -16,9 +16,11 @@ from acer_tf.envs.check import check_vec_env
 from acer_tf.envs.ids import check_env_id, is_atari
 from acer_tf.envs.parallel import Maker, ParallelEnvs
 from acer_tf.envs.reports import reports_episodes
+from acer_tf.envs.wrappers.action_masks import with_action_masks, with_mask_info
 from acer_tf.envs.wrappers.box_actions import BoxActions
 from acer_tf.envs.wrappers.flatten import FlattenObservations, flattened
 from acer_tf.envs.wrappers.frame_stack import FrameStack
+from acer_tf.envs.wrappers.joint_actions import Choices, JointActions
 from acer_tf.envs.wrappers.normalize import (
     NormalizeObservations,
     NormalizeRewards,
@@ -142,8 +144,8 @@ def training_env(
     """Wraps an environment for the Runner; wrappers of this package that it has already are not added again.
 
     From the inside out: RecordEpisodeStatistics, FlattenObservations, ScaleRewards, NormalizeObservations,
-    NormalizeRewards, BoxActions, FrameStack. Recorded returns are therefore raw. Frames that are stacked already, as
-    those of Atari games, are left as they are.
+    NormalizeRewards, BoxActions or JointActions, FrameStack. Recorded returns are therefore raw. Frames that are
+    stacked already, as those of Atari games, are left as they are.
 
     Args:
         env: a vector environment with SAME_STEP autoreset, a single environment, or an id, of which one is made.
@@ -170,7 +172,9 @@ def training_env(
                 "normalize_observations, normalize_rewards and reward_scale out."
             )
         return stacked(vector_env)
-    while isinstance(vector_env, FrameStack | BoxActions):  # `stacked` puts them back, above what comes in between
+    while isinstance(
+        vector_env, FrameStack | BoxActions | JointActions
+    ):  # `stacked` puts them back, above what comes in between
         vector_env = vector_env.env
     if not reports_episodes(vector_env):
         vector_env = RecordEpisodeStatistics(vector_env)
@@ -186,18 +190,28 @@ def training_env(
 
 
 def stacked(env: VectorEnv[Any, Any, Any]) -> FrameStack:
-    """Adds the wrappers that the Runner relies on: FlattenObservations, BoxActions and FrameStack.
+    """Adds the wrappers that the Runner relies on: FlattenObservations, BoxActions or JointActions, and FrameStack.
 
     Raises:
-        InputError: observations cannot be flattened, or frames are stacked on continuous actions without BoxActions.
+        InputError: observations cannot be flattened, or frames are stacked on actions that lack their wrapper.
     """
-    is_box = isinstance(env.single_action_space, Box)
+    space = env.single_action_space
     if not isinstance(env, FrameStack):
-        env = flattened(env)
-        return FrameStack(BoxActions(env) if is_box else env, 1)
-    if is_box and not isinstance(env.env, BoxActions):
-        raise InputError("frames are stacked on an environment with Box actions; put BoxActions between the two.")
+        return FrameStack(_with_network_actions(flattened(env)), 1)
+    for kind, wrapper in ((Box, BoxActions), (Choices, JointActions)):
+        if isinstance(space, kind) and not isinstance(env.env, wrapper):
+            raise InputError(
+                f"frames are stacked on an environment with {type(space).__name__} actions; put {wrapper.__name__} "
+                "between the two."
+            )
     return env
+
+
+def _with_network_actions(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
+    """Wraps an environment whose actions differ from the networks': Discrete, or a Box in units of half the range."""
+    if isinstance(env.single_action_space, Box):
+        return BoxActions(env)
+    return JointActions(env) if isinstance(env.single_action_space, Choices) else env
 
 
 def unwrap(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
@@ -205,7 +219,9 @@ def unwrap(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
 
     Stacked frames stay stacked, since the agent's observations are.
     """
-    only_for_training = BoxActions | FlattenObservations | NormalizeObservations | NormalizeRewards | ScaleRewards
+    only_for_training = (
+        BoxActions | JointActions | FlattenObservations | NormalizeObservations | NormalizeRewards | ScaleRewards
+    )
     while isinstance(env, only_for_training) or (isinstance(env, FrameStack) and env.nstack == 1):
         env = env.env
     return env
@@ -218,10 +234,12 @@ def as_vector_env(env: AnyEnv) -> VectorEnv[Any, Any, Any]:
         InputError: it is neither, or ACER cannot act in it.
     """
     vector_env = (
-        SyncVectorEnv([lambda: env], autoreset_mode=AutoresetMode.SAME_STEP) if isinstance(env, gymnasium.Env) else env
+        SyncVectorEnv([lambda: with_mask_info(env)], autoreset_mode=AutoresetMode.SAME_STEP)
+        if isinstance(env, gymnasium.Env)
+        else env
     )
     check_vec_env(vector_env)
-    return vector_env
+    return with_action_masks(vector_env)
 
 
 def is_normalized(env: VectorEnv[Any, Any, Any]) -> dict[str, bool]:

@@ -14,6 +14,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from gymnasium.vector.async_vector_env import AsyncState
 
 from acer_tf.envs.atari.workers import program_hidden
+from acer_tf.envs.wrappers.action_masks import with_mask_info
 from acer_tf.errors import EnvironmentFailedError
 
 CLOSE_SECONDS = 5.0
@@ -35,7 +36,7 @@ class Maker:
         """Makes the environment."""
         if multiprocessing.parent_process() is not None:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
-        return gymnasium.make(self.spec, **self.kwargs)
+        return with_mask_info(gymnasium.make(self.spec, **self.kwargs))
 
 
 class ParallelEnvs(AsyncVectorEnv):

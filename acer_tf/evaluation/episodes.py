@@ -1,6 +1,7 @@
 """Plays whole episodes with a trained agent, and summarizes their returns with a confidence interval."""
 
-from collections.abc import Callable, Iterator, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import gymnasium
@@ -13,6 +14,7 @@ from acer_tf.envs.make import as_vector_env, unwrap
 from acer_tf.envs.players import Player
 from acer_tf.envs.reports import reported_episodes, reports_episodes
 from acer_tf.envs.seeds import environment_seeds
+from acer_tf.envs.wrappers.action_masks import MASKS
 from acer_tf.errors import InputError, environment_errors
 
 RESAMPLES = 2_000
@@ -23,7 +25,10 @@ StepCallback = Callable[[dict[str, Any], dict[str, Any]], None]
 
 
 class Predictor(Protocol):
-    """Anything with the method `predict` of Stable Baselines' agents."""
+    """Anything with the method `predict` of Stable Baselines' agents.
+
+    It is given the keyword `action_masks` where the environments have masks and its signature has the name.
+    """
 
     def predict(
         self, observation: Any, state: Any = None, mask: Any = None, deterministic: bool = False
@@ -55,6 +60,7 @@ class Moment(NamedTuple):
         mask: [N] bool, True where an episode, or a life, begins.
         actions: [N, ...].
         returns: [N], of the episodes so far; the game's own score of Atari games that are rendered.
+        masks: what the agent was given besides: `action_masks` [N, ...], if the environments have any.
     """
 
     observation: Any
@@ -62,6 +68,7 @@ class Moment(NamedTuple):
     mask: NDArray[np.bool_]
     actions: Any
     returns: NDArray[np.float64]
+    masks: Mapping[str, Any]
 
 
 class Summary(NamedTuple):
@@ -170,12 +177,14 @@ def play(
     env = unwrap(env)
     left = [(episodes + i) // env.num_envs for i in range(env.num_envs)]
     counter = _EpisodeCounter(env)
-    obs = _begin(env, seed)
+    obs, infos = _begin(env, seed)
     state, mask = None, np.ones(env.num_envs, np.bool_)
+    obeys_masks = MASKS in infos and "action_masks" in inspect.signature(agent.predict).parameters
     while any(left):
-        actions, next_state = agent.predict(obs, state, mask, deterministic)
+        given = {"action_masks": infos[MASKS]} if obeys_masks else {}
+        actions, next_state = agent.predict(obs, state, mask, deterministic, **given)
         if before_step is not None:
-            before_step(Moment(obs, state, mask, actions, counter.returns()))
+            before_step(Moment(obs, state, mask, actions, counter.returns(), given))
         state = next_state
         with environment_errors():
             obs, rewards, terminations, truncations, infos = env.step(actions)
@@ -205,12 +214,11 @@ def summarize(returns: Sequence[float], lengths: Sequence[int], seed: int = 0) -
     return Summary(len(sample), float(sample.mean()), float(sample.std()), low, high, mean_length)
 
 
-def _begin(env: VectorEnv[Any, Any, Any], seed: int | None) -> Any:
+def _begin(env: VectorEnv[Any, Any, Any], seed: int | None) -> tuple[Any, dict[str, Any]]:
     if seed is None and isinstance(env.unwrapped, AtariPool):
         seed = int(np.random.SeedSequence().generate_state(1)[0])  # without a seed, games would continue where they are
     with environment_errors():
-        obs, _ = env.reset(seed=environment_seeds(env, seed))
-    return obs
+        return env.reset(seed=environment_seeds(env, seed))
 
 
 class _EpisodeCounter:

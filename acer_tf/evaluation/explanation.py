@@ -26,6 +26,8 @@ class Explanation(NamedTuple):
 class Explainer(Predictor, Protocol):
     """An agent that tells how it decides."""
 
-    def explain(self, observation: Any, state: Any = None, mask: Any = None) -> Explanation:
+    def explain(
+        self, observation: Any, state: Any = None, mask: Any = None, *, action_masks: Any = None
+    ) -> Explanation:
         """Returns what policy and critic make of a batch of observations; arguments as of `predict`."""
         ...

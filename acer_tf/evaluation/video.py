@@ -72,7 +72,7 @@ def pictures(agent: Predictor, env: VectorEnv[Any, Any, Any], explain: bool) -> 
     if not isinstance(agent, Explainer):
         raise InputError(f"the agent is a {type(agent).__name__} without the method explain; leave explain out.")
     panel = Panel(env)
-    return lambda moment: panel.draw(_frame(env), agent.explain(*moment[:3]), moment)
+    return lambda moment: panel.draw(_frame(env), agent.explain(*moment[:3], **moment.masks), moment)
 
 
 def frames_per_second(env: VectorEnv[Any, Any, Any]) -> float:

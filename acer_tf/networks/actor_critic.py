@@ -36,6 +36,14 @@ class Outputs(NamedTuple):
         """State values V = Σₐ f q, [N, T] float32."""
         return tf.reduce_sum(self.f * self.q, axis=-1)
 
+    def masked(self, action_masks: tf.Tensor) -> "Outputs":
+        """Returns the outputs with logits so low that impossible actions have probability 0, and no gradient.
+
+        Args:
+            action_masks: [N, T, A] bool, True for possible actions.
+        """
+        return self._replace(logits=tf.where(action_masks, self.logits, self.logits.dtype.min))
+
 
 class ActorCritic:
     """Maps observations to policy logits and Q.

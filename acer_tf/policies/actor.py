@@ -48,7 +48,12 @@ class Actor:
         return self.policy.initial_state(nenvs)
 
     def act(
-        self, obs: NDArray[Any], state: NDArray[np.float32], mask: NDArray[np.bool_], deterministic: bool = False
+        self,
+        obs: NDArray[Any],
+        state: NDArray[np.float32],
+        mask: NDArray[np.bool_],
+        deterministic: bool = False,
+        action_masks: NDArray[np.bool_] | tuple[()] = (),
     ) -> Action:
         """Chooses an action for each environment.
 
@@ -57,6 +62,7 @@ class Actor:
             state: [N, P] float32, from the step before or from `initial_state`.
             mask: [N] bool, True where an episode just ended and the state starts anew.
             deterministic: takes the most probable actions and draws nothing; else actions are sampled.
+            action_masks: [N, A] bool, the possible actions; `()` where all are.
 
         Raises:
             InputError: the state has another shape.
@@ -64,8 +70,8 @@ class Actor:
         self.policy.check_state(state, len(obs))
         choose = self._greedy if deterministic else self._sample
         if state.shape[1]:
-            return Action(*(tensor.numpy() for tensor in choose(obs, state, mask)))
-        actions, f = choose(obs)
+            return Action(*(tensor.numpy() for tensor in choose(obs, (state, mask), action_masks)))
+        actions, f = choose(obs, (), action_masks)
         return Action(actions.numpy(), f.numpy(), state)
 
     @contextlib.contextmanager
@@ -78,16 +84,22 @@ class Actor:
         finally:
             self.generator.state.assign(state)
 
-    def values(self, obs: NDArray[Any], state: NDArray[np.float32]) -> NDArray[np.float32]:
+    def values(
+        self, obs: NDArray[Any], state: NDArray[np.float32], action_masks: NDArray[np.bool_] | tuple[()] = ()
+    ) -> NDArray[np.float32]:
         """Returns V of observations within an episode, [N] float32; arguments as of `act`. Draws nothing."""
-        values: NDArray[np.float32] = self._values(obs, state).numpy()
+        values: NDArray[np.float32] = self._values(obs, state, action_masks).numpy()
         return values
 
     def explain(
-        self, obs: NDArray[Any], state: NDArray[np.float32], mask: NDArray[np.bool_]
+        self,
+        obs: NDArray[Any],
+        state: NDArray[np.float32],
+        mask: NDArray[np.bool_],
+        action_masks: NDArray[np.bool_] | tuple[()] = (),
     ) -> list[NDArray[np.float32]]:
         """Returns f, V and, of discrete actions, Q of observations; arguments as of `act`. Draws nothing."""
-        return [tensor.numpy() for tensor in self._explain(obs, state, mask)]
+        return [tensor.numpy() for tensor in self._explain(obs, state, mask, action_masks)]
 
     def copy_parameters(self, source: Sequence[tf.Variable], seed: int) -> None:
         """Copies parameters into `params`, and begins the random stream anew.
@@ -101,25 +113,32 @@ class Actor:
             copy.assign(param)
         self.generator.reset_from_seed(seed)
 
-    def _sampled(self, obs: tf.Tensor, *state_and_mask: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    def _sampled(
+        self, obs: tf.Tensor, state_and_mask: Sequence[tf.Tensor], action_masks: tf.Tensor
+    ) -> tuple[tf.Tensor, ...]:
         state, mask = state_and_mask or _empty(obs)
         with self._scope():
-            sample = self.policy.act(obs, state, mask, self.generator.uniform_full_int([2], tf.int32))
+            seed = self.generator.uniform_full_int([2], tf.int32)
+            sample = self.policy.act(obs, state, mask, seed, action_masks)
         return sample if state_and_mask else sample[:2]
 
-    def _most_probable(self, obs: tf.Tensor, *state_and_mask: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    def _most_probable(
+        self, obs: tf.Tensor, state_and_mask: Sequence[tf.Tensor], action_masks: tf.Tensor
+    ) -> tuple[tf.Tensor, ...]:
         state, mask = state_and_mask or _empty(obs)
         with self._scope():
-            best = self.policy.greedy(obs, state, mask)
+            best = self.policy.greedy(obs, state, mask, action_masks)
         return best if state_and_mask else best[:2]
 
-    def _state_values(self, obs: tf.Tensor, state: tf.Tensor) -> tf.Tensor:
+    def _state_values(self, obs: tf.Tensor, state: tf.Tensor, action_masks: tf.Tensor) -> tf.Tensor:
         with self._scope():
-            return self.policy.values(obs, state)
+            return self.policy.values(obs, state, action_masks)
 
-    def _explained(self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    def _explained(
+        self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor, action_masks: tf.Tensor
+    ) -> tuple[tf.Tensor, ...]:
         with self._scope():
-            return self.policy.explain(obs, state, mask)
+            return self.policy.explain(obs, state, mask, action_masks)
 
     def _scope(self) -> contextlib.AbstractContextManager[Any]:
         """Returns a context in which the network uses `params` in place of its own parameters."""

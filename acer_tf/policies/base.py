@@ -36,7 +36,6 @@ class NetworkOutputs(Protocol):
         """The state after the last step, [N, P] float32."""
 
 
-OutputsT = TypeVar("OutputsT", bound=NetworkOutputs)
 OutputsT_co = TypeVar("OutputsT_co", bound=NetworkOutputs, covariant=True)
 
 
@@ -163,6 +162,8 @@ class Policy(ABC):
         names = ["obs", "actions", "rewards", "mus", "dones", "masks"]
         if config.bootstrap_truncated:
             names.append("final_values")
+        if is_given(segment.action_masks):
+            names.append("action_masks")
         return segment._replace(**{name: getattr(segment, name)[:, config.burn_in :] for name in names})
 
     def rewards(self, segment: Segment, config: Config) -> tf.Tensor:
@@ -175,23 +176,26 @@ class Policy(ABC):
             return segment.rewards
         return segment.rewards + config.gamma * segment.final_values
 
-    def values(self, obs: tf.Tensor, state: tf.Tensor) -> tf.Tensor:
+    def values(self, obs: tf.Tensor, state: tf.Tensor, action_masks: tf.Tensor = ()) -> tf.Tensor:
         """Computes V of observations [N, *observation] within an episode, [N] float32, from the state [N, P] before."""
-        masks = tf.zeros([obs.shape[0], 1], tf.bool)
-        return self.network(obs[:, tf.newaxis], masks, state).v[:, 0]
+        return self._outputs(obs, state, tf.zeros([obs.shape[0]], tf.bool), action_masks).v[:, 0]
 
-    def explain(self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    def explain(
+        self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor, action_masks: tf.Tensor = ()
+    ) -> tuple[tf.Tensor, ...]:
         """Returns f [N, ...], V [N] and, of discrete actions, Q [N, A] of observations; arguments as of `act`."""
-        outputs = self.network(obs[:, tf.newaxis], mask[:, tf.newaxis], state)
+        outputs = self._outputs(obs, state, mask, action_masks)
         return outputs.f[:, 0], outputs.v[:, 0]
 
-    def greedy(self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    def greedy(
+        self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor, action_masks: tf.Tensor = ()
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Picks the most probable action of each environment; arguments and shapes as of `act`.
 
         Returns:
             Actions [N, ...], the statistics f they follow from, [N, ...] float32, and the state after the step.
         """
-        outputs = self.network(obs[:, tf.newaxis], mask[:, tf.newaxis], state)
+        outputs = self._outputs(obs, state, mask, action_masks)
         f = outputs.f[:, 0]
         return self.mode(f), f, outputs.state
 
@@ -204,12 +208,12 @@ class Policy(ABC):
             config: `replay_state` and `burn_in`.
         """
         with keras.StatelessScope(state_mapping=zip(self.params.values(), averages, strict=True)):
-            steps, _ = unroll(self.network, segment, config)
+            steps, _ = self._unroll(segment, config)
             return steps.f
 
     @abstractmethod
     def act(
-        self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor, seed: tf.Tensor
+        self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor, seed: tf.Tensor, action_masks: tf.Tensor = ()
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Samples an action for each observation.
 
@@ -218,6 +222,7 @@ class Policy(ABC):
             state: [N, P] float32, from the step before.
             mask: [N] bool, True where an episode just ended, so that the state is reset to zero.
             seed: [2] int32, for the stateless sampler.
+            action_masks: [N, A] bool, the possible actions; `()` where all are, as always with continuous actions.
 
         Returns:
             Actions, [N] int64 or [N, D] float32, not clipped; the statistics f they were drawn from, [N, ...] float32;
@@ -255,6 +260,37 @@ class Policy(ABC):
     @abstractmethod
     def kl_gradient(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
         """Computes k, the gradient of KL(average ‖ current) with respect to f, shaped as f."""
+
+    def _masked(self, outputs: Any, action_masks: tf.Tensor) -> Any:
+        """Returns a network's outputs, [N, T, ...], with the probability of impossible actions 0."""
+        return outputs
+
+    def _outputs(self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor, action_masks: tf.Tensor) -> Any:
+        """Evaluates the network on one step, [N, 1, ...]; arguments as of `act`."""
+        outputs = self.network(obs[:, tf.newaxis], mask[:, tf.newaxis], state)
+        return self._masked(outputs, action_masks[:, tf.newaxis] if is_given(action_masks) else ())
+
+    def _unroll(self, segment: Segment, config: Config) -> tuple[Any, Any]:
+        """Evaluates the network on a segment.
+
+        The state starts as `config.replay_state` says (in baselines always at zero, acer/acer.py:260) and is reset
+        where masks are True. No gradient flows into the steps of the burn-in, nor through the bootstrap step, which so
+        needs no backward pass.
+
+        Returns:
+            The outputs of the steps after the burn-in, [N, T, ...], and of the bootstrap step, [N, 1, ...].
+        """
+        network, obs, masks, first = self.network, segment.obs, segment.masks, config.burn_in
+        is_stored = config.replay_state == "stored"
+        state = segment.states if is_stored else tf.zeros([obs.shape[0], network.state_size])
+        if first:
+            state = tf.stop_gradient(network(obs[:, :first], masks[:, :first], state).state)
+        steps = network(obs[:, first:-1], masks[:, first:-1], state)
+        last = network(obs[:, -1:], masks[:, -1:], tf.stop_gradient(steps.state))
+        if not is_given(segment.action_masks):
+            return steps, last
+        possible: tf.Tensor = segment.action_masks
+        return self._masked(steps, possible[:, first:-1]), self._masked(last, possible[:, -1:])
 
     def _returns(
         self,
@@ -300,26 +336,11 @@ class Policy(ABC):
         )
 
 
+def is_given(action_masks: tf.Tensor) -> bool:
+    """Whether there are masks of possible actions, or `()` in their place."""
+    return not isinstance(action_masks, tuple)
+
+
 def trace_or_lambda(trace: tf.Tensor, config: Config) -> tf.Tensor:
     """Returns Retrace's traces, [N, T] float32, or `q_lambda` in their place where it is set: Q(lambda)."""
     return trace if config.q_lambda is None else tf.fill(trace.shape, float(config.q_lambda))
-
-
-def unroll(network: StatefulNetwork[OutputsT], segment: Segment, config: Config) -> tuple[OutputsT, OutputsT]:
-    """Evaluates a network on a segment.
-
-    The state starts as `config.replay_state` says (in baselines always at zero, acer/acer.py:260) and is reset where
-    masks are True. No gradient flows into the steps of the burn-in, nor through the bootstrap step, which so needs no
-    backward pass.
-
-    Returns:
-        The outputs of the steps after the burn-in, [N, T, ...], and of the bootstrap step, [N, 1, ...].
-    """
-    obs, masks, first = segment.obs, segment.masks, config.burn_in
-    is_stored = config.replay_state == "stored"
-    state = segment.states if is_stored else tf.zeros([obs.shape[0], network.state_size])
-    if first:
-        state = tf.stop_gradient(network(obs[:, :first], masks[:, :first], state).state)
-    steps = network(obs[:, first:-1], masks[:, first:-1], state)
-    last = network(obs[:, -1:], masks[:, -1:], tf.stop_gradient(steps.state))
-    return steps, last

@@ -9,9 +9,9 @@ import tensorflow_probability as tfp
 
 from acer_tf.config import Config
 from acer_tf.maths import discrete
-from acer_tf.networks.actor_critic import ActorCritic
+from acer_tf.networks.actor_critic import ActorCritic, Outputs
 from acer_tf.networks.registry import Network
-from acer_tf.policies.base import DrawSeed, Evaluation, Losses, Policy, trace_or_lambda, unroll
+from acer_tf.policies.base import DrawSeed, Evaluation, Losses, Policy, is_given, trace_or_lambda
 from acer_tf.segment import Segment
 
 
@@ -47,17 +47,19 @@ class CategoricalPolicy(Policy):
         super().__init__(ActorCritic(network, observation_space, int(action_space.n), rng, **network_kwargs))
 
     def act(
-        self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor, seed: tf.Tensor
+        self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor, seed: tf.Tensor, action_masks: tf.Tensor = ()
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Samples actions [N] int64 from probabilities f [N, A]."""
-        outputs = self.network(obs[:, tf.newaxis], mask[:, tf.newaxis], state)
+        outputs = self._outputs(obs, state, mask, action_masks)
         logits = outputs.logits[:, 0]
         actions = tfp.distributions.Categorical(logits=logits, dtype=tf.int64).sample(seed=seed)
         return actions, tf.nn.softmax(logits), outputs.state
 
-    def explain(self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    def explain(
+        self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor, action_masks: tf.Tensor = ()
+    ) -> tuple[tf.Tensor, ...]:
         """Returns f [N, A], V [N] and Q [N, A] of observations, float32; arguments as of `act`."""
-        outputs = self.network(obs[:, tf.newaxis], mask[:, tf.newaxis], state)
+        outputs = self._outputs(obs, state, mask, action_masks)
         return outputs.f[:, 0], outputs.v[:, 0], outputs.q[:, 0]
 
     def mode(self, f: tf.Tensor) -> tf.Tensor:
@@ -68,7 +70,7 @@ class CategoricalPolicy(Policy):
         self, segment: Segment, config: Config, draw_seed: DrawSeed | None = None
     ) -> Evaluation[tf.Tensor, None]:
         """Evaluates policy and critic on the steps of a segment after the burn-in; samples nothing."""
-        steps, last = unroll(self.network, segment, config)
+        steps, last = self._unroll(segment, config)
         return Evaluation(steps.f, steps.q, bootstrap_v=tf.stop_gradient(last.v[:, 0]), samples=None)
 
     def losses(
@@ -76,6 +78,9 @@ class CategoricalPolicy(Policy):
     ) -> Losses[discrete.Gain, Terms]:
         """Computes the losses as functions of f and q, both [N, T, A]."""
         f, q, actions = evaluation.f, evaluation.q, segment.actions
+        if is_given(segment.action_masks):
+            possible: tf.Tensor = segment.action_masks
+            f = tf.where(possible[:, :-1], f, 0)  # no gradient: the entropy's, for one, is not 0 where f is
         # V = Σₐ f q: baselines has no head for V (acer/acer.py:106).
         v = tf.reduce_sum(f * q, axis=-1)
         q_i = discrete.select(q, actions)
@@ -89,6 +94,9 @@ class CategoricalPolicy(Policy):
         loss_q = tf.reduce_mean(0.5 * tf.square(q_ret - q_i))
         entropy = tf.reduce_mean(discrete.entropy(f))
         return self._total(gain, loss_q, entropy, rho_i, q_i, q_ret, Terms(v, rho, q_i), config)
+
+    def _masked(self, outputs: Outputs, action_masks: tf.Tensor) -> Outputs:
+        return outputs.masked(action_masks) if is_given(action_masks) else outputs
 
     def kl(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
         """Computes KL(average ‖ current), [N, T], from statistics [N, T, A] each."""

@@ -11,7 +11,7 @@ from acer_tf.config import Config, Continuous
 from acer_tf.maths import continuous
 from acer_tf.networks.dueling import DuelingNetwork
 from acer_tf.networks.registry import Network
-from acer_tf.policies.base import DrawSeed, Evaluation, Losses, Policy, trace_or_lambda, unroll
+from acer_tf.policies.base import DrawSeed, Evaluation, Losses, Policy, trace_or_lambda
 from acer_tf.segment import Segment
 
 
@@ -83,10 +83,10 @@ class GaussianPolicy(Policy):
         )
 
     def act(
-        self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor, seed: tf.Tensor
+        self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor, seed: tf.Tensor, action_masks: tf.Tensor = ()
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Samples actions [N, D] float32, not clipped, from statistics f [N, D] or [N, 2D]."""
-        outputs = self.network(obs[:, tf.newaxis], mask[:, tf.newaxis], state)
+        outputs = self._outputs(obs, state, mask, action_masks)
         return self._sample(outputs.f, 1, seed)[:, 0, 0], outputs.f[:, 0], outputs.state
 
     def mode(self, f: tf.Tensor) -> tf.Tensor:
@@ -96,7 +96,7 @@ class GaussianPolicy(Policy):
     def evaluate(self, segment: Segment, config: Config, draw_seed: DrawSeed) -> Evaluation[Critic, Samples]:
         """Evaluates policy and critic on the steps of a segment after the burn-in, and samples u and a'."""
         n = self._settings.num_samples
-        steps, last = unroll(self.network, segment, config)
+        steps, last = self._unroll(segment, config)
         taken = self.trained_part(segment, config).actions
         samples = tf.stop_gradient(self._sample(steps.f, n + 1, draw_seed()))
         # One call of the network for all: the action taken, u, a'.

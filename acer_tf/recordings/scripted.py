@@ -68,7 +68,7 @@ class ScriptedActor:
         first: Array = self._states[0]
         return first
 
-    def act(self, obs: Array, state: Array, mask: NDArray[np.bool_]) -> Action:
+    def act(self, obs: Array, state: Array, mask: NDArray[np.bool_], *, action_masks: Array | tuple[()] = ()) -> Action:
         """Returns the recorded actions of the next step."""
         step = len(self.obs)
         self.obs.append(obs.copy())

@@ -64,7 +64,7 @@ def _action_bytes(space: gymnasium.Space[Any]) -> int:
     if isinstance(space, Box):
         return 2 * 4 * math.prod(space.shape)  # action and mean
     assert isinstance(space, Discrete)
-    return 8 + 4 * int(space.n)
+    return 8 + 4 * int(space.n)  # whether there are masks, a byte for each action, is not known before the first reset
 
 
 def check_replay(env: FrameStack, config: Config, state_size: int = 0) -> None:

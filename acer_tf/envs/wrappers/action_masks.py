@@ -1,0 +1,108 @@
+"""Masks of possible actions: as `action_masks()` gives them (sb3-contrib's convention) or `info["action_mask"]`."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Discrete, Space
+from gymnasium.vector import VectorEnv, VectorWrapper
+from numpy.typing import NDArray
+
+from acer_tf.envs.wrappers.base import Array, StepReturn, wrappers_of
+from acer_tf.errors import InputError
+
+MASKS = "action_mask"
+"""Key of the infos: of gymnasium's Taxi, for instance."""
+METHOD = "action_masks"
+"""Method of environments that has no arguments and returns the mask of the present state."""
+
+
+class MaskInfo(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Puts what a single environment's method `action_masks` returns into its infos, as `action_mask`."""
+
+    reports_masks = True
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Resets the environment."""
+        obs, info = self.env.reset(seed=seed, options=options)
+        return obs, info | self._mask()
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Steps the environment."""
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        return obs, reward, terminated, truncated, info | self._mask()
+
+    def _mask(self) -> dict[str, Array]:
+        return {MASKS: np.ravel(self.env.get_wrapper_attr(METHOD)())}
+
+
+class ActionMasks(VectorWrapper[Array, Any, Array, Any, Array]):
+    """Does what `MaskInfo` does, but for all of the user's own vector environments.
+
+    The masks of episodes' last states are not known: when a step returns, the next episode has begun.
+    """
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Resets the environments."""
+        obs, infos = self.env.reset(seed=seed, options=options)
+        return obs, infos | {MASKS: self._masks()}
+
+    def step(self, actions: Any) -> StepReturn:
+        """Steps the environments."""
+        obs, rewards, terminations, truncations, infos = self.env.step(actions)
+        return obs, rewards, terminations, truncations, infos | {MASKS: self._masks()}
+
+    def _masks(self) -> Array:
+        call: Callable[[str], Iterable[Any]] = getattr(self.env.unwrapped, "call")  # noqa: B009 (not of every VectorEnv)
+        return np.stack([np.ravel(mask) for mask in call(METHOD)])
+
+
+def with_mask_info(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
+    """Wraps a single environment that has the method `action_masks`; returns any other as it is."""
+    return MaskInfo(env) if env.has_wrapper_attr(METHOD) else env
+
+
+def with_action_masks(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
+    """Wraps vector environments that have the method but do not report masks; returns others as they are."""
+    call = getattr(env.unwrapped, "call", None)
+    if call is None or any(isinstance(wrapper, ActionMasks) for wrapper in wrappers_of(env)):
+        return env
+    has_method = all(call("has_wrapper_attr", METHOD)) and not any(call("has_wrapper_attr", "reports_masks"))
+    return ActionMasks(env) if has_method else env
+
+
+def map_masks(infos: dict[str, Any], transform: Callable[[Array], Array]) -> dict[str, Any]:
+    """Returns infos with their masks transformed, those of episodes' last states included."""
+    mapped = {**infos, MASKS: transform(infos[MASKS])}
+    if MASKS in infos.get("final_info", ()):
+        mapped["final_info"] = infos["final_info"] | {MASKS: transform(infos["final_info"][MASKS])}
+    return mapped
+
+
+def possible_actions(infos: Mapping[str, Any], nenvs: int, space: Space[Any]) -> NDArray[np.bool_]:
+    """Returns the masks in the infos of a reset or step.
+
+    Args:
+        infos: hold `action_mask`.
+        nenvs: number of environments, N.
+        space: of one environment's actions.
+
+    Returns:
+        [N, A] bool, True for possible actions.
+
+    Raises:
+        InputError: the actions are not Discrete, the masks have another shape, or one leaves no action possible.
+    """
+    if not isinstance(space, Discrete):
+        raise InputError(f"the environments give action masks for {space}; make action_masks False to ignore them.")
+    masks = np.asarray(infos.get(MASKS, ()))
+    if masks.shape != (nenvs, space.n):
+        raise InputError(
+            f"the environments give action masks of shape {masks.shape}; expected {(nenvs, int(space.n))} "
+            "(environments, actions) at every reset and step."
+        )
+    masks = masks.astype(np.bool_)
+    if not (any_possible := masks.any(axis=1)).all():
+        raise InputError(f"the action mask of environment {int(np.argmin(any_possible))} leaves no action possible.")
+    return masks
