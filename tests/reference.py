@@ -34,7 +34,9 @@ def rmsprop(
     return x - lr * gradient / np.sqrt(mean_square + epsilon), mean_square
 
 
-def softmax(logits: Array) -> Array:
+def softmax(logits: Array, possible: Any = True) -> Array:
+    """`possible`: bool, shaped as the logits; impossible actions have probability 0."""
+    logits = np.where(possible, logits, -np.inf)
     e = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True)
 
@@ -92,10 +94,21 @@ def update(state: State, obs: Array, actions: Array, rewards: Array, mus: Array,
 def linear_gradient(
     state: State, obs: Array, actions: Array, rewards: Array, mus: Array, dones: Array, h: Hyper
 ) -> Linear:
-    nenvs, nsteps = actions.shape
-    f, q = state.params.f(obs), state.params.q(obs)
+    x = obs[:, :-1]
+    d_logits, d_q = output_gradients(
+        state.params.f(obs), state.params.q(obs), state.averages.f(x), actions, rewards, mus, dones, h
+    )
+    rows = x.reshape(actions.size, -1)
+    d_logits, d_q = d_logits.reshape(actions.size, -1), d_q.reshape(actions.size, -1)
+    return Linear(rows.T @ d_logits, d_logits.sum(axis=0), rows.T @ d_q, d_q.sum(axis=0))
+
+
+def output_gradients(
+    f: Array, q: Array, f_avg: Array, actions: Array, rewards: Array, mus: Array, dones: Array, h: Hyper
+) -> tuple[Array, Array]:
+    """Derivatives of the loss with respect to logits and q, [N, T, A] each; f and q are [N, T + 1, A]."""
     v = (f * q).sum(axis=-1)
-    f, q, x = f[:, :-1], q[:, :-1], obs[:, :-1]
+    f, q = f[:, :-1], q[:, :-1]
     taken = np.eye(f.shape[-1])[actions]
     rho = f / (mus + EPS)
     rho_i, q_i, f_i = ((array * taken).sum(axis=-1) for array in (rho, q, f))
@@ -107,14 +120,10 @@ def linear_gradient(
     entropy = -np.log(f + EPS) - f / (f + EPS)
     g = truncated + correction + h.ent_coef * entropy
     if h.trust_region:
-        k = -state.averages.f(x) / (f + EPS)
+        k = -f_avg / (f + EPS)
         excess = np.maximum(0, (k * g).sum(axis=-1) - h.delta)
         g = g - (excess / ((k**2).sum(axis=-1) + EPS))[..., None] * k
 
-    steps = nenvs * nsteps
-    d_f = -g / steps
+    d_f = -g / actions.size
     d_logits = f * (d_f - (f * d_f).sum(axis=-1, keepdims=True))
-    d_q = h.q_coef * (q_i - q_ret)[..., None] * taken / steps
-    rows = x.reshape(steps, -1)
-    d_logits, d_q = d_logits.reshape(steps, -1), d_q.reshape(steps, -1)
-    return Linear(rows.T @ d_logits, d_logits.sum(axis=0), rows.T @ d_q, d_q.sum(axis=0))
+    return d_logits, h.q_coef * (q_i - q_ret)[..., None] * taken / actions.size
