@@ -1,0 +1,106 @@
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete, MultiDiscrete
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from acer_tf.envs.make import as_vector_env, training_env
+from acer_tf.envs.wrappers.action_masks import MASKS, possible_actions, with_action_masks
+from acer_tf.errors import InputError
+
+
+class Clock(gym.Env[Any, Any]):
+    """At time t the only possible action is t % 3; episodes last `length` steps. `action_masks` says so."""
+
+    observation_space, action_space = Box(0, 100, (1,)), Discrete(3)
+
+    def __init__(self, length: int = 4) -> None:
+        self.length = length
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.t = 0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        assert action == self.t % 3, "an impossible action"
+        self.t += 1
+        return np.full(1, self.t, np.float32), 1.0, self.t >= self.length, False, {}
+
+    def action_masks(self) -> Any:
+        return np.arange(3) == self.t % 3
+
+
+def vector(**kwargs: Any) -> SyncVectorEnv:
+    return SyncVectorEnv([lambda: Clock(**kwargs)] * 2, autoreset_mode=AutoresetMode.SAME_STEP)
+
+
+@pytest.mark.parametrize("kind", ["single", "vector"])
+def test_the_method_is_reported_in_the_infos_also_after_an_episode_ends(kind: str) -> None:
+    env = as_vector_env(Clock() if kind == "single" else vector())
+    _, infos = env.reset()
+    for t in range(9):
+        assert {tuple(row) for row in infos[MASKS].astype(int)} == {tuple((np.arange(3) == t % 4 % 3).astype(int))}
+        *_, infos = env.step(infos[MASKS].argmax(axis=1))
+
+
+def test_the_mask_of_the_last_state_is_that_of_the_episode_that_ended() -> None:
+    env = as_vector_env(Clock(length=1))
+    env.reset()
+    *_, infos = env.step(np.array([0]))
+    np.testing.assert_array_equal(infos["final_info"][MASKS], [[False, True, False]])
+    np.testing.assert_array_equal(infos[MASKS], [[True, False, False]])
+
+
+def test_wrapping_twice_is_wrapping_once() -> None:
+    env = as_vector_env(vector())
+    assert with_action_masks(env) is env
+    assert as_vector_env(as_vector_env(Clock())) is not None
+
+
+def test_environments_without_masks_are_left_alone() -> None:
+    plain = gym.make_vec("CartPole-v1", 2, "sync", vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP})
+    assert as_vector_env(plain) is plain
+
+
+class TwoWheels(Clock):
+    """Its dimensions have masks of their own, one after the other."""
+
+    action_space = MultiDiscrete([3, 2])
+
+    def step(self, action: Any) -> Any:
+        assert tuple(action) == (self.t % 3, self.t % 2)
+        return super().step(action[0])
+
+    def action_masks(self) -> Any:
+        return np.concatenate([np.arange(3) == self.t % 3, np.arange(2) == self.t % 2])
+
+
+def test_masks_of_dimensions_become_masks_of_joint_actions() -> None:
+    env = training_env(TwoWheels(length=8))
+    assert env.single_action_space == Discrete(6)
+    _, infos = env.reset()
+    for _ in range(10):
+        masks = possible_actions(infos, 1, env.single_action_space)
+        assert masks.sum() == 1
+        *_, infos = env.step(masks.argmax(axis=1))
+
+
+def test_masks_that_do_not_fit_are_told() -> None:
+    with pytest.raises(InputError, match=r"action masks of shape \(2, 4\); expected \(2, 3\)"):
+        possible_actions({MASKS: np.ones((2, 4))}, 2, Discrete(3))
+    with pytest.raises(InputError, match=r"of shape \(0,\); expected \(2, 3\) .* at every reset and step"):
+        possible_actions({}, 2, Discrete(3))
+    with pytest.raises(InputError, match="environment 1 leaves no action possible"):
+        possible_actions({MASKS: np.array([[0, 1, 0], [0, 0, 0]])}, 2, Discrete(3))
+    with pytest.raises(InputError, match="make action_masks False to ignore them"):
+        possible_actions({MASKS: np.ones((2, 3))}, 2, Box(-1, 1, (3,)))
+
+
+def test_taxis_masks_are_used_as_they_are() -> None:
+    env = training_env(gym.make("Taxi-v4"))
+    _, infos = env.reset(seed=1)
+    masks = possible_actions(infos, 1, env.single_action_space)
+    assert masks.dtype == np.bool_ and 0 < masks.sum() < 6

@@ -1,0 +1,147 @@
+"""Masks and joint actions all the way: environment, segment, replay, update, agent, file, evaluation."""
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, MultiBinary
+
+from acer_tf.acer import make_model_and_loop
+from acer_tf.agent import ACER
+from acer_tf.config import Config
+from acer_tf.envs.make import training_env
+from acer_tf.errors import InputError
+from acer_tf.evaluation import evaluate_policy
+from acer_tf.logs.logger import Logger
+from tests.envs.wrappers.test_action_masks import Clock, TwoWheels
+
+SMALL = {"buffer_size": 200, "replay_start": 20, "nsteps": 5}
+
+
+def loop_of(env: Any, network: str = "mlp", **config: Any) -> Any:
+    sizes = {"num_hidden": 8, "num_layers": 1} if network == "mlp" else {"nlstm": 8}
+    return make_model_and_loop(network, training_env(env), 0, Config(**(SMALL | config)), Logger(), **sizes)
+
+
+@pytest.mark.parametrize("network", ["mlp", "lstm"])
+def test_segments_and_replay_hold_the_masks_of_their_states(network: str) -> None:
+    """`Clock` refuses any other action, in training, too."""
+    loop = loop_of(Clock(length=7), network)
+    loop.learn(end=100)
+    rows = loop.buffer.rows(0, loop.buffer.num_put)["action_masks/rows"]
+    assert rows.shape == (20, 1, 6, 3) and (rows.sum(axis=-1) == 1).all()
+    segment = loop.buffer.get(np.random.RandomState(0))
+    times = segment.obs[0, :, 0].astype(int)
+    np.testing.assert_array_equal(segment.action_masks[0].argmax(axis=-1), times % 3)
+    np.testing.assert_array_equal(segment.actions[0], times[:-1] % 3)
+    assert (segment.mus[0].max(axis=-1) == 1).all()
+
+
+def test_without_masks_nothing_is_kept() -> None:
+    loop = loop_of(gym.make("CartPole-v1"))
+    loop.learn(end=50)
+    assert not [name for name in loop.buffer.rows(0, 1) if name.startswith("action_masks")]
+    assert loop.buffer.get(np.random.RandomState(0)).action_masks == ()
+
+
+def test_masks_can_be_ignored() -> None:
+    loop = loop_of(gym.make("Taxi-v4"), action_masks=False)
+    loop.learn(end=50)
+    assert loop.buffer.get(np.random.RandomState(0)).action_masks == ()
+
+
+def test_replay_with_masks_comes_back_from_its_rows() -> None:
+    loop, other = loop_of(Clock()), loop_of(Clock())
+    loop.learn(end=60)
+    rows = loop.buffer.rows(0, loop.buffer.num_put)
+    other.buffer.load_rows(0, loop.buffer.num_put, rows)
+    first, second = (b.get(np.random.RandomState(3)) for b in (loop.buffer, other.buffer))
+    for ours, theirs in zip(first, second, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+class Limited(Clock):
+    """Cut by a time limit in a state where the last action is the only one; Q of the others would spoil V."""
+
+    def step(self, action: Any) -> Any:
+        obs, reward, terminated, _, info = super().step(action)
+        return obs, reward, False, terminated, info
+
+
+def test_the_value_at_a_time_limit_is_that_of_the_possible_action() -> None:
+    loop = loop_of(Limited(length=4), bootstrap_truncated=True, on_policy_updates=True, replay_ratio=0)
+    segment = loop._runner.run()
+    (t,) = np.flatnonzero(segment.final_values[0])
+    assert t == 3
+    last, mask = np.full((1, 1), 4, np.float32), np.array([[False, True, False]])  # 4 % 3 = 1
+    expected = loop.model.actor.values(last, segment.states, mask)
+    np.testing.assert_array_equal(segment.final_values[0, t], expected[0])
+    assert expected[0] != loop.model.actor.values(last, segment.states)[0]
+
+
+def test_an_environment_that_stops_giving_masks_is_told() -> None:
+    class Forgetful(gym.Wrapper[Any, Any, Any, Any]):
+        def step(self, action: Any) -> Any:
+            *results, info = self.env.step(action)
+            return *results, {name: value for name, value in info.items() if name != "action_mask"}
+
+    loop = loop_of(Forgetful(gym.make("Taxi-v4")))
+    with pytest.raises(InputError, match="at every reset and step"):
+        loop.learn(end=5)
+
+
+class Lights(gym.Env[Any, Any]):
+    """Shows three bits; the reward is the share of switches set to them."""
+
+    observation_space, action_space = Box(0, 1, (3,), np.float32), MultiBinary(3)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.t, self.bits = 0, self.np_random.integers(0, 2, 3)
+        return self.bits.astype(np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        assert self.action_space.contains(action), action
+        reward, self.t = float((action == self.bits).mean()), self.t + 1
+        self.bits = self.np_random.integers(0, 2, 3)
+        return self.bits.astype(np.float32), reward, self.t == 10, False, {}
+
+
+def test_switches_are_learned_saved_and_evaluated_in_the_environments_own_form(tmp_path: Path) -> None:
+    quick = {"gamma": 0.0, "learning_rate": 5e-3, "lr_schedule": "constant", "replay_start": 100}
+    model = ACER("mlp", Lights(), policy_kwargs={"num_hidden": 32, "num_layers": 1}, seed=0, **quick)
+    assert model.action_space == MultiBinary(3)
+    model.learn(8000)
+    mean, _ = evaluate_policy(model, Lights(), 20)
+    assert mean > 9, "at random 5, at best 10"
+    model.save(tmp_path / "lights")
+    loaded = ACER.load(tmp_path / "lights", Lights())
+    obs = np.array([[0, 1, 1], [1, 0, 1]], np.float32)
+    actions, _ = loaded.predict(obs, deterministic=True)
+    np.testing.assert_array_equal(actions, obs)
+    assert actions.dtype == np.int8
+    assert evaluate_policy(loaded, Lights(), 20)[0] == pytest.approx(mean, abs=0.5)
+    probabilities = loaded.action_probability(obs, actions=actions)
+    assert probabilities.shape == (2, 1) and (probabilities > 0.5).all()
+
+
+def test_the_class_obeys_masks_in_training_evaluation_and_prediction(tmp_path: Path) -> None:
+    model = ACER("mlp", TwoWheels(length=20), policy_kwargs={"num_hidden": 8, "num_layers": 1}, seed=0)
+    model.learn(100)
+    assert evaluate_policy(model, TwoWheels(length=20), 3, deterministic=False) == (20, 0)
+    obs, mask = np.ones(1, np.float32), np.array([0, 0, 1, 1, 0])
+    for deterministic in (True, False):
+        np.testing.assert_array_equal(model.predict(obs, deterministic=deterministic, action_masks=mask)[0], [2, 0])
+    np.testing.assert_array_equal(model.action_probability(obs, action_masks=mask), [0, 0, 0, 0, 1, 0])
+    with pytest.raises(InputError, match=r"shape \(1, 4\); expected \(1, 6\)"):
+        model.predict(obs, action_masks=np.ones(4))
+
+
+def test_too_many_joint_actions_are_told() -> None:
+    class Wide(Lights):
+        action_space = MultiBinary(13)
+
+    with pytest.raises(InputError, match=r"has 8,192 joint actions; expected at most 4,096"):
+        ACER("mlp", Wide())
