@@ -36,6 +36,7 @@ def test_defaults_are_those_of_baselines() -> None:
         "correction": True,
         "q_lambda": None,
         "on_policy_updates": True,
+        "action_masks": True,
         "compress_replay": True,
         "replay_state": "zero",
         "burn_in": 0,

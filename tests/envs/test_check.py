@@ -48,8 +48,11 @@ def test_accepts_finite_boxes(space: Box) -> None:
         (vec_env(action=Box(0, 1, (0,))), r"actions are a Box of shape \(0,\); expected one number at least"),
         (vec_env(action=Box(np.array([0, 1]), np.array([1, 1]), dtype=np.float32)), "empty range; expected low < high"),
         (vec_env(action=Box(0, 5, (2,), np.int64)), "actions are a Box of type int64; expected floating point numbers"),
-        (vec_env(action=MultiDiscrete([2, 2])), "action space is a MultiDiscrete; expected Discrete or Box"),
-        (vec_env(action=Dict(a=ACTION, b=Box(0, 1))), "action space is a Dict; expected Discrete or Box"),
+        (vec_env(action=MultiDiscrete([64, 65])), "has 4,160 joint actions; expected at most 4,096"),
+        (
+            vec_env(action=Dict(a=ACTION)),
+            "action space is a Dict; expected Discrete, MultiDiscrete, MultiBinary or Box",
+        ),
         (vec_env(action=Discrete(3, start=1)), "actions start at 1; expected Discrete with start 0"),
         (vec_env(Text(5)), "observation space is a Text; expected Box, Discrete, MultiDiscrete or MultiBinary"),
         (vec_env(mode=None), "autoreset mode is None; make it with"),
