@@ -80,8 +80,8 @@ def test_load_keeps_every_argument(tmp_path: Path) -> None:
         "full_tensorboard_log": True, "optimizer": "adam", "normalize_observations": True, "normalize_rewards": True,
         "reward_scale": 0.5,
         "compress_replay": False, "replay_state": "zero", "burn_in": 2, "correction": False, "q_lambda": 0.5,
-        "on_policy_updates": False, "bootstrap_truncated": False, "overlap": True, "action_masks": False, "sigma": 0.4, "learn_sigma": True,
-        "num_samples": 3, "dueling": False, "use_q_opc": False,
+        "on_policy_updates": False, "bootstrap_truncated": False, "overlap": True, "action_masks": False,
+        "sigma": 0.4, "learn_sigma": True, "num_samples": 3, "dueling": False, "use_q_opc": False,
     }  # fmt: skip
     given |= {"replay_state": "stored", "policy": "lstm", "policy_kwargs": {"nlstm": 3}}
     agent = ACER(env=vec_env("Pendulum-v1"), **given)
