@@ -277,6 +277,8 @@ def _make_registered(
     except TypeError as error:
         if not kwargs:
             raise
+        if kwargs.keys() == {"render_mode"}:
+            raise InputError(f"environment '{env_id}' cannot be rendered: {error}") from error
         raise InputError(f"environment '{env_id}' cannot be made with {dict(kwargs)}: {error}") from error
     render_mode = kwargs.get("render_mode")
     if env.render_mode != render_mode:

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import gymnasium
@@ -68,7 +69,7 @@ class Moment(NamedTuple):
     mask: NDArray[np.bool_]
     actions: Any
     returns: NDArray[np.float64]
-    masks: Mapping[str, Any]
+    masks: Mapping[str, Any] = MappingProxyType({})
 
 
 class Summary(NamedTuple):

@@ -238,7 +238,7 @@ def discrete(n: int, start: int = 0) -> dict[str, Any]:
         ({"action_space": discrete(10**9)}, "1,000,000,000 numbers or choices; expected at most 16,777,216"),
         ({"action_space": discrete(10**6)}, r"agent.zip is damaged: it has no weights for the actions Discrete\(10000"),
         ({"action_space": discrete(2, 5)}, "the actions start at 5; expected Discrete with start 0"),
-        ({"action_space": {"type": "MultiBinary", "shape": [2]}}, "a MultiBinary; expected Discrete or Box"),
+        ({"action_space": {"type": "MultiBinary", "shape": [13]}}, "has 8,192 joint actions; expected at most 4,096"),
     ],
 )
 def test_values_that_no_agent_has(content: dict[str, bytes], tmp_path: Path, fields: Any, message: str) -> None:
