@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from acer_tf.envs.make import make_vec_env
-from acer_tf.errors import InputError
+from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.evaluation.explanation import Explanation
 from acer_tf.evaluation.video import check_video, record_video
 from tests.counter import Always, Counter, counters
@@ -73,7 +73,7 @@ class Dark(Counter):
 def test_leaves_nothing_half_written(tmp_path: Path) -> None:
     path = tmp_path / "video.mp4"
     path.write_bytes(b"old")
-    with pytest.raises(ValueError, match="broken"):
+    with pytest.raises(EnvironmentFailedError, match="broken"):
         record_video(Always(), Failing(4), path)
     assert [file.name for file in tmp_path.iterdir()] == ["video.mp4"]
     assert path.read_bytes() == b"old"
