@@ -1,0 +1,1 @@
+"""A randomised campaign of faults against the training commands."""

@@ -1,0 +1,129 @@
+"""Disturbs trainings at random and checks what is promised: `python -m benchmarks.faults --minutes 60 --seed 0`.
+
+As root on Linux it also fills up disks, and where the library faketime is installed the clock jumps.
+"""
+
+import dataclasses
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from acer_tf.commands.cli import FAILED, guarded, parse, write_json
+from acer_tf.errors import InputError
+from benchmarks.faults.faults import Clock
+from benchmarks.faults.scratch import Scratch, scratch
+from benchmarks.faults.story import Story, ViolationError
+from benchmarks.faults.tasks import TASKS
+
+MOST_FAULTS = 10
+"""Of one run; afterwards it is left in peace until it is complete."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Faults:
+    """Kills, stops, fills disks, damages files; resumes each time, and checks what is promised."""
+
+    minutes: float = 60
+    """Duration; the run that is under way at the end is completed."""
+    seed: int = 0
+    """Seed of all choices."""
+    tasks: tuple[str, ...] = tuple(TASKS)
+    """Trainings to disturb: CartPole, Pendulum, Pong."""
+    keep: Path = Path("faults")
+    """Folder for the run folder and the output of every run that breaks a promise."""
+    json: Path | None = None
+    """File that the table is written to as well."""
+
+    def check(self) -> None:
+        """Checks the flags.
+
+        Raises:
+            InputError: a task does not exist.
+        """
+        if unknown := set(self.tasks) - TASKS.keys():
+            raise InputError(f"tasks {', '.join(sorted(unknown))} do not exist; expected some of {', '.join(TASKS)}.")
+
+
+def stories(flags: Faults, place: Scratch, work: Path) -> Iterator[tuple[str, Story, str | None]]:
+    """Disturbs one run after the other; yields its task, what happened, and the promise that was broken, if any."""
+    draw, end = random.Random(flags.seed), time.monotonic() + 60 * flags.minutes
+    references: dict[str, Path] = {}
+    while time.monotonic() < end:
+        task = draw.choice(flags.tasks)
+        if task not in references:
+            references[task] = _undisturbed(task, place, work, draw)
+        outputs = work / "outputs"
+        outputs.mkdir()
+        story = Story(task, place, outputs, draw, references[task])
+        try:
+            story.run(draw.randint(1, MOST_FAULTS))
+            violation = None
+        except ViolationError as error:
+            violation = str(error)
+            _keep(flags.keep, story, outputs, violation)
+        yield task, story, violation
+        shutil.rmtree(story.folder, ignore_errors=True)
+        shutil.rmtree(outputs)
+
+
+def _undisturbed(task: str, place: Scratch, work: Path, draw: random.Random) -> Path:
+    outputs, reference = work / f"{task}-output", work / task
+    outputs.mkdir()
+    story = Story(task, place, outputs, draw, None)
+    story.run(0)
+    shutil.move(story.folder, reference)
+    return reference
+
+
+def _keep(folder: Path, story: Story, outputs: Path, violation: str) -> None:
+    number = sum(1 for _ in folder.glob("violation-*")) if folder.exists() else 0
+    place = folder / f"violation-{number}"
+    shutil.copytree(outputs, place / "outputs")
+    if story.folder.exists():
+        shutil.copytree(story.folder, place / "run", symlinks=True)
+    (place / "story.txt").write_text("\n".join([*story.log, violation, ""]), encoding="utf-8")
+
+
+def table(faults: Mapping[tuple[str, str], int]) -> str:
+    """Returns the faults made, a row for each kind and a column for each moment."""
+    kinds, moments = (sorted({key[i] for key in faults}) for i in (0, 1))
+    rows = [
+        ["fault", *moments],
+        *([kind, *(str(faults.get((kind, moment), 0)) for moment in moments)] for kind in kinds),
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows)
+
+
+@guarded
+def main(argv: Sequence[str]) -> int:
+    """Runs the campaign; returns the exit status, 1 if a promise was broken."""
+    flags = parse("benchmarks.faults", Faults, argv)
+    flags.check()
+    faults: Counter[tuple[str, str]] = Counter()
+    runs = violations = 0
+    with tempfile.TemporaryDirectory() as folder, scratch() as place:
+        for missing, is_possible in (("disks", place.is_small), ("clocks", Clock(Path(folder) / "clock").can_jump)):
+            if not is_possible:
+                print(f"{missing} are left alone: see the beginning of benchmarks/faults/__main__.py", flush=True)
+        for task, story, violation in stories(flags, place, Path(folder)):
+            runs, violations, faults = runs + 1, violations + (violation is not None), faults + story.faults
+            print(
+                f"{task}: {story.faults.total()} faults" + (f"; VIOLATION {violation}" if violation else ""),
+                flush=True,
+            )
+    print(table(faults))
+    print(f"{runs} runs, {faults.total()} faults, {violations} violations")
+    if flags.json is not None:
+        counts = [[*key, count] for key, count in sorted(faults.items())]
+        write_json(flags.json, {"runs": runs, "violations": violations, "faults": counts, "seed": flags.seed})
+    return FAILED if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,144 @@
+"""The faults of the campaign, each made for real."""
+
+import os
+import random
+import signal
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from acer_tf.storage.checkpoint import ARRAYS, MANIFEST, VALUES, checkpoint_folders
+from acer_tf.storage.run_folder import CHECKPOINTS
+from benchmarks.faults.process import Training
+from benchmarks.faults.scratch import Scratch
+
+FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
+"""The library that makes a process believe in another time; without it the clock does not jump."""
+KILLED = -signal.SIGKILL
+
+
+class Clock:
+    """The wall clock of the training processes.
+
+    Attributes:
+        environment: variables that make a process read this clock.
+    """
+
+    def __init__(self, file: Path) -> None:
+        """`file` holds the difference to the true time."""
+        self._file = file
+        self.jump(0)
+        self.environment: Mapping[str, str] = {}
+        if self.can_jump:
+            self.environment = {
+                "LD_PRELOAD": str(FAKETIME),
+                "FAKETIME_TIMESTAMP_FILE": str(file),
+                "FAKETIME_NO_CACHE": "1",
+                "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            }
+
+    @property
+    def can_jump(self) -> bool:
+        """Whether the library is installed."""
+        return FAKETIME.exists()
+
+    def jump(self, seconds: int) -> None:
+        """Sets the difference to the true time."""
+        self._file.write_text(f"{seconds:+d}\n", encoding="utf-8")
+
+
+Act = Callable[[Training, Scratch, Clock, random.Random], None]
+
+
+def _signal(signum: int) -> Act:
+    return lambda training, scratch, clock, draw: training.send(signum)
+
+
+def _stop_and_continue(training: Training, scratch: Scratch, clock: Clock, draw: random.Random) -> None:
+    training.send(signal.SIGSTOP)
+    time.sleep(draw.uniform(0.1, 5))
+    training.send(signal.SIGCONT)
+    _go_on(training, draw)
+
+
+def _fill_disk(training: Training, scratch: Scratch, clock: Clock, draw: random.Random) -> None:
+    with scratch.full():
+        _go_on(training, draw, may_kill=draw.random() < 0.5)
+    if training.process.poll() is None:
+        _go_on(training, draw)
+
+
+def _jump(training: Training, scratch: Scratch, clock: Clock, draw: random.Random) -> None:
+    clock.jump(draw.choice([-1, 1]) * draw.choice([3600, 86_400, 400 * 86_400]))
+    _go_on(training, draw)
+
+
+def _go_on(training: Training, draw: random.Random, may_kill: bool = True) -> None:
+    """Lets it train for a while, then often kills it, so that a campaign sees more than complete runs."""
+    training.wait_until(lambda: False, draw.uniform(0, 8))
+    if may_kill and draw.random() < 0.8:
+        training.send(signal.SIGKILL)
+
+
+RUNNING: Mapping[str, tuple[Act, frozenset[int]]] = {
+    "kill": (_signal(signal.SIGKILL), frozenset({KILLED})),
+    "terminate": (_signal(signal.SIGTERM), frozenset({143, -signal.SIGTERM})),
+    "interrupt": (_signal(signal.SIGINT), frozenset({130, -signal.SIGINT})),
+    "hang up": (_signal(signal.SIGHUP), frozenset({129, -signal.SIGHUP})),
+    "stop, continue": (_stop_and_continue, frozenset({KILLED})),
+    "disk full": (_fill_disk, frozenset({KILLED, 2})),
+    "clock jump": (_jump, frozenset({KILLED})),
+}
+"""Faults of a running process, with the exit statuses that they may lead to besides 0.
+
+Before the program has installed its handlers, a signal ends it as it ends any program.
+"""
+
+
+def flip(file: Path, draw: random.Random) -> None:
+    """Flips one bit."""
+    content = bytearray(file.read_bytes())
+    content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+    file.write_bytes(content)
+
+
+def cut(file: Path, draw: random.Random) -> None:
+    """Truncates the file."""
+    os.truncate(file, draw.randrange(file.stat().st_size))
+
+
+def make_unreadable(file: Path, draw: random.Random) -> None:
+    """Replaces the file by one whose reads fail with EIO, as on a bad disk."""
+    file.unlink()
+    file.symlink_to("/proc/self/mem")
+
+
+DAMAGES: Mapping[str, Callable[[Path, random.Random], None]] = {"bit flip": flip, "cut": cut, "EIO": make_unreadable}
+"""Faults of a file, between two lives of a run."""
+
+
+def victims(folder: Path) -> list[Path]:
+    """Returns the files that a fault may damage: those of the newest checkpoint, and those of replay."""
+    newest = checkpoint_folders(folder / CHECKPOINTS)[0]
+    replay = sorted((folder / CHECKPOINTS / "replay").glob("*.npz"))
+    return [newest / ARRAYS, newest / VALUES, newest / MANIFEST, *replay]
+
+
+STREAMS = ("closed output", "full output", "closed errors", "full errors", "all closed", "all full")
+
+
+def open_streams(name: str) -> tuple[int | None, int | None]:
+    """Returns descriptors for standard output and error; None where a stream is left as it is."""
+    which, _, is_of = name.partition(" ")
+    out, error = (which, None) if is_of == "output" else (None, which) if is_of == "errors" else (is_of, is_of)
+    return _open(out), _open(error)
+
+
+def _open(kind: str | None) -> int | None:
+    if kind is None:
+        return None
+    if kind == "full":
+        return os.open("/dev/full", os.O_WRONLY)
+    reader, writer = os.pipe()
+    os.close(reader)
+    return writer

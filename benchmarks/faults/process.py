@@ -1,0 +1,132 @@
+"""A training process: started with any streams, watched through its output and its checkpoints."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import psutil
+
+from acer_tf.storage.checkpoint import checkpoint_folders, step_of
+from acer_tf.storage.run_folder import CHECKPOINTS
+
+MARK = "ACER_TF_FAULTS"
+"""Environment variable by which every process of the campaign is found."""
+PATIENCE = 300.0
+"""Seconds after which a process that should have ended counts as hanging."""
+POLL = 0.002
+
+
+class StuckError(Exception):
+    """A process did not get where it should have, or did not end."""
+
+
+class Training:
+    """A command that trains, in a session of its own.
+
+    Attributes:
+        process: its first process.
+        folder: its run folder.
+        output: file that its standard output and error are written to, unless they are given.
+    """
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        folder: Path,
+        output: Path,
+        environment: Mapping[str, str],
+        streams: Sequence[int | None] = (None, None),
+    ) -> None:
+        """Starts the command.
+
+        Args:
+            words: the command line.
+            folder: its run folder.
+            output: file for both streams.
+            environment: variables besides those of this process.
+            streams: descriptors for standard output and error; None stands for the file.
+        """
+        self.folder, self.output = folder, output
+        with output.open("wb") as file:
+            out, error = (file.fileno() if stream is None else stream for stream in streams)
+            self.process = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=error,
+                env={**os.environ, **environment, MARK: str(os.getpid())},
+                start_new_session=True,
+            )
+
+    def said(self) -> str:
+        """Returns the output so far."""
+        return self.output.read_text(encoding="utf-8", errors="replace")
+
+    def resumed_at(self) -> int | None:
+        """Returns the step at which it resumed, None if it has not said so."""
+        match = re.search(r"resumed at step ([\d,]+)", self.said())
+        return None if match is None else int(match[1].replace(",", ""))
+
+    def wait_until(self, condition: Callable[[], object], seconds: float = PATIENCE) -> bool:
+        """Waits until the condition holds, the process ends or time is up; returns whether the condition holds."""
+        end = time.monotonic() + seconds
+        while not (holds := bool(condition())) and self.process.poll() is None and time.monotonic() < end:
+            time.sleep(POLL)
+        return holds
+
+    def descriptors(self) -> int:
+        """Counts the open descriptors of the first process, 0 if it has ended."""
+        try:
+            return psutil.Process(self.process.pid).num_fds()
+        except (psutil.NoSuchProcess, psutil.ZombieProcess, psutil.AccessDenied):
+            return 0
+
+    def send(self, signum: int) -> None:
+        """Sends a signal to the first process, unless it has ended."""
+        with contextlib.suppress(ProcessLookupError):
+            self.process.send_signal(signum)
+
+    def end(self) -> int:
+        """Waits for the end; returns the exit status.
+
+        Raises:
+            StuckError: it did not end.
+        """
+        try:
+            return self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired as error:
+            raise StuckError(f"still running after {PATIENCE:.0f} s") from error
+
+    def destroy(self) -> None:
+        """Kills every process of its session."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+def published(folder: Path) -> list[int]:
+    """Returns the steps of a run's published checkpoints, newest first."""
+    return [step_of(path) for path in checkpoint_folders(folder / CHECKPOINTS)]
+
+
+def is_saving(folder: Path) -> bool:
+    """Whether a checkpoint is being written at this moment."""
+    checkpoints = folder / CHECKPOINTS
+    return any(checkpoints.glob(".tmp-*")) or any(checkpoints.glob("replay/.tmp*"))
+
+
+def survivors() -> list[psutil.Process]:
+    """Returns the processes of this campaign that are still alive."""
+    return [process for process in psutil.process_iter() if _is_marked(process)]
+
+
+def _is_marked(process: psutil.Process) -> bool:
+    try:
+        return process.pid != os.getpid() and process.environ().get(MARK) == str(os.getpid())
+    except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+        return False

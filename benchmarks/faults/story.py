@@ -1,0 +1,220 @@
+"""One run, disturbed again and again until it is complete, and what must hold all the while."""
+
+import csv
+import itertools
+import os
+import random
+import shutil
+import time
+from collections import Counter
+from pathlib import Path
+
+from acer_tf.storage.checkpoint import checkpoint_folders
+from acer_tf.storage.run_folder import CHECKPOINTS, MODEL, PROGRESS
+from benchmarks.faults.faults import DAMAGES, RUNNING, STREAMS, Clock, open_streams, victims
+from benchmarks.faults.process import StuckError, Training, is_saving, published, survivors
+from benchmarks.faults.scratch import Scratch
+from benchmarks.faults.tasks import command
+
+EPISODES = "episodes.csv"
+SHARED_MEMORY = Path("/dev/shm")
+MOMENTS = ("starting", "resuming", "training", "saving")
+STARTING_SECONDS = 6.0
+"""Length of the start-up, about, in which a fault of that moment occurs."""
+HALF_WRITTEN = 2
+"""Descriptors that a checkpoint being written holds open."""
+GONE_SECONDS = 10.0
+"""Seconds in which the processes of a run that has ended have to disappear."""
+
+
+def shared_memory() -> set[str]:
+    """Returns the names of shared memory and semaphores, but for those of a library that only the campaign uses."""
+    return {name for name in os.listdir(SHARED_MEMORY) if "faketime" not in name}
+
+
+class ViolationError(Exception):
+    """Something that is promised did not hold."""
+
+
+class Story:
+    """A run of a task.
+
+    Attributes:
+        folder: its run folder.
+        log: what has happened, a line each.
+        faults: number of faults so far, by kind and moment.
+    """
+
+    def __init__(self, task: str, scratch: Scratch, outputs: Path, draw: random.Random, reference: Path | None) -> None:
+        """Nothing is started yet.
+
+        Args:
+            task: its name.
+            scratch: where the run folder is made.
+            outputs: folder for the output of the processes; on another file system.
+            draw: random stream of all choices.
+            reference: run folder of the same task, undisturbed; None if this is the one.
+        """
+        self.folder = scratch.folder / "run"
+        self.log: list[str] = []
+        self.faults: Counter[tuple[str, str]] = Counter()
+        self._task, self._scratch, self._outputs, self._draw, self._reference = task, scratch, outputs, draw, reference
+        self._clock = Clock(outputs / "clock")
+        self._damaged: set[Path] = set()
+        self._is_exact = reference is not None
+        self._is_complete = False
+        self._shared_memory = shared_memory()
+
+    def run(self, disturbances: int) -> None:
+        """Lives through this many faults, then to the end.
+
+        Raises:
+            ViolationError: a promise did not hold.
+        """
+        for _ in range(disturbances):
+            if not self._is_complete:
+                self._disturb()
+        while not self._is_complete:
+            self._live("undisturbed")
+        self._check_results()
+
+    def _disturb(self) -> None:
+        """Makes one fault of any kind."""
+        kind = self._draw.choice(["running"] * 4 + ["file"] * 2 + ["stream"])
+        if kind == "file" and len(self._intact()) > 1:
+            self._damage(self._draw.choice(sorted(DAMAGES)))
+        elif kind == "stream":
+            self._live(self._draw.choice(STREAMS))
+        else:
+            self._live(self._draw.choice([name for name in RUNNING if self._is_possible(name)]))
+
+    def _is_possible(self, name: str) -> bool:
+        return {"disk full": self._scratch.is_small, "clock jump": self._clock.can_jump}.get(name, True)
+
+    def _damage(self, name: str) -> None:
+        file = self._draw.choice(victims(self.folder))
+        self._note(f"{name} in {file.relative_to(self.folder)}", name, "between")
+        DAMAGES[name](file, self._draw)
+        if file.parent.name == "replay":
+            self._is_exact = False  # the run goes on without this part of replay
+        else:
+            self._damaged.add(file.parent)
+
+    def _note(self, text: str, fault: str, moment: str) -> None:
+        self.log.append(text)
+        self.faults[fault, moment] += 1
+
+    def _intact(self) -> list[Path]:
+        folders = checkpoint_folders(self.folder / CHECKPOINTS)
+        return [path for path in folders if path not in self._damaged]
+
+    def _live(self, fault: str) -> None:
+        """Starts the command, disturbs it, and checks what it leaves behind."""
+        intact = self._intact()
+        output = self._outputs / f"{len(self.log):03d}"
+        streams = open_streams(fault) if fault in STREAMS else (None, None)
+        training = Training(command(self._task, self.folder), self.folder, output, self._clock.environment, streams)
+        try:
+            for stream in {*streams} - {None}:
+                os.close(stream)
+            allowed = self._act(fault, training, bool(intact))
+            status = training.end()
+        except StuckError as error:
+            raise ViolationError(f"{fault}: {error}") from error
+        finally:
+            training.destroy()
+        self.log[-1] += f": status {status}, newest checkpoint {max(published(self.folder), default=None)}"
+        self._is_complete = status == 0
+        self._check_status(status, allowed, training)
+        self._check_resumed(training, intact)
+        self._check_leftovers()
+        self._check_logs()
+        self._forget_set_aside()
+
+    def _forget_set_aside(self) -> None:
+        """Deletes the damaged checkpoints that the run has set aside; their steps may be published again."""
+        for path in (self.folder / CHECKPOINTS).glob("damaged-*"):
+            self._damaged.discard(path.with_name(path.name.removeprefix("damaged-")))
+            shutil.rmtree(path)
+
+    def _act(self, fault: str, training: Training, is_resumed: bool) -> frozenset[int]:
+        """Makes the fault; returns the exit statuses that it allows besides 0."""
+        if fault not in RUNNING:
+            self.log.append(fault)
+            self.faults[fault, "whole life"] += fault in STREAMS
+            return frozenset()
+        act, allowed = RUNNING[fault]
+        moment = self._draw.choice(MOMENTS)
+        self._note(f"{fault} while {moment}", fault, moment)
+        self._wait_for(moment, training)
+        act(training, self._scratch, self._clock, self._draw)
+        return allowed
+
+    def _wait_for(self, moment: str, training: Training) -> None:
+        if moment == "starting":
+            training.wait_until(lambda: False, self._draw.uniform(0, STARTING_SECONDS))
+            return
+        begun = max(published(self.folder), default=-1)
+        training.wait_until(lambda: "training on" in training.said())
+        if moment == "resuming":
+            training.wait_until(lambda: False, self._draw.uniform(0, 1))
+        elif moment == "saving":
+            training.wait_until(lambda: max(published(self.folder), default=-1) > begun)
+            training.wait_until(lambda: is_saving(self.folder))
+            time.sleep(self._draw.uniform(0, 0.02))
+        else:
+            training.wait_until(lambda: max(published(self.folder), default=-1) > begun)
+            before = training.descriptors()
+            training.wait_until(lambda: False, self._draw.uniform(0, 3))
+            if training.descriptors() > before + HALF_WRITTEN:
+                raise ViolationError(f"{training.descriptors()} open descriptors, {before} some steps before")
+
+    def _check_status(self, status: int, allowed: frozenset[int], training: Training) -> None:
+        said = training.said()
+        if "Traceback" in said:
+            raise ViolationError(f"a traceback:\n{said}")
+        if status != 0 and status not in allowed:
+            raise ViolationError(f"status {status}, expected 0 or {sorted(allowed)}:\n{said}")
+
+    def _check_resumed(self, training: Training, intact: list[Path]) -> None:
+        """Checks that it resumed at the newest checkpoint whose own files are as they were written."""
+        step = training.resumed_at()
+        if step is None or not intact:
+            return
+        if not intact[0].name.endswith(f"-{step:012d}"):
+            raise ViolationError(
+                f"resumed at step {step}, published and intact was {intact[0].name}:\n{training.said()}"
+            )
+
+    def _check_leftovers(self) -> None:
+        end = time.monotonic() + GONE_SECONDS
+        while (left := survivors()) and time.monotonic() < end:
+            time.sleep(0.1)
+        if left:
+            raise ViolationError(f"processes left behind: {[process.cmdline() for process in left]}")
+        if shared := shared_memory() - self._shared_memory:
+            raise ViolationError(f"shared memory left behind: {sorted(shared)}")
+
+    def _check_logs(self) -> None:
+        """Checks that steps grow in both logs and that no row occurs twice or is missing."""
+        steps = [int(float(row["total_timesteps"])) for row in csv.DictReader(self._lines(self.folder, PROGRESS))]
+        if any(first >= second for first, second in itertools.pairwise(steps)):
+            raise ViolationError(f"{PROGRESS} has the steps {steps}")
+        rows = self._lines(self.folder, EPISODES)
+        ends = [int(float(row["steps"])) for row in csv.DictReader(rows)]
+        if ends != sorted(ends):
+            raise ViolationError(f"{EPISODES} has the steps {ends}")
+        if self._is_exact and rows != self._lines(self._reference, EPISODES)[: len(rows)]:
+            raise ViolationError(f"{EPISODES} differs from that of the undisturbed run: {rows[-5:]}")
+
+    def _lines(self, folder: Path, name: str) -> list[str]:
+        """Returns the whole lines of a log; a kill may have cut the last."""
+        file = folder / name
+        text = file.read_text(encoding="utf-8") if file.exists() else ""
+        return [line for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+    def _check_results(self) -> None:
+        """Checks that the complete run equals the undisturbed one to the bit, where that is promised."""
+        for name in (MODEL, EPISODES):
+            if self._is_exact and (self.folder / name).read_bytes() != (self._reference / name).read_bytes():
+                raise ViolationError(f"{name} differs from that of the undisturbed run")

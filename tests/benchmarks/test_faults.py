@@ -1,0 +1,116 @@
+import random
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.faults.__main__ import main, table
+from benchmarks.faults.faults import cut, flip, make_unreadable, open_streams
+from benchmarks.faults.scratch import Scratch
+from benchmarks.faults.story import Story, ViolationError
+from tests.saved import files, save_some
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Story:
+    """A run with three checkpoints and both logs, of which the undisturbed run has one row more."""
+    outputs, reference = tmp_path / "outputs", tmp_path / "reference"
+    for folder in (outputs, reference):
+        folder.mkdir()
+    story = Story("CartPole", Scratch(tmp_path, is_small=False), outputs, random.Random(0), reference)
+    save_some(story.folder / "checkpoints")
+    (story.folder / "progress.csv").write_text("total_timesteps,loss\n0,1.5\n10,1.25\n")
+    (story.folder / "episodes.csv").write_text("steps,return,length,env\n10,7.0,7,0\n10,9.0,9,1\n")
+    (reference / "episodes.csv").write_text("steps,return,length,env\n10,7.0,7,0\n10,9.0,9,1\n20,5.0,5,0\n")
+    return story
+
+
+def test_logs_that_are_the_beginning_of_the_undisturbed_ones_break_nothing(story: Story) -> None:
+    story._check_logs()
+    with (story.folder / "episodes.csv").open("a") as file:
+        file.write("20,5")  # a kill in the middle of a line
+    story._check_logs()
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "reason"),
+    [
+        ("progress.csv", "10,1.25\n", "has the steps"),
+        ("progress.csv", "5,1.25\n", "has the steps"),
+        ("episodes.csv", "9,5.0,5,0\n", "has the steps"),
+        ("episodes.csv", "10,9.0,9,1\n", "differs from that of the undisturbed run"),
+        ("episodes.csv", "20,5.5,5,0\n", "differs from that of the undisturbed run"),
+    ],
+)
+def test_double_and_wrong_rows_are_violations(story: Story, name: str, row: str, reason: str) -> None:
+    with (story.folder / name).open("a") as file:
+        file.write(row)
+    with pytest.raises(ViolationError, match=reason):
+        story._check_logs()
+
+
+def test_a_result_that_is_not_equal_to_the_bit_is_a_violation(story: Story, tmp_path: Path) -> None:
+    shutil.copy(tmp_path / "reference" / "episodes.csv", story.folder)
+    for folder in (story.folder, tmp_path / "reference"):
+        (folder / "model.zip").write_bytes(b"agent")
+    story._check_results()
+    (story.folder / "model.zip").write_bytes(b"agenT")
+    with pytest.raises(ViolationError, match=r"model\.zip differs"):
+        story._check_results()
+
+
+def test_a_step_other_than_the_newest_intact_one_is_a_violation(story: Story) -> None:
+    class Resumed:
+        def __init__(self, step: int) -> None:
+            self.resumed_at = lambda: step
+            self.said = lambda: f"resumed at step {step}"
+
+    assert [path.name[-1] for path in story._intact()] == ["2", "1", "0"]
+    story._check_resumed(Resumed(2), story._intact())
+    with pytest.raises(ViolationError, match="resumed at step 1"):
+        story._check_resumed(Resumed(1), story._intact())
+    story._damaged.add(story._intact()[0])
+    story._check_resumed(Resumed(1), story._intact())
+
+
+def test_each_damage_changes_the_file(tmp_path: Path) -> None:
+    file, content = tmp_path / "file", np.random.default_rng(0).bytes(100)
+    file.write_bytes(content)
+    flip(file, random.Random(1))
+    flipped = file.read_bytes()
+    assert sum((a ^ b).bit_count() for a, b in zip(flipped, content, strict=True)) == 1
+    cut(file, random.Random(1))
+    assert len(file.read_bytes()) < 100 and flipped.startswith(file.read_bytes())
+    make_unreadable(file, random.Random(1))
+    with pytest.raises(OSError, match="Input/output error"):
+        file.read_bytes()
+
+
+def test_streams_are_closed_or_full() -> None:
+    out, error = open_streams("closed output")
+    assert error is None
+    with pytest.raises(BrokenPipeError), open(out, "wb", buffering=0) as stream:
+        stream.write(b"x")
+    for descriptor in open_streams("all full"):
+        with pytest.raises(OSError, match="No space left"), open(descriptor, "wb", buffering=0) as stream:
+            stream.write(b"x")
+
+
+def test_the_table_counts_faults_by_moment() -> None:
+    lines = table({("kill", "saving"): 3, ("cut", "between"): 12}).splitlines()
+    assert [line.split() for line in lines] == [["fault", "between", "saving"], ["cut", "12", "0"], ["kill", "0", "3"]]
+
+
+def test_an_unknown_task_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--tasks", "Chess"]) == 2
+    assert "tasks Chess do not exist; expected some of CartPole, Pendulum, Pong." in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_a_short_campaign_breaks_no_promise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--minutes", "2", "--seed", "1", "--tasks", "CartPole", "--keep", str(tmp_path / "kept")]
+    assert main(words) == 0, capsys.readouterr().out
+    assert " 0 violations" in capsys.readouterr().out
+    assert not list(files(tmp_path))
