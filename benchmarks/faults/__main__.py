@@ -67,7 +67,7 @@ def stories(flags: Faults, place: Scratch, work: Path) -> Iterator[tuple[str, St
             violation = str(error)
             _keep(flags.keep, story, outputs, violation)
         yield task, story, violation
-        shutil.rmtree(story.folder, ignore_errors=True)
+        shutil.rmtree(story.folder.parent, ignore_errors=True)
         shutil.rmtree(outputs)
 
 
@@ -85,7 +85,7 @@ def _keep(folder: Path, story: Story, outputs: Path, violation: str) -> None:
     place = folder / f"violation-{number}"
     shutil.copytree(outputs, place / "outputs")
     if story.folder.exists():
-        shutil.copytree(story.folder, place / "run", symlinks=True)
+        shutil.copytree(story.folder.parent, place / "runs", symlinks=True)
     (place / "story.txt").write_text("\n".join([*story.log, violation, ""]), encoding="utf-8")
 
 

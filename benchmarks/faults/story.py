@@ -40,7 +40,7 @@ class Story:
     """A run of a task.
 
     Attributes:
-        folder: its run folder.
+        folder: its run folder; alone in the folder above, but for what the run itself puts there.
         log: what has happened, a line each.
         faults: number of faults so far, by kind and moment.
     """
@@ -55,7 +55,7 @@ class Story:
             draw: random stream of all choices.
             reference: run folder of the same task, undisturbed; None if this is the one.
         """
-        self.folder = scratch.folder / "run"
+        self.folder = scratch.folder / "runs" / "run"
         self.log: list[str] = []
         self.faults: Counter[tuple[str, str]] = Counter()
         self._task, self._scratch, self._outputs, self._draw, self._reference = task, scratch, outputs, draw, reference
