@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from acer_tf.commands.cli import FAILED, guarded, parse, write_json
+from acer_tf.commands.cli import guarded, parse, write_json
+from acer_tf.commands.statuses import Status
 from acer_tf.errors import InputError
 from benchmarks.faults.faults import Clock
 from benchmarks.faults.scratch import Scratch, scratch
@@ -122,7 +123,7 @@ def main(argv: Sequence[str]) -> int:
     if flags.json is not None:
         counts = [[*key, count] for key, count in sorted(faults.items())]
         write_json(flags.json, {"runs": runs, "violations": violations, "faults": counts, "seed": flags.seed})
-    return FAILED if violations else 0
+    return Status.FAILED if violations else 0
 
 
 if __name__ == "__main__":

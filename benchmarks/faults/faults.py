@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from acer_tf.commands.statuses import Status
 from acer_tf.storage.checkpoint import ARRAYS, MANIFEST, VALUES, checkpoint_folders
 from acer_tf.storage.run_folder import CHECKPOINTS
 from benchmarks.faults.process import Training
@@ -82,11 +83,11 @@ def _go_on(training: Training, draw: random.Random, may_kill: bool = True) -> No
 
 RUNNING: Mapping[str, tuple[Act, frozenset[int]]] = {
     "kill": (_signal(signal.SIGKILL), frozenset({KILLED})),
-    "terminate": (_signal(signal.SIGTERM), frozenset({143, -signal.SIGTERM})),
-    "interrupt": (_signal(signal.SIGINT), frozenset({130, -signal.SIGINT})),
-    "hang up": (_signal(signal.SIGHUP), frozenset({129, -signal.SIGHUP})),
+    "terminate": (_signal(signal.SIGTERM), frozenset({Status.TERMINATED, -signal.SIGTERM})),
+    "interrupt": (_signal(signal.SIGINT), frozenset({Status.INTERRUPTED, -signal.SIGINT})),
+    "hang up": (_signal(signal.SIGHUP), frozenset({Status.HUNG_UP, -signal.SIGHUP})),
     "stop, continue": (_stop_and_continue, frozenset({KILLED})),
-    "disk full": (_fill_disk, frozenset({KILLED, 2})),
+    "disk full": (_fill_disk, frozenset({KILLED, Status.BAD_INPUT})),
     "clock jump": (_jump, frozenset({KILLED})),
 }
 """Faults of a running process, with the exit statuses that they may lead to besides 0.
