@@ -26,6 +26,8 @@ VIDEO = ["imageio", "imageio-ffmpeg"]
 GPU = ["tensorflow[and-cuda]"]
 MINATAR = ["MinAtar==1.0.15"]
 HUB = ["huggingface_hub"]
+WANDB = ["wandb"]
+MLFLOW = ["mlflow-skinny", "sqlalchemy", "alembic"]  # its client and its local database, without its server
 MINARI = ["minari[hdf5]"]  # its files are HDF5, but h5py is an extra of its own
 DOCS = ["mkdocs<2", "mkdocs-material", "mkdocstrings[python]", "nbconvert", "latex2mathml"]
 AUDIT = ["pip-audit"]
@@ -37,8 +39,10 @@ TEST = [
     *DOCS,
     *MINATAR,
     *HUB,
+    *MLFLOW,
     *RUN_NOTEBOOKS,
     *VIDEO,
+    *WANDB,
     "build",
     "hypothesis",
     "import-linter",
@@ -90,6 +94,8 @@ setup(
         "gpu": GPU,
         "test": TEST,
         "hub": HUB,
+        "wandb": WANDB,
+        "mlflow": MLFLOW,
         "minari": MINARI,
         "docs": DOCS,
         "minatar": MINATAR,

@@ -8,6 +8,7 @@ from typing import Any
 
 from gymnasium.vector import VectorEnv
 
+from acer_tf.agent.settings import Settings, to_plain
 from acer_tf.envs.atari.pool import frames_per_step
 from acer_tf.envs.ids import env_id
 from acer_tf.errors import InputError
@@ -21,12 +22,12 @@ from acer_tf.storage.lock import locked
 
 @contextlib.contextmanager
 def open_logger(
-    verbose: int, folder: Path | None, env: VectorEnv[Any, Any, Any], progress_bar: bool, end: int
+    settings: Settings, folder: Path | None, env: VectorEnv[Any, Any, Any], progress_bar: bool, end: int
 ) -> Iterator[Logger]:
     """Yields a logger, and closes it at the end.
 
     Args:
-        verbose: as of `table_sinks`.
+        settings: of the agent.
         folder: of the run, for its files, if wanted; those that are there go on.
         env: what is learned in.
         progress_bar: whether progress is shown.
@@ -36,12 +37,13 @@ def open_logger(
         InputError: another process writes to the folder, or it cannot be written.
     """
     with contextlib.ExitStack() as stack:
-        sinks = table_sinks(verbose)
+        sinks = table_sinks(settings.verbose)
         if folder is not None:
             stack.enter_context(locked(folder))
             files = run_files(folder, env_id(env))
             files.load_state_dict({path.name: path.stat().st_size for path in folder.iterdir()})
-            sinks += [files, TensorBoardSink(folder, frames_per_step(env))]
+            shown = {"env": env_id(env), **to_plain(settings)}
+            sinks += [files, TensorBoardSink(folder, frames_per_step(env), shown)]
         if progress_bar:
             sinks.append(progress_sink(end))
         yield stack.enter_context(contextlib.closing(Logger(sinks)))

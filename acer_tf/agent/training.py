@@ -177,7 +177,7 @@ class Training:
         settings, folder = self._state.settings, None
         if settings.tensorboard_log is not None:
             folder = self._log_folder = log_folder(settings.tensorboard_log, name, is_new_run, self._log_folder)
-        return open_logger(settings.verbose, folder, self._environment, progress_bar, end)
+        return open_logger(settings, folder, self._environment, progress_bar, end)
 
     @contextlib.contextmanager
     def _learning(self, loop: TrainingLoop, reset_num_timesteps: bool) -> Iterator[None]:

@@ -13,7 +13,7 @@ from acer_tf.storage.checkpoint_store import CheckpointStore
 FREE = (
     *("preset", "logdir", "load_path", "num_workers", "vectorization", "threads", "tune_malloc", "stall_seconds"),
     *("checkpoint_every", "exact_resume", "keep_checkpoints", "keep_every"),
-    *("log_interval", "verbose", "eval_every", "eval_episodes"),
+    *("log_interval", "verbose", "track", "eval_every", "eval_episodes"),
 )
 """Settings that may change, as learning does not depend on them; the settings of a preset are compared one by one."""
 FIXED = ("nsteps", "buffer_size", "compress_replay", "trust_region", "optimizer")

@@ -26,6 +26,7 @@ from acer_tf.logs.logger import Logger
 from acer_tf.logs.tables import table_sinks
 from acer_tf.logs.tensorboard import TensorBoardSink
 from acer_tf.logs.terminal import progress_sink
+from acer_tf.logs.trackers import SINKS
 from acer_tf.replay.size import check_replay, compressed_row, largest_bytes
 from acer_tf.storage.arrays import save_arrays
 from acer_tf.storage.checkpoint_store import CheckpointStore
@@ -230,6 +231,7 @@ def _make_logger(folder: Path, flags: TrainFlags, env: FrameStack, settings: Map
         [
             run_files(folder, flags.env),
             TensorBoardSink(folder / "tb", frames_per_step(env), settings),
+            *([] if flags.track is None else [SINKS[flags.track](flags.track, folder, frames_per_step(env), settings)]),
             *table_sinks(flags.verbose),
             *([progress_sink(flags.total_timesteps, replay_steps if flags.replay_ratio else 0)] * bool(flags.verbose)),
         ]

@@ -25,6 +25,7 @@ from acer_tf.config import (
 from acer_tf.configs.presets import BASELINES, Preset, load_preset
 from acer_tf.envs.ids import check_env_id
 from acer_tf.errors import InputError, nearest
+from acer_tf.logs.trackers import require_tracker
 from acer_tf.maths.schedules import SCHEDULES
 from acer_tf.networks.names import NETWORKS, check_arguments
 
@@ -127,6 +128,8 @@ class LoggingFlags:
     """0 prints warnings and the result; 1 also progress and the most important metrics; 2 all metrics, as baselines."""
     log_interval: int = Config.log_interval
     """Iterations (one segment from every environment each) between two tables of metrics."""
+    track: Literal["wandb", "mlflow"] | None = None
+    """Tracker of experiments that gets the metrics, too; offline, in the run folder, unless its variables say where."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -223,6 +226,8 @@ def checked(job: Job) -> Config:
         if getattr(flags, name) is not None:
             require_count(name, getattr(flags, name))
     require_positive("stall_seconds", flags.stall_seconds)
+    if flags.track is not None:
+        require_tracker(flags.track)
     if flags.exact_resume and flags.checkpoint_every is None:
         raise InputError("exact_resume needs checkpoint_every, in agent steps: minutes are not the same in two runs.")
     if flags.is_exact and flags.overlap:

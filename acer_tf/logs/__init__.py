@@ -1,1 +1,1 @@
-"""Sinks for the metrics of a run: terminal, CSV and JSON files, TensorBoard."""
+"""Sinks for the metrics of a run: terminal, CSV and JSON files, TensorBoard, trackers of experiments."""

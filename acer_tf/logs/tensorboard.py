@@ -2,21 +2,17 @@
 
 import contextlib
 import io
-import math
 import os
-import statistics
 import textwrap
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from acer_tf.logs.curves import CurveSink
 from acer_tf.logs.files import FileSink
-from acer_tf.logs.logger import Sink
-from acer_tf.logs.metrics import full_name
-from acer_tf.segment import Episode
 from acer_tf.system.console import say
 
 PREFIX = "events.out.tfevents."
@@ -24,11 +20,10 @@ PREFIX = "events.out.tfevents."
 Encode = Callable[..., bytes]
 
 
-class TensorBoardSink(Sink):
+class TensorBoardSink(CurveSink):
     """Writes event files to a folder, one each time that a run begins or resumes.
 
-    Numbers that are not finite are left out. Episodes are collected, a point per iteration, until the next row. Without
-    the package tensorboard nothing is written, and one line says so.
+    Without the package tensorboard nothing is written, and one line says so.
     """
 
     def __init__(
@@ -38,45 +33,39 @@ class TensorBoardSink(Sink):
 
         Args:
             folder: of the event files; the first row creates it.
-            frames_per_step: raw frames of an agent step, for Atari games; None writes no frames.
+            frames_per_step: as of `CurveSink`.
             settings: plain values of the run, for TensorBoard's tables of hyper-parameters and texts; they need
                 TensorFlow. None writes none.
         """
+        super().__init__(frames_per_step)
         self._folder = folder
-        self._frames_per_step = frames_per_step
         self._settings = settings
         self._encode = _encoder()
         self._file: FileSink | None = None
-        self._ended: list[Episode] = []
         self._pending = b""
 
-    def write(self, values: Mapping[str, float]) -> None:
-        """Writes one row, whose `total_timesteps` is its place on the x axis, and the episodes collected before it."""
-        steps = int(values["total_timesteps"])
-        frames = {} if self._frames_per_step is None else {"frames": self._frames_per_step * steps}
-        self._add(steps, {**values, **frames})
-        self._append()
+    def add(self, steps: int, values: Mapping[str, float]) -> None:
+        """Encodes one point of each curve."""
+        if self._encode is not None:
+            self._pending += self._encode(step=steps, values=values)
 
-    def episodes(self, episodes: Sequence[Episode]) -> None:
-        """Collects the episodes of an iteration."""
-        self._ended.extend(episodes)
-
-    def progress(self, steps: int) -> None:
-        """Encodes mean return and length of the iteration's episodes."""
-        if self._ended:
-            mean_return = statistics.fmean(episode.r for episode in self._ended)
-            mean_length = statistics.fmean(episode.l for episode in self._ended)
-            self._add(steps, {"episode_return": mean_return, "episode_length": mean_length})
-            self._ended.clear()
-
-    def evaluation(self, steps: int, values: Mapping[str, float]) -> None:
-        """Writes the numbers of an evaluation, whose names begin with eval/."""
-        self._add(steps, {f"eval/{name}": value for name, value in values.items()})
-        self._append()
+    def write_points(self) -> None:
+        """Writes the points to the event file; the first ones create it."""
+        if self._encode is None or not self._pending:
+            return
+        if self._file is None:
+            with contextlib.suppress(OSError):  # the file itself warns, and keeps what it could not write
+                self._folder.mkdir(parents=True, exist_ok=True)
+            version = self._encode(file_version="brain.Event:2")
+            number = max((int(path.name.removeprefix(PREFIX)) + 1 for path in self._paths()), default=0)
+            about = b"" if number or self._settings is None else self._encode(summary=described(self._settings))
+            self._file = FileSink(self._folder / f"{PREFIX}{number:06d}", version + about)
+        self._file.append(self._pending)
+        self._pending = b""
 
     def state_dict(self) -> dict[str, int]:
         """Returns the sizes of all event files in bytes; their names begin with the folder's."""
-        self._append()
+        self.write_points()
         if self._file is not None:
             self._file.flush()
         return {self._name(path): path.stat().st_size for path in self._paths()}
@@ -91,27 +80,9 @@ class TensorBoardSink(Sink):
 
     def close(self) -> None:
         """Writes the episodes since the last row, and closes the file; may be called again."""
-        self._append()
+        self.write_points()
         if self._file is not None:
             self._file.close()
-
-    def _add(self, steps: int, values: Mapping[str, float]) -> None:
-        if self._encode is not None:
-            finite = {full_name(name): float(value) for name, value in values.items() if math.isfinite(value)}
-            self._pending += self._encode(step=steps, values=finite)
-
-    def _append(self) -> None:
-        if self._encode is None or not self._pending:
-            return
-        if self._file is None:
-            with contextlib.suppress(OSError):  # the file itself warns, and keeps what it could not write
-                self._folder.mkdir(parents=True, exist_ok=True)
-            version = self._encode(file_version="brain.Event:2")
-            number = max((int(path.name.removeprefix(PREFIX)) + 1 for path in self._paths()), default=0)
-            about = b"" if number or self._settings is None else self._encode(summary=described(self._settings))
-            self._file = FileSink(self._folder / f"{PREFIX}{number:06d}", version + about)
-        self._file.append(self._pending)
-        self._pending = b""
 
     def _paths(self) -> list[Path]:
         return sorted(self._folder.glob(f"{PREFIX}{'[0-9]' * 6}"))

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from acer_tf.agent import ACER
 from acer_tf.agent.run_logger import log_folder
@@ -12,7 +13,7 @@ from acer_tf.errors import InputError
 from acer_tf.plot import main as plot
 from acer_tf.storage.lock import locked
 from tests.counter import Counter, counters
-from tests.event_files import read
+from tests.event_files import read, read_settings
 from tests.small_agents import tiny
 
 
@@ -134,6 +135,13 @@ def test_a_run_is_plotted_by_its_folder(tmp_path: Path) -> None:
     lines = (tmp_path / "curve.csv").read_text().splitlines()[1:]
     assert [line.split(",")[:2] for line in lines] == [["ACER_1", "20.0"], ["ACER_1", "40.0"]]
     assert (tmp_path / "curve.png").stat().st_size > 0
+
+
+def test_tensorboard_shows_the_settings_of_an_agent(tmp_path: Path) -> None:
+    tiny(env=Counter(1), tensorboard_log=tmp_path, gamma=0.5, policy_kwargs={"num_layers": 1}).learn(40, log_interval=1)
+    hparams, text = read_settings(tmp_path / "ACER_1")
+    assert (hparams["gamma"], hparams["policy_kwargs"]) == (0.5, "{'num_layers': 1}")
+    assert yaml.safe_load(text).items() >= {"policy": "mlp", "gamma": 0.5, "policy_kwargs": {"num_layers": 1}}.items()
 
 
 def test_games_count_their_frames_and_monitor_files_name_the_environment(tmp_path: Path) -> None:
