@@ -1,6 +1,5 @@
 """Trains on any gymnasium environment: `python -m acer_tf.run --env CartPole-v1 --num_layers=1`."""
 
-import contextlib
 import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from acer_tf.commands.env_kwargs import ENV_KWARGS
 from acer_tf.commands.network_flags import flag_names, network_arguments
 from acer_tf.commands.train import train
 from acer_tf.commands.train_flags import Job, TrainFlags, given_preset
+from acer_tf.commands.watchdog import watchdog
 from acer_tf.config import CONTINUOUS, Continuous, ContinuousActions, require_positive
 from acer_tf.configs.presets import (
     BASELINES,
@@ -23,6 +23,7 @@ from acer_tf.configs.presets import (
     presets_of,
     with_preset,
 )
+from acer_tf.envs.closing import closing
 from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
 from acer_tf.envs.make import VECTORIZATIONS, make_vec_env
 from acer_tf.errors import InputError
@@ -118,7 +119,10 @@ def _is_continuous(job: Job) -> bool:
     check_env_id(job.flags.env)
     if is_atari(job.flags.env):
         return False
-    with contextlib.closing(make_vec_env(job.flags.env, 1, env_kwargs=job.wrappers["env_kwargs"])) as env:
+    with (
+        watchdog(job.flags.stall_seconds),
+        closing(make_vec_env(job.flags.env, 1, env_kwargs=job.wrappers["env_kwargs"])) as env,
+    ):
         return isinstance(env.single_action_space, Box)
 
 

@@ -62,7 +62,7 @@ def test_the_words_reach_the_command(monkeypatch: pytest.MonkeyPatch, capsys: py
 
 
 def test_answers_come_before_anything_large_is_imported() -> None:
-    code = "import sys; from acer_tf.__main__ import main; print([main() for sys.argv[1] in sys.argv[1:]]); "
+    code = "import sys; from acer_tf.__main__ import main; print([int(main()) for sys.argv[1] in sys.argv[1:]]); "
     code += "print({'tensorflow', 'keras', 'gymnasium', 'tyro'} & {*sys.modules})"
     words = ["--help", "--version", "rnu"]
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)

@@ -34,7 +34,7 @@ ARGV = [
         (["--buffer_size", "100"], "replay would never start"),
         (["--threads", "0"], "threads is 0; expected a whole number >= 1"),
         (["--overlap", "--checkpoint_every", "100"], "give --exact_resume False, or leave overlap out"),
-        (["--logdir", "/dev/null/run"], "cannot be written"),
+        (["--logdir", "/dev/null/run"], "cannot be used"),
         (["--num_hiden", "3"], "num_hiden"),
         (["--value_network", "coppy"], "coppy"),
         (["--logger", "3"], "network 'mlp' does not take the argument logger"),
@@ -124,7 +124,7 @@ def test_the_same_command_resumes_a_run_and_finds_it_done(
     folder, _ = trained
     before = hashes(folder)
     assert main([*ARGV, "--logdir", str(folder)]) == 0
-    assert hashes(folder) == before
+    assert hashes(folder) | {".attempt": before[".attempt"]} == before
     out = capsys.readouterr().out
     assert f"resumed at step 4,000 from {folder / 'checkpoints' / 'step-000000004000'}" in out
     assert f"done at step 4,000; agent: {folder / 'model.zip'}" in out
@@ -214,7 +214,7 @@ def test_continuous_actions_get_the_settings_tuned_for_them_and_flags_override_t
 
 
 def test_typos_are_refused_before_tensorflow() -> None:
-    code = "import sys; from acer_tf.run import main; print([main([word]) for word in sys.argv[1:]]); "
+    code = "import sys; from acer_tf.run import main; print([int(main([word])) for word in sys.argv[1:]]); "
     code += "print('tensorflow' in sys.modules)"
     words = ["--num_hiden=3", "--env=CartPol-v1", "--trust_region=maybe", "--env_kwargs={a: 1}"]
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)

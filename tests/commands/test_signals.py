@@ -1,9 +1,19 @@
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 
 from acer_tf.commands.signals import stop_on_signals
+
+
+@pytest.fixture(autouse=True)
+def terminal() -> Iterator[None]:
+    """SIGHUP as it is in a terminal, whatever started the tests: nohup has it ignored."""
+    previous = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, previous)
+
 
 SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 
