@@ -13,39 +13,49 @@ from acer_tf.storage.run_folder import CHECKPOINTS
 from benchmarks.faults.process import Training
 from benchmarks.faults.scratch import Scratch
 
-FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
-"""The library that makes a process believe in another time; without it the clock does not jump."""
 KILLED = -signal.SIGKILL
 
 
 class Clock:
-    """The wall clock of the training processes.
+    """The wall clock of the training processes: `time.time` of Python, as far as this campaign is concerned.
 
     Attributes:
         environment: variables that make a process read this clock.
     """
 
-    def __init__(self, file: Path) -> None:
-        """`file` holds the difference to the true time."""
-        self._file = file
+    def __init__(self, folder: Path) -> None:
+        """`folder` must exist; it gets a module that Python imports when it starts."""
+        self._file = folder / "seconds"
         self.jump(0)
-        self.environment: Mapping[str, str] = {}
-        if self.can_jump:
-            self.environment = {
-                "LD_PRELOAD": str(FAKETIME),
-                "FAKETIME_TIMESTAMP_FILE": str(file),
-                "FAKETIME_NO_CACHE": "1",
-                "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-            }
-
-    @property
-    def can_jump(self) -> bool:
-        """Whether the library is installed."""
-        return FAKETIME.exists()
+        (folder / "sitecustomize.py").write_text(_SHIFTED_CLOCK.format(file=str(self._file)), encoding="utf-8")
+        path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+        self.environment = {"PYTHONPATH": path}
 
     def jump(self, seconds: int) -> None:
         """Sets the difference to the true time."""
-        self._file.write_text(f"{seconds:+d}\n", encoding="utf-8")
+        replace(self._file, f"{seconds}")
+
+
+_SHIFTED_CLOCK = """
+import time
+
+true_time = time.time
+
+
+def shifted_time():
+    with open({file!r}) as file:
+        return true_time() + int(file.read())
+
+
+time.time = shifted_time
+"""
+
+
+def replace(file: Path, text: str) -> None:
+    """Replaces a file in one step, so that nobody reads half of it."""
+    new = file.with_suffix(".new")
+    new.write_text(text, encoding="utf-8")
+    new.replace(file)
 
 
 Act = Callable[[Training, Scratch, Clock, random.Random], None]
