@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -118,7 +119,9 @@ print("learned")
 
 
 def test_a_tracker_that_fails_is_one_line_and_no_end_of_training(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", BROKEN, str(tmp_path)], capture_output=True, text=True)
+    # A test before this one may have started wandb's service in this process: a child would share it.
+    own = {name: value for name, value in os.environ.items() if not name.startswith("WANDB")}
+    done = subprocess.run([sys.executable, "-c", BROKEN, str(tmp_path)], capture_output=True, text=True, env=own)
     assert (done.returncode, done.stdout) == (0, "learned\n")
     assert done.stderr.startswith("wandb failed (") and done.stderr.endswith("); it gets no more metrics.\n")
     assert done.stderr.count("\n") == 1
