@@ -146,7 +146,7 @@ class Story:
         if moment == "starting":
             training.wait_until(lambda: False, self._draw.uniform(0, STARTING_SECONDS))
             return
-        begun = max(published(self.folder), default=-1)
+        begun = max(published(self.folder), default=0)  # at step 0 the logs have not been opened yet
         training.wait_until(lambda: "training on" in training.said())
         if moment == "resuming":
             training.wait_until(lambda: False, self._draw.uniform(0, 1))

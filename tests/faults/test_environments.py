@@ -32,7 +32,9 @@ def test_a_hang_that_holds_the_lock_before_the_first_reset_whatever_the_streams(
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize(("moment", "is_saved"), [("Reset", False), ("Close", True)])
 def test_hangs_in_the_first_reset_and_the_last_call(tmp_path: Path, moment: str, is_saved: bool) -> None:
-    flags = TINY | {"num_timesteps": 20, "stall_seconds": 60, "env": f"{MODULE}:HangsIn{moment}-v0"}
+    # With a preset no other environment is made before, and closed, to see the kind of actions.
+    flags = TINY | {"num_timesteps": 20, "stall_seconds": 60, "preset": "baselines"}
+    flags |= {"env": f"{MODULE}:HangsIn{moment}-v0"}
     with started(command(tmp_path / "run", **flags), "2>&1 >/dev/full") as run:
         said, _ = run.communicate(timeout=300)
     assert run.returncode == 75, said
