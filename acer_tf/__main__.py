@@ -49,7 +49,7 @@ def run(name: str, words: Sequence[str]) -> int:
     if name not in COMMANDS:
         from acer_tf.errors import nearest
 
-        print(f"error: {name} is no command; the nearest are {', '.join(nearest(name, COMMANDS))}.", file=sys.stderr)
+        print(f"error: {name} is not a command; the nearest are {', '.join(nearest(name, COMMANDS))}.", file=sys.stderr)
         return Status.BAD_INPUT
     module, _ = COMMANDS[name]
     status: int = importlib.import_module(module).main(words)

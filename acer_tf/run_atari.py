@@ -42,7 +42,7 @@ def read(argv: Sequence[str]) -> Job:
     """Reads the command line.
 
     Raises:
-        InputError: a preset that does not exist or does not fit, or an environment that is no Atari game.
+        InputError: a preset that does not exist or does not fit, or an environment that is not an Atari game.
         SystemExit: as `parse`.
     """
     preset = given_preset(argv) or load_preset(BASELINES)
@@ -51,7 +51,8 @@ def read(argv: Sequence[str]) -> Job:
     check_env_id(flags.env)
     if not is_atari(flags.env):
         raise InputError(
-            f"environment '{flags.env}' is no Atari game; train on it with: {program('acer_tf.run')} --env {flags.env}"
+            f"environment '{flags.env}' is not an Atari game; "
+            f"train on it with: {program('acer_tf.run')} --env {flags.env}"
         )
     network_kwargs = preset.network_kwargs if flags.policy == defaults.policy else {}
     return Job(flags, *RECURRENT_POLICIES.get(flags.policy, (flags.policy, network_kwargs)))

@@ -63,7 +63,7 @@ class Sweep:
                 raise InputError(f"{name} is 0; expected a whole number >= 1.")
         given = {word.partition("=")[0].removeprefix("--").replace("-", "_") for word in rest if word.startswith("--")}
         if taken := given & set(OWN):
-            raise InputError(f"--{min(taken)} is the sweep's own business; expected --envs, --presets, --seeds, --out.")
+            raise InputError(f"--{min(taken)} is set by the sweep itself; expected --envs, --presets, --seeds, --out.")
         names = dict.fromkeys(self.presets or map(_env_id, self.envs))
         return [self._trial(name, seed, given, rest) for seed in seeds for name in names]
 

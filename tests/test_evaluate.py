@@ -129,7 +129,7 @@ def test_bad_input(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "episodes is 0; expected a whole number >= 1" in error(str(run), "--episodes", "0")
     (tmp_path / "old.json").touch()
     assert "old.json exists; choose another name" in error(str(run), "--json", str(tmp_path / "old.json"))
-    assert "a.gif is to be an mp4 file" in error(str(run), "--video", "a.gif")
+    assert "a.gif is not an mp4 file" in error(str(run), "--video", "a.gif")
     assert "--explain is about the video; give --video, too." in error(str(run), "--explain")
     (tmp_path / "model.zip").write_bytes(b"no zip")
     assert "model.zip is not the file of a trained agent" in error(str(tmp_path), "--env", "Counter-v0")

@@ -43,7 +43,7 @@ def test_a_misspelt_command_names_the_nearest(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert acer(monkeypatch, "evalute", "runs/pong") == 2
-    assert capsys.readouterr().err.startswith("error: evalute is no command; the nearest are evaluate, ")
+    assert capsys.readouterr().err.startswith("error: evalute is not a command; the nearest are evaluate, ")
 
 
 @pytest.mark.parametrize("name", ["run-atari", "run_atari"])

@@ -133,7 +133,7 @@ def test_without_rliable_one_sentence_tells_the_command(
         (["--out", "a.jpg"], "expected one of a.png, a.svg, a.pdf"),
         (["--label", "x", "y"], "got 2 labels for 1 runs"),
         (["--smooth", "0"], "expected more than 0"),
-        (["--x", "frames"], "is no Atari game"),
+        (["--x", "frames"], "is not an Atari game"),
         (["--metric", "entropi"], "progress.csv cannot be read"),
         (["--metric", "entropy", "--reference", "human"], "are for returns"),
         (["--reference", "human"], "needs an Atari game"),

@@ -41,7 +41,7 @@ ARGV = [
         (["--env", "Pendulum-v1", "--sigma", "0"], "sigma is 0.0; expected a finite number > 0"),
         (["--env", "Pendulum-v1", "--num_samples", "0"], "num_samples is 0; expected a whole number >= 1"),
         (["--reward_scale", "-1"], "reward_scale is -1.0; expected a finite number > 0"),
-        (["--sigam=1"], "--sigam is no flag; the nearest is --sigma"),
+        (["--sigam=1"], "--sigam is not a flag; the nearest is --sigma"),
         (["--config=mine.yml"], "network 'mlp' does not take the argument config"),
         (["--rng=1"], "network 'mlp' does not take the argument rng"),
         (["--settings=1", "--env", "Pendulum-v1"], "network 'mlp' does not take the argument settings"),

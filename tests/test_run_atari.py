@@ -74,5 +74,5 @@ def test_trains_on_a_game(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 def test_what_is_no_atari_game_is_sent_to_the_other_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--env", "CartPole-v1"]) == 2
-    expected = "error: environment 'CartPole-v1' is no Atari game; train on it with: "
+    expected = "error: environment 'CartPole-v1' is not an Atari game; train on it with: "
     assert capsys.readouterr().err == f"{expected}python -m acer_tf.run --env CartPole-v1\n"

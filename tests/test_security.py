@@ -226,6 +226,6 @@ def test_no_file_outside_is_touched_by_a_manifest_that_names_it(tmp_path: Path) 
     forge_manifest(checkpoint.path, replay=[forged])
     found_instead, problems = found(folder)
     assert (found_instead.step, len(problems)) == (1, 1)
-    assert "'../../../outside.npz' is no name of a replay file" in str(problems[0])
+    assert "'../../../outside.npz' is not the name of a replay file" in str(problems[0])
     save(make_checkpoints(folder, keep=1), 9, make_buffer(1))
     assert outside.read_text() == "precious"

@@ -282,7 +282,7 @@ class ACER:
             **overrides: arguments of the constructor that take the place of the file's.
 
         Raises:
-            InputError: the file is no such agent, or has a policy of the user's own, or an argument does not fit it.
+            InputError: the file is not such an agent, has a policy of the user's own, or an argument does not fit it.
         """
         return cls._imported(read_stable_baselines(path), path, env, statistics, overrides)
 
@@ -301,7 +301,7 @@ class ACER:
             **overrides: arguments of the constructor.
 
         Raises:
-            InputError: the file is no such agent, or an argument does not fit it.
+            InputError: the file is not such an agent, or an argument does not fit it.
         """
         return cls._imported(read_baselines(path), path, env, None, overrides)
 

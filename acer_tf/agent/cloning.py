@@ -137,10 +137,12 @@ def _windows(agent: AgentState, arrays: Mapping[str, Any], normalization: Mappin
     obs, _ = agent.spaces.encode_observations(_observations(agent, arrays), normalization)
     actions = agent.spaces.encode_actions(arrays["actions"])
     if len(obs) != len(actions):
-        raise InputError(f"the dataset has {len(obs)} observations and {len(actions)} actions; expected as many.")
+        raise InputError(f"the dataset has {len(obs)} observations and {len(actions)} actions; expected equal numbers.")
     starts = np.asarray(arrays.get("episode_starts", np.zeros(len(obs))), np.bool_).reshape(-1)
     if len(starts) != len(obs):
-        raise InputError(f"the dataset has {len(obs)} observations and {len(starts)} episode_starts; expected as many.")
+        raise InputError(
+            f"the dataset has {len(obs)} observations and {len(starts)} episode_starts; expected equal numbers."
+        )
     length = agent.model.config.nsteps if agent.model.policy.network.state_size else 1
     count = len(obs) // length
     if count == 0:

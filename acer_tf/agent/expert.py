@@ -37,7 +37,7 @@ def expert_arrays(dataset: Any) -> dict[str, Any]:
         if name not in arrays:
             raise InputError(f"the dataset has {', '.join(map(str, arrays)) or 'nothing'}; expected obs and actions.")
         if np.asarray(arrays[name]).dtype.kind in "USO" and not isinstance(arrays[name], Mapping):
-            raise InputError(f"{name} of the dataset are no numbers.")
+            raise InputError(f"{name} of the dataset are not numbers.")
     return {name: arrays[name] for name in ("obs", "actions", "episode_starts") if name in arrays}
 
 
@@ -48,7 +48,7 @@ def _minari_dataset(name: str) -> Any:
         return minari.load_dataset(name)
     except ImportError as error:  # of Minari, or of what it reads its files with
         raise InputError(
-            f"the dataset '{name}' would be Minari's, which is not installed ({error}); "
+            f"the dataset '{name}' is an id of Minari, which is not installed ({error}); "
             'pip install "minari[hdf5]", or give arrays.'
         ) from error
     except (FileNotFoundError, ValueError, KeyError, OSError) as error:

@@ -181,7 +181,7 @@ def _optimizer_to_plain(optimizer: keras.optimizers.Optimizer) -> Any:
 def _optimizer_from_plain(plain: Mapping[str, Any], learning_rate: float) -> keras.optimizers.Optimizer:
     optimizer = getattr(keras.optimizers, plain["class"])
     if not issubclass(optimizer, keras.optimizers.Optimizer):
-        raise ValueError(f"{plain['class']} is no optimizer")
+        raise ValueError(f"{plain['class']} is not an optimizer")
     if not all(isinstance(value, PLAIN) for value in plain["arguments"].values()):
         raise ValueError("an optimizer's arguments are plain values")
     return optimizer(learning_rate=learning_rate, **plain["arguments"])

@@ -140,7 +140,7 @@ class Spaces:
             try:
                 return from_choices(given, self.action_space)
             except ValueError as error:
-                raise InputError(f"an action is none of {self.action_space}.") from error
+                raise InputError(f"an action is not in {self.action_space}.") from error
         if not np.isin(given, np.arange(self.network_actions.n)).all():
-            raise InputError(f"an action is none of {self.action_space}.")
+            raise InputError(f"an action is not in {self.action_space}.")
         return given.astype(np.int64)

@@ -146,7 +146,7 @@ class CallbackList(BaseCallback):
         """Makes callbacks of whatever `as_callback` takes.
 
         Raises:
-            InputError: one of them is no callback.
+            InputError: one of them is not a callback.
         """
         super().__init__()
         self._steps_before = 0
@@ -157,7 +157,7 @@ class CallbackList(BaseCallback):
         """Returns the list of what `learn` was given: one callback, or several.
 
         Raises:
-            InputError: it is no callback.
+            InputError: it is not a callback.
         """
         return cls(callback if isinstance(callback, list | tuple) else [callback])
 
@@ -211,7 +211,7 @@ class EventCallback(BaseCallback):
         """Makes a callback of whatever `as_callback` takes.
 
         Raises:
-            InputError: it is no callback.
+            InputError: it is not a callback.
         """
         super().__init__(verbose)
         self.callback = as_callback(callback)
@@ -247,7 +247,7 @@ class EveryNTimesteps(EventCallback):
         """Sets the number of agent steps, and makes a callback of whatever `as_callback` takes.
 
         Raises:
-            InputError: `n_steps` cannot work, or it is no callback.
+            InputError: `n_steps` cannot work, or it is not a callback.
         """
         super().__init__(callback)
         self.n_steps = whole("n_steps", n_steps)

@@ -147,7 +147,7 @@ class Checkpointer:
 
     def _resume(self, checkpoint: Checkpoint) -> None:
         state, lost = self._checkpoints.restore(checkpoint, self._acer.buffer)
-        with as_input_error(checkpoint.path, "state of this run"):
+        with as_input_error(checkpoint.path, "the state of this run"):
             if state["loop"]["steps"] != checkpoint.step:
                 raise ValueError(f"its step is {state['loop']['steps']}")
             self._acer.load_state_dict(state)

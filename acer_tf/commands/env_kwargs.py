@@ -46,7 +46,7 @@ def _value(text: str) -> Any:
     try:
         value = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise InputError(f"env_kwargs: '{text}' is no YAML: {' '.join(str(error).split())}.") from error
+        raise InputError(f"env_kwargs: '{text}' is not valid YAML: {' '.join(str(error).split())}.") from error
     with contextlib.suppress(ValueError):  # YAML takes 1e-3 for text
         return float(value) if isinstance(value, str) else value
     return value

@@ -43,7 +43,7 @@ def _check_name(word: str, name: str, own: Sequence[str]) -> None:
         raise InputError(f"'{word}' belongs to no flag; expected --name=value.")
     if close := difflib.get_close_matches(name, own, n=1, cutoff=0.8):
         shown = "num_timesteps" if close == ["total_timesteps"] else close[0]
-        raise InputError(f"--{name} is no flag; the nearest is --{shown}.")
+        raise InputError(f"--{name} is not a flag; the nearest is --{shown}.")
 
 
 def _literal(text: str) -> Any:

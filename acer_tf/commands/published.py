@@ -68,7 +68,7 @@ def take_agent(source: Repository, folder: Path) -> None:
     """Copies a published agent into a folder, which is then a run folder, and checks every byte of it.
 
     Raises:
-        InputError: a file is missing, too large, or not the one that was published, or it is no agent.
+        InputError: a file is missing, too large, or not the one that was published, or it is not an agent.
     """
     files = _digests(source.take(MANIFEST, LARGEST[MANIFEST]))
     for name, expected in files.items():

@@ -85,7 +85,7 @@ def load_preset(name: str | Path) -> Preset:
     if settings:
         key = str(next(iter(settings)))
         choices = nearest(key, [*COMMAND, *_names(Config), *_names(Continuous)])
-        raise InputError(f"preset {name}: {key} is no setting; the nearest are {', '.join(choices)}.")
+        raise InputError(f"preset {name}: {key} is not a setting; the nearest are {', '.join(choices)}.")
     try:
         Config(**config)
         Continuous(**continuous)

@@ -30,11 +30,11 @@ def atari_game(env_id: str) -> str:
     """Returns the name of the game's ROM.
 
     Raises:
-        InputError: the id is not accepted, or is no Atari game.
+        InputError: the id is not accepted, or is not an Atari game.
     """
     check_env_id(env_id)
     if not is_atari(env_id):
-        raise InputError(f"environment '{env_id}' is no Atari game; expected an id such as BreakoutNoFrameskip-v4.")
+        raise InputError(f"environment '{env_id}' is not an Atari game; expected an id such as BreakoutNoFrameskip-v4.")
     return _game(gymnasium.registry[env_id])
 
 

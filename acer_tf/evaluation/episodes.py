@@ -173,7 +173,7 @@ def play(
         EnvironmentFailedError: an environment raised an error.
     """
     if episodes < 1:
-        raise InputError(f"{episodes} episodes are to be played; expected a whole number >= 1.")
+        raise InputError(f"{episodes} episodes cannot be played; expected a whole number >= 1.")
     Player().enter(env)
     env = unwrap(env)
     left = [(episodes + i) // env.num_envs for i in range(env.num_envs)]

@@ -87,7 +87,7 @@ def check_video(path: Path) -> None:
         InputError: the path does not end in .mp4, or ffmpeg is not installed.
     """
     if path.suffix != ".mp4":
-        raise InputError(f"the video {path} is to be an mp4 file; expected {path.with_suffix('.mp4')}.")
+        raise InputError(f"the video {path} is not an mp4 file; expected {path.with_suffix('.mp4')}.")
     try:
         import imageio_ffmpeg
 

@@ -36,7 +36,7 @@ def read_baselines(path: str | Path) -> ImportedAgent:
     Raises:
         InputError: the file cannot be read, holds something else, or a network that its weights do not determine.
     """
-    with as_input_error(path, "ACER agent of baselines"):
+    with as_input_error(path, "an ACER agent of baselines"):
         return _agent(read_pickle(read_decompressed(path)))
 
 
@@ -130,7 +130,7 @@ def _torso(own: Arrays) -> tuple[str, dict[str, Any]]:
         return "conv_only", {}
     layers, widths = list(kernels), [shape[-1] for shape in kernels.values()]
     if layers != [f"mlp_fc{i}" for i in range(len(layers))] or len(set(widths)) > 1:
-        raise ValueError("its network is none of baselines' own")
+        raise ValueError("its network is not one of baselines' own")
     arguments = {"num_layers": len(layers), "layer_norm": "layer_norm0/beta" in own}
     return "mlp", arguments | ({"num_hidden": widths[0]} if widths else {})
 

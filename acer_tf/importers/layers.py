@@ -52,7 +52,7 @@ def numbered(params: Sequence[Any], policy: str, arguments: Mapping[str, Any]) -
         ValueError: the policy has another number of arrays, or a value is not an array.
     """
     if not all(isinstance(array, np.ndarray) for array in params):
-        raise ValueError("a parameter of it is no array")
+        raise ValueError("a parameter of it is not an array")
     is_normalized = bool(arguments.get("layer_norm", "LnLstm" in policy))
     size_of_lstm = len(_LSTM_ARRAYS) + is_normalized * len(_NORM_ARRAYS)
     rest = len(params) - 2 * len(_LAST) - ("Lstm" in policy) * size_of_lstm
@@ -63,7 +63,7 @@ def numbered(params: Sequence[Any], policy: str, arguments: Mapping[str, Any]) -
         names = _order(arrays) if layer == _LSTM else ("w", "b")
         layers[layer] = dict(zip(names, arrays, strict=False))
     if sum(map(len, layers.values())) != len(params) or not layers["q"]:
-        raise ValueError(f"it has {len(params)} arrays, and another number belongs to its policy")
+        raise ValueError(f"it has {len(params)} arrays, but its policy has another number of them")
     return layers
 
 
@@ -93,7 +93,7 @@ def _in_net_arch(net_arch: Any, is_recurrent: bool) -> list[str]:
         case list() as shared:
             ends = {}
         case _:
-            raise ValueError("its net_arch is no list")
+            raise ValueError("its net_arch is not a list")
     names = [_LSTM if item == _LSTM_ITEM else f"shared_fc{i}" for i, item in enumerate(shared)]
     pi, vf = ([f"{end}_fc{i}" for i in range(len(ends.get(end, [])))] for end in ("pi", "vf"))
     by_turns = [name for pair in itertools.zip_longest(pi, vf) for name in pair if name is not None]
@@ -120,7 +120,7 @@ def network(layers: Layers) -> tuple[str, dict[str, Any], Arrays]:
     if not convolutions:
         arguments["net_arch"] = _net_arch(body, parts)
     elif body.keys() - {_LSTM} or len(convolutions) < len(_CONVOLUTIONS):
-        raise ValueError("its network of images is none of Stable Baselines' own")
+        raise ValueError("its network of images is not one of Stable Baselines' own")
     renamed = convolutions | _dense(body, parts) | recurrent | heads
     weights = [layer_arrays(layer, arrays) for layer, arrays in renamed.items()]
     policy = f"{'Cnn' if convolutions else 'Mlp'}{kind}Policy"

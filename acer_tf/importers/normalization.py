@@ -32,7 +32,7 @@ def read_moments(path: str | Path) -> Moments:
     Raises:
         InputError: the file cannot be read, or holds something else.
     """
-    with as_input_error(path, "running mean and variance of Stable Baselines"):
+    with as_input_error(path, "a running mean and variance of Stable Baselines"):
         return _moments(read_pickle(read_decompressed(path)))
 
 

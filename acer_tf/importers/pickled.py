@@ -97,12 +97,12 @@ class _Machine:
 
     def _name(self, module: Any, name: Any) -> None:
         if not isinstance(module, str) or not isinstance(name, str) or len(module) + len(name) > LONGEST_NAME:
-            raise ValueError("it is no valid pickle: a name in it is not text")
+            raise ValueError("it is not a valid pickle: a name in it is not text")
         self._push(Inert(f"{module}.{name}"))
 
     def _call(self, function: Any, arguments: Any) -> None:
         if not isinstance(function, Inert) or not isinstance(arguments, tuple):
-            raise ValueError("it is no valid pickle: a call in it is not one")
+            raise ValueError("it is not a valid pickle: a call in it is not one")
         self._push(self._counted(called(function.name, arguments)))
 
     def _call_to_mark(self) -> None:

@@ -41,7 +41,7 @@ def read_stable_baselines(path: str | Path) -> ImportedAgent:
     Raises:
         InputError: the file cannot be read, holds something else, or a policy that a file does not determine.
     """
-    with as_input_error(path, "ACER agent of Stable Baselines 2"):
+    with as_input_error(path, "an ACER agent of Stable Baselines 2"):
         return _agent(read_decompressed(path))
 
 
@@ -51,7 +51,7 @@ def is_stable_baselines(path: str | Path) -> bool:
     Raises:
         InputError: the file cannot be read, or is neither.
     """
-    with as_input_error(path, "agent of Stable Baselines 2 or baselines"):
+    with as_input_error(path, "an agent of Stable Baselines 2 or baselines"):
         data = read_decompressed(path)
         if data.startswith(b"PK"):
             return True
@@ -69,7 +69,7 @@ def _agent(file: bytes) -> ImportedAgent:
     if not isinstance(action_space, gym.spaces.Discrete):
         raise ValueError("its actions are not discrete")
     if observation_space is None:
-        raise ValueError("its observation space is none that ACER had there")
+        raise ValueError("its observation space is not one that its ACER supported")
     policy, arguments = _policy(data.get("policy")), _policy_kwargs(data.get("policy_kwargs"))
     layers = grouped(params) if isinstance(params, dict) else numbered(params, policy, arguments)
     policy, policy_kwargs, weights = network(layers)
@@ -117,7 +117,7 @@ def _policy_kwargs(arguments: Any) -> dict[str, Any]:
     if arguments is None:
         return {}
     if not isinstance(arguments, dict):
-        raise ValueError("its policy_kwargs are no dict")
+        raise ValueError("its policy_kwargs are not a dict")
     if unknown := [name for name in arguments if name not in _POLICY_KWARGS]:
         raise ValueError(f"what {str(unknown[0])[:80]!r} means among its policy_kwargs is not known here")
     extractor = arguments.get("cnn_extractor")
@@ -139,7 +139,7 @@ def _settings(data: dict[Any, Any]) -> dict[str, Any]:
     settings = {name: data[name] for name in _SETTINGS if name in data}
     for name, value in settings.items():
         if not isinstance(value, str | int | float | None):
-            raise ValueError(f"its {name} is no number")
+            raise ValueError(f"its {name} is not a number")
     # The size of replay was not saved; the default must hold what replay waits for.
     if isinstance(start := settings.get("replay_start"), int) and start > _DEFAULT_BUFFER_SIZE:
         settings["buffer_size"] = start
@@ -151,4 +151,4 @@ def _check_pixels(observation_space: gym.Space[Any]) -> None:
     if not isinstance(observation_space, gym.spaces.Box) or not (
         np.all(observation_space.low == 0) and np.all(observation_space.high == 255)
     ):
-        raise ValueError("its policy is for images, but its observations are none with bounds 0 and 255")
+        raise ValueError("its policy is for images, but its observations are not bounded by 0 and 255")

@@ -58,7 +58,7 @@ def read_records(folders: Sequence[Path], unnamed: Collection[str]) -> list[Reco
 def _settings(folder: Path) -> dict[str, Any]:
     settings = read_settings(folder)
     if settings is None:
-        raise InputError(f"{folder} is no run; expected the folder of one, with its config.yml.")
+        raise InputError(f"{folder} is not a run; expected the folder of one, with its config.yml.")
     return settings
 
 

@@ -88,12 +88,12 @@ def on_axis(series: Series, axis: Axis, source: Path, env: str) -> Series:
         env: id of the environment.
 
     Raises:
-        InputError: frames of an environment that is no Atari game, or the run's files lack the seconds.
+        InputError: frames of an environment that is not an Atari game, or the run's files lack the seconds.
     """
     if axis == "frames":
         if not is_atari_id(env):
             raise InputError(
-                f"{env or source} is no Atari game; --x frames needs one, expected --x steps, minutes or hours."
+                f"{env or source} is not an Atari game; --x frames needs one, expected --x steps, minutes or hours."
             )
         return series._replace(x=series.x * FRAMES_PER_STEP)
     if axis in _SECONDS:
@@ -146,7 +146,7 @@ class Table:
         try:
             return [np.array([float(cell) for cell in self.text(column)], np.float64) for column in columns]
         except ValueError as error:
-            raise InputError(f"{self.path} has a cell under {names} that is no number: {error}.") from error
+            raise InputError(f"{self.path} has a cell under {names} that is not a number: {error}.") from error
 
 
 def clock(folder: Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -133,7 +133,7 @@ class Policy(ABC):
         """Checks the shape of a state.
 
         Raises:
-            InputError: it is no state of `nenvs` environments.
+            InputError: it is not a state of `nenvs` environments.
         """
         expected = (nenvs, self.network.state_size)
         if (shape := getattr(state, "shape", None)) != expected:

@@ -122,6 +122,6 @@ def _header(file: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any], int]:
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     try:
         shape, _, dtype = read(file)
-    except (TypeError, MemoryError, RecursionError, tokenize.TokenError) as error:  # of a text that is no header
+    except (TypeError, MemoryError, RecursionError, tokenize.TokenError) as error:  # of a text that is not a header
         raise ValueError("a header cannot be read") from error
     return shape, dtype, file.tell()

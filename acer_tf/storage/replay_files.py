@@ -100,7 +100,7 @@ def check_name(file: ReplayFile) -> None:
         ValueError: the name is another.
     """
     if file.name != f"{file.start:012d}-{file.stop:012d}-{file.sha256[:16]}.npz" or not NAME.fullmatch(file.name):
-        raise ValueError(f"{file.name!r} is no name of a replay file")
+        raise ValueError(f"{file.name!r} is not the name of a replay file")
 
 
 def read_rows(folder: Path, files: Sequence[ReplayFile], memory: Rows) -> list[InputError]:

@@ -18,7 +18,7 @@ def parse_settings(source: str, text: bytes) -> dict[Any, Any]:
         text: YAML in UTF-8.
 
     Raises:
-        InputError: it is no YAML, not a mapping, larger than `LARGEST` or nested too deeply.
+        InputError: it is not valid YAML, not a mapping, larger than `LARGEST` or nested too deeply.
     """
     if len(text) > LARGEST:
         raise InputError(f"{source} has more than {LARGEST / 2**20:.0f} MiB; expected a few lines of settings.")
@@ -27,7 +27,7 @@ def parse_settings(source: str, text: bytes) -> dict[Any, Any]:
     except RecursionError as error:
         raise InputError(f"{source} is nested too deeply; expected names and values.") from error
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date or a number that there is not
-        raise InputError(f"{source} is no YAML: {' '.join(str(error).split())}.") from error
+        raise InputError(f"{source} is not valid YAML: {' '.join(str(error).split())}.") from error
     if not isinstance(settings, dict):
         raise InputError(f"{source} holds a {type(settings).__name__}; expected settings by name.")
     return settings

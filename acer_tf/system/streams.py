@@ -17,7 +17,7 @@ def checked_seed(seed: int | None) -> int:
     """Returns the seed, or one drawn in place of None.
 
     Raises:
-        InputError: it is no whole number, or too large.
+        InputError: it is not a whole number, or too large.
     """
     if seed is None:
         return int(np.random.SeedSequence().generate_state(1)[0])

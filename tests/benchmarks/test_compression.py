@@ -25,4 +25,4 @@ def test_sizes_are_of_the_whole_buffer_and_the_projection_is_near(
 
 def test_an_id_that_is_no_atari_game_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--games", "CartPole-v1"]) == 2
-    assert "environment 'CartPole-v1' is no Atari game" in capsys.readouterr().err
+    assert "environment 'CartPole-v1' is not an Atari game" in capsys.readouterr().err

@@ -290,7 +290,9 @@ def test_a_forged_state_is_one_sentence(acer: TrainingLoop, tmp_path: Path, part
     state[part] = state[part] | values if isinstance(values, dict) and values else values
     (path / "state.json").write_text(json.dumps(state))
     forge_manifest(path, files={name: fingerprint(path / name) for name in ("arrays.npz", "state.json")})
-    with pytest.raises(InputError, match=r"step-000000000020.* (is no state of this run|holds no state of a run)"):
+    with pytest.raises(
+        InputError, match=r"step-000000000020.* (does not hold the state of this run|holds no state of a run)"
+    ):
         checkpointer(acer, tmp_path).begin()
 
 

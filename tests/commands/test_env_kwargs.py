@@ -28,8 +28,8 @@ def test_words_and_mappings(words: list[str], arguments: dict[str, Any]) -> None
     ("word", "message"),
     [
         ("gravity", "'gravity' has no value; expected name:value, such as gravity:5.0"),
-        ("gravity:[1", r"'\[1' is no YAML"),
-        ("x:!!python/object/apply:os.getcwd []", "is no YAML: could not determine a constructor"),
+        ("gravity:[1", r"'\[1' is not valid YAML"),
+        ("x:!!python/object/apply:os.getcwd []", "is not valid YAML: could not determine a constructor"),
         ("day:2001-01-01", "cannot be recorded"),
         ("{1: 2}", "expected names and values"),
         (":5", "expected names and values"),

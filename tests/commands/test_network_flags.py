@@ -32,7 +32,7 @@ def test_what_settings_cannot_hold_is_text(text: str) -> None:
     [
         (["foo"], "'foo' belongs to no flag"),
         (["--num_layers"], "--num_layers has no value; expected --num_layers=VALUE"),
-        (["--num_evn", "3"], "--num_evn is no flag; the nearest is --num_env"),
+        (["--num_evn", "3"], "--num_evn is not a flag; the nearest is --num_env"),
         (["--rprop_alhpa=1"], "the nearest is --rprop_alpha"),
         (["--total_timesteps=3"], "the nearest is --num_timesteps"),
         (["--netwrok=cnn"], "the nearest is --network"),

@@ -78,7 +78,7 @@ def test_bad_input(tmp_path: Path) -> None:
         find_trained(write_run(tmp_path / "b", env="Gone-v0"), None)
     run = write_run(tmp_path / "c")
     (run / "config.yml").write_text("a: [")
-    with pytest.raises(InputError, match=r"config\.yml is no YAML"):
+    with pytest.raises(InputError, match=r"config\.yml is not valid YAML"):
         find_trained(run, None)
 
 

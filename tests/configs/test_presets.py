@@ -105,9 +105,9 @@ def test_files_of_ones_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("ent_coeff: 0", "ent_coeff is no setting; the nearest are ent_coef,"),
-        ("num_evn: 3", "num_evn is no setting; the nearest are num_env,"),
-        ("sigmas: 3", "sigmas is no setting; the nearest are sigma,"),
+        ("ent_coeff: 0", "ent_coeff is not a setting; the nearest are ent_coef,"),
+        ("num_evn: 3", "num_evn is not a setting; the nearest are num_env,"),
+        ("sigmas: 3", "sigmas is not a setting; the nearest are sigma,"),
         ("num_env: many", "num_env is 'many'; expected a whole number"),
         ("num_env: true", "num_env is True; expected a whole number"),
         ("reward_scale: true", "reward_scale is True; expected a number"),
@@ -117,8 +117,8 @@ def test_files_of_ones_own(tmp_path: Path) -> None:
         ("lrschedule: liner", "the nearest are linear"),
         ("- 1", "holds a list; expected settings by name"),
         ("", "holds a NoneType; expected settings by name"),
-        ("a: [", "is no YAML"),
-        ("a: !!python/object/apply:os.getpid []", "is no YAML"),
+        ("a: [", "is not valid YAML"),
+        ("a: !!python/object/apply:os.getpid []", "is not valid YAML"),
     ],
 )
 def test_bad_files_are_one_sentence(tmp_path: Path, text: str, message: str) -> None:

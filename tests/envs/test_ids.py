@@ -33,7 +33,7 @@ def test_game_of_an_id(env_id: str, game: str) -> None:
 
 def test_other_environments_are_no_atari_games() -> None:
     assert not is_atari("CartPole-v1")
-    with pytest.raises(InputError, match="environment 'CartPole-v1' is no Atari game"):
+    with pytest.raises(InputError, match="environment 'CartPole-v1' is not an Atari game"):
         atari_game("CartPole-v1")
 
 

@@ -137,7 +137,7 @@ def test_a_threshold_that_is_not_reached() -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(InputError, match="0 episodes are to be played; expected a whole number >= 1"):
+    with pytest.raises(InputError, match="0 episodes cannot be played; expected a whole number >= 1"):
         evaluate_policy(Recorder(), counters(1), 0)
     with pytest.raises(InputError, match=r"expected a gymnasium\.vector\.VectorEnv"):
         evaluate_policy(Recorder(), "CartPole-v1", 1)  # type: ignore[arg-type]

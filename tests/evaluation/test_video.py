@@ -96,7 +96,7 @@ def test_bad_input(tmp_path: Path) -> None:
         record_video(Always(), counters(2), path)
     with pytest.raises(InputError, match='gives no pictures; make it with render_mode="rgb_array"'):
         record_video(Always(), Counter(1, render_mode=None), path)
-    with pytest.raises(InputError, match=r"the video v\.gif is to be an mp4 file; expected v\.mp4\."):
+    with pytest.raises(InputError, match=r"the video v\.gif is not an mp4 file; expected v\.mp4\."):
         check_video(Path("v.gif"))
     with pytest.raises(InputError, match="the environment cannot be rendered: no OpenGL here"):
         record_video(Always(), Dark(1), path)

@@ -12,7 +12,7 @@ from tests.saved import found
 
 
 class BrokenCartPole(CartPoleEnv):
-    """Gives what is no number from its 150th step on."""
+    """Gives what is not a number from its 150th step on."""
 
     def __init__(self, reward: float = 1.0, observation: float | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)

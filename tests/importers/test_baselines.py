@@ -102,7 +102,7 @@ def test_something_else_is_refused_in_one_sentence(tmp_path: Path, value: Any, m
     joblib.dump(value, tmp_path / "agent")
     with pytest.raises(InputError, match=message) as error:
         read_baselines(tmp_path / "agent")
-    assert str(error.value).startswith(f"{tmp_path / 'agent'} is no ACER agent of baselines (")
+    assert str(error.value).startswith(f"{tmp_path / 'agent'} does not hold an ACER agent of baselines (")
     assert "\n" not in str(error.value)
 
 

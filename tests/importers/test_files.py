@@ -58,7 +58,10 @@ def test_every_kind_of_truncation_is_told(tmp_path: Path, compress: Any) -> None
     data = (tmp_path / "file").read_bytes()
     for length in range(0, len(data), 7):
         (tmp_path / "file").write_bytes(data[:length])
-        with pytest.raises(InputError, match=r"file is no agent \("), as_input_error(tmp_path / "file", "agent"):
+        with (
+            pytest.raises(InputError, match=r"file does not hold an agent \("),
+            as_input_error(tmp_path / "file", "an agent"),
+        ):
             read_pickle(read_decompressed(tmp_path / "file"))
 
 
@@ -120,5 +123,5 @@ def test_an_array_in_an_order_that_joblib_does_not_write_is_refused(tmp_path: Pa
 
 @pytest.mark.parametrize("path", ["missing", "."])
 def test_what_is_no_file_is_told(tmp_path: Path, path: str) -> None:
-    with pytest.raises(InputError, match=r"is no ACER agent of baselines \(it is not a file"):
+    with pytest.raises(InputError, match=r"does not hold an ACER agent of baselines \(it is not a file"):
         read_baselines(tmp_path / path)

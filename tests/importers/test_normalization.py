@@ -48,5 +48,5 @@ def test_statistics_of_returns_may_be_numbers(tmp_path: Path) -> None:
     ],
 )
 def test_something_else_is_refused(tmp_path: Path, value: Any) -> None:
-    with pytest.raises(InputError, match=r"obs_rms\.pkl is no running mean and variance"):
+    with pytest.raises(InputError, match=r"obs_rms\.pkl does not hold a running mean and variance"):
         read_moments(written(tmp_path / "obs_rms.pkl", value))

@@ -205,10 +205,10 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "own activation of a known name": (
         "mlp_value_copy", {"policy_kwargs": {"act_fun": old("own.activations.relu")}}, "its act_fun is none of tanh",
     ),
-    "no number": ("mlp_value_copy", {"gamma": own_class()}, "its gamma is no number"),
-    "other images": ("cnn_lstm", SPACE, "none with bounds 0 and 255"),
-    "images from -1": ("cnn_lstm", {"observation_space": box(-1, 255, (40, 40, 4))}, "none with bounds 0 and 255"),
-    "vectors": ("cnn_lstm", {"observation_space": discrete(4)}, "none with bounds 0 and 255"),
+    "no number": ("mlp_value_copy", {"gamma": own_class()}, "its gamma is not a number"),
+    "other images": ("cnn_lstm", SPACE, "not bounded by 0 and 255"),
+    "images from -1": ("cnn_lstm", {"observation_space": box(-1, 255, (40, 40, 4))}, "not bounded by 0 and 255"),
+    "vectors": ("cnn_lstm", {"observation_space": discrete(4)}, "not bounded by 0 and 255"),
 }  # fmt: skip
 
 
@@ -221,7 +221,7 @@ def test_what_cannot_be_converted_is_told_in_one_sentence(tmp_path: Path, case: 
     data = {key: value for key, value in data.items() if value is not None}
     with pytest.raises(InputError, match=message) as error:
         read_stable_baselines(write(tmp_path / "agent", data, layers_of(recorded)))
-    assert str(error.value).startswith(f"{tmp_path / 'agent'} is no ACER agent of Stable Baselines 2 (")
+    assert str(error.value).startswith(f"{tmp_path / 'agent'} does not hold an ACER agent of Stable Baselines 2 (")
     assert "\n" not in str(error.value)
 
 
@@ -238,7 +238,7 @@ W, B = np.zeros((32, 3), np.float32), np.zeros(3, np.float32)
     [
         (changed(q=None), "no layer q"),
         (changed(other={"w": W, "b": B}), "a layer of it, 'other', is not known here"),
-        (changed(c1={"w": W, "b": B}), "network of images is none"),
+        (changed(c1={"w": W, "b": B}), "network of images is not one"),
         (changed(pi_fc0={"b": B}), "no matrix w"),
         (changed(q={"w": W, "b": np.zeros(3, np.int32)}), "q_head holds int32, no weights"),
     ],
@@ -253,7 +253,7 @@ def test_layers_that_no_policy_has_are_told(tmp_path: Path, layers: dict[str, Ar
     [
         (as_list(changed())[:-1], "it has 13 arrays"),
         ([*as_list(changed()), B], "it has 15 arrays"),
-        ([*as_list(changed())[:-1], "b"], "a parameter of it is no array"),
+        ([*as_list(changed())[:-1], "b"], "a parameter of it is not an array"),
         ([], "it has 0 arrays"),
         ({"model/q/b:0": "b"}, "'model/q/b:0', is not known"),
         ({3: B}, "'3', is not known"),
@@ -275,7 +275,7 @@ def test_a_zip_that_is_another_is_told(tmp_path: Path, member: str, content: str
         for name in old_archive.namelist():
             if name != member or content is not None:
                 archive.writestr(name, old_archive.read(name) if name != member else str(content))
-    with pytest.raises(InputError, match="is no ACER agent of Stable Baselines 2"):
+    with pytest.raises(InputError, match="does not hold an ACER agent of Stable Baselines 2"):
         read_stable_baselines(tmp_path / "agent")
 
 
@@ -346,5 +346,5 @@ def test_each_kind_is_told_by_its_content(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"text", pickle.dumps([1]), pickle.dumps(None)])
 def test_anything_else_is_told(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "agent").write_bytes(content)
-    with pytest.raises(InputError, match="agent is no agent of Stable Baselines 2 or baselines"):
+    with pytest.raises(InputError, match="agent does not hold an agent of Stable Baselines 2 or baselines"):
         is_stable_baselines(tmp_path / "agent")

@@ -89,7 +89,7 @@ def test_runs_may_be_drawn_over_time(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("{", "is no YAML"), ("[1, 2]", "holds a list"), ("!!python/name:os.system", "is no YAML")],
+    [("{", "is not valid YAML"), ("[1, 2]", "holds a list"), ("!!python/name:os.system", "is not valid YAML")],
 )
 def test_other_settings_are_input_errors(tmp_path: Path, text: str, message: str) -> None:
     folder = write_run(tmp_path / "a", [1])

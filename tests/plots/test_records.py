@@ -33,5 +33,5 @@ def test_a_run_that_has_only_begun_has_its_settings(tmp_path: Path) -> None:
 
 
 def test_other_folders_are_input_errors(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is no run; expected the folder of one"):
+    with pytest.raises(InputError, match="is not a run; expected the folder of one"):
         read_records([tmp_path], ())

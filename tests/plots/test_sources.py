@@ -34,8 +34,8 @@ def test_reads_a_recorded_curve_with_comments_and_columns_in_any_order(tmp_path:
         ('#{"t_start": 1.0}\nr,l,t\n1,2,3\n', "lacks a column steps or return"),
         ("", "lacks a column"),
         ("steps,return\n", "no finished episode"),
-        ("steps,return\n1,x\n", "no number"),
-        ("steps,return\n1\n", "no number"),
+        ("steps,return\n1,x\n", "not a number"),
+        ("steps,return\n1\n", "not a number"),
         (b"\xff\xfe\x00", "cannot be read"),
     ],
 )
@@ -76,7 +76,7 @@ def test_evaluations_are_mean_returns(tmp_path: Path) -> None:
 def test_an_agent_step_of_atari_is_four_frames(tmp_path: Path) -> None:
     found = on_axis(series((100, 1)), "frames", tmp_path, "PongNoFrameskip-v4")
     np.testing.assert_array_equal(found, [[400], [1]])
-    with pytest.raises(InputError, match="CartPole-v1 is no Atari game"):
+    with pytest.raises(InputError, match="CartPole-v1 is not an Atari game"):
         on_axis(series((100, 1)), "frames", tmp_path, "CartPole-v1")
 
 

@@ -77,7 +77,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
                 all games in this process.
 
         Raises:
-            InputError: the id is no Atari game.
+            InputError: the id is not an Atari game.
         """
         self.game = atari_game(env_id)
         self.action_meanings = AtariGame(self.game).action_meanings

@@ -64,7 +64,7 @@ def from_choices(choices: Array, space: Choices) -> Array:
     """
     digits = choices.reshape(len(choices), -1) - _starts(space)
     if not np.array_equal(digits, digits.astype(np.int64)):
-        raise ValueError("a choice is no whole number")
+        raise ValueError("a choice is not a whole number")
     return np.asarray(np.ravel_multi_index(tuple(digits.astype(np.int64).T), _sizes(space)), np.int64)
 
 

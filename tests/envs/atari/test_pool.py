@@ -173,7 +173,7 @@ def test_bad_actions_are_refused_and_change_nothing(pong: AtariPool, actions: An
 def test_unknown_ids_and_other_environments_are_refused() -> None:
     with pytest.raises(InputError, match="'PongNoFrameskip-v7' does not exist; the nearest are PongNoFrameskip-v4"):
         AtariPool("PongNoFrameskip-v7", 1)
-    with pytest.raises(InputError, match="environment 'CartPole-v1' is no Atari game"):
+    with pytest.raises(InputError, match="environment 'CartPole-v1' is not an Atari game"):
         AtariPool("CartPole-v1", 1)
 
 
