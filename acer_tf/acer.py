@@ -258,7 +258,7 @@ class TrainingLoop:
             return
         projected = projected_bytes(self.buffer.nbytes, self.buffer.num_in_buffer, self.buffer.slots)
         self._is_size_known = True
-        if not self._is_quiet:
+        if self.buffer.is_compressed and not self._is_quiet:  # otherwise the size was known beforehand
             say(f"replay will take {in_bytes(projected)} when full")
 
     def _train_on_policy(self, segment: Segment, is_logged: bool) -> dict[str, float]:

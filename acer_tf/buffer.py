@@ -50,6 +50,11 @@ class Buffer:
         self.num_put = 0
 
     @property
+    def is_compressed(self) -> bool:
+        """Whether observations are kept compressed."""
+        return isinstance(self._columns.get("enc_obs"), CompressedColumn)
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the segments that are there."""
         return sum(column.nbytes for column in self._columns.values())

@@ -40,7 +40,7 @@ class ShortTableSink(RecentEpisodes):
             "entropy": values["entropy"],
             "expl.var.": values["explained_variance"],
             "KL": values.get("average_kl", math.nan),
-            "steps/s": values["recent_fps"],
+            "steps/s": values["recent_fps"] or math.nan,  # the first row has no steps before it
             "replay": values["replay_size"],
         }
         say("".join(f"{short(number):>{_WIDTHS[name]}}" for name, number in numbers.items()))

@@ -59,13 +59,13 @@ def test_short_table_is_one_line_each_time(capsys: pytest.CaptureFixture[str]) -
 
 def test_the_header_comes_again_and_unknown_numbers_are_dashes(capsys: pytest.CaptureFixture[str]) -> None:
     sink = ShortTableSink()
-    row = {**ROW, "explained_variance": np.float32("nan")}
+    row = {**ROW, "explained_variance": np.float32("nan"), "recent_fps": 0}
     del row["average_kl"]  # without the trust region
     for _ in range(HEADER_EVERY + 1):
         sink.write(row)
     lines = capsys.readouterr().out.splitlines()
     assert [i for i, line in enumerate(lines) if "entropy" in line] == [0, HEADER_EVERY + 1]
-    assert lines[1].split()[1:6] == ["-", "-", "0.512", "-", "-"]
+    assert lines[1].split()[1:7] == ["-", "-", "0.512", "-", "-", "-"]
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,11 @@ def test_the_size_is_announced_once_after_the_first_segments(slots: int, capsys:
     assert float(taken[1]) == pytest.approx(frames / {"KiB": 2**10, "MiB": 2**20}[taken[2]], rel=0.1)
 
 
+def test_a_size_that_was_known_beforehand_is_not_announced(capsys: pytest.CaptureFixture[str]) -> None:
+    learn("conv_only", images(), **SETTINGS, buffer_size=30, replay_start=10, compress_replay=False, logger=Logger())
+    assert capsys.readouterr().out == ""
+
+
 def test_what_will_not_fit_is_refused_after_the_first_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     frames = 2 * 100 * 11 * 36 * 36
     set_free(monkeypatch, frames // 2)
