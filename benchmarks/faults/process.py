@@ -19,6 +19,7 @@ MARK = "ACER_TF_FAULTS"
 PATIENCE = 300.0
 """Seconds after which a process that should have ended counts as hanging."""
 POLL = 0.002
+SHARED_MEMORY = Path("/dev/shm")
 
 
 class StuckError(Exception):
@@ -123,6 +124,17 @@ def is_saving(folder: Path) -> bool:
 def survivors() -> list[psutil.Process]:
     """Returns the processes of this campaign that are still alive."""
     return [process for process in psutil.process_iter() if _is_marked(process)]
+
+
+def unmapped() -> set[str]:
+    """Returns the names of shared memory and semaphores that no living process maps: nobody will remove them."""
+    names = set(os.listdir(SHARED_MEMORY))
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        if not names:
+            break
+        with contextlib.suppress(OSError):  # the process has ended
+            names -= set(re.findall(rf"{SHARED_MEMORY}/(\S+)", maps.read_text(errors="replace")))
+    return names
 
 
 def _is_marked(process: psutil.Process) -> bool:

@@ -12,12 +12,11 @@ from pathlib import Path
 from acer_tf.storage.checkpoint import checkpoint_folders
 from acer_tf.storage.run_folder import CHECKPOINTS, MODEL, PROGRESS
 from benchmarks.faults.faults import DAMAGES, RUNNING, STREAMS, Clock, open_streams, victims
-from benchmarks.faults.process import StuckError, Training, is_saving, published, survivors
+from benchmarks.faults.process import StuckError, Training, is_saving, published, survivors, unmapped
 from benchmarks.faults.scratch import Scratch
 from benchmarks.faults.tasks import command
 
 EPISODES = "episodes.csv"
-SHARED_MEMORY = Path("/dev/shm")
 MOMENTS = ("starting", "resuming", "training", "saving")
 STARTING_SECONDS = 6.0
 """Length of the start-up, about, in which a fault of that moment occurs."""
@@ -58,7 +57,7 @@ class Story:
         self._damaged: set[Path] = set()
         self._is_exact = reference is not None
         self._is_complete = False
-        self._shared_memory = set(os.listdir(SHARED_MEMORY))
+        self._shared_memory = unmapped()
 
     def run(self, disturbances: int) -> None:
         """Lives through this many faults, then to the end.
@@ -184,7 +183,7 @@ class Story:
             time.sleep(0.1)
         if left:
             raise ViolationError(f"processes left behind: {[process.cmdline() for process in left]}")
-        if shared := set(os.listdir(SHARED_MEMORY)) - self._shared_memory:
+        if shared := unmapped() - self._shared_memory:
             raise ViolationError(f"shared memory left behind: {sorted(shared)}")
 
     def _check_logs(self) -> None:

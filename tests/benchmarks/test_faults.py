@@ -1,5 +1,6 @@
 import random
 import shutil
+from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from benchmarks.faults.__main__ import main, table
 from benchmarks.faults.faults import cut, flip, make_unreadable, open_streams
+from benchmarks.faults.process import unmapped
 from benchmarks.faults.scratch import Scratch
 from benchmarks.faults.story import Story, ViolationError
 from tests.saved import files, save_some
@@ -114,3 +116,14 @@ def test_a_short_campaign_breaks_no_promise(tmp_path: Path, capsys: pytest.Captu
     assert main(words) == 0, capsys.readouterr().out
     assert " 0 violations" in capsys.readouterr().out
     assert not list(files(tmp_path))
+
+
+def test_shared_memory_is_left_behind_when_nobody_maps_it() -> None:
+    memory = SharedMemory(create=True, size=16)
+    try:
+        assert memory.name not in unmapped()
+        memory.close()
+        assert memory.name in unmapped()
+    finally:
+        memory.unlink()
+    assert memory.name not in unmapped()
