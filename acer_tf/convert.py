@@ -9,6 +9,7 @@ import tyro
 from acer_tf.commands.cli import command, writing
 from acer_tf.envs.ids import typed_env_id
 from acer_tf.errors import InputError
+from acer_tf.importers.normalization import read_normalization
 from acer_tf.importers.stable_baselines import is_stable_baselines
 from acer_tf.storage.agent_file import with_suffix
 from acer_tf.system.quiet import quiet_tensorflow
@@ -26,7 +27,8 @@ class Convert:
     """Id (or module:id) of the agent's environment, whose bounds the new agent gets; needed if OLD does not determine
     the size of images."""
     statistics: Path | None = None
-    """Folder with obs_rms.pkl and ret_rms.pkl, the normalisation of an agent of Stable Baselines."""
+    """Normalisation of an agent of Stable Baselines: the file that VecNormalize.save wrote (vecnormalize.pkl), or the
+    older folder of obs_rms.pkl and ret_rms.pkl."""
 
     def convert(self) -> None:
         """Reads the old agent and writes the new file.
@@ -40,6 +42,8 @@ class Convert:
         is_newer = is_stable_baselines(self.old)
         if self.statistics is not None and not is_newer:
             raise InputError("--statistics are of Stable Baselines, but the agent is of baselines.")
+        if self.statistics is not None:
+            read_normalization(self.statistics)  # refused now, before TensorFlow is imported
         env = None if self.env is None else typed_env_id(self.env)
         with quiet_tensorflow():  # which takes seconds
             from acer_tf.agent import ACER

@@ -278,7 +278,8 @@ class ACER:
         Args:
             path: of the file.
             env: environments to learn in, whose bounds then take the place of the file's; None is enough to predict.
-            statistics: folder with `obs_rms.pkl` and `ret_rms.pkl`, by which the agent then normalises; None does not.
+            statistics: what `VecNormalize.save` wrote (`vecnormalize.pkl`), or the older folder of `obs_rms.pkl` and
+                `ret_rms.pkl`; the agent then normalises by it. None: the agent does not.
             **overrides: arguments of the constructor that take the place of the file's.
 
         Raises:
@@ -327,11 +328,16 @@ class ACER:
 
     @classmethod
     def _imported(
-        cls: type[AnyACER], old: ImportedAgent, path: str | Path, env: Any, folder: Any, overrides: Mapping[str, Any]
+        cls: type[AnyACER],
+        old: ImportedAgent,
+        path: str | Path,
+        env: Any,
+        statistics: Any,
+        overrides: Mapping[str, Any],
     ) -> AnyACER:
         parameters = inspect.signature(ACER.__init__).parameters
         defaults = {name: parameters[name].default for name in ARGUMENTS}
-        return cls._of(*import_agent(old, path, env, folder, defaults, overrides))
+        return cls._of(*import_agent(old, path, env, statistics, defaults, overrides))
 
     @classmethod
     def _of(cls: type[AnyACER], state: AgentState, environment: FrameStack | None = None) -> AnyACER:

@@ -23,7 +23,7 @@ def import_agent(
     old: ImportedAgent,
     path: str | Path,
     env: AgentEnv | None,
-    folder: str | Path | None,
+    statistics: str | Path | None,
     defaults: Mapping[str, Any],
     overrides: Mapping[str, Any],
 ) -> tuple[AgentState, FrameStack | None]:
@@ -33,7 +33,7 @@ def import_agent(
         old: content of the file.
         path: path of the file, for messages.
         env: environments, whose bounds replace those in the file; None keeps the file's.
-        folder: folder with `obs_rms.pkl` and `ret_rms.pkl`; None without normalization.
+        statistics: file or folder of the normalization, see `read_normalization`; None without one.
         defaults: arguments of `ACER` that neither the file nor `overrides` has.
         overrides: arguments of `ACER` that replace those in the file.
 
@@ -41,7 +41,7 @@ def import_agent(
         InputError: an argument, the environments, the normalization or the weights do not fit.
     """
     check_arguments(overrides)
-    normalization = {} if folder is None else dict(read_normalization(folder))
+    normalization = {} if statistics is None else dict(read_normalization(statistics))
     inferred = {
         "policy": old.policy,
         "policy_kwargs": old.policy_kwargs,
@@ -50,9 +50,10 @@ def import_agent(
     }
     settings = Settings.of({**defaults, **old.settings, **inferred, **overrides})
     environment = None if env is None else make_environment(env, settings)
-    agent = AgentState(settings, _spaces(old, path, environment, settings.normalize_observations), normalization)
+    spaces = _spaces(old, path, environment, settings.normalize_observations)
+    _check_normalization(normalization, spaces, statistics or path)
+    agent = AgentState(settings, spaces, normalization)
     agent.build()
-    _check_normalization(normalization, agent.spaces, folder or path)
     _load(agent, old, path)
     return agent, environment
 

@@ -1,6 +1,7 @@
 """Between the user's spaces, the environment's own observations and actions, and those of the networks."""
 
 import math
+import operator
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from acer_tf.envs.make import unwrap
 from acer_tf.envs.wrappers.action_masks import MASKS, possible_actions
 from acer_tf.envs.wrappers.box_actions import from_space, to_space
-from acer_tf.envs.wrappers.flatten import Flatten
+from acer_tf.envs.wrappers.flatten import Flatten, parts_of
 from acer_tf.envs.wrappers.joint_actions import Choices, from_choices, joint_masks, number_of_actions, to_choices
 from acer_tf.envs.wrappers.normalize import CLIP, normalized
 from acer_tf.errors import InputError
@@ -62,16 +63,16 @@ class Spaces:
         return cls(own.single_observation_space, own.single_action_space, is_normalized)
 
     def check_same(self, other: "Spaces") -> None:
-        """Checks that the user's spaces are the same.
+        """Checks that the user's spaces are the same, but for the bounds of observations, which the networks ignore.
 
         Raises:
             InputError: the other's are those of another environment.
         """
-        for name, theirs, ours in (
-            ("observation", other.observation_space, self.observation_space),
-            ("action", other.action_space, self.action_space),
+        for name, theirs, ours, is_same in (
+            ("observation", other.observation_space, self.observation_space, _is_alike),
+            ("action", other.action_space, self.action_space, operator.eq),
         ):
-            if theirs != ours:
+            if not is_same(theirs, ours):
                 raise InputError(f"the environment's {name} space is {theirs}; the agent's is {ours}.")
 
     def encode_observations(self, observation: Any, normalization: Mapping[str, Array]) -> tuple[Array, bool]:
@@ -144,3 +145,15 @@ class Spaces:
         if not np.isin(given, np.arange(self.network_actions.n)).all():
             raise InputError(f"an action is not in {self.action_space}.")
         return given.astype(np.int64)
+
+
+def _is_alike(theirs: gymnasium.Space[Any], ours: gymnasium.Space[Any]) -> bool:
+    """Returns whether two spaces of observations differ at most in the bounds of Boxes."""
+    there, here = list(parts_of(theirs)), list(parts_of(ours))
+    if [path for path, _ in there] != [path for path, _ in here]:
+        return False
+    return all(_without_bounds(one) == _without_bounds(other) for (_, one), (_, other) in zip(there, here, strict=True))
+
+
+def _without_bounds(part: gymnasium.Space[Any]) -> Any:
+    return (part.shape, part.dtype) if isinstance(part, Box) else part

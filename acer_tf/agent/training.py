@@ -20,6 +20,7 @@ from acer_tf.envs.players import Player
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.logs.logger import Logger
+from acer_tf.networks.registry import check_pixels
 
 AgentEnv = AnyEnv | str
 """A vector environment, a single environment, or an id."""
@@ -83,8 +84,11 @@ class Training:
         Raises:
             InputError: their spaces are not the agent's, or ACER cannot train in them; nothing is changed then.
         """
+        ours = self._state.spaces
         environment = make_environment(env, self._state.settings)
-        self._state.spaces.check_same(Spaces.of(environment, self._state.spaces.is_normalized))
+        theirs = Spaces.of(environment, ours.is_normalized)
+        ours.check_same(theirs)
+        check_pixels(self._state.settings.policy, theirs.network_observations)
         self.use(environment)
 
     def use(self, environment: FrameStack) -> None:

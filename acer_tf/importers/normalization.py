@@ -1,15 +1,24 @@
-"""Normalization of observations and returns as Stable Baselines' `VecNormalize` saves it: obs_rms.pkl, ret_rms.pkl."""
+"""Normalization of observations and returns as Stable Baselines' `VecNormalize` saves it, in one file or in two."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from acer_tf.envs.wrappers.normalize import CLIP, EPS
 from acer_tf.errors import InputError
 from acer_tf.importers.files import as_input_error, read_decompressed
 from acer_tf.importers.objects import Inert
 from acer_tf.importers.pickled import read_pickle
+
+VEC_NORMALIZE = "vecnormalize.pkl"
+"""Name that the zoo gives to what `VecNormalize.save` writes."""
+RUNNING_AVERAGES = {"obs": "obs_rms.pkl", "return": "ret_rms.pkl"}
+"""Files of Stable Baselines before 2.9."""
+_ARGUMENTS = {"clip_obs": CLIP, "epsilon": EPS}
+"""Arguments of `VecNormalize` that are constants here."""
 
 
 class Moments(NamedTuple):
@@ -26,6 +35,32 @@ class Moments(NamedTuple):
     samples: float
 
 
+def read_normalization(source: str | Path) -> dict[str, NDArray[np.float64]]:
+    """Reads the moments by which an agent of Stable Baselines normalised; those that it did not use are left out.
+
+    Args:
+        source: the file that `VecNormalize.save` wrote (Stable Baselines 2.9 or later); or a folder with it as
+            `vecnormalize.pkl`, or with the older `obs_rms.pkl` and `ret_rms.pkl`.
+
+    Returns:
+        Arrays as `acer_tf.envs.wrappers.normalize.normalization_state` names them.
+
+    Raises:
+        InputError: there are no such files, one of them holds something else, or numbers that cannot be moments.
+    """
+    file = Path(source)
+    if file.is_dir() and (file / VEC_NORMALIZE).is_file():
+        file = file / VEC_NORMALIZE
+    found = _of_folder(file) if file.is_dir() else _of_file(file)
+    if (returns := found.get("return")) is not None and returns.mean.shape != ():
+        raise InputError(f"{source} has moments of returns of shape {returns.mean.shape}; expected ().")
+    return {
+        f"{name}_{kind}": np.asarray(array)
+        for name, moments in found.items()
+        for kind, array in zip(("mean", "var", "count"), moments, strict=True)
+    }
+
+
 def read_moments(path: str | Path) -> Moments:
     """Reads `obs_rms.pkl` or `ret_rms.pkl`.
 
@@ -36,27 +71,42 @@ def read_moments(path: str | Path) -> Moments:
         return _moments(read_pickle(read_decompressed(path)))
 
 
-def read_normalization(folder: str | Path) -> dict[str, NDArray[np.float64]]:
-    """Reads `obs_rms.pkl` and `ret_rms.pkl` from a folder; a file without samples counts as missing.
-
-    Returns:
-        Arrays as `acer_tf.envs.wrappers.normalize.normalization_state` names them.
-
-    Raises:
-        InputError: the folder holds neither file, or one of them holds something else.
-    """
-    paths = {"obs": Path(folder, "obs_rms.pkl"), "return": Path(folder, "ret_rms.pkl")}
+def _of_folder(folder: Path) -> dict[str, Moments]:
+    paths = {name: folder / file for name, file in RUNNING_AVERAGES.items()}
     found = {name: read_moments(path) for name, path in paths.items() if path.is_file()}
     if not found:
         raise InputError(
-            f"{folder} has neither obs_rms.pkl nor ret_rms.pkl; expected a folder of Stable Baselines' zoo."
+            f"{folder} has neither {VEC_NORMALIZE} nor {' nor '.join(RUNNING_AVERAGES.values())}; expected a folder of "
+            "Stable Baselines' zoo, or the file that VecNormalize.save wrote."
         )
-    return {
-        f"{name}_{kind}": np.asarray(array)
-        for name, moments in found.items()
-        if moments.samples >= 1  # VecNormalize saves both files, even of what it does not normalise
-        for kind, array in zip(("mean", "var", "count"), moments, strict=True)
-    }
+    # Both files were written, even of what was not normalised, and there nothing was counted.
+    return {name: moments for name, moments in found.items() if moments.samples >= 1}
+
+
+def _of_file(file: Path) -> dict[str, Moments]:
+    with as_input_error(file, "VecNormalize of Stable Baselines"):
+        value = read_pickle(read_decompressed(file))
+        if not isinstance(value, Inert) or not isinstance(value.state, dict):
+            raise ValueError("expected an object of the class VecNormalize")
+        if value.short_name == "RunningMeanStd":
+            raise ValueError(f"it is one of two files, {' and '.join(RUNNING_AVERAGES.values())}; give their folder")
+        if value.short_name != "VecNormalize" or not value.name.startswith("stable_baselines."):
+            raise ValueError(f"it holds an object of the class {value.name}")
+        return _of_vec_normalize(value.state)
+
+
+def _of_vec_normalize(state: Mapping[Any, Any]) -> dict[str, Moments]:
+    found: dict[str, Moments] = {}
+    for name, switch, moments in (("obs", "norm_obs", "obs_rms"), ("return", "norm_reward", "ret_rms")):
+        if not isinstance(is_on := state.get(switch), bool):
+            raise ValueError(f"it has no {switch}")
+        if is_on:  # in 2.10 moments grow even where they are not used
+            found[name] = _moments(state.get(moments))
+    for argument, ours in _ARGUMENTS.items():
+        theirs = state.get(argument)
+        if "obs" in found and not (isinstance(theirs, int | float) and theirs == ours):
+            raise ValueError(f"its {argument} is {str(theirs)[:80]}, and here that is always {ours:g}")
+    return found
 
 
 def _moments(value: Any) -> Moments:
@@ -67,6 +117,6 @@ def _moments(value: Any) -> Moments:
             "count": float() | int() as n,
         }:
             mean, var = np.asarray(mean, np.float64), np.asarray(var, np.float64)
-            if mean.shape == var.shape and np.isfinite(mean).all() and (var >= 0).all() and 0 <= n < 2**63:
+            if mean.shape == var.shape and np.isfinite([mean, var]).all() and (var >= 0).all() and 0 <= n < 2**63:
                 return Moments(mean, var, n)
-    raise ValueError("expected the mean, var and count of a RunningMeanStd")
+    raise ValueError("expected a RunningMeanStd: mean, var and count, finite, the first two of one shape")

@@ -22,7 +22,7 @@ _KEYS = str | bytes | int | float | None | Inert
 def read_pickle(data: bytes) -> Any:
     """Returns the content of a pickle; sets become lists, and keys that are containers, costly to hash, become `Inert`.
 
-    Arrays and bytes together take no more memory than the pickle has bytes, so a small file cannot exhaust memory.
+    Arrays and bytes together take at most twice as much memory as the pickle, so a small file cannot exhaust memory.
 
     Args:
         data: a pickle of any protocol, or of joblib, which writes arrays between the opcodes.
@@ -41,7 +41,7 @@ class _Machine:
 
     def __init__(self, data: bytes) -> None:
         self._file = io.BytesIO(data)
-        self._bytes_left = len(data)
+        self._bytes_left = 2 * len(data)  # protocols 0 to 2 make the bytes of an array, then the array
         self._stack: list[Any] = []
         self._below_marks: list[list[Any]] = []
         self._kept: dict[int, Any] = {}

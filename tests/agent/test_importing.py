@@ -10,16 +10,19 @@ import pytest
 from gymnasium.spaces import Box
 
 from acer_tf.agent import ACER
+from acer_tf.envs.wrappers.normalize import normalization_state
 from acer_tf.errors import InputError
+from acer_tf.evaluation import evaluate_policy
 from tests.importers.old_files import (
     SETTINGS,
     box,
     data_of,
     layers_of,
     named,
-    old,
     old_modules,
     recording,
+    running_mean_std,
+    vec_normalize,
     write_joblib,
     write_zip,
 )
@@ -133,11 +136,8 @@ def test_an_unknown_argument_is_told(tmp_path: Path) -> None:
 def moments(folder: Path, mean: Any, samples: float = 1000.0) -> Path:
     folder.mkdir()
     for name, array in (("obs", mean), ("ret", np.array(3.0))):
-        rms = old(
-            "stable_baselines.common.running_mean_std.RunningMeanStd", mean=array, var=array * 0 + 4, count=samples
-        )
         with old_modules():
-            (folder / f"{name}_rms.pkl").write_bytes(pickle.dumps(rms))
+            (folder / f"{name}_rms.pkl").write_bytes(pickle.dumps(running_mean_std(array, array * 0 + 4, samples)))
     return folder
 
 
@@ -152,6 +152,27 @@ def test_observations_are_normalised_by_the_statistics_of_a_folder(tmp_path: Pat
         np.testing.assert_allclose(found, recorded["step/mus"], rtol=1e-4, atol=1e-5)
 
 
+def test_observations_are_normalised_by_the_file_of_vec_normalize(tmp_path: Path) -> None:
+    """In `predict`, after saving, in evaluation, and when it goes on learning."""
+    mean, recorded = np.array([1.0, -2.0, 0.5, 3.0]), recording("mlp_defaults")
+    with old_modules():
+        (tmp_path / "vecnormalize.pkl").write_bytes(pickle.dumps(vec_normalize(mean, mean * 0 + 4)))
+    path = stable_baselines(tmp_path / "old", "mlp_defaults")
+    agent = ACER.import_stable_baselines(path, statistics=tmp_path / "vecnormalize.pkl")
+    assert (agent.normalize_observations, agent.normalize_rewards) == (True, False)
+    agent.save(tmp_path / "new")
+    seen = (2 * recorded["step/obs"] + mean).astype(np.float32)
+    for converted in (agent, ACER.load(tmp_path / "new")):
+        found = converted.action_probability(seen)
+        np.testing.assert_allclose(found, recorded["step/mus"], rtol=1e-4, atol=1e-5)
+    evaluate_policy(agent, gymnasium.make("CartPole-v1"), 1)
+    loaded = ACER.load(tmp_path / "new", "CartPole-v1", replay_start=20)
+    loaded.learn(20)
+    state = normalization_state(loaded.get_vec_normalize_env())
+    assert state["obs_count"] == pytest.approx(5000 + 22, abs=1e-3)  # two resets and 20 steps
+    np.testing.assert_allclose(state["obs_mean"], mean, atol=0.1)
+
+
 def test_statistics_of_nothing_do_not_normalise(tmp_path: Path) -> None:
     """Stable Baselines saved them, too, where it did not normalise."""
     folder = moments(tmp_path / "zoo", np.zeros(4), samples=1e-4)
@@ -163,5 +184,5 @@ def test_statistics_that_do_not_fit_are_told(tmp_path: Path) -> None:
     path = stable_baselines(tmp_path / "old")
     with pytest.raises(InputError, match=r"of observations of shape \(3,\); expected \(4,\)"):
         ACER.import_stable_baselines(path, statistics=moments(tmp_path / "zoo", np.zeros(3)))
-    with pytest.raises(InputError, match=r"neither obs_rms\.pkl nor ret_rms\.pkl"):
+    with pytest.raises(InputError, match=r"neither vecnormalize\.pkl nor obs_rms\.pkl nor ret"):
         ACER.import_stable_baselines(path, statistics=tmp_path)

@@ -9,6 +9,7 @@ from gymnasium.spaces import Box, Discrete
 from acer_tf.agent import ACER
 from acer_tf.envs.make import make_training_env, make_vec_env
 from acer_tf.errors import InputError
+from acer_tf.evaluation import evaluate_policy
 from tests.counter import Counter
 from tests.scripted import ScriptedEnv
 from tests.small_agents import assert_same, everything, observations, tiny, vec_env
@@ -51,7 +52,7 @@ def test_environments_may_be_changed_for_more_or_fewer(agent: ACER) -> None:
     ("env", "message"),
     [
         ("Acrobot-v1", r"the environment's observation space is Box\(.*; the agent's is Box\("),
-        (ScriptedEnv(np.zeros((9, 2, 4), np.float32), nact=3), "observation space is"),
+        (ScriptedEnv(np.zeros((9, 2, 4), np.float64)), "observation space is"),
         ("Cartpole-v2", "environment 'Cartpole-v2' does not exist; the nearest are CartPole-v1"),
         (3, r"the environment is a int; expected a gymnasium\.vector\.VectorEnv, a gymnasium\.Env, or an id"),
     ],
@@ -63,6 +64,26 @@ def test_environments_that_do_not_fit(agent: ACER, env: Any, message: str) -> No
     assert agent.env is kept
     for name, array in everything(agent).items():
         np.testing.assert_array_equal(array, before[name])
+
+
+def test_bounds_of_observations_do_not_matter(tmp_path: Path) -> None:
+    """LunarLander's, for instance, are others in v3 than in v2."""
+    unbounded = ScriptedEnv(np.zeros((99, 1, 4), np.float32))
+    agent = tiny(env=unbounded)
+    agent.save(tmp_path / "agent")
+    evaluate_policy(agent, gymnasium.make("CartPole-v1"), 1)
+    for other in (agent, ACER.load(tmp_path / "agent", "CartPole-v1")):
+        other.set_env("CartPole-v1")
+        other.learn(5)
+        assert other.observation_space == unbounded.single_observation_space
+
+
+def test_bounds_of_images_matter_to_networks_that_divide_by_255() -> None:
+    agent = tiny("cnn_small", ScriptedEnv(np.zeros((9, 1, 84, 84, 4), np.uint8)))
+    dark = ScriptedEnv(np.zeros((9, 1, 84, 84, 4), np.uint8))
+    dark.single_observation_space = Box(0, 1, (84, 84, 4), np.uint8)
+    with pytest.raises(InputError, match="divides observations by 255, but these lie between 0 and 1"):
+        agent.set_env(dark)
 
 
 class Actions(gymnasium.ObservationWrapper[Any, Any, Any]):

@@ -36,6 +36,7 @@ OLD_NAMES = (
     "gym.spaces.box.Box", "gym.spaces.discrete.Discrete", "gym.spaces.multi_discrete.MultiDiscrete",
     "gym.spaces.multi_binary.MultiBinary", "gym.spaces.tuple_space.Tuple",
     "stable_baselines.common.running_mean_std.RunningMeanStd",
+    "stable_baselines.common.vec_env.vec_normalize.VecNormalize", "own.wrappers.VecNormalize",
     "stable_baselines.common.policies.nature_cnn", "stable_baselines.common.policies.MlpPolicy",
     "stable_baselines.common.policies.MlpLstmPolicy", "stable_baselines.common.policies.MlpLnLstmPolicy",
     "stable_baselines.common.policies.CnnPolicy", "stable_baselines.common.policies.CnnLstmPolicy",
@@ -84,6 +85,21 @@ def box(low: Any, high: Any, shape: tuple[int, ...], dtype: Any = np.float32) ->
 
 def discrete(n: int) -> Any:
     return old("gym.spaces.discrete.Discrete", n=n, shape=(), dtype=np.dtype(np.int64))
+
+
+def running_mean_std(mean: Any, var: Any, count: Any = 5000.0001) -> Any:
+    return old("stable_baselines.common.running_mean_std.RunningMeanStd", mean=mean, var=var, count=count)
+
+
+def vec_normalize(mean: Any, var: Any, **more: Any) -> Any:
+    """A `VecNormalize` as Stable Baselines 2.9 and later pickle it: with its spaces, without its environments."""
+    state = {
+        "num_envs": 1, "observation_space": box(-1, 1, np.shape(mean)), "action_space": discrete(3),
+        "obs_rms": running_mean_std(mean, var), "ret_rms": running_mean_std(np.float64(2.0), np.float64(4.0)),
+        "clip_obs": 10.0, "clip_reward": 10.0, "gamma": 0.99, "epsilon": 1e-8, "training": True, "norm_obs": True,
+        "norm_reward": False, "old_obs": np.zeros((1, *np.shape(mean))), "old_rews": np.zeros(1),
+    }  # fmt: skip
+    return old("stable_baselines.common.vec_env.vec_normalize.VecNormalize", **state | more)
 
 
 def data_of(recorded: Recorded, policy: str, **more: Any) -> dict[str, Any]:

@@ -14,12 +14,12 @@ import pytest
 
 from acer_tf.errors import InputError
 from acer_tf.importers.baselines import read_baselines
-from acer_tf.importers.normalization import read_moments
+from acer_tf.importers.normalization import read_moments, read_normalization
 from acer_tf.importers.stable_baselines import read_stable_baselines
 from tests.importers.old_files import data_of, layers_of, named, recording, write_joblib, write_pickle, write_zip
 from tests.importers.test_pickled import KINDS, Call, evil
 
-READERS = [read_stable_baselines, read_baselines, read_moments]
+READERS = [read_stable_baselines, read_baselines, read_moments, read_normalization]
 
 
 @pytest.mark.parametrize("reader", READERS)
