@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from acer_tf.envs.reports import reported_episodes
 from acer_tf.envs.seeds import environment_seeds
-from acer_tf.envs.wrappers.action_masks import MASKS, possible_actions
+from acer_tf.envs.wrappers.action_masks import MASKS, has_masks, possible_actions
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.envs.wrappers.normalize import frozen, load_normalization_state, normalization_state
 from acer_tf.errors import InputError, NotFiniteError, environment_errors
@@ -91,7 +91,7 @@ class Runner:
         with environment_errors():
             env.reset(seed=environment_seeds(env, seed))
             self._obs, infos = env.reset()
-        self._obeys_masks = obeys_masks and MASKS in infos
+        self._obeys_masks, self._had_masks = obeys_masks, MASKS in infos
         self._action_masks = self._possible(infos)
         self._dones = np.zeros(env.num_envs, np.bool_)
         self._state = actor.initial_state(env.num_envs)
@@ -233,8 +233,8 @@ class Runner:
         return self._actor.act(self._obs, self._state, self._dones, **given)
 
     def _possible(self, infos: Mapping[str, Any]) -> Masks:
-        """Returns the masks of the present states."""
-        if not self._obeys_masks:
+        """Returns the masks of the present states; `()` where there are none, or none are obeyed."""
+        if not self._obeys_masks or not has_masks(infos, self._had_masks):
             return ()
         return possible_actions(infos, self._env.num_envs, self._env.single_action_space)
 

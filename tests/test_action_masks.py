@@ -81,15 +81,39 @@ def test_the_value_at_a_time_limit_is_that_of_the_possible_action() -> None:
     assert expected[0] != loop.model.actor.values(last, segment.states)[0]
 
 
-def test_an_environment_that_stops_giving_masks_is_told() -> None:
-    class Forgetful(gym.Wrapper[Any, Any, Any, Any]):
-        def step(self, action: Any) -> Any:
-            *results, info = self.env.step(action)
-            return *results, {name: value for name, value in info.items() if name != "action_mask"}
+class Forgetful(gym.Wrapper[Any, Any, Any, Any]):
+    """Gives masks at resets or at steps alone."""
 
-    loop = loop_of(Forgetful(gym.make("Taxi-v4")))
-    with pytest.raises(InputError, match="at every reset and step"):
-        loop.learn(end=5)
+    def __init__(self, at: str) -> None:
+        super().__init__(gym.make("Taxi-v4"))
+        self._at = at
+
+    def reset(self, **kwargs: Any) -> Any:
+        obs, info = self.env.reset(**kwargs)
+        return obs, info if self._at == "reset" else {}
+
+    def step(self, action: Any) -> Any:
+        *results, info = self.env.step(action)
+        return *results, info if self._at == "step" else {}
+
+
+@pytest.mark.parametrize(
+    ("at", "message"),
+    [
+        ("reset", "give no masks of possible actions here, but gave some at their first reset"),
+        ("step", "give masks of possible actions here, but gave none at their first reset; put action_mask into"),
+    ],
+)
+def test_masks_at_resets_or_steps_alone_are_told(at: str, message: str) -> None:
+    """In training and in evaluation; whoever ignores masks does not care."""
+    kwargs: dict[str, Any] = {"policy_kwargs": {"num_hidden": 8, "num_layers": 1}, "n_steps": 5}
+    agent = ACER("mlp", Forgetful(at), **kwargs)
+    with pytest.raises(InputError, match=message):
+        agent.learn(5)
+    with pytest.raises(InputError, match=message):
+        evaluate_policy(agent, Forgetful(at), 1)
+    ignorant = ACER("mlp", Forgetful(at), action_masks=False, **kwargs).learn(5)
+    assert evaluate_policy(ignorant, gym.wrappers.TimeLimit(Forgetful(at), 5), 1)[1] == 0
 
 
 class Lights(gym.Env[Any, Any]):

@@ -1,14 +1,15 @@
 """The file of an agent: what it holds, and agents read from it or from what else is left of a run."""
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Box
 
-from acer_tf.agent.settings import from_plain, to_plain
+from acer_tf.agent.settings import check_policy_kwargs, from_plain, to_plain
 from acer_tf.agent.spaces import Spaces
 from acer_tf.agent.state import WEIGHTS, AgentState
 from acer_tf.envs.check import check_actions
@@ -83,13 +84,8 @@ def load(source: File | SavedAgent, overrides: Mapping[str, Any]) -> AgentState:
         InputError: the file is not that of an agent, or an override cannot work.
     """
     name, data, groups, _ = read(source)
-    try:
+    with _naming_damage(name, overrides):
         return _built(data, groups, overrides, name)
-    except InputError:
-        raise
-    except DAMAGE as error:
-        given = f", or one of {', '.join(overrides)} does not work" if overrides else ""
-        raise InputError(f"{name} is damaged, or of another version of this package{given} ({error!r}).") from error
 
 
 def load_weights(source: File | SavedAgent, agent: AgentState) -> None:
@@ -98,7 +94,9 @@ def load_weights(source: File | SavedAgent, agent: AgentState) -> None:
     Raises:
         InputError: it is not the file of an agent, or damaged, or of another network; nothing has been changed then.
     """
-    name, _, groups, _ = read(source)
+    name, data, groups, _ = read(source)
+    with _naming_damage(name):
+        check_policy_kwargs(data["settings"], agent.settings, name)
     ours = agent.spaces.is_normalized
     if ours != ("obs_mean" in groups.get("normalization", {})):
         raise InputError(
@@ -125,6 +123,17 @@ def parameters(source: File) -> tuple[Arrays, Arrays]:
     return params, averages
 
 
+@contextlib.contextmanager
+def _naming_damage(name: str, overrides: Iterable[str] = ()) -> Iterator[None]:
+    try:
+        yield
+    except InputError:
+        raise
+    except DAMAGE as error:
+        given = f", or one of {', '.join(overrides)} does not work" if overrides else ""
+        raise InputError(f"{name} is damaged, or of another version of this package{given} ({error!r}).") from error
+
+
 def _built(
     data: Mapping[str, Any], groups: Mapping[str, Arrays], overrides: Mapping[str, Any], name: str
 ) -> AgentState:
@@ -132,6 +141,7 @@ def _built(
     for fixed in FIXED:
         if getattr(settings, fixed) != data["settings"][fixed]:
             raise InputError(f"{fixed} is {data['settings'][fixed]} in {name}; what was learned depends on it.")
+    check_policy_kwargs(data["settings"], settings, name)
     counts = _count(data, "num_timesteps", name), _count(data, "n_envs", name)
     observation_space, action_space = map(space_from_data, (data["observation_space"], data["action_space"]))
     check_actions(action_space)

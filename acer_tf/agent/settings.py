@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from acer_tf.config import CONTINUOUS, Config, Continuous, require_positive
 from acer_tf.errors import InputError, nearest
-from acer_tf.networks.registry import Network
+from acer_tf.networks.registry import Network, with_defaults
 from acer_tf.system.streams import checked_seed
 
 NAMES = {"nsteps": "n_steps", "lr": "learning_rate", "lrschedule": "lr_schedule", "c": "correction_term"}
@@ -122,7 +122,7 @@ def to_plain(settings: Settings) -> dict[str, Any]:
     for name, value in settings.arguments().items():
         stored = _optimizer_to_plain(value) if isinstance(value, keras.optimizers.Optimizer) else value
         if _is_plain(stored):
-            plain[name] = json.loads(json.dumps(stored))
+            plain[name] = _plain(stored)
         else:
             functions.append(name)
     return {**plain, "functions": functions}
@@ -150,6 +150,37 @@ def from_plain(plain: Mapping[str, Any], overrides: Mapping[str, Any], source: s
     if isinstance(values.get("optimizer"), dict):
         values["optimizer"] = _optimizer_from_plain(values["optimizer"], values["learning_rate"])
     return Settings.of({**values, **overrides})
+
+
+def check_policy_kwargs(stored: Mapping[str, Any], settings: Settings, source: str) -> None:
+    """Checks that the arguments of a policy are those that its weights were learned with.
+
+    A function in a file cannot be compared; neither are arguments of another policy: there the weights do not fit.
+
+    Args:
+        stored: result of `to_plain`.
+        settings: those of the agent that gets the weights.
+        source: the file's name, for messages.
+
+    Raises:
+        InputError: arguments differ.
+    """
+    policy = settings.policy
+    if "policy_kwargs" not in stored or stored.get("policy") != policy:
+        return
+    there, here = (with_defaults(policy, kwargs or {}) for kwargs in (stored["policy_kwargs"], settings.policy_kwargs))
+    for name in sorted((there.keys() | here.keys()) - {"value_network"}):  # whose weights have names of their own
+        theirs, ours = (_plain(kwargs.get(name)) for kwargs in (there, here))
+        if theirs != ours:
+            raise InputError(
+                f"policy_kwargs differ: {name} is {theirs!r} in {source}, but {ours!r} here; what was learned depends "
+                "on it."
+            )
+
+
+def _plain(value: Any) -> Any:
+    """Returns what a file holds of a plain value, such as a list for a tuple; any other value as it is."""
+    return json.loads(json.dumps(value)) if _is_plain(value) else value
 
 
 def _is_plain(value: Any) -> bool:

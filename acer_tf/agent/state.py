@@ -164,13 +164,15 @@ class AgentState:
             exact_match: whether there must be an array for every parameter.
 
         Raises:
-            InputError: an entry is missing, unknown, of another shape or kind, or not finite; nothing has been changed
-                then.
+            InputError: there is no entry, or one is missing, unknown, of another shape or kind, or not finite; nothing
+                has been changed then.
         """
         variables, averages = self.parameters(), averages or {}
         missing = [name for name in variables if name not in arrays]
         if exact_match and missing:
             raise InputError(f"the parameters lack {_some(missing)}; exact_match=False leaves those as they are.")
+        if not arrays:
+            raise InputError(f"no parameters are given; the model has {_some(list(variables))}.")
         if extra := [name for name in arrays if name not in variables]:
             raise InputError(f"the model has no {_some(extra)}; get_parameters() shows what it has.")
         shapes = {name: tuple(variable.shape) for name, variable in variables.items()}

@@ -22,8 +22,9 @@ class EvalCallback(EventCallback):
     """Evaluates the agent every `eval_freq` calls of `on_step`; each call is as many agent steps as environments.
 
     `evaluations.npz` holds `timesteps` [K], and `results` and `ep_lengths` [K, n_eval_episodes]: returns (raw, whole
-    games) and lengths. It is replaced in one step after each evaluation. When training continues from a later step, the
-    rows up to that step stay, in the file and for the best mean return.
+    games) and lengths. It is replaced in one step after each evaluation. Rows of the same callback and agent stay in
+    the next `learn`, wherever its steps are counted from. With a new callback or another agent, the rows in the file up
+    to the step from which training continues stay, in the file and for the best mean return.
 
     Attributes:
         best_mean_reward: highest mean return so far; its agent is `best_model.zip` in `best_model_save_path`.
@@ -76,6 +77,8 @@ class EvalCallback(EventCallback):
     def _on_training_start(self) -> None:
         """Refuses the environments of training; reads earlier evaluations if training continues."""
         Player().enter(self.eval_env)  # raises now what else the first evaluation would
+        if self._evaluated is self.model:
+            return
         if not self.evaluations_timesteps and self.log_path is not None and self.log_path.exists():
             self._read(self.log_path)
         self._forget_later_rows()
@@ -142,8 +145,6 @@ class EvalCallback(EventCallback):
             say(f"{len(self.evaluations_timesteps) - rows} evaluations after step {self.num_timesteps:,} are dropped")
         for column in (self.evaluations_timesteps, self.evaluations_results, self.evaluations_length):
             del column[rows:]
-        if self._evaluated is self.model:
-            return  # the same agent goes on: its best remains the best, wherever its steps are counted from
         has_best = self.best_model_save_path is None or self.best_model_save_path.exists()
         means = [float(np.mean(returns)) for returns in self.evaluations_results] if has_best else []
         self.best_mean_reward = max(means, default=-np.inf)

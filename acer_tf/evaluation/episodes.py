@@ -15,7 +15,7 @@ from acer_tf.envs.make import as_vector_env, unwrap
 from acer_tf.envs.players import Player
 from acer_tf.envs.reports import reported_episodes, reports_episodes
 from acer_tf.envs.seeds import environment_seeds
-from acer_tf.envs.wrappers.action_masks import MASKS
+from acer_tf.envs.wrappers.action_masks import MASKS, has_masks
 from acer_tf.errors import InputError, environment_errors
 
 RESAMPLES = 2_000
@@ -28,7 +28,8 @@ StepCallback = Callable[[dict[str, Any], dict[str, Any]], None]
 class Predictor(Protocol):
     """Anything with the method `predict` of Stable Baselines' agents.
 
-    It is given the keyword `action_masks` where the environments have masks and its signature has the name.
+    It is given the keyword `action_masks` where the environments have masks and its signature has the name, unless it
+    has an attribute `action_masks` that is False.
     """
 
     def predict(
@@ -169,7 +170,8 @@ def play(
         seed: as in `evaluate_policy`.
 
     Raises:
-        InputError: the number of episodes is not positive, or an agent is training in these environments right now.
+        InputError: the number of episodes is not positive, an agent is training in these environments right now, or
+            they give action masks in some infos and not in others.
         EnvironmentFailedError: an environment raised an error.
     """
     if episodes < 1:
@@ -180,9 +182,9 @@ def play(
     counter = _EpisodeCounter(env)
     obs, infos = _begin(env, seed)
     state, mask = None, np.ones(env.num_envs, np.bool_)
-    obeys_masks = MASKS in infos and "action_masks" in inspect.signature(agent.predict).parameters
+    takes_masks, had_masks = _takes_masks(agent), MASKS in infos
     while any(left):
-        given = {"action_masks": infos[MASKS]} if obeys_masks else {}
+        given = {"action_masks": infos[MASKS]} if takes_masks and has_masks(infos, had_masks) else {}
         actions, next_state = agent.predict(obs, state, mask, deterministic, **given)
         if before_step is not None:
             before_step(Moment(obs, state, mask, actions, counter.returns(), given))
@@ -213,6 +215,11 @@ def summarize(returns: Sequence[float], lengths: Sequence[int], seed: int = 0) -
         low, high = np.percentile(means, [2.5, 97.5]).tolist()
     mean_length = float(np.mean(lengths))
     return Summary(len(sample), float(sample.mean()), float(sample.std()), low, high, mean_length)
+
+
+def _takes_masks(agent: Predictor) -> bool:
+    ignores = getattr(agent, "action_masks", True) is False
+    return not ignores and "action_masks" in inspect.signature(agent.predict).parameters
 
 
 def _begin(env: VectorEnv[Any, Any, Any], seed: int | None) -> tuple[Any, dict[str, Any]]:

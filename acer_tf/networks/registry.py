@@ -1,7 +1,7 @@
 """The registry of networks by name, to which users can add their own."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import gymnasium as gym
@@ -99,6 +99,17 @@ def network_fn(network: str | Network, rng: np.random.RandomState, network_kwarg
     if isinstance(built, Split):
         return Split(_body_checked(network, built.body), _checked(network, built.ends))
     return _body_checked(network, built)
+
+
+def with_defaults(network: object, network_kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the arguments of a named network with the defaults of those that were left out; others as given."""
+    if not isinstance(network, str) or network not in _BUILDERS:
+        return dict(network_kwargs)
+    parameters = inspect.signature(_BUILDERS[network]).parameters.values()
+    defaults = {
+        parameter.name: parameter.default for parameter in parameters if parameter.default is not parameter.empty
+    }
+    return {**defaults, **network_kwargs}
 
 
 def check_pixels(network: object, observation_space: gym.spaces.Box) -> None:

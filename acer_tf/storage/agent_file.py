@@ -27,6 +27,12 @@ DATA = "data.json"
 LARGEST_DATA = 2**26
 """Bytes of `data.json`."""
 SUFFIX = ".zip"
+_PICKLED = (b"\x80", b"\x78", b"\x1f\x8b", b"BZ", b"\xfd7zXZ", b"\x5d\x00")
+"""First bytes of a pickle, and of those that joblib compressed."""
+_IMPORTERS = (
+    " If Stable Baselines 2 or baselines wrote it, import it: ACER.import_stable_baselines, ACER.import_baselines, or "
+    "the command acer convert."
+)
 
 Arrays = dict[str, NDArray[Any]]
 File = str | Path | BinaryIO
@@ -105,7 +111,20 @@ def _read(file: BinaryIO, name: str) -> tuple[dict[str, Any], dict[str, Arrays]]
             groups = {Path(member).stem: _arrays_of(archive, member) for member in members}
             return data, _from_format_1(groups) if found == 1 else groups
     except (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
-        raise InputError(f"{name} is not the file of a trained agent, or not whole ({error}).") from error
+        importers = _IMPORTERS if _may_be_old(file) else ""
+        raise InputError(f"{name} is not the file of a trained agent, or not whole ({error}).{importers}") from error
+
+
+def _may_be_old(file: BinaryIO) -> bool:
+    """Returns whether a file may be an agent of Stable Baselines 2, a zip or a pickle, or of baselines, a pickle."""
+    file.seek(0)
+    if file.read(max(map(len, _PICKLED))).startswith(_PICKLED):
+        return True
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return "parameter_list" in archive.namelist()
+    except (ValueError, OSError, RuntimeError, zipfile.BadZipFile):
+        return False
 
 
 def _arrays_of(archive: zipfile.ZipFile, member: str) -> Arrays:

@@ -9,6 +9,7 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import acer_tf
 from acer_tf.agent import ACER
@@ -118,11 +119,28 @@ def test_overrides(agent: ACER, tmp_path: Path) -> None:
         ({"gama": 1}, "ACER takes no argument gama"),
         ({"gamma": 2}, "gamma is 2; expected a number between 0 and 1"),
         ({"normalize_observations": False}, "normalize_observations is True in .*; what was learned depends on it"),
-        ({"policy_kwargs": {"n_lstm": 4, "layers": [4]}}, "agent is damaged, or of another network: "),
+        ({"policy_kwargs": {"n_lstm": 4, "layers": [4]}}, "policy_kwargs differ: "),
         ({"env": "CartPole-v1"}, "the environment's observation space"),
     ):
         with pytest.raises(InputError, match=message):
             ACER.load(tmp_path / "agent", **overrides)
+
+
+def test_policy_kwargs_are_those_of_the_file(tmp_path: Path) -> None:
+    """Another activation fits weights of the same shapes."""
+    tiny("MlpPolicy", policy_kwargs={"net_arch": (4,)}).save(tmp_path / "agent")
+    same = {"net_arch": [4], "act_fun": tf.tanh, "layers": None}
+    assert ACER.load(tmp_path / "agent", policy_kwargs=same).policy_kwargs == same | {"act_fun": "tanh"}
+    for given, message in (
+        ({"act_fun": "relu", "net_arch": [4]}, "act_fun is 'tanh' in .*agent, but 'relu' here; what was learned"),
+        ({"act_fun": lambda h: h, "net_arch": [4]}, "act_fun is 'tanh' in .*agent, but <function"),
+        ({"net_arch": [{"pi": [4], "vf": [4]}]}, r"net_arch is \[4\] in .*agent, but \[\{'pi': \[4\]"),
+        ({}, r"net_arch is \[4\] in .*agent, but None here"),
+    ):
+        with pytest.raises(InputError, match=f"policy_kwargs differ: {message}"):
+            ACER.load(tmp_path / "agent", policy_kwargs=given)
+    with pytest.raises(InputError, match="policy_kwargs differ: act_fun"):
+        tiny("MlpPolicy", policy_kwargs={"net_arch": [4], "act_fun": "elu"}).load_weights(tmp_path / "agent")
 
 
 def test_functions_are_given_again(tmp_path: Path) -> None:

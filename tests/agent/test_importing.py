@@ -24,6 +24,7 @@ from tests.importers.old_files import (
     running_mean_std,
     vec_normalize,
     write_joblib,
+    write_pickle,
     write_zip,
 )
 
@@ -55,6 +56,22 @@ def test_an_agent_of_stable_baselines_acts_as_it_did_and_is_saved(tmp_path: Path
         0,
         Box(-np.inf, np.inf, (4,), np.float32),
     )
+
+
+def test_load_names_the_importers_of_an_old_file(tmp_path: Path) -> None:
+    recorded = recording("mlp_value_copy")
+    old = [
+        stable_baselines(tmp_path / "zip"),
+        write_pickle(tmp_path / "pickle", data_of(recorded, "MlpPolicy"), named(layers_of(recorded))),
+        write_joblib(tmp_path / "joblib", recorded),
+        write_joblib(tmp_path / "compressed", recorded, compress=3),
+    ]
+    for path in old:
+        with pytest.raises(InputError, match=r"ACER\.import_stable_baselines, ACER\.import_baselines, or the command"):
+            ACER.load(path)
+    (tmp_path / "text").write_text("no agent")
+    with pytest.raises(InputError, match=r"a trained agent, or not whole \(File is not a zip file\)\.$"):
+        ACER.load(tmp_path / "text")
 
 
 def test_the_average_of_an_agent_without_one_is_the_policy(tmp_path: Path) -> None:

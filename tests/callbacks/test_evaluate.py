@@ -85,7 +85,7 @@ def test_a_training_that_goes_on_keeps_rows_and_the_best(tmp_path: Path) -> None
     assert (tmp_path / "best" / "best_model.zip").read_text() == "8"
 
 
-def test_the_best_of_an_agent_that_begins_to_count_anew_stays(tmp_path: Path) -> None:
+def test_rows_and_the_best_of_an_agent_that_begins_to_count_anew_stay(tmp_path: Path) -> None:
     agent = ScriptedAgent(skill={4: 9, 8: 3, 12: 3, 16: 3, 20: 3})
     callback = evaluated(tmp_path, agent)
     best = callback.best_mean_reward
@@ -93,6 +93,9 @@ def test_the_best_of_an_agent_that_begins_to_count_anew_stays(tmp_path: Path) ->
     agent.learn(4, callback)
     assert callback.best_mean_reward == best
     assert (tmp_path / "best" / "best_model.zip").read_text() == "4"
+    with np.load(tmp_path / "evaluations.npz") as file:
+        assert file["timesteps"].tolist() == 2 * [4, 8, 12, 16, 20] + [24, 28, 32, 36, 40]
+        assert file["results"][0].tolist() == [best, best]
 
 
 def test_a_new_training_begins_a_new_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

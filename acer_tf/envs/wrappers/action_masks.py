@@ -80,6 +80,25 @@ def map_masks(infos: dict[str, Any], transform: Callable[[Array], Array]) -> dic
     return mapped
 
 
+def has_masks(infos: Mapping[str, Any], had_masks: bool) -> bool:
+    """Returns whether infos hold masks.
+
+    Args:
+        infos: of a reset or step.
+        had_masks: whether those of the first reset did.
+
+    Raises:
+        InputError: these do and those did not, or the other way round; what is possible would not be known everywhere.
+    """
+    if (MASKS in infos) != had_masks:
+        here, there = ("no masks", "some") if had_masks else ("masks", "none")
+        raise InputError(
+            f"the environments give {here} of possible actions here, but gave {there} at their first reset; put "
+            f"{MASKS} into the infos at every reset and step, or make action_masks False to ignore it."
+        )
+    return had_masks
+
+
 def possible_actions(infos: Mapping[str, Any], nenvs: int, space: Space[Any]) -> NDArray[np.bool_]:
     """Returns the masks in the infos of a reset or step.
 
@@ -92,15 +111,21 @@ def possible_actions(infos: Mapping[str, Any], nenvs: int, space: Space[Any]) ->
         [N, A] bool, True for possible actions.
 
     Raises:
-        InputError: the actions are not Discrete, the masks have another shape, or one leaves no action possible.
+        InputError: the actions are not Discrete, an environment gives no mask, the masks have another shape, or one
+            leaves no action possible.
     """
     if not isinstance(space, Discrete):
         raise InputError(f"the environments give action masks for {space}; make action_masks False to ignore them.")
-    masks = np.asarray(infos.get(MASKS, ()))
+    is_given = infos.get(f"_{MASKS}", True)  # where gymnasium collected the infos of single environments
+    if not np.all(is_given):
+        raise InputError(
+            f"environment {int(np.argmin(is_given))} gives no action mask; expected one at every reset and step."
+        )
+    masks = np.asarray(infos[MASKS])
     if masks.shape != (nenvs, space.n):
         raise InputError(
             f"the environments give action masks of shape {masks.shape}; expected {(nenvs, int(space.n))} "
-            "(environments, actions) at every reset and step."
+            "(environments, actions)."
         )
     masks = masks.astype(np.bool_)
     if not (any_possible := masks.any(axis=1)).all():
