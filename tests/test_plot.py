@@ -134,7 +134,7 @@ def test_without_rliable_one_sentence_tells_the_command(
         (["--label", "x", "y"], "got 2 labels for 1 runs"),
         (["--smooth", "0"], "expected more than 0"),
         (["--x", "frames"], "is not an Atari game"),
-        (["--metric", "entropi"], "progress.csv cannot be read"),
+        (["--metric", "entropi"], "progress.csv does not exist"),
         (["--metric", "entropy", "--reference", "human"], "are for returns"),
         (["--reference", "human"], "needs an Atari game"),
         (["--out", "absent/a.png"], "cannot be written"),

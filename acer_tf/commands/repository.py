@@ -44,9 +44,11 @@ def repository(address: str, revision: str | None = None) -> Repository:
         revision: commit, branch or tag on the Hub; None is the newest.
 
     Raises:
-        InputError: a revision of a folder is asked for, or huggingface_hub is not installed.
+        InputError: it is no address, a revision of a folder is asked for, or huggingface_hub is not installed.
     """
     if not (address.startswith((".", "/", "~")) or Path(address).is_dir()):
+        if address.count("/") != 1:
+            raise InputError(f"{address} is neither a folder nor a repository OWNER/NAME; a folder may begin with ./")
         return HubRepository(address, revision)
     if revision is not None:
         raise InputError(f"{address} is a folder, which has no revisions; leave --revision out.")
@@ -107,13 +109,12 @@ class HubRepository:
     def send(self, folder: Path) -> str:
         """Uploads the files in one commit; see `Repository`."""
         from huggingface_hub import HfApi
-        from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
         try:
             api = HfApi()
             api.create_repo(self._repo_id, exist_ok=True)
             commit = api.upload_folder(repo_id=self._repo_id, folder_path=folder, commit_message="Agent of acer_tf")
-        except (HfHubHTTPError, OfflineModeIsEnabled, ValueError, OSError) as error:
+        except _hub_errors() as error:
             raise InputError(f"{self._repo_id} cannot be published ({_first_line(error)}).") from error
         return str(commit.commit_url)
 
@@ -123,7 +124,6 @@ class HubRepository:
         All files are of the commit that the first one was of.
         """
         from huggingface_hub import constants, get_hf_file_metadata, hf_hub_download, hf_hub_url
-        from huggingface_hub.errors import HfHubHTTPError
 
         where = f"{file} of {self._repo_id}"
         try:
@@ -134,10 +134,17 @@ class HubRepository:
             path = Path(hf_hub_download(self._repo_id, file, revision=self._revision))
         except InputError:
             raise
-        except (HfHubHTTPError, ValueError, OSError) as error:
+        except _hub_errors() as error:
             raise InputError(f"{where} cannot be fetched ({_first_line(error)}).") from error
         _check_size(where, path.stat().st_size, largest)
         return path
+
+
+def _hub_errors() -> tuple[type[Exception], ...]:
+    """Returns what calls of the Hub raise, the errors of the HTTP library that it uses included."""
+    from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
+
+    return (*HfHubHTTPError.__bases__, OfflineModeIsEnabled, ValueError, OSError)
 
 
 def _check_size(where: str, size: int, largest: int) -> None:

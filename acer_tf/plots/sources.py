@@ -121,8 +121,10 @@ class Table:
         """
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError as error:
+            raise InputError(f"{path} does not exist; expected {expected}.") from error
         except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{path} cannot be read ({error}); expected {expected}, a folder or CSV file.") from error
+            raise InputError(f"{path} cannot be read ({error}); expected {expected}.") from error
         self.path = path
         self.comments = [line for line in lines if line.startswith("#")]
         rows = csv.DictReader(line for line in lines if not line.startswith("#"))

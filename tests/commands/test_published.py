@@ -103,11 +103,17 @@ def test_without_a_network_what_was_fetched_before_is_found(folder: Path, monkey
     assert Path("elsewhere/config.yml").is_file()
 
 
+def test_an_unreachable_hub_is_told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", "http://127.0.0.1:9/{repo_id}/{revision}/{filename}")
+    assert "manifest.json of me/none cannot be fetched" in failure(capsys, fetch.main, "me/none")
+
+
 def test_bad_input(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(Path("cache").resolve()))
     assert "manifest.json of me/none cannot be fetched" in failure(capsys, fetch.main, "me/none")
-    assert "manifest.json of a/b/c cannot be fetched" in failure(capsys, fetch.main, "a/b/c")
+    assert "a/b/c is neither a folder nor a repository OWNER/NAME" in failure(capsys, fetch.main, "a/b/c")
     assert "me/none cannot be published" in failure(capsys, publish.main, "run", "me/none")
     assert "which has no revisions" in failure(capsys, fetch.main, "./agents/cart", "--revision", "main")
     assert "run exists; choose another name" in failure(capsys, fetch.main, "./agents/cart", "--logdir", "run")

@@ -72,7 +72,7 @@ def test_levels_are_those_of_each_game() -> None:
     ("text", "envs", "message"),
     [
         ("steps,score\n1,2\n", ["A-v0"], "lacks a column steps or mean_return"),
-        ("steps,mean_return\n1,x\n", ["A-v0"], "no number"),
+        ("steps,mean_return\n1,x\n", ["A-v0"], "not a number"),
         ("steps,mean_return\n", ["A-v0"], "has no row"),
         ("r,l,t\n", ["A-v0"], "no finished episode"),
         ("steps,mean_return\n1,2\n", ["A-v0", "B-v0"], "does not name its environment"),
@@ -91,5 +91,5 @@ def test_references_that_do_not_fit_are_input_errors(tmp_path: Path) -> None:
         read_references(["human"], ["CartPole-v1"], "steps")
     with pytest.raises(InputError, match="counts agent steps; expected --x steps or frames"):
         read_references([file(tmp_path, "steps,mean_return\n1,2\n")], ["A-v0"], "hours")
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="humans does not exist; expected a reference"):
         read_references(["humans"], ["A-v0"], "steps")
