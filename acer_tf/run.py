@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 import tyro
-from gymnasium.spaces import Box
 
 from acer_tf.commands.cli import guarded, one_of, parse_known
 from acer_tf.commands.env_kwargs import ENV_KWARGS
 from acer_tf.commands.network_flags import flag_names, network_arguments
 from acer_tf.commands.train import train
 from acer_tf.commands.train_flags import Job, TrainFlags, given_preset
-from acer_tf.commands.watchdog import watchdog
 from acer_tf.config import CONTINUOUS, Continuous, ContinuousActions, require_positive
 from acer_tf.configs.presets import (
     BASELINES,
@@ -23,9 +21,8 @@ from acer_tf.configs.presets import (
     presets_of,
     with_preset,
 )
-from acer_tf.envs.closing import closing
-from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
-from acer_tf.envs.make import VECTORIZATIONS, make_vec_env
+from acer_tf.envs.ids import typed_env_id
+from acer_tf.envs.make import VECTORIZATIONS
 from acer_tf.errors import InputError
 from acer_tf.networks.names import NETWORKS
 
@@ -80,23 +77,22 @@ def read(argv: Sequence[str]) -> Job:
     Without a preset the settings are baselines', and for continuous actions those of `preset_for_continuous_actions`.
 
     Raises:
-        InputError: a preset, a flag of the network or a value that cannot work, or an environment that cannot be made.
+        InputError: a preset, a flag of the network or a value that cannot work.
         SystemExit: as `parse`.
     """
-    preset = given_preset(argv)
-    job = _job(argv, preset or load_preset(BASELINES))
-    if preset is None and _is_continuous(job):
-        job = _job(argv, preset_for_continuous_actions())
-    return job if preset else job._replace(advice=_advice(job))
+    if preset := given_preset(argv):
+        return _job(argv, preset)
+    job = _advised(_job(argv, load_preset(BASELINES)))
+    return job._replace(if_continuous=lambda: _advised(_job(argv, preset_for_continuous_actions())))
 
 
-def _advice(job: Job) -> list[str]:
+def _advised(job: Job) -> Job:
     lines = []
     if job.flags.preset != BASELINES:
         lines.append(f"continuous actions: settings of preset {job.flags.preset} (--preset {BASELINES} for baselines')")
     if (names := presets_of(job.flags.env)) and names[0] != job.flags.preset:
         lines.append(f"there are settings for {job.flags.env}: --preset {names[0]}")
-    return lines
+    return job._replace(advice=lines)
 
 
 def _job(argv: Sequence[str], preset: Preset) -> Job:
@@ -113,17 +109,6 @@ def _job(argv: Sequence[str], preset: Preset) -> Job:
     wrappers = {field.name: getattr(flags, field.name) for field in dataclasses.fields(GymnasiumFlags)}
     continuous = Continuous(**{name: getattr(flags, name) for name in vars(CONTINUOUS)})
     return Job(flags, flags.network, network_kwargs, wrappers, continuous)
-
-
-def _is_continuous(job: Job) -> bool:
-    check_env_id(job.flags.env)
-    if is_atari(job.flags.env):
-        return False
-    with (
-        watchdog(job.flags.stall_seconds),
-        closing(make_vec_env(job.flags.env, 1, env_kwargs=job.wrappers["env_kwargs"])) as env,
-    ):
-        return isinstance(env.single_action_space, Box)
 
 
 main = guarded(lambda argv: train(read(argv)))

@@ -13,7 +13,7 @@ from acer_tf.commands.resume import resuming
 from acer_tf.commands.signals import stop_on_signals
 from acer_tf.commands.statuses import Status
 from acer_tf.commands.sweep_table import SweepTable, summary
-from acer_tf.commands.train_flags import checked
+from acer_tf.commands.train_flags import check
 from acer_tf.commands.trials import DONE, FAILED, LOCKED, Trial, run_trials
 from acer_tf.configs.presets import load_preset
 from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
@@ -74,11 +74,11 @@ class Sweep:
             rest: flags of every trial.
 
         Returns:
-            The exit status: 0 if all trials are done, 69 if the folders of the others are locked by other processes,
-            1 if one failed; 129, 130 or 143 after a signal.
+            The exit status: 0 if all trials are done, 1 if one failed; 129, 130 or 143 after a signal.
 
         Raises:
-            InputError: as `trials`, or the folder cannot be made or is in use by another sweep.
+            LockedError: another sweep works in the folder.
+            InputError: as `trials`, or the folder cannot be made.
         """
         trials = self.trials(rest)
         try:
@@ -96,10 +96,7 @@ class Sweep:
         print(summary(rows))
         if stop():
             print(f"to go on: {shlex.join(resuming(sys.orig_argv))}")
-        ended = {row["status"] for row in rows}
-        if stop() or ended <= {DONE}:
-            return stop.status
-        return Status.LOCKED if ended <= {DONE, LOCKED} else Status.FAILED
+        return stop.status if stop() or {row["status"] for row in rows} <= {DONE} else Status.FAILED
 
     def _trial(self, name: str, seed: int, given: set[str], rest: Sequence[str]) -> Trial:
         flag, env_id = "--env", typed_env_id(name)
@@ -109,7 +106,7 @@ class Sweep:
         module = run_atari if is_atari(env_id) else run
         folder = self.out / name.replace("/", "-").replace(":", "-") / f"seed-{seed}"
         words = [flag, name, "--seed", str(seed), "--logdir", str(folder), *self._shares(module, given), *rest]
-        checked(module.read(words))
+        check(module.read(words))
         return Trial(name, seed, folder, (module.__name__, *words))
 
     def _shares(self, module: object, given: set[str]) -> list[str]:
@@ -133,8 +130,10 @@ def _report(table: SweepTable, trial: Trial, status: str) -> None:
     details = ""
     if status == DONE:
         details = f": {int(row['steps']):,} steps, mean return {row['mean_return']} of the last {LAST_EPISODES}"
-    elif status in (FAILED, LOCKED):
+    elif status == FAILED:
         details = f": {_last_line(trial.log)} ({trial.log})"
+    elif status == LOCKED:
+        details = f": {_last_line(trial.log)} It starts when that process has ended."
     print(f"{status} {trial.name} seed {trial.seed}{details}")
 
 

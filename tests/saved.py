@@ -12,6 +12,7 @@ from acer_tf.buffer import Buffer
 from acer_tf.errors import InputError
 from acer_tf.storage.checkpoint import Checkpoint, checkpoint_folders, step_of
 from acer_tf.storage.checkpoint_store import CheckpointStore
+from acer_tf.storage.lock import LOCK_FILES
 from tests.agents import NSTEPS, make_segment
 
 SLOTS = 6
@@ -113,5 +114,6 @@ def files(folder: Path) -> Iterator[Path]:
 
 
 def hashes(folder: Path) -> dict[str, str]:
-    """sha256 of every file below a folder."""
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files(folder)}
+    """sha256 of every file below a folder but the lock's."""
+    found = [path for path in files(folder) if path.name not in LOCK_FILES]
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in found}

@@ -7,18 +7,21 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gymnasium.spaces import Box
 
 from acer_tf.commands.fence import Fence
 from acer_tf.commands.last_writes import write_at_last
 from acer_tf.commands.resume import resumed_settings, resuming
 from acer_tf.commands.signals import stop_on_signals
-from acer_tf.commands.train_flags import Job, TrainFlags, checked
+from acer_tf.commands.train_flags import Job, TrainFlags, check, checked
 from acer_tf.commands.watchdog import watchdog
 from acer_tf.config import Config
 from acer_tf.envs.atari.pool import frames_per_step
 from acer_tf.envs.closing import closing
-from acer_tf.envs.make import make_training_env, make_vec_env
+from acer_tf.envs.ids import is_atari
+from acer_tf.envs.make import make_env, make_training_env, make_vec_env
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError
 from acer_tf.logs.files import run_files
@@ -30,7 +33,16 @@ from acer_tf.logs.trackers import SINKS
 from acer_tf.replay.size import check_replay, compressed_row, largest_bytes
 from acer_tf.storage.arrays import save_arrays
 from acer_tf.storage.checkpoint_store import CheckpointStore
-from acer_tf.storage.run_folder import CHECKPOINTS, MODEL, check_folder, default_run_folder, origin, run_folder
+from acer_tf.storage.lock import Lease
+from acer_tf.storage.run_folder import (
+    CHECKPOINTS,
+    MODEL,
+    RunFolder,
+    check_folder,
+    default_run_folder,
+    origin,
+    run_folder,
+)
 from acer_tf.storage.saved_agents import PART, read_saved_agent
 from acer_tf.system.allocator import keep_freed_memory
 from acer_tf.system.console import in_bytes, say
@@ -48,67 +60,102 @@ MOST_ENVS = 8
 """Environments that an evaluation plays in at most, as in the command `evaluate`."""
 
 
+class Course(NamedTuple):
+    """A training that is ready to learn.
+
+    Attributes:
+        config: hyper-parameters.
+        folder: the run folder.
+        lease: the right to write to it.
+        agent: what learns.
+        loop: its training loop.
+        evaluations: those in the course of training.
+        checkpointer: saves the whole run.
+    """
+
+    config: Config
+    folder: Path
+    lease: Lease
+    agent: "ACER"
+    loop: "TrainingLoop"
+    evaluations: "Evaluations"
+    checkpointer: "Checkpointer"
+
+
 def train(job: Job) -> int:
     """Trains, with logs, checkpoints and the final agent in the run folder; returns the exit status.
 
     Raises:
         InputError: an argument cannot work; found before TensorFlow is imported where that is possible.
     """
-    flags, config = job.flags, checked(job)
-    folder = flags.logdir or default_run_folder(flags.env)
+    check(job)
+    flags, folder = job.flags, job.flags.logdir or default_run_folder(job.flags.env)
     check_folder(folder)
     prepare_tensorflow(job.network, flags.threads)
     if flags.tune_malloc:
         keep_freed_memory()
-    checkpoints = CheckpointStore(folder / CHECKPOINTS, flags.keep_checkpoints, flags.keep_every)
-    settings = _settings(job, config, checkpoints)
     with contextlib.ExitStack() as stack:
         stop = stack.enter_context(stop_on_signals())
         moved = stack.enter_context(watchdog(flags.stall_seconds))
-        env = stack.enter_context(closing(_make_env(job, config)))
-        check_replay(env, config)
-        lease = stack.enter_context(run_folder(folder, settings, flags.restart_behavior))
-        checkpoints.before_publishing = lease.check
-        sinks = [Fence(lease), _make_logger(folder, flags, env, settings)]
-        logger = stack.enter_context(contextlib.closing(Logger(sinks)))
-        if flags.verbose:
-            _announce(job, config, env, folder)
-        agent = _make_agent(job, env, config, settings["seed"])
-        moved()  # TensorFlow has been imported
-        loop = agent.begin(logger, is_quiet=not flags.verbose)
-        evaluations = _evaluations(job, agent, logger, settings["seed"], folder)
-        stack.enter_context(contextlib.closing(evaluations))
-        parts: dict[str, Part] = {PART: agent, "evaluations": evaluations}
-        checkpointer = _begin(loop, parts, checkpoints, flags, settings)
-        moved()
-        if flags.verbose:
-            say(f"device: {_machine(env)}")
-
-        def goes_on() -> bool:
-            moved()
-            return not stop()
-
-        def after_iteration() -> bool:
-            moved()
-            agent.num_timesteps = loop.steps
-            evaluations.if_due(goes_on)  # before a checkpoint of the same step, which then holds the result
-            checkpointer.after_iteration()
-            return stop()
-
-        evaluations.if_due(goes_on)
-        _learn(loop, config, after_iteration, checkpointer, folder)
-        agent.num_timesteps, file = loop.steps, folder / MODEL
-
-        def save_agent() -> None:
-            lease.check()
-            agent.save(file)
-
-        write_at_last(save_agent, file, stop, moved)  # first: where there is room for little, weights matter most
-        write_at_last(checkpointer.write, checkpoints.folder, stop, moved)
-    print(f"{'stopped' if stop() else 'done'} at step {loop.steps:,}; agent: {file}")
+        run = stack.enter_context(run_folder(folder))
+        job, env = _environments(job)
+        stack.enter_context(closing(env))
+        course = _begin(job, env, folder, run, stack, moved)
+        _learn(course, stop, moved)
+        _write(course, stop, moved)
+    print(f"{'stopped' if stop() else 'done'} at step {course.loop.steps:,}; agent: {folder / MODEL}")
     if stop():
         print(f"to go on: {resume_command(folder)}")
     return stop.status
+
+
+def _environments(job: Job) -> tuple[Job, FrameStack]:
+    """Makes the environments; returns them after the job, whose settings may depend on the kind of their actions."""
+    first = None
+    with contextlib.ExitStack() as unused:
+        if job.if_continuous is not None and not is_atari(job.flags.env):
+            first = make_env(job.flags.env, job.wrappers["env_kwargs"])
+            unused.callback(first.close)
+            if isinstance(first.action_space, Box):
+                job = job.if_continuous()
+        flags, gamma = job.flags, checked(job).gamma
+        of_atari: dict[str, Any] = {"num_workers": flags.num_workers, "max_episode_frames": flags.max_episode_frames}
+        env = make_training_env(flags.env, flags.num_env, gamma=gamma, first=first, **of_atari, **job.wrappers)
+        unused.pop_all()
+    return job, env
+
+
+def _begin(
+    job: Job,
+    env: FrameStack,
+    folder: Path,
+    run: RunFolder,
+    stack: contextlib.ExitStack,
+    moved: Callable[[], None],
+) -> Course:
+    """Begins a run in the folder, or resumes the one that it holds; the stack closes what has to be closed."""
+    flags, config = job.flags, checked(job)
+    checkpoints = CheckpointStore(folder / CHECKPOINTS, flags.keep_checkpoints, flags.keep_every)
+    settings = _settings(job, config, checkpoints)
+    check_replay(env, config)
+    run.begin(settings, flags.restart_behavior)
+    checkpoints.before_publishing = run.lease.check
+    logger = stack.enter_context(
+        contextlib.closing(Logger([Fence(run.lease), _make_logger(folder, flags, env, settings)]))
+    )
+    if flags.verbose:
+        _announce(job, config, env, folder)
+    agent = _make_agent(job, env, config, settings["seed"])
+    moved()  # TensorFlow has been imported
+    loop = agent.begin(logger, is_quiet=not flags.verbose)
+    evaluations = _evaluations(job, agent, logger, settings["seed"], folder)
+    stack.enter_context(contextlib.closing(evaluations))
+    parts: dict[str, Part] = {PART: agent, "evaluations": evaluations}
+    checkpointer = _resume(loop, parts, checkpoints, flags, settings)
+    moved()
+    if flags.verbose:
+        say(f"device: {_machine(env)}")
+    return Course(config, folder, run.lease, agent, loop, evaluations, checkpointer)
 
 
 def _settings(job: Job, config: Config, checkpoints: CheckpointStore) -> dict[str, Any]:
@@ -121,12 +168,6 @@ def _settings(job: Job, config: Config, checkpoints: CheckpointStore) -> dict[st
     if job.flags.restart_behavior == "resume":
         settings |= resumed_settings(checkpoints, settings, job.flags.force)
     return settings | {"seed": checked_seed(settings["seed"])}
-
-
-def _make_env(job: Job, config: Config) -> FrameStack:
-    flags = job.flags
-    of_atari: dict[str, Any] = {"num_workers": flags.num_workers, "max_episode_frames": flags.max_episode_frames}
-    return make_training_env(flags.env, flags.num_env, gamma=config.gamma, **of_atari, **job.wrappers)
 
 
 def _announce(job: Job, config: Config, env: FrameStack, folder: Path) -> None:
@@ -168,7 +209,7 @@ def _evaluations(job: Job, agent: "ACER", logger: Logger, seed: int, folder: Pat
     )
 
 
-def _begin(
+def _resume(
     loop: "TrainingLoop",
     parts: Mapping[str, "Part"],
     checkpoints: CheckpointStore,
@@ -199,24 +240,44 @@ def _machine(env: FrameStack) -> str:
     return device() + (f"; games in {workers} process{'es' * (workers > 1)}" if workers else "")
 
 
-def _learn(
-    loop: "TrainingLoop",
-    config: Config,
-    after_iteration: Callable[[], bool],
-    checkpointer: "Checkpointer",
-    folder: Path,
-) -> None:
-    """Trains; what was learned before an error is in a checkpoint afterwards."""
+def _learn(course: Course, stop: Callable[[], bool], moved: Callable[[], None]) -> None:
+    """Trains to the end or a signal; what was learned before an error is in a checkpoint afterwards."""
+    loop, checkpointer = course.loop, course.checkpointer
+
+    def goes_on() -> bool:
+        moved()
+        return not stop()
+
+    def after_iteration() -> bool:
+        moved()
+        course.agent.num_timesteps = loop.steps
+        course.evaluations.if_due(goes_on)  # before a checkpoint of the same step, which then holds the result
+        checkpointer.after_iteration()
+        return stop()
+
+    course.evaluations.if_due(goes_on)
     try:
-        loop.learn(after_iteration, end=config.total_timesteps, log_interval=config.log_interval)
+        loop.learn(after_iteration, end=course.config.total_timesteps, log_interval=course.config.log_interval)
     except NotFiniteError as error:
-        batch = folder / f"not-finite-{loop.steps:012d}.npz"
+        batch = course.folder / f"not-finite-{loop.steps:012d}.npz"
         save_arrays(batch, error.batch)
         checkpointer.save()
         raise InputError(f"after step {loop.steps:,} {error} The batch is in {batch}.") from error
     except EnvironmentFailedError:
         checkpointer.save()
         raise
+
+
+def _write(course: Course, stop: Callable[[], bool], moved: Callable[[], None]) -> None:
+    """Writes the agent and the last checkpoint, in this order: where there is room for little, weights matter most."""
+    course.agent.num_timesteps, file = course.loop.steps, course.folder / MODEL
+
+    def save_agent() -> None:
+        course.lease.check()
+        course.agent.save(file)
+
+    write_at_last(save_agent, file, stop, moved)
+    write_at_last(course.checkpointer.write, course.folder / CHECKPOINTS, stop, moved)
 
 
 def resume_command(folder: Path) -> str:

@@ -2,7 +2,7 @@
 
 import argparse
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
@@ -196,6 +196,7 @@ class Job(NamedTuple):
         wrappers: further arguments of `make_training_env`.
         continuous: settings that only continuous actions have.
         advice: lines to print at the start, on settings that were not chosen.
+        if_continuous: returns the job that takes this one's place if the environment's actions are continuous.
     """
 
     flags: TrainFlags
@@ -204,6 +205,24 @@ class Job(NamedTuple):
     wrappers: Mapping[str, Any] = MappingProxyType({})
     continuous: Continuous = CONTINUOUS
     advice: Sequence[str] = ()
+    if_continuous: Callable[[], "Job"] | None = None
+
+
+def check(job: Job) -> None:
+    """Checks a job as `checked` does, where the kind of actions is not known yet: one kind has to be able to work.
+
+    Raises:
+        InputError: as `checked`.
+    """
+    try:
+        checked(job)
+    except InputError as error:
+        if job.if_continuous is None:
+            raise
+        try:
+            checked(job.if_continuous())
+        except InputError:
+            raise error from None
 
 
 def checked(job: Job) -> Config:

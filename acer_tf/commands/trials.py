@@ -14,9 +14,12 @@ from typing import NamedTuple
 
 from acer_tf.commands.signals import SIGNALS
 from acer_tf.commands.statuses import Status
+from acer_tf.storage.lock import is_locked
 from acer_tf.system.parent import end_with_parent
 
 POLL_SECONDS = 0.2
+LOCKED_SECONDS = 2.0
+"""Between two looks at the folder of a trial in which another process works."""
 DONE, RUNNING, STOPPED, FAILED, LOCKED = "done", "running", "stopped", "failed", "locked"
 
 STOPPED_STATUSES = {status for number in SIGNALS for status in (128 + number, -number)}
@@ -49,6 +52,9 @@ def run_trials(
 ) -> None:
     """Runs all trials; when a stop is requested, the running ones save and end, and no other starts.
 
+    A trial in whose folder another process works starts again after all others, once the folder is free. If that
+    process has done the work, the trial finds it done.
+
     Args:
         trials: the trials, in the order in which they start.
         workers: maximum number of trials that run side by side.
@@ -56,27 +62,56 @@ def run_trials(
         report: called with each trial and its status when it starts (`running`) and ends (`done`, `stopped`, `failed`,
             `locked`).
     """
-    waiting = deque(trials)
+    queue = _Queue(trials)
     running: dict[Trial, subprocess.Popen[bytes]] = {}
     is_stopping = False
     try:
-        while running or (waiting and not stop()):
-            while waiting and len(running) < workers and not stop():
-                trial = waiting.popleft()
+        while running or (queue and not stop()):
+            while len(running) < workers and not stop() and (trial := queue.take()):
                 running[trial] = _start(trial)
                 report(trial, RUNNING)
             if stop() and not is_stopping:
                 _terminate(running.values())
                 is_stopping = True
-            for trial, process in [*running.items()]:
-                if process.poll() is not None:
-                    del running[trial]
-                    report(trial, _status(trial, process.returncode))
+            for trial in [trial for trial, process in running.items() if process.poll() is not None]:
+                status = _status(trial, running.pop(trial).returncode)
+                if status == LOCKED:
+                    queue.put_back(trial)
+                report(trial, status)
             time.sleep(POLL_SECONDS)
     finally:  # after a second signal, which ends this at once, the trials get a second one, too
         _terminate(running.values())
         for process in running.values():
             process.wait()
+
+
+class _Queue:
+    """Trials to start; those in whose folders other processes work come last."""
+
+    def __init__(self, trials: Sequence[Trial]) -> None:
+        self._waiting = deque(trials)
+        self._locked: list[Trial] = []
+        self._next_look = 0.0
+
+    def __len__(self) -> int:
+        return len(self._waiting) + len(self._locked)
+
+    def take(self) -> Trial | None:
+        """Returns the next trial that can start now, if there is one."""
+        if self._waiting:
+            return self._waiting.popleft()
+        if time.monotonic() < self._next_look:
+            return None
+        self._next_look = time.monotonic() + LOCKED_SECONDS
+        trial = next((trial for trial in self._locked if not is_locked(trial.folder)), None)
+        if trial is not None:
+            self._locked.remove(trial)
+        return trial
+
+    def put_back(self, trial: Trial) -> None:
+        """Adds a trial in whose folder another process works."""
+        self._locked.append(trial)
+        self._next_look = time.monotonic() + LOCKED_SECONDS
 
 
 def _start(trial: Trial) -> subprocess.Popen[bytes]:

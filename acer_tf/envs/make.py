@@ -1,7 +1,8 @@
 """Makes vector environments from ids, and wraps them and the user's own for training."""
 
+import contextlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import gymnasium
@@ -37,6 +38,19 @@ ATARI_STACK = 4
 """Frames in an Atari observation."""
 
 
+def make_env(env_id: str, env_kwargs: Mapping[str, Any] | None = None) -> gymnasium.Env[Any, Any]:
+    """Makes a single environment, with gymnasium's own observations, actions and rewards; not for Atari.
+
+    Raises:
+        InputError: the id is not accepted, or the environment cannot be made with these arguments.
+        EnvironmentFailedError: it raised any other error while it was made.
+    """
+    check_env_id(env_id)
+    kwargs = env_kwargs or {}
+    with environment_errors(), _making(env_id, kwargs):
+        return Maker(gymnasium.spec(env_id), kwargs)()
+
+
 def make_vec_env(
     env_id: str,
     num_env: int,
@@ -46,6 +60,7 @@ def make_vec_env(
     render_mode: str | None = None,
     env_kwargs: Mapping[str, Any] | None = None,
     vectorization: str = "sync",
+    first: gymnasium.Env[Any, Any] | None = None,
 ) -> VectorEnv[Any, Any, Any]:
     """Makes a vector environment to train or to play in.
 
@@ -62,6 +77,8 @@ def make_vec_env(
         env_kwargs: arguments of the environment; not for Atari.
         vectorization: sync steps all environments in this process, one after the other; async each in a process of its
             own, which pays if a step takes a millisecond or more. Results are the same. Not for Atari.
+        first: what `make_env` made with the same id and arguments, to be one of these (with async, the one from which
+            the others' spaces are read), so that none is made in vain.
 
     Raises:
         InputError: the id is not accepted, ACER cannot train in the environment, a number is out of range, or the
@@ -84,7 +101,7 @@ def make_vec_env(
         return FrameStack(pool, ATARI_STACK)
     kwargs = {**(env_kwargs or {}), **({} if render_mode is None else {"render_mode": render_mode})}
     with environment_errors():
-        return RecordEpisodeStatistics(_make_registered(env_id, num_env, kwargs, vectorization))
+        return RecordEpisodeStatistics(_make_registered(env_id, num_env, kwargs, vectorization, first))
 
 
 def make_training_env(
@@ -99,6 +116,7 @@ def make_training_env(
     normalize_rewards: bool = False,
     gamma: float = Config.gamma,
     reward_scale: float = 1.0,
+    first: gymnasium.Env[Any, Any] | None = None,
 ) -> FrameStack:
     """Makes environments to train in: `make_vec_env` in the wrappers of `training_env`.
 
@@ -113,6 +131,7 @@ def make_training_env(
         normalize_rewards: likewise.
         gamma: discount factor of the return that rewards are normalised by.
         reward_scale: multiplies rewards; not for Atari.
+        first: see `make_vec_env`.
 
     Raises:
         InputError: see `make_vec_env` and `training_env`.
@@ -125,6 +144,7 @@ def make_training_env(
             max_episode_frames=max_episode_frames,
             env_kwargs=env_kwargs,
             vectorization=vectorization,
+            first=first,
         ),
         normalize_observations=normalize_observations,
         normalize_rewards=normalize_rewards,
@@ -261,25 +281,20 @@ def _check_counts(**counts: int) -> None:
 
 
 def _make_registered(
-    env_id: str, num_env: int, kwargs: Mapping[str, Any], vectorization: str
+    env_id: str,
+    num_env: int,
+    kwargs: Mapping[str, Any],
+    vectorization: str,
+    first: gymnasium.Env[Any, Any] | None,
 ) -> SyncVectorEnv | ParallelEnvs:
-    makers = [Maker(gymnasium.spec(env_id), kwargs)] * num_env
+    spec = gymnasium.spec(env_id)
+    makers = [Maker(spec, kwargs, first), *[Maker(spec, kwargs)] * (num_env - 1)]
     env: SyncVectorEnv | ParallelEnvs
-    try:
+    with _making(env_id, kwargs):
         if vectorization == "sync":
             env = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP)
         else:
             env = ParallelEnvs(makers)
-    except EnvironmentFailedError:
-        raise
-    except (gymnasium.error.Error, ImportError, RuntimeError) as error:
-        raise InputError(f"environment '{env_id}' cannot be made: {error}") from error
-    except TypeError as error:
-        if not kwargs:
-            raise
-        if kwargs.keys() == {"render_mode"}:
-            raise InputError(f"environment '{env_id}' cannot be rendered: {error}") from error
-        raise InputError(f"environment '{env_id}' cannot be made with {dict(kwargs)}: {error}") from error
     render_mode = kwargs.get("render_mode")
     if env.render_mode != render_mode:
         env.close()
@@ -290,3 +305,20 @@ def _make_registered(
         env.close()
         raise
     return env
+
+
+@contextlib.contextmanager
+def _making(env_id: str, kwargs: Mapping[str, Any]) -> Iterator[None]:
+    """Re-raises what gymnasium raises for arguments that cannot work as InputError."""
+    try:
+        yield
+    except EnvironmentFailedError:
+        raise
+    except (gymnasium.error.Error, ImportError, RuntimeError) as error:
+        raise InputError(f"environment '{env_id}' cannot be made: {error}") from error
+    except TypeError as error:
+        if not kwargs:
+            raise
+        if kwargs.keys() == {"render_mode"}:
+            raise InputError(f"environment '{env_id}' cannot be rendered: {error}") from error
+        raise InputError(f"environment '{env_id}' cannot be made with {dict(kwargs)}: {error}") from error

@@ -27,16 +27,24 @@ class Maker:
     Attributes:
         spec: what gymnasium's registry holds for the id; a worker's registry may lack it.
         kwargs: arguments of the environment.
+        made: what this process has made already and gets again; workers make their own.
     """
 
     spec: EnvSpec
     kwargs: Mapping[str, Any]
+    made: gymnasium.Env[Any, Any] | None = None
 
     def __call__(self) -> gymnasium.Env[Any, Any]:
         """Makes the environment."""
+        if self.made is not None:
+            return self.made
         if multiprocessing.parent_process() is not None:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
         return with_mask_info(gymnasium.make(self.spec, **self.kwargs))
+
+    def __reduce__(self) -> tuple[type["Maker"], tuple[EnvSpec, Mapping[str, Any]]]:
+        """Leaves `made` out: it stays in this process."""
+        return Maker, (self.spec, self.kwargs)
 
 
 class ParallelEnvs(AsyncVectorEnv):

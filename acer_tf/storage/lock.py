@@ -89,6 +89,17 @@ def locked(folder: Path, lease_seconds: float = LEASE_SECONDS) -> Iterator[Lease
         yield held
 
 
+def is_locked(folder: Path) -> bool:
+    """Whether another process of this host works in the folder."""
+    try:
+        with filelock.FileLock(folder / LOCK_FILES[0], timeout=0):
+            return False
+    except filelock.Timeout:
+        return True
+    except OSError:
+        return False  # as far as one can tell; `locked` reports the reason
+
+
 def _acquire(lease: filelock.SoftFileLease, folder: Path) -> None:
     """Acquires a lease; if somebody holds it, waits for a sign of life or for the lease's end.
 

@@ -12,7 +12,8 @@ WRITTEN = re.compile(
     r"|not-finite-\d+\.npz|tb/events\.out\.tfevents\.[^/]+"
     r"|checkpoints/[^/]*step-\d{12}(-\d+)?/(manifest\.json|state\.json|\.?arrays\.npz(-\d+)?)"
     r"|checkpoints/replay/(\d{12}-\d{12}-[0-9a-f]{16}|\.?\.tmp)\.npz(-\d+)?"
-    r"|\.[^/]+\.(zip|yml|npz)-\d+"  # unfinished, after a crash
+    r"|wandb/.+|mlflow\.db"
+    r"|\.attempt-\d+|\.lease\.[^/]+|\.[^/]+\.(zip|yml|npz)-\d+"  # unfinished, after a crash
 )
 """Paths of files, relative to the run folder, besides the lock's."""
 NAMED = 3

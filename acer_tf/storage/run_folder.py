@@ -15,9 +15,9 @@ from typing import Any
 import yaml
 
 from acer_tf import __version__
-from acer_tf.errors import InputError
+from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.storage.durable import free_path, reading, replacing
-from acer_tf.storage.lock import LOCK_FILES, Lease, locked
+from acer_tf.storage.lock import LOCK_FILES, locked
 from acer_tf.storage.run_files import delete_run
 from acer_tf.storage.yaml_text import parse_settings
 from acer_tf.system.console import say
@@ -42,34 +42,65 @@ def default_run_folder(env_id: str) -> Path:
 
 
 @contextlib.contextmanager
-def run_folder(folder: Path, settings: Mapping[str, Any], restart_behavior: str) -> Iterator[Lease]:
-    """Locks a folder for this process, and begins a run in it unless it holds one that can be resumed.
+def run_folder(folder: Path) -> Iterator["RunFolder"]:
+    """Makes a folder for a run and locks it for this process; the block begins a run in it, or goes on with one.
 
-    A new run gets config.yml: the settings, the command line, versions and cores. If the block raises an InputError
-    before anything else has been written, a new folder is removed again.
+    If the block fails before anything but its settings has been written, a new folder is removed again.
 
     Args:
         folder: need not exist.
-        settings: plain values.
-        restart_behavior: what to do with a folder that holds a run: `resume` goes on with it; `restart` keeps it under
-            another name and begins anew; `overwrite` deletes it. A run that published neither a checkpoint nor
-            an agent cannot be resumed and is treated as by `restart`.
 
     Raises:
-        InputError: the folder holds a run that cannot be resumed, is locked by another process, or cannot be written.
+        LockedError: another process works in the folder.
+        InputError: the folder cannot be written.
     """
-    with contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as locks:
         is_new = not folder.exists()
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"{folder} cannot be written ({error.strerror}); choose another folder.") from error
-        lease = stack.enter_context(locked(folder))
+        try:
+            yield RunFolder(folder, locks)
+        except (InputError, EnvironmentFailedError):
+            if is_new and {file.name for file in folder.iterdir()} <= {SETTINGS, *LOCK_FILES}:
+                shutil.rmtree(folder)
+            raise
+
+
+class RunFolder:
+    """A folder that this process has locked.
+
+    Attributes:
+        lease: the right to write to it; `begin` may renew it.
+    """
+
+    def __init__(self, folder: Path, locks: contextlib.ExitStack) -> None:
+        """Locks the folder until the end of `locks`."""
+        self.lease = locks.enter_context(locked(folder))
+        self._folder = folder
+        self._locks = locks
+
+    def begin(self, settings: Mapping[str, Any], restart_behavior: str) -> None:
+        """Begins a run unless the folder holds one that can be resumed.
+
+        A new run gets config.yml: the settings, the command line, versions and cores.
+
+        Args:
+            settings: plain values.
+            restart_behavior: what to do with a folder that holds a run: `resume` goes on with it; `restart` keeps it
+                under another name and begins anew; `overwrite` deletes it. A run that published neither a checkpoint
+                nor an agent cannot be resumed and is treated as by `restart`.
+
+        Raises:
+            InputError: the folder holds a run that cannot be resumed, or cannot be written.
+        """
+        folder = self._folder
         if holds_run(folder) and restart_behavior == "overwrite":
             delete_run(folder)
         elif holds_run(folder) and (restart_behavior == "restart" or _has_nothing_to_resume(folder)):
             _set_aside(folder)
-            lease = stack.enter_context(locked(folder))
+            self.lease = self._locks.enter_context(locked(folder))
         if not holds_run(folder):
             text = yaml.safe_dump({**settings, "command": shlex.join(sys.orig_argv), **origin()}, sort_keys=False)
             try:
@@ -81,12 +112,6 @@ def run_folder(folder: Path, settings: Mapping[str, Any], restart_behavior: str)
                 f"{folder} holds a run without checkpoints; choose another folder (such as {free_path(folder)}), or "
                 "--restart_behavior restart to keep it under another name."
             )
-        try:
-            yield lease
-        except InputError:
-            if is_new and {file.name for file in folder.iterdir()} <= {SETTINGS, *LOCK_FILES}:
-                shutil.rmtree(folder)
-            raise
 
 
 def holds_run(folder: Path) -> bool:

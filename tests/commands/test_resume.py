@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from acer_tf.errors import InputError
 from acer_tf.run import main
 from acer_tf.storage.checkpoint import FORMAT, checkpoint_folders, step_folder
 from acer_tf.storage.checkpoint_store import CheckpointStore
+from acer_tf.storage.lock import locked
 from tests.saved import forge_manifest, hashes, make_buffer, make_state
 
 STARTED: dict[str, Any] = {
@@ -88,6 +90,15 @@ def test_the_newest_readable_manifest_counts(run: CheckpointStore) -> None:
         resumed_settings(run, STARTED | {"num_env": 3}, is_forced=False)
     (step_folder(run.folder, 1) / "manifest.json").write_text("garbage")
     assert resumed_settings(run, STARTED, is_forced=False) == {}
+
+
+def test_a_folder_in_use_is_told_before_its_settings_are_compared(
+    run: CheckpointStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = run.folder.parent
+    with locked(folder):
+        assert main(["--env", "Acrobot-v1", "--gamma", "0.5", "--logdir", str(folder)]) == 69
+    assert f"error: {folder} is locked by process {os.getpid()}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("flags", [[], ["--force"]])

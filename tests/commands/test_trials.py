@@ -1,9 +1,11 @@
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from acer_tf.commands.trials import Trial, run_trials
+from acer_tf.storage.lock import locked
 
 
 def python(code: str) -> tuple[str, ...]:
@@ -78,3 +80,33 @@ def test_a_signal_of_the_terminal_does_not_reach_a_trial(tmp_path: Path) -> None
     one = trial(tmp_path, "a", *python("import os; print('own', os.getsid(0) == os.getpid())"))
     assert noted([one])[-1] == ("a", "done")
     assert one.log.read_text().startswith("own True")
+
+
+def test_a_trial_in_whose_folder_another_process_works_waits_for_it_after_all_others(tmp_path: Path) -> None:
+    lock = (
+        "import os; from pathlib import Path; from acer_tf.errors import LockedError; from acer_tf.storage.lock "
+        "import locked\ntry:\n  with locked(Path('{}')): pass\nexcept LockedError: os._exit(69)"
+    )
+    busy, other = trial(tmp_path, "busy", "none"), trial(tmp_path, "other", *python("pass"))
+    busy.folder.mkdir(parents=True)
+    busy = busy._replace(command=python(lock.format(busy.folder)))
+    seen: list[tuple[str, str]] = []
+    with contextlib.ExitStack() as work:
+        work.enter_context(locked(busy.folder))
+
+        def note(told: Trial, status: str) -> None:
+            seen.append((told.name, status))
+            if (told.name, status) == ("other", "done"):
+                work.close()
+
+        run_trials([busy, other], 1, lambda: False, note)
+    assert seen == [
+        *[("busy", "running"), ("busy", "locked")],
+        *[("other", "running"), ("other", "done")],
+        *[("busy", "running"), ("busy", "done")],
+    ]
+
+
+def test_a_stop_ends_the_waiting_for_another_process(tmp_path: Path) -> None:
+    busy = trial(tmp_path, "busy", *python("import os; os._exit(69)"))
+    assert noted([busy], stop=lambda statuses: "locked" in statuses) == [("busy", "running"), ("busy", "locked")]

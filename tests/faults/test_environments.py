@@ -20,8 +20,8 @@ def started(words: list[str], streams: str = "") -> subprocess.Popen[str]:
 
 @pytest.mark.timeout(400)
 def test_a_hang_that_holds_the_lock_before_the_first_reset_whatever_the_streams(tmp_path: Path) -> None:
-    words = [*command(tmp_path / "run", env=f"{MODULE}:HangsInInit-v0"), "--stall_seconds", "3"]
-    with started(words) as shown, started(words, "2>/dev/full") as full, started(words, "2>&1 | head -1") as cut:
+    a, b, c = ([*command(tmp_path / name, env=f"{MODULE}:HangsInInit-v0"), "--stall_seconds", "3"] for name in "abc")
+    with started(a) as shown, started(b, "2>/dev/full") as full, started(c, "2>&1 | head -1") as cut:
         said, _ = shown.communicate(timeout=PATIENCE)
         assert cut.wait(PATIENCE) == full.wait(PATIENCE) == shown.returncode == 75, said
     assert "in hang" in said
@@ -32,8 +32,7 @@ def test_a_hang_that_holds_the_lock_before_the_first_reset_whatever_the_streams(
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize(("moment", "is_saved"), [("Reset", False), ("Close", True)])
 def test_hangs_in_the_first_reset_and_the_last_call(tmp_path: Path, moment: str, is_saved: bool) -> None:
-    # With a preset no other environment is made before, and closed, to see the kind of actions.
-    flags = TINY | {"num_timesteps": 20, "stall_seconds": 60, "preset": "baselines"}
+    flags = TINY | {"num_timesteps": 20, "stall_seconds": 60}
     flags |= {"env": f"{MODULE}:HangsIn{moment}-v0"}
     with started(command(tmp_path / "run", **flags), "2>&1 >/dev/full") as run:
         said, _ = run.communicate(timeout=300)

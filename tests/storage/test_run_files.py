@@ -7,7 +7,11 @@ from acer_tf.logs.files import run_files
 from acer_tf.storage.run_files import delete_run
 from tests.saved import make_buffer, make_checkpoints, save, save_some
 
-WRITTEN = ["config.yml", "model.zip", ".model.zip-123", "not-finite-000000000120.npz", "best.zip", "evaluations.csv"]
+WRITTEN = [
+    *("config.yml", "model.zip", "not-finite-000000000120.npz", "best.zip", "evaluations.csv"),
+    *("mlflow.db", "wandb/offline-run-1/files/config.yaml"),
+    *(".model.zip-123", ".attempt-123", f".lease.break.123.{'0' * 32}"),  # after a crash
+]
 
 
 def fill(folder: Path) -> None:

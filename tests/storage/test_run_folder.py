@@ -1,8 +1,11 @@
+import contextlib
 import importlib.metadata
 import os
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -11,15 +14,22 @@ from acer_tf import __version__
 from acer_tf.errors import InputError
 from acer_tf.storage import run_folder as run_folders
 from acer_tf.storage.lock import LOCK_FILES
-from acer_tf.storage.run_folder import check_folder, default_run_folder, origin, run_folder
+from acer_tf.storage.run_folder import RunFolder, check_folder, default_run_folder, origin, run_folder
 from acer_tf.system.threads import cores, tensorflow_threads
 
 NOBODY = 65534
 
 
+@contextlib.contextmanager
+def begun(folder: Path, settings: dict[str, Any], restart_behavior: str) -> Iterator[RunFolder]:
+    with run_folder(folder) as run:
+        run.begin(settings, restart_behavior)
+        yield run
+
+
 def test_config_tells_settings_and_origin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "acer_tf.run", "--env", "a b"])
-    with run_folder(tmp_path / "a" / "b", {"env": "Some-v0", "gamma": 0.99, "seed": None}, "resume"):
+    with begun(tmp_path / "a" / "b", {"env": "Some-v0", "gamma": 0.99, "seed": None}, "resume"):
         pass
     config = yaml.safe_load((tmp_path / "a" / "b" / "config.yml").read_text())
     assert {name: config[name] for name in ("env", "gamma", "seed")} == {"env": "Some-v0", "gamma": 0.99, "seed": None}
@@ -38,7 +48,7 @@ def test_versions_of_the_simulators_that_are_installed_are_noted(monkeypatch: py
     assert "not-installed" not in origin()["versions"]
 
 
-def begun(folder: Path, name: str) -> Path:
+def holding(folder: Path, name: str) -> Path:
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text("precious")
     return folder
@@ -51,61 +61,61 @@ def names(folder: Path) -> set[str]:
 def test_a_run_that_published_nothing_is_set_aside_and_begun_anew(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = begun(tmp_path / "run", "progress.csv")
-    with run_folder(folder, {}, "resume"):
+    folder = holding(tmp_path / "run", "progress.csv")
+    with begun(folder, {}, "resume"):
         assert names(folder) == {"config.yml"}
     assert (tmp_path / "run-old" / "progress.csv").read_text() == "precious"
     assert f"the run that was in {folder} is in {tmp_path / 'run-old'} now." in capsys.readouterr().out
 
 
 def test_an_agent_without_checkpoints_is_refused_and_a_free_folder_named(tmp_path: Path) -> None:
-    folder = begun(begun(tmp_path / "run", "progress.csv"), "model.zip")
+    folder = holding(holding(tmp_path / "run", "progress.csv"), "model.zip")
     (tmp_path / "run-2").mkdir()
     with pytest.raises(
         InputError, match=re.escape(f"without checkpoints; choose another folder (such as {tmp_path / 'run-3'})")
     ):
-        with run_folder(folder, {}, "resume"):
+        with begun(folder, {}, "resume"):
             pass
     assert (folder / "progress.csv").read_text() == "precious"
 
 
 def test_a_run_with_checkpoints_is_resumed_with_its_own_settings(tmp_path: Path) -> None:
-    folder = begun(tmp_path / "run", "checkpoints/step-000000000100/manifest.json")
+    folder = holding(tmp_path / "run", "checkpoints/step-000000000100/manifest.json")
     (folder / "config.yml").write_text("gamma: 0.5\n")
-    with run_folder(folder, {"gamma": 0.9}, "resume"):
+    with begun(folder, {"gamma": 0.9}, "resume"):
         pass
     assert (folder / "config.yml").read_text() == "gamma: 0.5\n"
 
 
 def test_restart_keeps_the_old_run_under_another_name(tmp_path: Path) -> None:
-    folder = begun(tmp_path / "run", "progress.csv")
+    folder = holding(tmp_path / "run", "progress.csv")
     (tmp_path / "run-old").mkdir()
-    with run_folder(folder, {}, "restart"):
+    with begun(folder, {}, "restart"):
         assert names(folder) == {"config.yml"}
     assert (tmp_path / "run-old-2" / "progress.csv").read_text() == "precious"
 
 
 def test_overwrite_deletes_the_old_run(tmp_path: Path) -> None:
-    folder = begun(tmp_path / "run", "progress.csv")
-    with run_folder(folder, {}, "overwrite"):
+    folder = holding(tmp_path / "run", "progress.csv")
+    with begun(folder, {}, "overwrite"):
         assert names(folder) == {"config.yml"}
     assert names(tmp_path) == {"run"}
 
 
 def test_overwrite_leaves_a_folder_with_other_files_alone(tmp_path: Path) -> None:
-    folder = begun(begun(tmp_path / "run", "progress.csv"), "sub/thesis.tex")
+    folder = holding(holding(tmp_path / "run", "progress.csv"), "sub/thesis.tex")
     with pytest.raises(InputError, match=r"no run writes \(sub/thesis\.tex\)"):
-        with run_folder(folder, {}, "overwrite"):
+        with begun(folder, {}, "overwrite"):
             pass
     assert names(folder) == {"progress.csv", "sub"}
 
 
 @pytest.mark.parametrize("behavior", ["restart", "overwrite"])
 def test_a_link_to_a_run_is_followed_or_renamed(tmp_path: Path, behavior: str) -> None:
-    target = begun(tmp_path / "elsewhere", "progress.csv")
+    target = holding(tmp_path / "elsewhere", "progress.csv")
     link = tmp_path / "run"
     link.symlink_to(target)
-    with run_folder(link, {}, behavior):
+    with begun(link, {}, behavior):
         assert names(link) == {"config.yml"}
     kept = tmp_path / "run-old" if behavior == "restart" else target
     assert names(kept) == ({"progress.csv"} if behavior == "restart" else {"config.yml"})
@@ -138,17 +148,17 @@ def test_a_folder_below_one_that_cannot_be_read_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("behavior", ["resume", "restart", "overwrite"])
 def test_a_folder_that_another_process_holds_is_refused(tmp_path: Path, behavior: str) -> None:
-    with run_folder(tmp_path / "run", {}, "resume"):
+    with begun(tmp_path / "run", {}, "resume"):
         with pytest.raises(InputError, match=f"run is locked by process {os.getpid()}"):
-            with run_folder(tmp_path / "run", {}, behavior):
+            with begun(tmp_path / "run", {}, behavior):
                 pass
-    with run_folder(tmp_path / "run", {}, behavior):
+    with begun(tmp_path / "run", {}, behavior):
         pass
 
 
 def test_a_folder_with_other_files_is_used(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello")
-    with run_folder(tmp_path, {}, "resume"):
+    with begun(tmp_path, {}, "resume"):
         pass
     assert names(tmp_path) == {"config.yml", "notes.txt"}
 
@@ -156,7 +166,7 @@ def test_a_folder_with_other_files_is_used(tmp_path: Path) -> None:
 def test_a_file_in_the_way_is_an_input_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"):
-        with run_folder(tmp_path / "file" / "run", {}, "resume"):
+        with begun(tmp_path / "file" / "run", {}, "resume"):
             pass
 
 
@@ -164,20 +174,20 @@ def test_a_file_in_the_way_is_an_input_error(tmp_path: Path) -> None:
 def test_a_write_protected_folder_is_an_input_error(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(InputError, match="Permission denied"):
-        with run_folder(tmp_path / "run", {}, "resume"):
+        with begun(tmp_path / "run", {}, "resume"):
             pass
 
 
 def test_a_refused_run_leaves_no_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no"):
-        with run_folder(tmp_path / "run", {}, "resume"):
+        with begun(tmp_path / "run", {}, "resume"):
             raise InputError("no")
     assert not (tmp_path / "run").exists()
 
 
 def test_an_input_error_late_in_a_run_keeps_its_files(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no"):
-        with run_folder(tmp_path / "run", {}, "resume"):
+        with begun(tmp_path / "run", {}, "resume"):
             (tmp_path / "run" / "monitor.csv").write_text("r,l,t\n")
             raise InputError("no")
     assert names(tmp_path / "run") == {"config.yml", "monitor.csv"}
