@@ -5,7 +5,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, TypeVar
 
 import gymnasium
 import tensorflow as tf
@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from acer_tf.acer import TrainingLoop
 from acer_tf.agent import archive, cloning, exporting, predictions
+from acer_tf.agent.attributes import FreeSetting, Setting
 from acer_tf.agent.from_preset import preset_arguments
 from acer_tf.agent.importing import import_agent
 from acer_tf.agent.settings import ARGUMENTS, Settings
 from acer_tf.agent.state import AgentState
 from acer_tf.agent.training import AgentEnv, Training, state_for
 from acer_tf.config import CONTINUOUS, Config, Continuous
+from acer_tf.envs.stable_baselines import VecEnv
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
 from acer_tf.evaluation.explanation import Explanation
@@ -33,38 +35,7 @@ from acer_tf.storage.agent_file import File
 from acer_tf.storage.saved_agents import SavedAgent
 from acer_tf.system.streams import checked_seed
 
-Value = TypeVar("Value")
 AnyACER = TypeVar("AnyACER", bound="ACER")
-
-
-class Setting(Generic[Value]):
-    """An argument of the constructor as an attribute: it can be read, but not assigned, which would have no effect."""
-
-    def __set_name__(self, owner: type["ACER"], name: str) -> None:
-        self._name = name
-
-    @overload
-    def __get__(self, agent: None, owner: type["ACER"]) -> "Setting[Value]": ...
-
-    @overload
-    def __get__(self, agent: "ACER", owner: type["ACER"]) -> Value: ...
-
-    def __get__(self, agent: "ACER | None", owner: type["ACER"]) -> "Setting[Value] | Value":
-        if agent is None:
-            return self
-        value: Value = agent.settings.arguments()[self._name]
-        return value
-
-    def __set__(self, agent: "ACER", value: Value) -> None:
-        name = self._name
-        raise InputError(f"{name} is fixed when the agent is made; ACER.load(path, env, {name}=...) changes it.")
-
-
-class FreeSetting(Setting[Value]):
-    """An argument of the constructor that may also be assigned, and then takes effect from the next `learn` on."""
-
-    def __set__(self, agent: "ACER", value: Value) -> None:
-        agent._change(self._name, value)
 
 
 class ACER:
@@ -150,7 +121,7 @@ class ACER:
         Args:
             policy: MlpPolicy, MlpLstmPolicy, MlpLnLstmPolicy, CnnPolicy, CnnLstmPolicy or CnnLnLstmPolicy; the name of
                 any other network; or a function from observations to features, in Keras (or a `Recurrent`, a `Split`).
-            env: a vector environment with SAME_STEP autoreset, a single environment, or an id.
+            env: a vector environment with SAME_STEP autoreset or of Stable Baselines, a single environment, or an id.
             gamma: discount factor.
             n_steps: agent steps per environment in one segment.
             num_procs: Stable Baselines' old name of `n_cpu_tf_sess`.
@@ -362,7 +333,7 @@ class ACER:
 
     @property
     def model(self) -> Model:
-        """Policy, average policy and optimiser; missing before `setup_model`."""
+        """Policy, average policy and optimiser; raises InputError before `setup_model`."""
         return self._state.model
 
     def setup_model(self) -> None:
@@ -381,11 +352,11 @@ class ACER:
         return self._state.spaces.action_space
 
     @property
-    def env(self) -> VectorEnv[Any, Any, Any] | None:
+    def env(self) -> VectorEnv[Any, Any, Any] | VecEnv | None:
         """The environments with their own observations, actions and rewards; None without one."""
         return self._training.env
 
-    def get_env(self) -> VectorEnv[Any, Any, Any] | None:
+    def get_env(self) -> VectorEnv[Any, Any, Any] | VecEnv | None:
         """Returns `env`."""
         return self.env
 
@@ -397,13 +368,17 @@ class ACER:
         """
         self._training.set_env(env)
 
+    def __deepcopy__(self: AnyACER, memo: object) -> AnyACER:
+        """Returns the agent that `save` and `load` would give: without environments, and with an empty replay."""
+        return self._of(archive.copied(self._state))
+
     @property
     def n_envs(self) -> int:
         """Number of environments; for a loaded agent without environments, the number when it was saved."""
         return self._state.n_envs
 
-    def get_vec_normalize_env(self) -> VectorEnv[Any, Any, Any] | None:
-        """Returns the environments with the wrappers that normalise observations and rewards; None without these."""
+    def get_vec_normalize_env(self) -> Any:
+        """Returns what normalises observations or rewards: `VecNormalize`, or the environments with our wrappers."""
         return self._training.normalizing_env
 
     @property

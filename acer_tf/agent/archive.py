@@ -1,6 +1,7 @@
 """The file of an agent: what it holds, and agents read from it or from what else is left of a run."""
 
 import contextlib
+import io
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -86,6 +87,15 @@ def load(source: File | SavedAgent, overrides: Mapping[str, Any]) -> AgentState:
     name, data, groups, _ = read(source)
     with _naming_damage(name, overrides):
         return _built(data, groups, overrides, name)
+
+
+def copied(agent: AgentState) -> AgentState:
+    """Returns what `load` makes of what `save` writes."""
+    file = io.BytesIO()
+    save(file, agent)
+    file.seek(0)
+    functions = to_plain(agent.settings)["functions"]
+    return load(file, {name: value for name, value in agent.settings.arguments().items() if name in functions})
 
 
 def load_weights(source: File | SavedAgent, agent: AgentState) -> None:

@@ -60,20 +60,17 @@ class AgentState:
         normalization: running moments of observations and returns.
         num_timesteps: agent steps so far, over all environments.
         n_envs: number of environments that it last trained in.
-        model: policy, average policy and optimiser; missing before `build`.
         rng: numpy's stream, for initial weights, then for counts and slots of replay; missing before `build`.
-        actor: acts in predictions, with its own random stream; missing before `build`.
     """
 
-    model: Model
     rng: np.random.RandomState
-    actor: Actor
 
     def __init__(self, settings: Settings, spaces: Spaces, normalization: Arrays | None = None) -> None:
         self.settings = settings
         self.spaces = spaces
         self.normalization = Normalization(normalization or {})
         self.num_timesteps = self.n_envs = 0
+        self._built: tuple[Model, Actor] | None = None
 
     @property
     def seed(self) -> int:
@@ -90,7 +87,7 @@ class AgentState:
         settings = self.settings
         _use_threads(settings.n_cpu_tf_sess)
         self.rng = np.random.RandomState(self.seed)
-        self.model = make_model(
+        model = make_model(
             settings.policy,
             self.spaces.network_observations,
             self.spaces.network_actions,
@@ -101,7 +98,23 @@ class AgentState:
             **(settings.policy_kwargs or {}),
         )
         stream = tf.random.Generator.from_seed(prediction_seed(self.seed), alg="philox")
-        self.actor = Actor(self.model.policy, stream)
+        self._built = model, Actor(model.policy, stream)
+
+    @property
+    def model(self) -> Model:
+        """Policy, average policy and optimiser; raises InputError before `build`."""
+        return self._parts[0]
+
+    @property
+    def actor(self) -> Actor:
+        """Acts in predictions, with its own random stream; raises InputError before `build`."""
+        return self._parts[1]
+
+    @property
+    def _parts(self) -> tuple[Model, Actor]:
+        if self._built is None:
+            raise InputError("the agent has no networks yet; call setup_model() first.")
+        return self._built
 
     def restart_streams(self) -> None:
         """Restarts all random streams from the seed."""

@@ -15,15 +15,17 @@ from acer_tf.agent.spaces import Spaces
 from acer_tf.agent.state import AgentState
 from acer_tf.callbacks.base import Agent, CallbackList
 from acer_tf.config import whole
-from acer_tf.envs.make import AnyEnv, brought_settings, is_normalized, training_env, unwrap
+from acer_tf.envs.adapt import AnyEnv, own_env
+from acer_tf.envs.make import brought_settings, is_normalized, training_env, unwrap
 from acer_tf.envs.players import Player
+from acer_tf.envs.stable_baselines import VecEnv, normalizer
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.logs.logger import Logger
 from acer_tf.networks.registry import check_pixels
 
 AgentEnv = AnyEnv | str
-"""A vector environment, a single environment, or an id."""
+"""A vector environment, of gymnasium or of Stable Baselines, a single environment, or an id."""
 
 
 def make_environment(env: AgentEnv, settings: Settings) -> FrameStack:
@@ -68,15 +70,17 @@ class Training:
         self._log_folder: Path | None = None
 
     @property
-    def env(self) -> VectorEnv[Any, Any, Any] | None:
+    def env(self) -> VectorEnv[Any, Any, Any] | VecEnv | None:
         """The environments without the wrappers of training; None without any."""
-        return None if self._environment is None else unwrap(self._environment)
+        return None if self._environment is None else own_env(unwrap(self._environment))
 
     @property
-    def normalizing_env(self) -> VectorEnv[Any, Any, Any] | None:
-        """The environments with the wrappers that normalise observations and rewards; None without these."""
+    def normalizing_env(self) -> Any:
+        """The environments with the wrappers that normalise, or Stable Baselines' `VecNormalize`; None without."""
         environment = self._environment
-        return environment.env if environment is not None and any(is_normalized(environment).values()) else None
+        if environment is None:
+            return None
+        return environment.env if any(is_normalized(environment).values()) else normalizer(environment.unwrapped)
 
     def set_env(self, env: AgentEnv) -> None:
         """Replaces the environments; the next `learn` starts new episodes and an empty replay.

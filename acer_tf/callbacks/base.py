@@ -47,7 +47,7 @@ class BaseCallback:
     over all environments, N per call.
 
     Attributes:
-        model: the agent.
+        model: the agent; None before `learn`, like the next two.
         training_env: the environments that it is trained on.
         n_calls: calls of `on_step` so far.
         num_timesteps: agent steps so far, over all environments.
@@ -58,9 +58,9 @@ class BaseCallback:
         parent: the callback that calls this one, or None.
     """
 
-    model: Agent
-    training_env: Any
-    logger: Any
+    model: Agent = None  # type: ignore[assignment]  # an agent whenever a method is called
+    training_env: Any = None
+    logger: Any = None
     parent: "BaseCallback | None" = None
 
     def __init__(self, verbose: int = 0) -> None:

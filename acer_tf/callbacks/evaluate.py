@@ -7,8 +7,9 @@ import numpy as np
 
 from acer_tf.callbacks.base import BaseCallback, EventCallback
 from acer_tf.config import whole
-from acer_tf.envs.make import as_vector_env
+from acer_tf.envs.adapt import as_vector_env
 from acer_tf.envs.players import Player
+from acer_tf.envs.stable_baselines import copy_moments
 from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import play
 from acer_tf.storage.arrays import load_arrays, save_arrays
@@ -46,7 +47,8 @@ class EvalCallback(EventCallback):
         """Sets how the agent is evaluated, and what becomes of the results.
 
         Args:
-            eval_env: an environment or a vector environment, other than that of training.
+            eval_env: an environment or a vector environment, other than that of training. With Stable Baselines'
+                `VecNormalize` if that is normalised so: its moments are those of training at every evaluation.
             callback_on_new_best: called when the mean return is higher than ever (see `as_callback`); False ends
                 training.
             n_eval_episodes: episodes of an evaluation, over all environments.
@@ -77,6 +79,7 @@ class EvalCallback(EventCallback):
     def _on_training_start(self) -> None:
         """Refuses the environments of training; reads earlier evaluations if training continues."""
         Player().enter(self.eval_env)  # raises now what else the first evaluation would
+        copy_moments(self.training_env, self.eval_env.unwrapped)  # likewise
         if self._evaluated is self.model:
             return
         if not self.evaluations_timesteps and self.log_path is not None and self.log_path.exists():
@@ -86,6 +89,7 @@ class EvalCallback(EventCallback):
     def _on_step(self) -> bool:
         if self.n_calls % self.eval_freq:
             return True
+        copy_moments(self.training_env, self.eval_env.unwrapped)
         render = (lambda _: self.eval_env.render()) if self.render else None
         played = play(self.model, self.eval_env, self.n_eval_episodes, self.deterministic, render, self._seed())
         episodes = [episode for ended in played for episode in ended]

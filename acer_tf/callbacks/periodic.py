@@ -5,7 +5,7 @@ from typing import Any
 
 from acer_tf.callbacks.base import BaseCallback
 from acer_tf.config import whole
-from acer_tf.envs.make import as_vector_env
+from acer_tf.envs.adapt import as_vector_env
 from acer_tf.evaluation.video import check_rendering, check_video, record_video
 from acer_tf.logs.terminal import ProgressSink, progress_sink
 from acer_tf.system.console import say

@@ -11,13 +11,14 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from acer_tf.config import Config
+from acer_tf.envs.adapt import AnyEnv, as_vector_env
 from acer_tf.envs.atari.game import MAX_EPISODE_FRAMES
 from acer_tf.envs.atari.pool import AtariPool
 from acer_tf.envs.check import check_vec_env
 from acer_tf.envs.ids import check_env_id, is_atari
 from acer_tf.envs.parallel import Maker, ParallelEnvs
 from acer_tf.envs.reports import reports_episodes
-from acer_tf.envs.wrappers.action_masks import with_action_masks, with_mask_info
+from acer_tf.envs.stable_baselines import normalizer
 from acer_tf.envs.wrappers.box_actions import BoxActions
 from acer_tf.envs.wrappers.flatten import FlattenObservations, flattened
 from acer_tf.envs.wrappers.frame_stack import FrameStack
@@ -30,8 +31,6 @@ from acer_tf.envs.wrappers.normalize import (
 )
 from acer_tf.envs.wrappers.normalize import reward_scale as scale_of
 from acer_tf.errors import EnvironmentFailedError, InputError, environment_errors
-
-AnyEnv = gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]
 
 VECTORIZATIONS = ("sync", "async")
 ATARI_STACK = 4
@@ -168,7 +167,8 @@ def training_env(
     stacked already, as those of Atari games, are left as they are.
 
     Args:
-        env: a vector environment with SAME_STEP autoreset, a single environment, or an id, of which one is made.
+        env: a vector environment with SAME_STEP autoreset or of Stable Baselines, a single environment, or an id, of
+            which one is made.
         normalize_observations: normalises observations by their running mean and variance.
         normalize_rewards: divides rewards by the running standard deviation of the discounted return.
         reward_scale: multiplies rewards.
@@ -179,11 +179,6 @@ def training_env(
     """
     if not 0 < reward_scale < math.inf:
         raise InputError(f"reward_scale is {reward_scale}; expected a finite number > 0.")
-    if not isinstance(env, gymnasium.Env | VectorEnv | str):
-        raise InputError(
-            f"the environment is a {type(env).__name__}; expected a gymnasium.vector.VectorEnv, a gymnasium.Env, or an "
-            "id."
-        )
     vector_env = make_vec_env(env, 1) if isinstance(env, str) else as_vector_env(env)
     if isinstance(vector_env, FrameStack) and vector_env.nstack > 1:
         if normalize_observations or normalize_rewards or reward_scale != 1:
@@ -199,6 +194,7 @@ def training_env(
     if not reports_episodes(vector_env):
         vector_env = RecordEpisodeStatistics(vector_env)
     vector_env = flattened(vector_env)
+    _check_not_normalized_twice(vector_env, normalize_observations, normalize_rewards)
     brought = brought_settings(vector_env)
     if reward_scale != 1 and brought["reward_scale"] == 1:
         vector_env = ScaleRewards(vector_env, reward_scale)
@@ -247,21 +243,6 @@ def unwrap(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
     return env
 
 
-def as_vector_env(env: AnyEnv) -> VectorEnv[Any, Any, Any]:
-    """Makes a vector environment of a single one; returns a vector environment as it is.
-
-    Raises:
-        InputError: it is neither, or ACER cannot act in it.
-    """
-    vector_env = (
-        SyncVectorEnv([lambda: with_mask_info(env)], autoreset_mode=AutoresetMode.SAME_STEP)
-        if isinstance(env, gymnasium.Env)
-        else env
-    )
-    check_vec_env(vector_env)
-    return with_action_masks(vector_env)
-
-
 def is_normalized(env: VectorEnv[Any, Any, Any]) -> dict[str, bool]:
     """Returns whether `normalize_observations` and `normalize_rewards` hold for the environment."""
     state = normalization_state(env)
@@ -271,6 +252,15 @@ def is_normalized(env: VectorEnv[Any, Any, Any]) -> dict[str, bool]:
 def brought_settings(env: VectorEnv[Any, Any, Any]) -> dict[str, bool | float]:
     """Returns the arguments of `training_env` that an environment's wrappers amount to."""
     return {**is_normalized(env), "reward_scale": scale_of(env)}
+
+
+def _check_not_normalized_twice(env: VectorEnv[Any, Any, Any], observations: bool, rewards: bool) -> None:
+    found = normalizer(env.unwrapped)
+    if found is not None and ((observations and found.norm_obs) or (rewards and found.norm_reward)):
+        raise InputError(
+            "VecNormalize normalises the environment already; leave normalize_observations and normalize_rewards out, "
+            "or give the environment without it."
+        )
 
 
 def _check_counts(**counts: int) -> None:

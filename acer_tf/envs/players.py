@@ -5,6 +5,7 @@ from typing import Any
 
 from gymnasium.vector import SyncVectorEnv, VectorEnv
 
+from acer_tf.envs.stable_baselines import StableBaselinesEnv
 from acer_tf.errors import InputError
 
 
@@ -42,4 +43,6 @@ _LAST: "weakref.WeakValueDictionary[int, Player]" = weakref.WeakValueDictionary(
 
 def _innermost(env: VectorEnv[Any, Any, Any]) -> list[int]:
     inner = env.unwrapped
-    return [id(single.unwrapped) for single in inner.envs] if isinstance(inner, SyncVectorEnv) else [id(inner)]
+    if isinstance(inner, SyncVectorEnv):
+        return [id(single.unwrapped) for single in inner.envs]
+    return [id(inner.innermost if isinstance(inner, StableBaselinesEnv) else inner)]

@@ -8,6 +8,7 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from acer_tf.envs.atari.pool import AtariPool
+from acer_tf.envs.stable_baselines import StableBaselinesEnv
 from acer_tf.envs.wrappers.base import wrappers_of
 
 
@@ -21,10 +22,10 @@ def reported_episodes(infos: Mapping[str, Any]) -> Iterator[tuple[int, float, in
 
 
 def reports_episodes(env: VectorEnv[Any, Any, Any]) -> bool:
-    """Returns whether infos report episodes: of the Atari pool, or by gymnasium's RecordEpisodeStatistics."""
+    """Returns whether infos report episodes, as those of gymnasium's RecordEpisodeStatistics do."""
     if any(isinstance(wrapper, RecordEpisodeStatistics) for wrapper in wrappers_of(env)):
         return True
     base = env.unwrapped
     if isinstance(base, SyncVectorEnv | AsyncVectorEnv):
         return all(base.call("has_wrapper_attr", "return_queue"))  # an attribute of that wrapper alone
-    return isinstance(base, AtariPool)
+    return isinstance(base, AtariPool | StableBaselinesEnv)

@@ -5,23 +5,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
-import gymnasium
 import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
+from acer_tf.envs.adapt import AnyEnv, as_vector_env
 from acer_tf.envs.atari.pool import AtariPool
-from acer_tf.envs.make import as_vector_env, unwrap
+from acer_tf.envs.make import unwrap
 from acer_tf.envs.players import Player
 from acer_tf.envs.reports import reported_episodes, reports_episodes
 from acer_tf.envs.seeds import environment_seeds
+from acer_tf.envs.stable_baselines import moments_kept
 from acer_tf.envs.wrappers.action_masks import MASKS, has_masks
 from acer_tf.errors import InputError, environment_errors
 
 RESAMPLES = 2_000
 """Bootstrap samples of a confidence interval."""
 
-StepCallback = Callable[[dict[str, Any], dict[str, Any]], None]
+StepCallback = Callable[[dict[str, Any], dict[str, Any]], object]
 """Called with the local and the global variables of `evaluate_policy`."""
 
 
@@ -73,6 +74,26 @@ class Moment(NamedTuple):
     masks: Mapping[str, Any] = MappingProxyType({})
 
 
+class Step(NamedTuple):
+    """A step that was made in N environments, under the names of Stable Baselines' `evaluate_policy`.
+
+    Attributes:
+        action: [N, ...].
+        state: the policy's, after the step; None of feed-forward policies.
+        obs: [N, ...], of the next episode where one ended; the next step may overwrite it.
+        reward: [N], as the environment gave it.
+        done: [N] bool, True where an episode, or a life, ended.
+        info: infos of all environments, as gymnasium's vector environments give them.
+    """
+
+    action: Any
+    state: Any
+    obs: Any
+    reward: NDArray[Any]
+    done: NDArray[np.bool_]
+    info: dict[str, Any]
+
+
 class Summary(NamedTuple):
     """Summary of a number of episodes.
 
@@ -94,8 +115,8 @@ class Summary(NamedTuple):
 
 
 def evaluate_policy(
-    agent: Predictor,
-    env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any],
+    model: Predictor,
+    env: AnyEnv,
     n_eval_episodes: int = 10,
     deterministic: bool = True,
     render: bool = False,
@@ -112,14 +133,17 @@ def evaluate_policy(
     advance, so that short episodes are not over-represented.
 
     Args:
-        agent: anything with the method `predict` of Stable Baselines' agents.
-        env: an environment, or a vector environment with SAME_STEP autoreset. Evaluating in the training environment
-            makes the next `learn` start new episodes there. Wrappers that are only for training (normalisation) are
-            bypassed: the agent applies its own normalisation, which is not updated.
+        model: anything with the method `predict` of Stable Baselines' agents.
+        env: an environment, or a vector environment with SAME_STEP autoreset or of Stable Baselines. Evaluating in the
+            training environment makes the next `learn` start new episodes there. Wrappers that are only for training
+            (normalisation) are bypassed: the agent applies its own normalisation, which is not updated. A
+            `VecNormalize` stays, and is not updated either.
         n_eval_episodes: number of episodes, over all environments.
         deterministic: whether to take the most probable action instead of sampling from the policy as in training.
         render: whether to call `env.render()` before every step.
-        callback: called after every step with the local and the global variables.
+        callback: called after every step of all environments with the local and the global variables. Those of the
+            step have Stable Baselines' names (`Step`), with an entry for each environment; `episode_rewards` and
+            `episode_lengths` list the episodes that have ended.
         reward_threshold: lowest acceptable mean return; None accepts any.
         return_episode_rewards: whether to return all returns and lengths instead of mean and standard deviation.
         seed: seed of the environments; None continues their random streams (Atari games draw a fresh seed).
@@ -133,18 +157,21 @@ def evaluate_policy(
         AssertionError: the mean return is below `reward_threshold`.
     """
     vector_env = as_vector_env(env)
-    episodes: list[Played] = []
+    episode_rewards: list[float] = []
+    episode_lengths: list[int] = []
+    step: dict[str, Any] = {}
     before_step = (lambda _: vector_env.render()) if render else None
-    for ended in play(agent, vector_env, n_eval_episodes, deterministic, before_step, seed):
-        episodes += ended
+    after_step = None if callback is None else lambda made: step.update(made._asdict())
+    for ended in play(model, vector_env, n_eval_episodes, deterministic, before_step, seed, after_step):
+        episode_rewards += [episode.r for episode in ended]
+        episode_lengths += [episode.l for episode in ended]
         if callback is not None:
-            callback(locals(), globals())
-    returns = [episode.r for episode in episodes]
-    mean, std = float(np.mean(returns)), float(np.std(returns))
+            callback({**locals(), **step}, globals())
+    mean, std = float(np.mean(episode_rewards)), float(np.std(episode_rewards))
     if reward_threshold is not None and mean < reward_threshold:
         raise AssertionError(f"the mean return is {mean:.2f}; expected at least {reward_threshold:.2f}.")
     if return_episode_rewards:
-        return returns, [episode.l for episode in episodes]
+        return episode_rewards, episode_lengths
     return mean, std
 
 
@@ -155,6 +182,7 @@ def play(
     deterministic: bool,
     before_step: Callable[[Moment], object] | None = None,
     seed: int | None = None,
+    after_step: Callable[[Step], object] | None = None,
 ) -> Iterator[list[Played]]:
     """Resets the environments and plays; yields after every step a list of the episodes that ended in it.
 
@@ -168,6 +196,7 @@ def play(
         deterministic: whether to take the most probable action.
         before_step: called before every step, when its actions are known.
         seed: as in `evaluate_policy`.
+        after_step: called after every step.
 
     Raises:
         InputError: the number of episodes is not positive, an agent is training in these environments right now, or
@@ -178,6 +207,19 @@ def play(
         raise InputError(f"{episodes} episodes cannot be played; expected a whole number >= 1.")
     Player().enter(env)
     env = unwrap(env)
+    with moments_kept(env):
+        yield from _play(agent, env, episodes, deterministic, before_step, seed, after_step)
+
+
+def _play(
+    agent: Predictor,
+    env: VectorEnv[Any, Any, Any],
+    episodes: int,
+    deterministic: bool,
+    before_step: Callable[[Moment], object] | None,
+    seed: int | None,
+    after_step: Callable[[Step], object] | None,
+) -> Iterator[list[Played]]:
     left = [(episodes + i) // env.num_envs for i in range(env.num_envs)]
     counter = _EpisodeCounter(env)
     obs, infos = _begin(env, seed)
@@ -192,6 +234,8 @@ def play(
         with environment_errors():
             obs, rewards, terminations, truncations, infos = env.step(actions)
         mask = terminations | truncations
+        if after_step is not None:
+            after_step(Step(actions, state, obs, rewards, mask, infos))
         ended = [episode for episode in counter.ended(rewards, terminations, truncations, infos) if left[episode.env]]
         for episode in ended:
             left[episode.env] -= 1

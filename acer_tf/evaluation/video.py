@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
-from acer_tf.envs.make import as_vector_env
+from acer_tf.envs.adapt import AnyEnv, as_vector_env
 from acer_tf.envs.players import Player
 from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import Moment, Played, Predictor, play
@@ -25,7 +24,7 @@ FRAMES_PER_SECOND = 30
 
 def record_video(
     agent: Predictor,
-    env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any],
+    env: AnyEnv,
     path: str | Path,
     n_episodes: int = 1,
     deterministic: bool = True,

@@ -1,3 +1,4 @@
+import copy
 import inspect
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,17 @@ def test_arguments_can_be_read_but_not_changed(agent: ACER) -> None:
     assert agent.verbose == 0
 
 
+def test_a_copy_is_what_saving_and_loading_would_give(agent: ACER) -> None:
+    other = copy.deepcopy(agent)
+    assert_same(agent, other)
+    assert other.env is None and other.num_timesteps == 60
+    obs = observations(agent)
+    np.testing.assert_array_equal(other.predict(obs)[0], copy.deepcopy(agent).predict(obs)[0])
+    own = tiny(lr_schedule=lambda left: 1.0, _init_setup_model=False)
+    own.setup_model()
+    assert copy.deepcopy(own).lr_schedule is own.lr_schedule
+
+
 def test_a_seed_begins_all_streams_anew() -> None:
     first, second = tiny(seed=1), tiny(seed=2)
     second.load_parameters(first.get_parameters())
@@ -108,7 +120,9 @@ def test_arguments_that_cannot_work(kwargs: dict[str, Any], message: str) -> Non
 
 def test_the_model_may_be_set_up_later() -> None:
     agent = tiny(_init_setup_model=False)
-    assert not hasattr(agent, "model")
+    for use in (lambda: agent.learn(5), lambda: agent.predict(np.zeros(4)), agent.get_parameters, lambda: agent.model):
+        with pytest.raises(InputError, match=r"the agent has no networks yet; call setup_model\(\) first"):
+            use()
     agent.setup_model()
     assert_same(agent, tiny())
 

@@ -118,6 +118,12 @@ def test_what_does_not_fit(recurrent: ACER, arguments: dict[str, Any], message: 
         recurrent.predict(**({"observation": observations(recurrent, 2)} | arguments))
 
 
+@pytest.mark.parametrize("observation", ["x", ["a"] * 4, [[1, 2], [1, 2, 3, 4]]])
+def test_what_is_no_observation(agent: ACER, observation: Any) -> None:
+    with pytest.raises(InputError, match="an observation is none of the observation space: "):
+        agent.predict(observation)
+
+
 def test_continuous_actions() -> None:
     agent = tiny(env=vec_env("Pendulum-v1"), sigma=0.2)
     enlarge(agent, 30)

@@ -52,6 +52,14 @@ def test_hooks_come_in_order() -> None:
     assert " ".join(diary) == "init start ( step step ) ( step step ) end"
 
 
+def test_before_learning_there_is_no_agent() -> None:
+    callback = BaseCallback()
+    assert callback.model is callback.training_env is callback.logger is None
+    agent = ScriptedAgent()
+    agent.learn(1, callback)
+    assert callback.model is agent and callback.training_env is agent.env
+
+
 @pytest.mark.parametrize("answer", [False, np.False_, 0])
 def test_false_of_any_kind_ends_training(answer: Any) -> None:
     diary: list[str] = []

@@ -138,8 +138,9 @@ def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(InputError, match="eval_freq is 0; expected a whole number >= 1"):
-        EvalCallback(counters(1), eval_freq=0)
+    for eval_freq in (0, -1):
+        with pytest.raises(InputError, match=f"eval_freq is {eval_freq}; expected a whole number >= 1"):
+            EvalCallback(counters(1), eval_freq=eval_freq)
     with pytest.raises(InputError, match=r"expected a gymnasium\.vector\.VectorEnv"):
         EvalCallback("CartPole-v1")
     with pytest.raises(InputError, match="the callback is a int"):

@@ -4,7 +4,8 @@ import gymnasium
 import pytest
 
 from acer_tf.envs.action_names import NAMES, action_names
-from acer_tf.envs.make import as_vector_env, make_training_env, make_vec_env
+from acer_tf.envs.adapt import as_vector_env
+from acer_tf.envs.make import make_training_env, make_vec_env
 
 
 @pytest.mark.parametrize(

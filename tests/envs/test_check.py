@@ -6,8 +6,8 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Text
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
+from acer_tf.envs.adapt import as_vector_env
 from acer_tf.envs.check import check_vec_env
-from acer_tf.envs.make import as_vector_env
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
 

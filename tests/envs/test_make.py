@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
+from acer_tf.envs.adapt import as_vector_env
 from acer_tf.envs.atari.pool import AtariPool
-from acer_tf.envs.make import as_vector_env, make_training_env, stacked, training_env, unwrap
+from acer_tf.envs.make import make_training_env, stacked, training_env, unwrap
 from acer_tf.envs.wrappers.base import wrappers_of
 from acer_tf.envs.wrappers.box_actions import BoxActions
 from acer_tf.envs.wrappers.frame_stack import FrameStack

@@ -6,7 +6,8 @@ import pytest
 from gymnasium.vector import SyncVectorEnv
 from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit, TransformReward
 
-from acer_tf.envs.make import as_vector_env, make_training_env, make_vec_env
+from acer_tf.envs.adapt import as_vector_env
+from acer_tf.envs.make import make_training_env, make_vec_env
 from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import Moment, evaluate_policy, play, summarize
 from tests.counter import Always, Counter, counters
@@ -125,9 +126,20 @@ def test_atari_scores_are_not_clipped() -> None:
 
 
 def test_the_callback_is_called_after_every_step() -> None:
-    seen = []
-    evaluate_policy(Recorder(), counters(3), 3, callback=lambda here, _: seen.append(len(here["episodes"])))
-    assert seen == [1, 2, 3]
+    seen: list[dict[str, Any]] = []
+    names = ("obs", "action", "state", "reward", "done")
+
+    def callback(here: dict[str, Any], _: Any) -> None:
+        seen.append({name: here[name].ravel().tolist() for name in names} | {"lengths": [*here["episode_lengths"]]})
+        assert here["n_eval_episodes"] == 3 and "final_obs" in here["info"]
+
+    agent = Recorder()
+    evaluate_policy(model=agent, env=counters(3), n_eval_episodes=3, callback=callback)
+    assert [step["lengths"] for step in seen] == [[1], [1, 2], [1, 2, 3]]
+    assert seen[1] == {
+        "obs": [0, 0, 2], "action": [0, 0, 0], "state": [1, 2, 2], "reward": [0, 10, 0], "done": [True, True, False],
+        "lengths": [1, 2],
+    }  # fmt: skip
 
 
 def test_a_threshold_that_is_not_reached() -> None:

@@ -4,7 +4,7 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 
-from acer_tf.envs.make import as_vector_env
+from acer_tf.envs.adapt import as_vector_env
 from acer_tf.evaluation.episodes import Moment
 from acer_tf.evaluation.explanation import Explanation
 from acer_tf.evaluation.panel import BAR, BOTTOM, LEFT, PICTURE, RIGHT, ROWS, SIZE, TAKEN, TRACK, Panel

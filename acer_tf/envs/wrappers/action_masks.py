@@ -68,8 +68,9 @@ def with_action_masks(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]
     call = getattr(env.unwrapped, "call", None)
     if call is None or any(isinstance(wrapper, ActionMasks) for wrapper in wrappers_of(env)):
         return env
-    has_method = all(call("has_wrapper_attr", METHOD)) and not any(call("has_wrapper_attr", "reports_masks"))
-    return ActionMasks(env) if has_method else env
+    have_method = call("has_wrapper_attr", METHOD)  # no answers from those of Stable Baselines that cannot be asked
+    is_missing = len(have_method) > 0 and all(have_method) and not any(call("has_wrapper_attr", "reports_masks"))
+    return ActionMasks(env) if is_missing else env
 
 
 def map_masks(infos: dict[str, Any], transform: Callable[[Array], Array]) -> dict[str, Any]:

@@ -1,0 +1,225 @@
+"""Vector environments of Stable Baselines as those of gymnasium; recognised by their methods, without the package."""
+
+import contextlib
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from acer_tf.envs.wrappers.base import Array, StepReturn
+from acer_tf.errors import InputError
+
+
+@runtime_checkable
+class VecEnv(Protocol):
+    """Stable Baselines' vector environment, which resets an environment in the step in which its episode ends.
+
+    gymnasium's `VectorEnv` is told apart by its type, since its methods of these names return other values.
+    """
+
+    num_envs: int
+    observation_space: Any
+    action_space: Any
+
+    def reset(self) -> Any:
+        """Returns observations, [N, ...] each."""
+        ...
+
+    def step_async(self, actions: Any) -> None:
+        """Starts a step."""
+        ...
+
+    def step_wait(self) -> tuple[Any, Array, Array, Sequence[Mapping[str, Any]]]:
+        """Returns observations, rewards [N], dones [N], and N infos: of the episode that ended, where one did."""
+        ...
+
+    def close(self) -> None:
+        """Ends processes and windows."""
+        ...
+
+
+class StableBaselinesEnv(VectorEnv[Any, Any, Array]):
+    """Steps a `VecEnv` through gymnasium's methods.
+
+    What the infos hold under Stable Baselines' names is found under gymnasium's: `terminal_observation` as `final_obs`,
+    `TimeLimit.truncated` as truncations. Episodes are reported as Stable Baselines' monitors do, or, where there are
+    none, with the rewards before `VecNormalize`.
+
+    Attributes:
+        venv: the vector environment.
+    """
+
+    def __init__(self, venv: VecEnv) -> None:
+        """Wraps a vector environment.
+
+        Raises:
+            InputError: its spaces are not gymnasium's.
+        """
+        for space in (venv.observation_space, venv.action_space):
+            if not isinstance(space, gymnasium.Space):
+                kind = f"{type(space).__module__}.{type(space).__name__}"
+                raise InputError(
+                    f"the vector environment has spaces of another package ({kind}); expected gymnasium's."
+                )
+        self.venv = venv
+        self.num_envs = venv.num_envs
+        self.single_observation_space = _observation_space(venv)
+        self.single_action_space = venv.action_space
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.render_mode = getattr(venv, "render_mode", None)
+        self.metadata = {**getattr(venv, "metadata", {}), "autoreset_mode": AutoresetMode.SAME_STEP}
+        self.spec = next(iter(_ask(venv, "get_attr", "spec")), None)
+        self._is_monitored = hasattr(venv, "episode_returns") or bool(_ask(venv, "has_attr", "get_episode_rewards"))
+        self._returns, self._lengths = np.zeros(self.num_envs), np.zeros(self.num_envs, np.int64)
+
+    @property
+    def innermost(self) -> Any:
+        """The vector environment without its wrappers."""
+        return list(_layers(self.venv))[-1]
+
+    def call(self, name: str, *arguments: Any) -> tuple[Any, ...]:
+        """Calls a method of every environment; returns nothing if they cannot be reached."""
+        return tuple(_ask(self.venv, "env_method", name, *arguments))
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Resets the environments, with `seed` from streams that neighbouring seeds do not share."""
+        venv: Any = self.venv
+        if seed is not None:  # Stable Baselines gives environment i the seed `seed + i`
+            venv.seed(int(np.random.SeedSequence(seed).generate_state(1)[0]))
+        if options is not None:
+            venv.set_options(options)
+        self._returns[:], self._lengths[:] = 0, 0
+        obs = venv.reset()
+        return obs, self._together(self._first_infos())
+
+    def step(self, actions: Any) -> StepReturn:
+        """Steps the environments."""
+        self.venv.step_async(actions)
+        obs, rewards, dones, infos = self.venv.step_wait()
+        dones = np.asarray(dones, np.bool_)
+        truncations = dones & np.array([bool(info.get("TimeLimit.truncated")) for info in infos])
+        first = self._first_infos()
+        gathered = self._together([first[i] if dones[i] else _own(info) for i, info in enumerate(infos)])
+        for i in np.flatnonzero(dones).tolist():
+            last = {"final_info": _own(infos[i])}
+            if "terminal_observation" in infos[i]:
+                last["final_obs"] = infos[i]["terminal_observation"]
+            gathered = self._add_info(gathered, last, i)
+        for i, episode in self._episodes(rewards, dones, infos).items():
+            gathered = self._add_info(gathered, {"episode": episode}, i)
+        return obs, rewards, dones & ~truncations, truncations, gathered
+
+    def render(self) -> Any:
+        """Returns an image of each environment, or shows them in a window."""
+        venv: Any = self.venv
+        return tuple(venv.get_images()) if self.render_mode == "rgb_array" else venv.render()
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Closes the environments."""
+        self.venv.close()
+
+    def _first_infos(self) -> Sequence[Mapping[str, Any]]:
+        """Returns the infos of the last reset of each environment."""
+        infos: Sequence[Mapping[str, Any]] = getattr(self.innermost, "reset_infos", [{}] * self.num_envs)
+        return infos
+
+    def _together(self, infos: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        gathered: dict[str, Any] = {}
+        for i, info in enumerate(infos):
+            gathered = self._add_info(gathered, dict(info), i)
+        return gathered
+
+    def _episodes(
+        self, rewards: Array, dones: NDArray[np.bool_], infos: Sequence[Mapping[str, Any]]
+    ) -> dict[int, dict[str, float]]:
+        """Returns raw return `r` and length `l` of the episodes that ended in a step, by environment."""
+        raw = getattr(self.venv, "get_original_reward", lambda: rewards)()
+        self._returns += raw
+        self._lengths += 1
+        ended = {int(i): {"r": float(self._returns[i]), "l": float(self._lengths[i])} for i in np.flatnonzero(dones)}
+        if self._is_monitored:  # a lost life, for instance, ends no episode
+            reports = {i: infos[i].get("episode") for i in ended}
+            ended = {i: {"r": float(of["r"]), "l": float(of["l"])} for i, of in reports.items() if of is not None}
+        self._returns[dones], self._lengths[dones] = 0, 0
+        return ended
+
+
+def normalizer(env: Any) -> Any:
+    """Returns the `VecNormalize` around a vector environment of Stable Baselines; None without one, or for others."""
+    venv = env.venv if isinstance(env, StableBaselinesEnv) else env
+    return next((layer for layer in _layers(venv) if hasattr(type(layer), "normalize_obs")), None)
+
+
+@contextlib.contextmanager
+def moments_kept(env: VectorEnv[Any, Any, Any]) -> Iterator[None]:
+    """Keeps a `VecNormalize` around the environments from counting what it normalises while the block runs."""
+    found = normalizer(env.unwrapped)
+    if found is None:
+        yield
+        return
+    before, found.training = found.training, False
+    try:
+        yield
+    finally:
+        found.training = before
+
+
+def copy_moments(source: Any, target: Any) -> None:
+    """Gives the `VecNormalize` of other environments the moments of those of training, if these have one.
+
+    Raises:
+        InputError: the others have none.
+    """
+    ours, theirs = normalizer(source), normalizer(target)
+    if ours is None or ours is theirs:
+        return
+    if theirs is None:
+        raise InputError(
+            "the environments of training are normalised by VecNormalize; wrap those of the evaluation likewise."
+        )
+    for name in ("obs_rms", "ret_rms"):
+        if hasattr(ours, name):
+            setattr(theirs, name, copy.deepcopy(getattr(ours, name)))
+
+
+def _layers(venv: Any) -> Iterator[Any]:
+    """Yields the wrappers around a vector environment, the outermost first, and the environment itself."""
+    while venv is not None:
+        yield venv
+        venv = getattr(venv, "__dict__", {}).get("venv")  # its own: Stable Baselines' wrappers pass on what they lack
+
+
+def _own(info: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what the environment itself put into an info."""
+    of_vec_env = ("terminal_observation", "TimeLimit.truncated", "episode")
+    return {name: value for name, value in info.items() if name not in of_vec_env}
+
+
+def _ask(venv: Any, method: str, *arguments: Any) -> Any:
+    """Returns what a method of the vector environment answers; nothing where it has none, or not this one."""
+    with contextlib.suppress(AttributeError, NotImplementedError):
+        return getattr(venv, method)(*arguments)
+    return ()
+
+
+def _observation_space(venv: VecEnv) -> gymnasium.Space[Any]:
+    """Returns the space of one observation: that of `VecNormalize` is what was declared, not what it returns."""
+    space: gymnasium.Space[Any] = venv.observation_space
+    found = normalizer(venv)
+    if found is None or not found.norm_obs:
+        return space
+    if not isinstance(space, gymnasium.spaces.Dict):
+        return _clipped(space, found.clip_obs)
+    parts = {key: _clipped(part, found.clip_obs) if key in found.norm_obs_keys else part for key, part in space.items()}
+    return gymnasium.spaces.Dict(parts)
+
+
+def _clipped(space: gymnasium.Space[Any], clip: float) -> Box:
+    return Box(-clip, clip, space.shape, np.float32)

@@ -1,0 +1,80 @@
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import SyncVectorEnv
+
+from acer_tf.envs.adapt import as_vector_env
+from acer_tf.errors import InputError
+from acer_tf.evaluation import evaluate_policy
+from tests.counter import Always, Counter
+
+
+class OldReset(Counter):
+    """Half way from the old gym: no info."""
+
+    def reset(self, **kwargs: Any) -> Any:
+        return super().reset(**kwargs)[0]
+
+
+class OldArguments(Counter):
+    def reset(self) -> Any:  # type: ignore[override]
+        return super().reset()
+
+
+class OldStep(Counter):
+    def step(self, action: int) -> Any:
+        obs, reward, is_last, _, info = super().step(action)
+        return obs, reward, is_last, info
+
+
+class OtherError(Counter):
+    def reset(self, **kwargs: Any) -> Any:
+        raise TypeError("an error of its own")
+
+
+class OfTheOldGym:
+    """Not derived from gymnasium's class."""
+
+    observation_space, action_space = Counter.observation_space, Counter.action_space
+
+    def reset(self) -> Any: ...
+
+    def step(self, action: Any) -> Any: ...
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        (OldReset(1), r"OldReset\.reset returned a ndarray that is not \(observation, info\); the old gym's returned"),
+        (OldArguments(1), r"unexpected keyword argument 'seed'; gymnasium's is reset\(self, \*, seed=None, options="),
+        (OldStep(1), r"OldStep\.step returned 4 values; gymnasium's returns \(observation, reward, terminated, trunc"),
+        (
+            OfTheOldGym(),
+            r"a tests\.envs\.test_adapt\.OfTheOldGym, which is no gymnasium\.Env; derive .* shimmy\.GymV21",
+        ),
+        (Counter, r"the environment is the class Counter; give an object of it: Counter\(\)"),
+        (3, r"the environment is a int; expected a gymnasium\.vector\.VectorEnv, a gymnasium\.Env, or a VecEnv of"),
+    ],
+)
+def test_what_must_change_is_told(env: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        evaluate_policy(Always(), env, 1)
+
+
+def test_the_advice_for_the_old_gym_names_a_class_that_exists() -> None:
+    shimmy = pytest.importorskip("shimmy", reason="shimmy needs Python 3.11 or 3.12 here")
+    assert issubclass(shimmy.GymV21CompatibilityV0, gymnasium.Env)
+
+
+def test_other_errors_are_the_environments_own() -> None:
+    with pytest.raises(TypeError, match="an error of its own"):
+        as_vector_env(OtherError(1)).reset()
+
+
+def test_a_single_environment_is_one_of_a_vector() -> None:
+    env = as_vector_env(Counter(1))
+    assert isinstance(env, SyncVectorEnv) and env.num_envs == 1
+    env.reset()
+    np.testing.assert_array_equal(env.step(np.array([1]))[0], [[1]])
