@@ -69,7 +69,7 @@ def test_wrong_files_and_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert f"{text} does not hold an agent of Stable Baselines 2 or baselines" in refused(capsys, text, new)
     assert "expected settings and parameters, or" in refused(capsys, pickled(tmp_path / "list", [1]), new)
     assert "--statistics are of Stable Baselines" in refused(capsys, baselines, new, "--statistics", tmp_path)
-    assert "missing is no VecNormalize of Stable Baselines" in refused(
+    assert "missing does not hold a VecNormalize of Stable Baselines" in refused(
         capsys, stable_baselines(tmp_path / "stable"), new, "--statistics", tmp_path / "missing"
     )
     assert "the agent in" in refused(capsys, baselines, new, "--env", "Acrobot-v1")

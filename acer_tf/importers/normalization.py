@@ -84,7 +84,7 @@ def _of_folder(folder: Path) -> dict[str, Moments]:
 
 
 def _of_file(file: Path) -> dict[str, Moments]:
-    with as_input_error(file, "VecNormalize of Stable Baselines"):
+    with as_input_error(file, "a VecNormalize of Stable Baselines"):
         value = read_pickle(read_decompressed(file))
         if not isinstance(value, Inert) or not isinstance(value.state, dict):
             raise ValueError("expected an object of the class VecNormalize")

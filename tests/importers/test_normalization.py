@@ -113,7 +113,7 @@ def test_a_file_of_vec_normalize_that_cannot_be_followed(tmp_path: Path, change:
     ],
 )
 def test_a_file_of_something_else(tmp_path: Path, value: Any, message: str) -> None:
-    with pytest.raises(InputError, match=f"file is no VecNormalize of Stable Baselines .*{message}"):
+    with pytest.raises(InputError, match=f"file does not hold a VecNormalize of Stable Baselines .*{message}"):
         read_normalization(written(tmp_path / "file", value))
 
 
