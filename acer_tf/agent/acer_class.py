@@ -430,7 +430,7 @@ class ACER:
 
     @property
     def logger(self) -> Logger:
-        """The logger of the current or last `learn`, which receives metrics and episodes."""
+        """The logger of the current or last `learn`; callbacks add numbers by its method `record`."""
         return self._training.logger
 
     def begin(self, logger: Logger, is_quiet: bool = True) -> TrainingLoop:

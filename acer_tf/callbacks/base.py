@@ -53,7 +53,7 @@ class BaseCallback:
         num_timesteps: agent steps so far, over all environments.
         locals: local variables of the training loop.
         globals: its global variables.
-        logger: receives metrics and episodes.
+        logger: receives metrics and episodes; `logger.record(name, value)` adds a number to the next row of metrics.
         verbose: 0 prints nothing.
         parent: the callback that calls this one, or None.
     """

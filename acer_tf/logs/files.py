@@ -1,5 +1,6 @@
 """Log files that grow by whole rows and survive crashes: CSV files and progress.jsonl."""
 
+import contextlib
 import csv
 import io
 import json
@@ -11,8 +12,9 @@ from pathlib import Path
 
 from acer_tf.errors import InputError
 from acer_tf.logs.logger import Logger, Sink
-from acer_tf.logs.metrics import full_name
+from acer_tf.logs.metrics import METRICS, full_name
 from acer_tf.segment import Episode
+from acer_tf.storage.durable import replacing
 from acer_tf.storage.run_folder import PROGRESS
 from acer_tf.system.console import say
 
@@ -43,6 +45,19 @@ class FileSink(Sink):
         self._unwritten += (b"" if self._is_begun else self._head) + piece
         self._is_begun = True
         self._try_to_write()
+
+    def rewrite(self, content: bytes) -> None:
+        """Replaces all pieces so far, in one step.
+
+        Raises:
+            OSError: the disk is full or cannot be written; the pieces are as they were.
+        """
+        with replacing(self._path) as file:
+            file.write(content)
+        if self._file is not None:
+            self._file.close()
+        self._file, self._unwritten = io.FileIO(self._path, "r+"), b""
+        self._file.seek(0, os.SEEK_END)
 
     def flush(self) -> None:
         """Waits until all pieces are on the disk.
@@ -97,7 +112,10 @@ class FileSink(Sink):
 
 
 class ProgressCsv(FileSink):
-    """Writes every row of metrics to a CSV file; the first row's names are the header."""
+    """Writes every row of metrics to a CSV file; the first row's names are the header.
+
+    Recorded numbers of one's own may come later: each gets a column, which is nan in the rows before.
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -107,15 +125,25 @@ class ProgressCsv(FileSink):
         """Writes one row.
 
         Raises:
-            InputError: the names are not those of the header.
+            InputError: the metrics are not those of the header.
         """
         if not self._names:
             self._names = self._header() or tuple(values)
             self._head = csv_lines([self._names])
-        if different := set(values) ^ set(self._names):
+        if different := (set(values) ^ set(self._names)) & METRICS.keys():
             names = ", ".join(sorted(different))
             raise InputError(f"{self._path} has one header for all rows; not in every row: {names}; move it away.")
-        self.append(csv_lines([[values[name] for name in self._names]]))
+        new = [name for name in values if name not in self._names]
+        if new and self._file is not None:
+            with contextlib.suppress(OSError):  # the next row tries again
+                self._add_columns(new)
+        self.append(csv_lines([[values.get(name, math.nan) for name in self._names]]))
+
+    def _add_columns(self, new: Sequence[str]) -> None:
+        names = (*self._names, *new)
+        _, *rows = csv.reader(io.StringIO((self._path.read_bytes() + self._unwritten).decode()))
+        self.rewrite(csv_lines([names, *([*row, *[math.nan] * len(new)] for row in rows)]))
+        self._names = names
 
     def _header(self) -> tuple[str, ...]:
         if not self._path.exists():

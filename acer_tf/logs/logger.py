@@ -1,8 +1,17 @@
 """A Logger distributes the metrics of a run to sinks, one per file or terminal."""
 
+import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
+from typing import SupportsFloat
 
+from acer_tf.errors import InputError
+from acer_tf.logs.metrics import METRICS, full_name
 from acer_tf.segment import Episode
+
+_NAME = re.compile(r"[\w. /-]+")
+"""Names that every tracker takes."""
 
 
 class Sink:
@@ -40,11 +49,33 @@ class Logger(Sink):
 
     def __init__(self, sinks: Iterable[Sink] = ()) -> None:
         self._sinks = tuple(sinks)
+        self._recorded: dict[str, float] = {}
+
+    def record(self, name: str, value: SupportsFloat) -> None:
+        """Adds a number of one's own to the next row of metrics, and so to every sink.
+
+        If a name is recorded several times before that row, the last value counts. Later rows have the name as well,
+        with nan where there is no new value.
+
+        Args:
+            name: of letters, digits, `_`, `.`, `-`, `/` and spaces, such as custom/angle.
+            value: a number.
+
+        Raises:
+            InputError: the name is that of a metric, or has other characters, or the value is not a number.
+        """
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise InputError(f"the name {name!r} cannot be recorded; expected letters, digits, _, ., -, / and spaces.")
+        if name in METRICS or name in map(full_name, METRICS):
+            raise InputError(f"{name} is a metric of training; choose another name, such as custom/{name}.")
+        self._recorded[name] = _number(name, value)
 
     def write(self, values: Mapping[str, float]) -> None:
-        """Writes one row of metrics to every sink."""
+        """Writes one row of metrics to every sink, with the numbers that were recorded."""
+        row = {**values, **self._recorded}
+        self._recorded = dict.fromkeys(self._recorded, math.nan)
         for sink in self._sinks:
-            sink.write(values)
+            sink.write(row)
 
     def episodes(self, episodes: Sequence[Episode]) -> None:
         """Records finished episodes in every sink."""
@@ -74,3 +105,14 @@ class Logger(Sink):
         """Closes every sink."""
         for sink in self._sinks:
             sink.close()
+
+
+def _number(name: str, value: SupportsFloat) -> float:
+    if isinstance(value, Integral):
+        return int(value)
+    try:
+        if not isinstance(value, str):
+            return float(value)
+    except (TypeError, ValueError):
+        pass
+    raise InputError(f"the value of {name} is a {type(value).__name__}; expected a number.")

@@ -5,12 +5,14 @@ from collections.abc import Mapping
 from numbers import Integral
 
 from acer_tf.logs.logger import Sink
+from acer_tf.logs.metrics import METRICS
 from acer_tf.logs.recent import RecentEpisodes
 from acer_tf.system.console import say
 
 HEADER_EVERY = 20
 """Lines of the short table between two headers."""
 _WIDTHS = {"steps": 11, "return": 9, "length": 8, "entropy": 9, "expl.var.": 11, "KL": 10, "steps/s": 9, "replay": 11}
+_OF_REPLAY = {name for name in METRICS if name.startswith("replay_")}
 
 
 class TableSink(Sink):
@@ -18,20 +20,27 @@ class TableSink(Sink):
 
     def write(self, values: Mapping[str, float]) -> None:
         """Prints one table."""
-        say(table({name: value for name, value in values.items() if not name.startswith("replay_")}))
+        say(table({name: value for name, value in values.items() if name not in _OF_REPLAY}))
 
 
 class ShortTableSink(RecentEpisodes):
-    """Prints each row as one line with its most important numbers, and a header every `HEADER_EVERY` lines."""
+    """Prints each row as one line with its most important numbers, and a header every `HEADER_EVERY` lines.
+
+    Recorded numbers of one's own come last.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._lines = 0
+        self._own: list[str] = []
 
     def write(self, values: Mapping[str, float]) -> None:
         """Prints one line; return and length are those of the last 100 whole episodes."""
-        if self._lines % HEADER_EVERY == 0:
-            say("".join(f"{name:>{width}}" for name, width in _WIDTHS.items()))
+        own = [name for name in values if name not in METRICS]
+        widths = _WIDTHS | {name: max(9, len(name) + 2) for name in own}
+        if self._lines % HEADER_EVERY == 0 or own != self._own:
+            say("".join(f"{name:>{width}}" for name, width in widths.items()))
+            self._lines, self._own = 0, own
         self._lines += 1
         numbers = {
             "steps": values["total_timesteps"],
@@ -42,8 +51,9 @@ class ShortTableSink(RecentEpisodes):
             "KL": values.get("average_kl", math.nan),
             "steps/s": values["recent_fps"] or math.nan,  # the first row has no steps before it
             "replay": values["replay_size"],
+            **{name: values[name] for name in own},
         }
-        say("".join(f"{short(number):>{_WIDTHS[name]}}" for name, number in numbers.items()))
+        say("".join(f"{short(number):>{widths[name]}}" for name, number in numbers.items()))
 
 
 def table_sinks(verbose: int) -> list[Sink]:

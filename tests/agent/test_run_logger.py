@@ -8,6 +8,7 @@ import yaml
 
 from acer_tf.agent import ACER
 from acer_tf.agent.run_logger import log_folder
+from acer_tf.callbacks import BaseCallback
 from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import InputError
 from acer_tf.plot import main as plot
@@ -96,6 +97,27 @@ def test_a_loaded_agent_goes_on_in_the_last_folder(tmp_path: Path) -> None:
     counting(tmp_path / "tb").learn(10, log_interval=1).save(tmp_path / "agent")
     ACER.load(tmp_path / "agent", counters(2)).learn(10, log_interval=1, reset_num_timesteps=False)
     assert column(tmp_path / "tb" / "ACER_1" / "progress.csv", "total_timesteps") == [0, 10]
+
+
+class Record(BaseCallback):
+    """Records twice the number of agent steps, in the second segment for the first time."""
+
+    def _on_step(self) -> None:
+        if self.num_timesteps > 10:
+            self.logger.record("custom/twice", 2 * self.num_timesteps)
+
+
+def test_callbacks_record_numbers_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    agent, folder = counting(tmp_path, verbose=1), tmp_path / "ACER_1"
+    agent.learn(20, Record(), log_interval=1)
+    agent.learn(10, log_interval=1, reset_num_timesteps=False)
+    assert [row["custom/twice"] for row in rows(folder / "progress.csv")] == ["nan", "40", "nan"]
+    lines = [json.loads(line) for line in (folder / "progress.jsonl").read_text().splitlines()]
+    assert [line.get("custom/twice") for line in lines] == [None, 40, None]
+    assert read(folder)["custom/twice"] == [(10, 40)]
+    headers = [line.split() for line in capsys.readouterr().out.splitlines() if "steps/s" in line]
+    assert [header[-1] for header in headers] == ["replay", "custom/twice", "replay"]
+    assert plot([str(folder), "--metric", "custom/twice", "--out", str(tmp_path / "twice.png")]) == 0
 
 
 def test_an_agent_that_has_not_learned_yet_has_nothing_to_go_on_with(tmp_path: Path) -> None:

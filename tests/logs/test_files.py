@@ -1,9 +1,11 @@
 import csv
+import errno
 import json
 import resource
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -171,14 +173,55 @@ def test_first_row_gives_the_header_and_the_order(tmp_path: Path) -> None:
     sink.close()
 
 
-@pytest.mark.parametrize("row", [{"steps": 1}, {"steps": 1, "loss": 2.0, "extra": 3.0}])
-def test_other_names_are_refused(tmp_path: Path, row: dict[str, float]) -> None:
+@pytest.mark.parametrize("row", [{"steps": 1}, {"steps": 1, "loss": 2.0, "entropy": 3.0}])
+def test_other_metrics_are_refused(tmp_path: Path, row: dict[str, float]) -> None:
     sink = ProgressCsv(tmp_path / "progress.csv")
     sink.write({"steps": 320, "loss": 0.1})
-    with pytest.raises(InputError, match=r"not in every row: (loss|extra);"):
+    with pytest.raises(InputError, match=r"not in every row: (loss|entropy);"):
         sink.write(row)
     assert (tmp_path / "progress.csv").read_text() == "steps,loss\n320,0.1\n"
     sink.close()
+
+
+def test_numbers_of_ones_own_get_columns_when_they_come(tmp_path: Path) -> None:
+    path = tmp_path / "progress.csv"
+    sink = ProgressCsv(path)
+    sink.write({"loss": 0.1})
+    sink.write({"loss": 0.2, "custom/angle": 7, "height": 8.5})
+    state = sink.state_dict()
+    assert state == {path.name: path.stat().st_size}
+    sink.write({"loss": 0.3, "height": 9.5})
+    sink.close()
+    assert path.read_text() == "loss,custom/angle,height\n0.1,nan,nan\n0.2,7,8.5\n0.3,nan,9.5\n"
+    again = ProgressCsv(path)
+    again.load_state_dict(state)
+    again.write({"loss": 0.4})
+    again.write({"loss": 0.5, "depth": 1})
+    again.close()
+    lines = ["loss,custom/angle,height,depth", "0.1,nan,nan,nan", "0.2,7,8.5,nan", "0.4,nan,nan,nan", "0.5,nan,nan,1"]
+    assert path.read_text().splitlines() == lines
+    assert [path.name] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_a_column_that_the_disk_does_not_take_comes_with_a_later_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink = ProgressCsv(tmp_path / "progress.csv")
+    sink.write({"loss": 0.1})
+    with monkeypatch.context() as patch:
+        patch.setattr("os.replace", Mock(side_effect=OSError(errno.ENOSPC, "no room")))
+        sink.write({"loss": 0.2, "angle": 7})
+    assert (tmp_path / "progress.csv").read_text() == "loss\n0.1\n0.2\n"
+    sink.write({"loss": 0.3, "angle": 8})
+    sink.close()
+    assert (tmp_path / "progress.csv").read_text() == "loss,angle\n0.1,nan\n0.2,nan\n0.3,8\n"
+
+
+def test_a_column_leaves_the_file_of_another_run_alone(tmp_path: Path) -> None:
+    (tmp_path / "progress.csv").write_text("loss\n0.1\n")
+    with pytest.raises(FileExistsError):
+        ProgressCsv(tmp_path / "progress.csv").write({"loss": 0.2, "angle": 7})
+    assert (tmp_path / "progress.csv").read_text() == "loss\n0.1\n"
 
 
 @pytest.mark.parametrize("sink", [ProgressCsv, ProgressJsonLines])
@@ -207,8 +250,8 @@ def test_a_file_with_another_header_is_left_alone(tmp_path: Path) -> None:
     path.write_text("steps,loss\n1,2.0\n")
     sink = ProgressCsv(path)
     sink.load_state_dict({path.name: path.stat().st_size})
-    with pytest.raises(InputError, match=r"one header for all rows; not in every row: extra; move it away\."):
-        sink.write({"steps": 2, "loss": 3.0, "extra": 1.0})
+    with pytest.raises(InputError, match=r"one header for all rows; not in every row: entropy; move it away\."):
+        sink.write({"steps": 2, "loss": 3.0, "entropy": 1.0})
     sink.write({"loss": 4.0, "steps": 3})
     sink.close()
     assert path.read_text() == "steps,loss\n1,2.0\n3,4.0\n"

@@ -1,6 +1,12 @@
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pytest
+
+from acer_tf.errors import InputError
 from acer_tf.logs.files import EpisodesCsv, ProgressCsv
 from acer_tf.logs.logger import Logger, Sink
 from acer_tf.segment import Episode
@@ -49,6 +55,36 @@ def test_logger_hands_everything_to_every_sink_in_order() -> None:
 def test_logger_without_sinks_and_a_plain_sink_do_nothing() -> None:
     use(Logger())
     use(Logger([Sink()]))
+
+
+def test_recorded_numbers_join_the_next_row_and_are_nan_in_later_ones() -> None:
+    calls: list[Any] = []
+    logger = Logger([Recorder("a", calls)])
+    logger.record("custom/angle", 1)
+    logger.record("custom/angle", np.float32(2.5))
+    logger.write({"loss": 0.5})
+    logger.record("height of the pole", np.int64(3))
+    logger.write({"loss": 0.25})
+    (_, _, first), (_, _, second) = calls
+    assert first == {"loss": 0.5, "custom/angle": 2.5}
+    assert math.isnan(second.pop("custom/angle")) and second == {"loss": 0.25, "height of the pole": 3}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("loss", 1.0, "loss is a metric of training; choose another name, such as custom/loss"),
+        ("train/loss", 1.0, "train/loss is a metric of training"),
+        ("a,b", 1.0, "the name 'a,b' cannot be recorded; expected letters"),
+        (3, 1.0, "the name 3 cannot be recorded"),
+        ("angle", "1.5", "the value of angle is a str; expected a number"),
+        ("angle", None, "the value of angle is a NoneType; expected a number"),
+        ("angle", np.ones(2), "the value of angle is a ndarray; expected a number"),
+    ],
+)
+def test_what_cannot_be_recorded(name: Any, value: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Logger().record(name, value)
 
 
 def test_sinks_keep_their_offsets_under_their_names(tmp_path: Path) -> None:

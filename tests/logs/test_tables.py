@@ -57,6 +57,17 @@ def test_short_table_is_one_line_each_time(capsys: pytest.CaptureFixture[str]) -
     assert err == ""
 
 
+def test_numbers_of_ones_own_are_columns_and_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    sink = ShortTableSink()
+    for row in (ROW, ROW | {"custom/angle of pole": 2.5}, ROW | {"custom/angle of pole": float("nan")}):
+        sink.write(row)
+    _, before, header, first, second = capsys.readouterr().out.splitlines()
+    assert header.endswith("  custom/angle of pole") and first.endswith(" 2.5") and second.endswith(" -")
+    assert len(header) == len(first) == len(second) == len(before) + 22
+    TableSink().write({"loss": 1.0, "replay_angle": 2.0})
+    assert "| replay_angle | 2 |" in capsys.readouterr().out
+
+
 def test_the_header_comes_again_and_unknown_numbers_are_dashes(capsys: pytest.CaptureFixture[str]) -> None:
     sink = ShortTableSink()
     row = {**ROW, "explained_variance": np.float32("nan"), "recent_fps": 0}
