@@ -3,9 +3,10 @@
 import contextlib
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class InputError(ValueError):
@@ -30,7 +31,7 @@ class NotFiniteError(InputError):
         batch: the arrays that the value was found in or computed from, by name.
     """
 
-    def __init__(self, message: str, batch: Mapping[str, NDArray[Any]]) -> None:
+    def __init__(self, message: str, batch: "Mapping[str, NDArray[Any]]") -> None:
         """Creates the error from a sentence that names the quantity, and the arrays."""
         super().__init__(message)
         self.batch = dict(batch)

@@ -3,15 +3,15 @@
 import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import tyro
 
 from acer_tf.commands.cli import guarded, one_of, parse_known
 from acer_tf.commands.env_kwargs import ENV_KWARGS
-from acer_tf.commands.network_flags import flag_names, network_arguments
-from acer_tf.commands.train import train
-from acer_tf.commands.train_flags import Job, TrainFlags, given_preset
+from acer_tf.commands.mistakes import flag_names
+from acer_tf.commands.network_flags import network_arguments
+from acer_tf.commands.train_flags import Job, TrainFlags, given_preset, run_job
 from acer_tf.config import CONTINUOUS, Continuous, ContinuousActions, require_positive
 from acer_tf.configs.presets import (
     BASELINES,
@@ -21,8 +21,6 @@ from acer_tf.configs.presets import (
     presets_of,
     with_preset,
 )
-from acer_tf.envs.ids import typed_env_id
-from acer_tf.envs.make import VECTORIZATIONS
 from acer_tf.errors import InputError
 from acer_tf.networks.names import NETWORKS
 
@@ -46,7 +44,7 @@ class GymnasiumFlags:
     title: ClassVar[str] = "gymnasium"
     env_kwargs: Annotated[Mapping[str, Any] | None, ENV_KWARGS] = None
     """Arguments of the environment, such as gravity:5.0 enable_wind:true, or a mapping '{gravity: 5.0}'."""
-    vectorization: Annotated[str, one_of(*VECTORIZATIONS)] = "sync"
+    vectorization: Literal["sync", "async"] = "sync"
     """Step environments in this process (sync), or each in its own (async): for steps of a millisecond or more."""
     normalize_observations: bool = False
     """Whether observations are normalised by their running mean and variance."""
@@ -98,20 +96,23 @@ def _advised(job: Job) -> Job:
 def _job(argv: Sequence[str], preset: Preset) -> Job:
     defaults = with_preset(Run(), preset)
     flags, rest = parse_known("acer_tf.run", Run, argv, defaults)
-    if flags.env != defaults.env:  # it was typed; that of a preset's file imports nothing
-        flags = dataclasses.replace(flags, env=typed_env_id(flags.env))
     if flags.value_network not in VALUE_NETWORKS:
         raise InputError(f"value_network is '{flags.value_network}'; expected {' or '.join(VALUE_NETWORKS)}.")
     require_positive("reward_scale", flags.reward_scale)
-    network_kwargs = {"value_network": flags.value_network, **network_arguments(rest, flag_names(Run))}
+    arguments = network_arguments(rest, flag_names(Run), flags.network)
+    network_kwargs = {"value_network": flags.value_network, **arguments}
     if flags.network == defaults.network:
         network_kwargs = {**preset.network_kwargs, **network_kwargs}
     wrappers = {field.name: getattr(flags, field.name) for field in dataclasses.fields(GymnasiumFlags)}
     continuous = Continuous(**{name: getattr(flags, name) for name in vars(CONTINUOUS)})
+    if ":" in flags.env and flags.env != defaults.env:  # it was typed; that of a preset's file imports nothing
+        from acer_tf.envs.ids import typed_env_id
+
+        flags = dataclasses.replace(flags, env=typed_env_id(flags.env))
     return Job(flags, flags.network, network_kwargs, wrappers, continuous)
 
 
-main = guarded(lambda argv: train(read(argv)))
+main = guarded(lambda argv: run_job(read(argv)))
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from acer_tf.commands.cli import guarded, parse, program
-from acer_tf.commands.train import train
-from acer_tf.commands.train_flags import Job, TrainFlags, given_preset
+from acer_tf.commands.train_flags import Job, TrainFlags, given_preset, run_job
 from acer_tf.configs.presets import BASELINES, load_preset, with_preset
-from acer_tf.envs.ids import check_env_id, is_atari
 from acer_tf.errors import InputError
 
 RECURRENT_POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -48,6 +46,8 @@ def read(argv: Sequence[str]) -> Job:
     preset = given_preset(argv) or load_preset(BASELINES)
     defaults = with_preset(RunAtari(), preset)
     flags = parse("acer_tf.run_atari", RunAtari, argv, defaults)
+    from acer_tf.envs.ids import check_env_id, is_atari  # imports gymnasium: after the flags are known to be right
+
     check_env_id(flags.env)
     if not is_atari(flags.env):
         raise InputError(
@@ -58,7 +58,7 @@ def read(argv: Sequence[str]) -> Job:
     return Job(flags, *RECURRENT_POLICIES.get(flags.policy, (flags.policy, network_kwargs)))
 
 
-main = guarded(lambda argv: train(read(argv)))
+main = guarded(lambda argv: run_job(read(argv)))
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from acer_tf import run, run_atari
 from acer_tf.commands.cli import guarded, parse_known
+from acer_tf.commands.mistakes import check_spelling, flag_names
 from acer_tf.commands.resume import resuming
 from acer_tf.commands.signals import stop_on_signals
 from acer_tf.commands.statuses import Status
@@ -62,6 +63,7 @@ class Sweep:
             if least < 1:
                 raise InputError(f"{name} is 0; expected a whole number >= 1.")
         given = {word.partition("=")[0].removeprefix("--").replace("-", "_") for word in rest if word.startswith("--")}
+        check_spelling(given, flag_names(Sweep), [*flag_names(run.Run), *flag_names(run_atari.RunAtari)])
         if taken := given & set(OWN):
             raise InputError(f"--{min(taken)} is set by the sweep itself; expected --envs, --presets, --seeds, --out.")
         names = dict.fromkeys(self.presets or map(_env_id, self.envs))

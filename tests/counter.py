@@ -1,6 +1,6 @@
-"""An environment whose returns, lengths and pictures are known."""
+"""An environment whose returns, lengths and pictures are known, and one that counts how many there are."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -63,3 +63,18 @@ class Always:
         self.ends += int(mask.sum()) if self.steps else 0
         self.steps += 1
         return np.full(len(observation), self.action), None
+
+
+class Counted(gymnasium.Env[Any, Any]):
+    """Counts how many were made and closed in this process."""
+
+    observation_space = Box(-1, 1, (2,))
+    made: ClassVar[list["Counted"]] = []
+    closed: ClassVar[list["Counted"]] = []
+
+    def __init__(self, is_continuous: bool) -> None:
+        self.action_space = Box(-1, 1, (1,)) if is_continuous else Discrete(2)
+        self.made.append(self)
+
+    def close(self) -> None:
+        self.closed.append(self)

@@ -13,7 +13,8 @@ from acer_tf.commands.cli import parse, parse_known
 from acer_tf.commands.fetch import Fetch
 from acer_tf.commands.list_envs import ListEnvs
 from acer_tf.commands.list_presets import ListPresets
-from acer_tf.commands.network_flags import flag_names, network_arguments
+from acer_tf.commands.mistakes import flag_names
+from acer_tf.commands.network_flags import network_arguments
 from acer_tf.commands.publish import Publish
 from acer_tf.commands.run_report import RunReport
 from acer_tf.commands.train_flags import given_preset
@@ -165,8 +166,10 @@ def test_commands_take_their_flags(page: Path) -> None:
     for line in COMMAND_LINE.findall(page.read_text(encoding="utf-8")):
         module, argv = module_and_words(line)
         if module == "acer_tf.run":
-            _, rest = parse_known(module, Run, argv, with_preset(Run(), given_preset(argv) or load_preset("baselines")))
-            network_arguments(rest, flag_names(Run))
+            flags, rest = parse_known(
+                module, Run, argv, with_preset(Run(), given_preset(argv) or load_preset("baselines"))
+            )
+            network_arguments(rest, flag_names(Run), flags.network)
         elif module == "acer_tf.run_atari":
             parse(module, RunAtari, argv, with_preset(RunAtari(), given_preset(argv) or load_preset("baselines")))
         elif module == "acer_tf.sweep":

@@ -3,13 +3,11 @@ import io
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
 import pytest
 import yaml
-from gymnasium.spaces import Box, Discrete
 
 from acer_tf import run
 from acer_tf.commands.play import find_trained
@@ -17,6 +15,7 @@ from acer_tf.configs.presets import load_preset
 from acer_tf.run import main
 from acer_tf.storage.agent_file import read_agent
 from acer_tf.storage.lock import LOCK_FILES
+from tests.counter import Counted
 from tests.event_files import read
 from tests.saved import hashes
 
@@ -31,6 +30,7 @@ ARGV = [
     [
         (["--env", "CartPol-v1"], "CartPole-v1"),
         (["--network", "ml"], "the nearest are mlp"),
+        (["--evn", "CartPole-v1"], "--evn is not a flag, nor an argument of network 'mlp'; the nearest is --env."),
         (["--gamma", "7"], "gamma is 7.0; expected a number between 0 and 1"),
         (["--num_env", "0"], "num_env"),
         (["--load_path", "absent.npz"], "absent.npz does not exist"),
@@ -40,15 +40,18 @@ ARGV = [
         (["--logdir", "/dev/null/run"], "cannot be used"),
         (["--num_hiden", "3"], "num_hiden"),
         (["--value_network", "coppy"], "coppy"),
-        (["--logger", "3"], "network 'mlp' does not take the argument logger"),
+        (["--logger", "3"], "--logger is not a flag, nor an argument of network 'mlp'; the nearest is"),
         (["--env", "Pendulum-v1", "--sigma", "0"], "sigma is 0.0; expected a finite number > 0"),
         (["--env", "Pendulum-v1", "--num_samples", "0"], "num_samples is 0; expected a whole number >= 1"),
         (["--reward_scale", "-1"], "reward_scale is -1.0; expected a finite number > 0"),
-        (["--sigam=1"], "--sigam is not a flag; the nearest is --sigma"),
-        (["--config=mine.yml"], "network 'mlp' does not take the argument config"),
-        (["--rng=1"], "network 'mlp' does not take the argument rng"),
-        (["--settings=1", "--env", "Pendulum-v1"], "network 'mlp' does not take the argument settings"),
-        (["--hyperparameters=1"], "network 'mlp' does not take the argument hyperparameters"),
+        (["--sigam=1"], "--sigam is not a flag, nor an argument of network 'mlp'; the nearest is --sigma."),
+        (["--config=mine.yml"], "--config is not a flag, nor an argument of network 'mlp'; the nearest is"),
+        (["--rng=1"], "--rng is not a flag, nor an argument of network 'mlp'; the nearest is"),
+        (
+            ["--settings=1", "--env", "Pendulum-v1"],
+            "--settings is not a flag, nor an argument of network 'mlp'",
+        ),
+        (["--hyperparameters=1"], "--hyperparameters is not a flag, nor an argument of network 'mlp'; the nearest is"),
         (["--stall_seconds", "0"], "stall_seconds is 0.0; expected a finite number > 0"),
         (["--env", ":CartPole-v1"], "environment ':CartPole-v1': module '' cannot be imported"),
         (["--env", "./cart.py:Cart-v0"], "module './cart.py' cannot be imported"),
@@ -220,27 +223,12 @@ def test_continuous_actions_get_the_settings_tuned_for_them_and_flags_override_t
     assert job.network_kwargs["value_network"] == "copy"
 
 
-class Counted(gymnasium.Env[Any, Any]):
-    """Counts how many were made and closed in this process."""
-
-    observation_space = Box(-1, 1, (2,))
-    made: ClassVar[list["Counted"]] = []
-    closed: ClassVar[list["Counted"]] = []
-
-    def __init__(self, is_continuous: bool) -> None:
-        self.action_space = Box(-1, 1, (1,)) if is_continuous else Discrete(2)
-        self.made.append(self)
-
-    def close(self) -> None:
-        self.closed.append(self)
-
-
 @pytest.mark.parametrize("is_continuous", [False, True])
 @pytest.mark.parametrize(("vectorization", "count"), [("sync", 3), ("async", 1)])
 def test_no_environment_is_made_only_to_see_its_actions(
     is_continuous: bool, vectorization: str, count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    gymnasium.register("Counted-v0", f"{__name__}:Counted")
+    gymnasium.register("Counted-v0", "tests.counter:Counted")
     too_large = ["--buffer_size", "1e12", "--logdir", str(tmp_path / "run")]  # so that it ends before TensorFlow
     kind = ["--env_kwargs", f"is_continuous:{is_continuous}", "--vectorization", vectorization]
     Counted.made.clear(), Counted.closed.clear()
@@ -253,10 +241,19 @@ def test_no_environment_is_made_only_to_see_its_actions(
     assert {*Counted.made} == {*Counted.closed}
 
 
+def test_misspelt_flags_are_refused_before_anything_large_is_imported() -> None:
+    code = "import sys; from acer_tf.__main__ import main; print(int(main()), "
+    code += "{'tensorflow', 'keras', 'gymnasium', 'ale_py', 'cv2', 'rich.console'} & {*sys.modules})"
+    for words in (["run", "--evn", "CartPole-v1"], ["run", "--num_env", "x"], ["run-atari", "--evn", "Pong"]):
+        done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+        assert done.stdout == "2 set()\n"
+        assert done.stderr.startswith("error: --") and done.stderr.count("\n") == 1
+
+
 def test_typos_are_refused_before_tensorflow() -> None:
     code = "import sys; from acer_tf.run import main; print([int(main([word])) for word in sys.argv[1:]]); "
     code += "print('tensorflow' in sys.modules)"
-    words = ["--num_hiden=3", "--env=CartPol-v1", "--trust_region=maybe", "--env_kwargs={a: 1}"]
+    words = ["--num_hiden=3", "--env=CartPol-v1", "--trust_region=maybe", "--env_kwargs={a: 1}", "--num_env=x"]
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["[2, 2, 2, 2]", "False"]
-    assert done.stderr.count("\n") == done.stderr.count("error: ") == 4
+    assert done.stdout.splitlines() == ["[2, 2, 2, 2, 2]", "False"]
+    assert done.stderr.count("\n") == done.stderr.count("error: ") == 5

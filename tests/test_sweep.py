@@ -49,11 +49,19 @@ def test_trials_side_by_side_share_the_cores(monkeypatch: pytest.MonkeyPatch) ->
         ("--presets Cartpole-v1", "error: preset 'Cartpole-v1' does not exist; the nearest are CartPole-v1"),
         ("--envs CartPole-v1 --seeds 0", "error: seeds is 0; expected a whole number >= 1."),
         ("--envs CartPole-v1 --seed 3", "error: --seed is set by the sweep itself"),
-        ("--envs CartPole-v1 --gama 0.9", "error: --gama is not a flag; the nearest is --gamma."),
+        (
+            "--envs CartPole-v1 --gama 0.9",
+            "of network 'mlp'; the nearest is --gamma.",
+        ),
+        ("--envs CartPole-v1 --workrs 2", "error: --workrs is not a flag; the nearest is --workers."),
+        ("--envs CartPole-v1 --seeds 1 x", "error: --seeds: '1', 'x' cannot be read."),
         ("--envs CartPole-v1 --num_env 0", "error: num_env is 0; expected a whole number >= 1."),
         ("--envs CartPole-v1 --reward_scale 0", "error: reward_scale is 0.0; expected a finite number > 0."),
         ("--envs CartPole-v1 --gamma 2", "error: gamma is 2.0; expected a number between 0 and 1."),
-        ("--envs CartPole-v1 --num_hiden 3", "error: network 'mlp' does not take the argument num_hiden; the nearest"),
+        (
+            "--envs CartPole-v1 --num_hiden 3",
+            "of network 'mlp'; the nearest is --num_hidden.",
+        ),
         ("--envs CartPole-v1 --network mlpp", "error: network 'mlpp' does not exist; the nearest are mlp"),
     ],
 )

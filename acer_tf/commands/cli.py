@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import tyro
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from acer_tf.commands.flag_groups import flat, groups_of, nested
+from acer_tf.commands.mistakes import check_flags, flag_names, one_sentence
 from acer_tf.commands.statuses import Status
 from acer_tf.commands.switches import spelled_out, switches
 from acer_tf.errors import EnvironmentFailedError, InputError, LockedError, SupersededError
@@ -52,9 +50,8 @@ def parse(command: str, flags: type[Flags], argv: Sequence[str], default: Flags 
         default: values of flags that are not given; None means the dataclass's defaults.
 
     Raises:
-        InputError: a switch has a value that is neither True nor False.
-        SystemExit: status 0 after printing the help; status 2 for an unknown flag or a value of the wrong type, with
-            the reason on standard error.
+        InputError: a flag does not exist, has no value or one of the wrong type, or an argument is missing.
+        SystemExit: status 0 after printing the help.
     """
     return _parsed(command, flags, argv, default, return_unknown_args=False)[0]
 
@@ -69,12 +66,15 @@ def parse_known(
 def _parsed(
     command: str, flags: type[Flags], argv: Sequence[str], default: Flags | None, return_unknown_args: bool
 ) -> tuple[Flags, list[str]]:
-    names, hints = switches(flags), typing.get_type_hints(flags, include_extras=True).values()
+    switched, hints = switches(flags), typing.get_type_hints(flags, include_extras=True).values()
     is_alone = not any(tyro.conf.Positional in typing.get_args(hint) for hint in hints)
+    words = spelled_out(argv, switched, is_alone)
+    if not return_unknown_args:
+        check_flags(words, flag_names(flags))
     settings: dict[str, Any] = {
-        "args": spelled_out(argv, names, is_alone),
+        "args": words,
         "prog": program(command),
-        "description": (inspect.getdoc(flags) or "") + (SWITCHES if names else ""),
+        "description": (inspect.getdoc(flags) or "") + (SWITCHES if switched else ""),
         "registry": _registry(),
         "use_underscores": True,
         "config": (tyro.conf.OmitArgPrefixes, tyro.conf.FlagConversionOff),
@@ -85,10 +85,11 @@ def _parsed(
     if default is not None:
         settings["default"] = default
     target = type(default) if is_grouped else flags
-    if return_unknown_args:
-        parsed, rest = tyro.cli(target, return_unknown_args=True, **settings)
-    else:
-        parsed, rest = tyro.cli(target, **settings), []
+    with one_sentence():
+        if return_unknown_args:
+            parsed, rest = tyro.cli(target, return_unknown_args=True, **settings)
+        else:
+            parsed, rest = tyro.cli(target, **settings), []
     return (flat(flags, parsed) if is_grouped else parsed), rest
 
 
@@ -186,6 +187,10 @@ def _registry() -> tyro.constructors.ConstructorRegistry:
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Prints rows of text under headers: in a terminal wrapped to its width, otherwise a line for each."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
     table = Table(*headers, box=None, pad_edge=False)
     for row in rows:
         table.add_row(*map(escape, row))

@@ -23,11 +23,9 @@ from acer_tf.config import (
     require_positive,
 )
 from acer_tf.configs.presets import BASELINES, Preset, load_preset
-from acer_tf.envs.ids import check_env_id
-from acer_tf.errors import InputError, nearest
-from acer_tf.logs.trackers import require_tracker
+from acer_tf.errors import InputError
 from acer_tf.maths.schedules import SCHEDULES
-from acer_tf.networks.names import NETWORKS, check_arguments
+from acer_tf.networks.names import NETWORKS, check_arguments, check_network
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,6 +206,13 @@ class Job(NamedTuple):
     if_continuous: Callable[[], "Job"] | None = None
 
 
+def run_job(job: Job) -> int:
+    """Runs the training and returns its exit status; what that needs is not imported for a misspelt flag."""
+    from acer_tf.commands.train import train
+
+    return train(job)
+
+
 def check(job: Job) -> None:
     """Checks a job as `checked` does, where the kind of actions is not known yet: one kind has to be able to work.
 
@@ -231,12 +236,12 @@ def checked(job: Job) -> Config:
     Raises:
         InputError: a value is invalid, or the environment or network does not exist.
     """
+    from acer_tf.envs.ids import check_env_id  # imports gymnasium: after the flags are known to be right
+    from acer_tf.logs.trackers import require_tracker
+
     flags, network = job.flags, job.network
     check_env_id(flags.env)
-    if network not in NETWORKS:
-        raise InputError(
-            f"network '{network}' does not exist; the nearest are {', '.join(nearest(network, NETWORKS))}."
-        )
+    check_network(network)
     check_arguments(network, job.network_kwargs.keys() - {"value_network"}, NETWORKS[network])
     if flags.load_path is not None and not flags.load_path.exists():
         raise InputError(f"load_path {flags.load_path} does not exist; expected a run folder or a file of an agent.")

@@ -29,6 +29,18 @@ NETWORKS: dict[str, tuple[str, ...]] = {
 """Arguments of each network; a test compares them with the functions."""
 
 
+def check_network(network: str) -> None:
+    """Checks that a built-in network has this name.
+
+    Raises:
+        InputError: none has; the message has the nearest.
+    """
+    if network not in NETWORKS:
+        raise InputError(
+            f"network '{network}' does not exist; the nearest are {', '.join(nearest(network, NETWORKS))}."
+        )
+
+
 def check_arguments(network: str, arguments: Iterable[str], known: Collection[str]) -> None:
     """Checks that a network takes arguments of these names.
 

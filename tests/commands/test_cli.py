@@ -8,6 +8,7 @@ from acer_tf.commands.flag_groups import groups_of
 from acer_tf.commands.train_flags import TrainFlags
 from acer_tf.config import Config
 from acer_tf.errors import EnvironmentFailedError, InputError
+from acer_tf.evaluate import Evaluate
 from acer_tf.run import Run
 from acer_tf.run_atari import RunAtari
 
@@ -34,15 +35,10 @@ def test_large_whole_numbers_are_exact() -> None:
 
 @pytest.mark.parametrize("text", ["1.5", "-3", "abc", "inf", "nan", "1e-3"])
 @pytest.mark.parametrize("flag", ["--num_env", "--num_timesteps", "--num_workers"])
-def test_what_is_no_count_is_refused_with_the_flag_and_the_value(
-    flag: str, text: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as stop:
+def test_what_is_no_count_is_refused_with_the_flag_and_the_value(flag: str, text: str) -> None:
+    with pytest.raises(InputError) as refused:
         read(f"{flag}={text}")
-    assert stop.value.code == 2
-    error = " ".join(capsys.readouterr().err.replace("│", " ").split())
-    assert f"Error parsing {flag}" in error
-    assert f"expected a whole number >= 0, such as 16 or 1e6, got '{text}'" in error
+    assert str(refused.value) == f"{flag}: expected a whole number >= 0, such as 16 or 1e6, got '{text}'."
 
 
 @pytest.mark.parametrize("text", ["None", "none", "null"])
@@ -70,11 +66,45 @@ def test_values_reach_the_dataclass() -> None:
     assert flags == expected
 
 
-def test_unknown_flags_name_a_near_one(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        read("--num_evn", "3")
-    assert stop.value.code == 2
-    assert "--num_env" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--num_evn 3", "--num_evn is not a flag; the nearest is --num_env."),
+        ("--num-evn=3 --lr x", "--num_evn is not a flag; the nearest is --num_env."),
+        ("--lr x", "--lr: expected a number, got 'x'."),
+        ("--max_grad_norm x", "--max_grad_norm: expected a number, got 'x'."),
+        ("--verbose 7", "--verbose: expected one of '0', '1', '2', got '7'."),
+        ("--num_env", "--num_env has no value."),
+        ("--num_env --seed 3", "--num_env has no value."),
+        ("here", "'here' belongs to no flag."),
+        ("-x", "'-x' belongs to no flag."),
+    ],
+)
+@pytest.mark.parametrize("columns", ["60", "200"])
+def test_mistakes_are_one_sentence(
+    words: str, message: str, columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    with pytest.raises(InputError) as refused:
+        read(*words.split())
+    assert str(refused.value) == message
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_choice_that_may_be_none() -> None:
+    with pytest.raises(InputError, match=r"^--track: expected None\|\{wandb, ?mlflow\}, got 'foo'\.$"):
+        read("--track", "foo")
+
+
+def test_mistakes_with_positional_arguments() -> None:
+    for words, message in {
+        "": "PATH is missing: Run folder",
+        "a b": "'b' belongs to no flag.",
+        "--episods 3 a": "--episods is not a flag; the nearest is --episodes.",
+    }.items():
+        with pytest.raises(InputError) as refused:
+            parse("acer_tf.evaluate", Evaluate, words.split())
+        assert str(refused.value).startswith(message)
 
 
 def test_unknown_words_are_handed_back() -> None:
