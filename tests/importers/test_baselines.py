@@ -91,11 +91,11 @@ def weights(**changes: Any) -> dict[str, Any]:
         ({"a:0": np.zeros(3)}, "such as acer_model/q/b:0"),
         (weights(q__b=None), "such as acer_model/q/b:0"),
         (weights(q__b=np.zeros(2, np.int64)), "q_head holds int64, no weights"),
-        (weights(pi__mlp_fc1__w=np.zeros((64, 32), np.float32)), "none of baselines' own"),
-        (weights(pi__other__w=np.zeros((64, 32), np.float32)), "none of baselines' own"),
+        (weights(pi__mlp_fc1__w=np.zeros((64, 32), np.float32)), "not one of baselines' own"),
+        (weights(pi__other__w=np.zeros((64, 32), np.float32)), "not one of baselines' own"),
         (weights(vf__mlp_fc0__w=np.zeros((4, 32), np.float32)), "network of another kind"),
         (weights(q__b__RMSProp=np.zeros(2, np.float32)), "lack an average or a slot"),
-        (weights(pi__layer_0__kernel=np.zeros(3, np.float32)), "no ACER agent of baselines"),
+        (weights(pi__layer_0__kernel=np.zeros(3, np.float32)), "does not hold an ACER agent of baselines"),
     ],
 )
 def test_something_else_is_refused_in_one_sentence(tmp_path: Path, value: Any, message: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from acer_tf.errors import InputError
+from acer_tf.logs.logger import Logger
 from acer_tf.logs.trackers import MODULES, SINKS, require_tracker
 from acer_tf.run import main
 from acer_tf.segment import Episode
@@ -87,7 +88,9 @@ def test_variables_say_where_to_track_and_a_resumed_run_is_found_there(
         sink = SINKS["mlflow"]("mlflow", folder, 4, {"steps": steps})
         sink.episodes([Episode(0, 3.0, 10, 0.1)] * 2)
         sink.progress(steps + 10)
-        sink.write({"total_timesteps": steps, "loss": 0.5, "entropy": float("nan")})
+        logger = Logger([sink])
+        logger.record("custom/angle of pole", 0.25)
+        logger.write({"total_timesteps": steps, "loss": 0.5, "entropy": float("nan")})
         sink.close()
         sink.close()
     assert [path.name for path in folder.iterdir()] == ["mlflow_id"]
@@ -97,6 +100,7 @@ def test_variables_say_where_to_track_and_a_resumed_run_is_found_there(
         "time/total_timesteps": [(0, 0.0), (40, 40.0)],
         "time/frames": [(0, 0.0), (40, 160.0)],
         "train/loss": [(0, 0.5), (40, 0.5)],
+        "custom/angle of pole": [(0, 0.25), (40, 0.25)],
         "rollout/episode_return": [(10, 3.0), (50, 3.0)],
         "rollout/episode_length": [(10, 10.0), (50, 10.0)],
     }
