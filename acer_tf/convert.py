@@ -9,7 +9,7 @@ import tyro
 from acer_tf.commands.cli import command, writing
 from acer_tf.envs.ids import typed_env_id
 from acer_tf.errors import InputError
-from acer_tf.importers.normalization import read_normalization
+from acer_tf.importers.normalization import has_normalization, read_normalization
 from acer_tf.importers.stable_baselines import is_stable_baselines
 from acer_tf.storage.agent_file import with_suffix
 from acer_tf.system.quiet import quiet_tensorflow
@@ -55,6 +55,8 @@ class Convert:
         with writing(new):
             agent.save(new)
         print(f"converted: {new}")
+        if is_newer and self.statistics is None and has_normalization(beside := self.old.with_suffix("")):
+            print(f"{beside} holds its normalisation, which the new agent lacks; add it with --statistics {beside}")
 
 
 main = command("acer_tf.convert", Convert, Convert.convert)

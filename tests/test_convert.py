@@ -43,6 +43,20 @@ def test_environment_and_statistics(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert agent.observation_space.high[0] == pytest.approx(4.8)
 
 
+def test_statistics_beside_the_agent_are_not_forgotten_silently(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As they lie in the zoo."""
+    old = stable_baselines(tmp_path / "CartPole-v1.pkl", "mlp_defaults")
+    zoo = moments(tmp_path / "CartPole-v1", np.ones(4))
+    assert convert.main([str(old), str(tmp_path / "one.zip")]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        f"{zoo} holds its normalisation, which the new agent lacks; add it with --statistics {zoo}"
+    ]
+    assert convert.main([str(old), str(tmp_path / "two.zip"), "--statistics", str(zoo)]) == 0
+    assert capsys.readouterr().out == f"converted: {tmp_path / 'two.zip'}\n"
+
+
 @pytest.mark.parametrize("typed", ["new", "new.zip"])
 def test_a_new_file_that_exists_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str], typed: str) -> None:
     (tmp_path / "new.zip").write_text("precious")

@@ -35,6 +35,11 @@ class Moments(NamedTuple):
     samples: float
 
 
+def has_normalization(folder: Path) -> bool:
+    """Returns whether a folder has files that `read_normalization` reads; the zoo puts one beside each agent."""
+    return any((folder / file).is_file() for file in (VEC_NORMALIZE, *RUNNING_AVERAGES.values()))
+
+
 def read_normalization(source: str | Path) -> dict[str, NDArray[np.float64]]:
     """Reads the moments by which an agent of Stable Baselines normalised; those that it did not use are left out.
 
