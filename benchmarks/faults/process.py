@@ -128,13 +128,13 @@ def survivors() -> list[psutil.Process]:
 
 def unmapped() -> set[str]:
     """Returns the names of shared memory and semaphores that no living process maps: nobody will remove them."""
-    names = set(os.listdir(SHARED_MEMORY))
-    for maps in Path("/proc").glob("[0-9]*/maps"):
-        if not names:
-            break
+    mapped: set[int] = set()
+    names = {entry.name: entry.inode() for entry in os.scandir(SHARED_MEMORY)}
+    for maps in Path("/proc").glob("[0-9]*/maps") if names else ():
         with contextlib.suppress(OSError):  # the process has ended
-            names -= set(re.findall(rf"{SHARED_MEMORY}/(\S+)", maps.read_text(errors="replace")))
-    return names
+            lines = re.findall(rf"(\d+) +{SHARED_MEMORY}/", maps.read_text(errors="replace"))
+            mapped.update(map(int, lines))  # inodes, since a semaphore is mapped before it gets its name
+    return {name for name, inode in names.items() if inode not in mapped}
 
 
 def _is_marked(process: psutil.Process) -> bool:

@@ -183,7 +183,9 @@ class Story:
             time.sleep(0.1)
         if left:
             raise ViolationError(f"processes left behind: {[process.cmdline() for process in left]}")
-        if shared := unmapped() - self._shared_memory:
+        while (shared := unmapped() - self._shared_memory) and time.monotonic() < end:
+            time.sleep(0.1)
+        if shared:
             raise ViolationError(f"shared memory left behind: {sorted(shared)}")
 
     def _check_logs(self) -> None:

@@ -1,3 +1,5 @@
+import multiprocessing
+import os
 import random
 import shutil
 from multiprocessing.shared_memory import SharedMemory
@@ -8,7 +10,7 @@ import pytest
 
 from benchmarks.faults.__main__ import main, table
 from benchmarks.faults.faults import cut, flip, make_unreadable, open_streams
-from benchmarks.faults.process import unmapped
+from benchmarks.faults.process import SHARED_MEMORY, unmapped
 from benchmarks.faults.scratch import Scratch
 from benchmarks.faults.story import Story, ViolationError
 from tests.saved import files, save_some
@@ -127,3 +129,11 @@ def test_shared_memory_is_left_behind_when_nobody_maps_it() -> None:
     finally:
         memory.unlink()
     assert memory.name not in unmapped()
+
+
+def test_a_semaphore_is_mapped_though_not_by_its_name() -> None:
+    before, names = unmapped(), set(os.listdir(SHARED_MEMORY))
+    lock = multiprocessing.get_context("spawn").Lock()
+    assert set(os.listdir(SHARED_MEMORY)) > names
+    assert unmapped() <= before
+    del lock
