@@ -38,7 +38,7 @@ class Plot:
     """
 
     runs: tyro.conf.Positional[tuple[Path, ...]]
-    """Run folders, or CSV files with the columns steps and return."""
+    """Run folders, folders of runs, such as that of a sweep, or CSV files with the columns steps and return."""
     out: Path = Path("curve.png")
     """The picture: .png, .svg or .pdf; the numbers go into a file of the same name that ends in .csv."""
     metric: str = "episodes"
@@ -50,8 +50,8 @@ class Plot:
     """Agent steps (frames, minutes, hours) averaged into one point; None takes a hundredth of an environment's
     longest run."""
     label: tuple[str, ...] = ()
-    """A name for each run, in their order; runs of the same name become one curve. By default the settings that
-    differ."""
+    """A name for each run or folder of runs, in their order; runs of the same name become one curve. By default the
+    settings that differ."""
     reference: tuple[str, ...] = ()
     """Curves to draw beside the runs: CSV files with the columns steps and mean_return (see docs/plots.md), or `human`
     and `random` for these levels of Atari games."""

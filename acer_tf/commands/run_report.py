@@ -22,7 +22,7 @@ class RunReport:
     """
 
     runs: tyro.conf.Positional[tuple[Path, ...]]
-    """Run folders."""
+    """Run folders, or folders of runs, such as that of a sweep."""
     out: Path = Path("report.html")
     """The page; an earlier one is replaced."""
 
@@ -36,10 +36,11 @@ class RunReport:
             raise InputError("no run to report; expected run folders, such as runs/A runs/B.")
         if self.out.suffix.lower() not in (".html", ".htm"):
             raise InputError(f"the page {self.out} is HTML; expected {self.out.with_suffix('.html')}.")
-        text = page(read_records(self.runs, UNNAMED), UNNAMED)
+        records = read_records(self.runs, UNNAMED)
+        text = page(records, UNNAMED)
         with writing(self.out), replacing(self.out) as file:
             file.write(text.encode())
-        print(f"wrote {self.out}: {len(self.runs)} run{'s' if len(self.runs) > 1 else ''}")
+        print(f"wrote {self.out}: {len(records)} run{'s' if len(records) > 1 else ''}")
 
 
 main = command("acer_tf.commands.run_report", RunReport, RunReport.write)

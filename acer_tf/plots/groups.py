@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from acer_tf.plots.curves import Curve, curve, mean_curve
-from acer_tf.plots.sources import Axis, Series, on_axis, read_series
+from acer_tf.plots.sources import EPISODES, Axis, Series, has_rows, on_axis, read_series, runs_at
 from acer_tf.storage.run_folder import read_settings
 
 POINTS = 100
@@ -37,9 +37,10 @@ def read_runs(
     """Reads runs and names their settings.
 
     Args:
-        sources: run folders, or CSV files as `read_returns` reads them.
-        labels: the name of each run's setting; without labels they have those that `names_of_settings` returns, and a
-            run without settings has the name of its file or folder, and the environment of the others if it is one.
+        sources: run folders, folders of runs, of which those without an episode are left out, or CSV files as
+            `read_returns` reads them.
+        labels: the name of each source's setting; without labels runs have those that `names_of_settings` returns, and
+            a run without settings has the name of its file or folder, and the environment of the others if it is one.
         unnamed: settings that are left out of names and may differ within a group.
         metric: as in `read_series`.
         axis: what the values are drawn over.
@@ -47,6 +48,10 @@ def read_runs(
     Raises:
         InputError: a file cannot be read, or lacks the metric or the axis.
     """
+    found = [_drawable(runs_at(source)) for source in sources]
+    if labels:
+        labels = [label for label, paths in zip(labels, found, strict=True) for _ in paths]
+    sources = [path for paths in found for path in paths]
     settings = [read_settings(source) for source in sources]
     names = iter(names_of_settings([s for s in settings if s is not None], unnamed))
     envs = {str(s.get("env", "")) for s in settings if s is not None}
@@ -58,6 +63,11 @@ def read_runs(
         series = on_axis(read_series(source, metric), axis, source, env)
         runs.append(Run(env, labels[i] if labels else name, series))
     return runs
+
+
+def _drawable(runs: list[Path]) -> list[Path]:
+    """Returns those of several runs that have an episode; a single run or file is read in any case."""
+    return [run for run in runs if has_rows(run / EPISODES)] or runs[:1]
 
 
 def names_of_settings(settings: Sequence[Mapping[str, Any]], unnamed: Collection[str]) -> list[str]:

@@ -7,7 +7,17 @@ from typing import Any, NamedTuple
 from acer_tf.errors import InputError
 from acer_tf.plots.groups import names_of_settings
 from acer_tf.plots.intervals import LAST_EPISODES
-from acer_tf.plots.sources import EPISODES, EVALUATIONS, MONITOR, Series, clock, read_returns, read_series
+from acer_tf.plots.sources import (
+    EPISODES,
+    EVALUATIONS,
+    MONITOR,
+    Series,
+    clock,
+    has_rows,
+    read_returns,
+    read_series,
+    runs_at,
+)
 from acer_tf.storage.run_folder import MODEL, read_settings
 
 
@@ -44,15 +54,16 @@ def read_records(folders: Sequence[Path], unnamed: Collection[str]) -> list[Reco
     """Reads runs, finished or not.
 
     Args:
-        folders: run folders.
+        folders: run folders, or folders of runs.
         unnamed: settings that are left out of names and may differ within a group.
 
     Raises:
         InputError: a folder holds no run, or a file in it cannot be read.
     """
-    settings = [_settings(folder) for folder in folders]
+    runs = [run for folder in folders for run in runs_at(folder)]
+    settings = [_settings(run) for run in runs]
     names = names_of_settings(settings, unnamed)
-    return [_record(folder, s, name) for folder, s, name in zip(folders, settings, names, strict=True)]
+    return [_record(run, s, name) for run, s, name in zip(runs, settings, names, strict=True)]
 
 
 def _settings(folder: Path) -> dict[str, Any]:
@@ -63,7 +74,7 @@ def _settings(folder: Path) -> dict[str, Any]:
 
 
 def _record(folder: Path, settings: dict[str, Any], name: str) -> Record:
-    has_episodes, has_evaluations = _has_rows(folder / EPISODES), _has_rows(folder / EVALUATIONS)
+    has_episodes, has_evaluations = has_rows(folder / EPISODES), has_rows(folder / EVALUATIONS)
     return Record(
         folder=folder,
         settings=settings,
@@ -71,14 +82,6 @@ def _record(folder: Path, settings: dict[str, Any], name: str) -> Record:
         setting=name,
         episodes=read_returns(folder) if has_episodes else None,
         evaluations=read_series(folder, "eval") if has_evaluations else None,
-        seconds=clock(folder)[1][-1] if has_episodes and _has_rows(folder / MONITOR) else None,
+        seconds=clock(folder)[1][-1] if has_episodes and has_rows(folder / MONITOR) else None,
         is_finished=(folder / MODEL).exists(),
     )
-
-
-def _has_rows(path: Path) -> bool:
-    """Whether a CSV file holds more than comments and the header."""
-    if not path.exists():
-        return False
-    with path.open("rb") as file:
-        return sum(not line.startswith(b"#") for line in file) > 1

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from acer_tf.envs.atari.game import FRAMES_PER_STEP
 from acer_tf.envs.ids import is_atari
 from acer_tf.errors import InputError, nearest
-from acer_tf.storage.run_folder import PROGRESS
+from acer_tf.storage.run_folder import PROGRESS, SETTINGS
 
 EPISODES, MONITOR, EVALUATIONS = "episodes.csv", "monitor.csv", "evaluations.csv"
 RETURNS = ("episodes", "eval")
@@ -32,6 +32,21 @@ class Series(NamedTuple):
 
     x: NDArray[np.float64]
     values: NDArray[np.float64]
+
+
+def runs_at(path: Path) -> list[Path]:
+    """Returns the runs in a folder, at any depth, such as those of a sweep; the path itself if it is one or a file."""
+    if not path.is_dir() or (path / SETTINGS).exists() or (path / EPISODES).exists():
+        return [path]
+    return sorted(settings.parent for settings in path.rglob(SETTINGS)) or [path]
+
+
+def has_rows(path: Path) -> bool:
+    """Whether a CSV file exists and holds more than comments and the header."""
+    if not path.exists():
+        return False
+    with path.open("rb") as file:
+        return sum(not line.startswith(b"#") for line in file) > 1
 
 
 def read_returns(source: Path) -> Series:

@@ -45,7 +45,7 @@ def test_writes_a_page_and_replaces_an_earlier_one(tmp_path: Path, capsys: pytes
     ("arguments", "message"),
     [
         ([], "no run to report; expected run folders"),
-        (["absent"], "absent is no run"),
+        (["absent"], "absent is not a run"),
         (["absent", "--out", "page.pdf"], "expected page.html"),
     ],
 )

@@ -69,6 +69,18 @@ def test_labels_are_the_setting(tmp_path: Path) -> None:
     assert names(read_runs(sources, ["x", "y", "x"])) == [("A-v0", "x"), ("A-v0", "y"), ("B-v0", "x")]
 
 
+def test_a_folder_of_runs_stands_for_those_that_have_an_episode(tmp_path: Path) -> None:
+    for env, seed in [("A-v0", 0), ("A-v0", 1), ("B-v0", 0)]:
+        write_run(tmp_path / "sweep" / env / f"seed-{seed}", [1.0 + seed], env=env, seed=seed, network="mlp")
+    write_run(tmp_path / "sweep" / "B-v0" / "seed-1", [], env="B-v0", seed=1, network="mlp")
+    other = write_run(tmp_path / "other", [5.0], env="A-v0", seed=0, network="cnn")
+    runs = read_runs([tmp_path / "sweep", other], ["ours", "theirs"])
+    assert names(runs) == [("A-v0", "ours"), ("A-v0", "ours"), ("B-v0", "ours"), ("A-v0", "theirs")]
+    assert [run.series.values.tolist() for run in runs] == [[1.0], [2.0], [1.0], [5.0]]
+    with pytest.raises(InputError, match="no finished episode yet"):
+        read_runs([tmp_path / "sweep" / "B-v0" / "seed-1"], [])
+
+
 def test_without_settings_the_name_is_that_of_the_file_as_far_as_it_tells(tmp_path: Path) -> None:
     one, two, other = (write_run(tmp_path / name, [1]) for name in ("one/run", "two/run", "other"))
     runs = read_runs([one, two, other, other / "episodes.csv"], [])

@@ -35,3 +35,10 @@ def test_a_run_that_has_only_begun_has_its_settings(tmp_path: Path) -> None:
 def test_other_folders_are_input_errors(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a run; expected the folder of one"):
         read_records([tmp_path], ())
+
+
+def test_a_folder_of_runs_stands_for_all_of_them(tmp_path: Path) -> None:
+    for seed in (0, 1):
+        write_run(tmp_path / "sweep" / f"seed-{seed}", [1.0] * seed, env="A-v0", seed=seed)
+    first, second = read_records([tmp_path / "sweep"], ("seed",))
+    assert (first.score, second.score) == (None, 1.0)
