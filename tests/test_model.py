@@ -9,9 +9,11 @@ import tensorflow as tf
 from acer_tf.errors import InputError, NotFiniteError
 from acer_tf.model import Model
 from acer_tf.segment import Segment
+from acer_tf.system.traced import Traced
 from tests import gaussian_agents, reference
 from tests.agents import NACT, NENVS, NFEATURES, NSTEPS, arrays, assert_same, linear, make_model, make_segment
 from tests.reference import Hyper, Linear, State
+from tests.small_agents import tiny
 
 CONFIGS: list[dict[str, Any]] = [
     {"c": 1.5, "delta": 0.1},
@@ -264,6 +266,22 @@ def test_one_trace_per_mode_and_shape() -> None:
     model.train(make_segment(nsteps=3), lr=0.1)
     model.train(make_segment(nsteps=3), lr=0.1)
     assert model._train.traces == 2
+
+
+@pytest.mark.slow
+def test_nothing_is_traced_twice_in_ten_thousand_updates(monkeypatch: pytest.MonkeyPatch) -> None:
+    traced: list[Traced] = []
+    trace = Traced._trace
+
+    def noted(self: Traced, *arguments: Any) -> Any:
+        traced.append(self)
+        return trace(self, *arguments)
+
+    monkeypatch.setattr(Traced, "_trace", noted)
+    agent = tiny(replay_ratio=4)
+    agent.learn(21_000, log_interval=50)
+    assert agent.model.updates >= 10_000
+    assert len(traced) == len({id(mode) for mode in traced}) >= 3  # new segments, replay, metrics, acting
 
 
 def test_acting_draws_from_the_probabilities_it_gives() -> None:

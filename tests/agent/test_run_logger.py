@@ -1,21 +1,23 @@
 import csv
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
 from acer_tf.agent import ACER
 from acer_tf.agent.run_logger import log_folder
-from acer_tf.callbacks import BaseCallback
+from acer_tf.callbacks import BaseCallback, CheckpointCallback, EvalCallback
 from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import InputError
 from acer_tf.plot import main as plot
 from acer_tf.storage.lock import locked
 from tests.counter import Counter, counters
 from tests.event_files import read, read_settings
-from tests.small_agents import tiny
+from tests.small_agents import everything, tiny, vec_env
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -180,3 +182,31 @@ def test_without_a_folder_nothing_is_written(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     tiny(env=counters(2)).learn(10)
     assert list(tmp_path.iterdir()) == []
+
+
+class Watches(BaseCallback):
+    """Looks at everything and acts on nothing."""
+
+    def _on_step(self) -> None:
+        self.model.predict(np.zeros((1, 4), np.float32), deterministic=True)
+        self.logger.record("own/steps", self.num_timesteps)
+
+
+@pytest.mark.parametrize("kind", ["logs", "callbacks", "without tensorboard"])
+def test_what_is_learned_does_not_depend_on_who_watches(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kind == "without tensorboard":
+        monkeypatch.setitem(sys.modules, "tensorboard.compat.proto.event_pb2", None)
+    log = None if kind == "callbacks" else tmp_path / "tb"
+    alone = tiny(replay_ratio=2).learn(200, log_interval=1000)
+    watched = tiny(replay_ratio=2, tensorboard_log=log, verbose=0 if kind == "callbacks" else 1)
+    evaluation = EvalCallback(vec_env(), eval_freq=10, n_eval_episodes=1, log_path=tmp_path, verbose=0)
+    callbacks = [Watches(), evaluation, CheckpointCallback(20, tmp_path)] if kind == "callbacks" else None
+    watched.learn(200, callbacks, log_interval=1)
+    ours, theirs = everything(alone), everything(watched)
+    assert ours.keys() == theirs.keys()
+    for name in ours:
+        np.testing.assert_array_equal(theirs[name], ours[name], err_msg=name)
+    assert len(list(tmp_path.rglob("events.out*"))) == (kind == "logs")
+    assert len(list(tmp_path.rglob("progress.csv"))) == (kind != "callbacks")

@@ -1,6 +1,7 @@
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -125,3 +126,32 @@ def test_a_dead_process_is_reported_and_one_that_hangs_is_ended(monkeypatch: pyt
 def test_what_cannot_be_made(env: str, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         make_vec_env(env, 1, **arguments)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_fifty_starts_beside_the_threads_of_tensorflow() -> None:
+    """A forked process that inherits a lock held by one of those threads would hang here."""
+    import tensorflow as tf
+
+    product = tf.function(lambda x: tf.reduce_sum(tf.matmul(x, x)))
+    numbers, is_over = tf.ones((200, 200)), threading.Event()
+
+    def compute() -> None:
+        while not is_over.is_set():
+            product(numbers)
+
+    busy = threading.Thread(target=compute)
+    busy.start()
+    try:
+        for _ in range(50):
+            env = make_vec_env("CartPole-v1", 2, vectorization="async")
+            env.reset(seed=0)
+            obs, *_ = env.step(np.array([0, 1]))
+            assert obs.shape == (2, 4)
+            processes = env.unwrapped.processes
+            env.close()
+            assert [process.is_alive() for process in processes] == [False, False]
+    finally:
+        is_over.set()
+        busy.join()
