@@ -96,7 +96,7 @@ def _of_file(file: Path) -> dict[str, Moments]:
         if value.short_name == "RunningMeanStd":
             raise ValueError(f"it is one of two files, {' and '.join(RUNNING_AVERAGES.values())}; give their folder")
         if value.short_name != "VecNormalize" or not value.name.startswith("stable_baselines."):
-            raise ValueError(f"it holds an object of the class {value.name}")
+            raise ValueError(f"it holds an object of the class {value.name[:80]!r}")
         return _of_vec_normalize(value.state)
 
 
@@ -110,7 +110,7 @@ def _of_vec_normalize(state: Mapping[Any, Any]) -> dict[str, Moments]:
     for argument, ours in _ARGUMENTS.items():
         theirs = state.get(argument)
         if "obs" in found and not (isinstance(theirs, int | float) and theirs == ours):
-            raise ValueError(f"its {argument} is {str(theirs)[:80]}, and here that is always {ours:g}")
+            raise ValueError(f"its {argument} is {str(theirs)[:80]!r}, and here that is always {ours:g}")
     return found
 
 

@@ -91,8 +91,8 @@ def test_what_was_not_normalised_is_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"clip_obs": 5.0}, r"its clip_obs is 5\.0, and here that is always 10"),
-        ({"epsilon": None}, "its epsilon is None, and here that is always 1e-08"),
+        ({"clip_obs": 5.0}, r"its clip_obs is '5\.0', and here that is always 10"),
+        ({"epsilon": None}, "its epsilon is 'None', and here that is always 1e-08"),
         ({"norm_obs": "yes"}, "it has no norm_obs"),
         ({"obs_rms": running_mean_std(MEAN, VAR * np.nan)}, "expected a RunningMeanStd: mean, var and count, finite"),
         ({"obs_rms": {"mean": MEAN, "var": VAR, "count": 5}}, "expected a RunningMeanStd"),
@@ -108,7 +108,7 @@ def test_a_file_of_vec_normalize_that_cannot_be_followed(tmp_path: Path, change:
     ("value", "message"),
     [
         (running_mean_std(MEAN, VAR), r"one of two files, obs_rms\.pkl and ret_rms\.pkl; give their folder"),
-        (old("own.wrappers.VecNormalize", obs_rms=1), r"an object of the class own\.wrappers\.VecNormalize"),
+        (old("own.wrappers.VecNormalize", obs_rms=1), r"an object of the class 'own\.wrappers\.VecNormalize'"),
         ([1, 2], "expected an object of the class VecNormalize"),
     ],
 )
