@@ -8,6 +8,7 @@ from typing import Annotated, Any, NamedTuple
 import tyro
 from gymnasium.vector import VectorEnv
 
+from acer_tf.config import require_count
 from acer_tf.demos.cards import demo_file, demo_names, read_card
 from acer_tf.envs.atari.game import MAX_EPISODE_FRAMES
 from acer_tf.envs.ids import atari_game, check_env_id, is_atari, typed_env_id
@@ -120,6 +121,7 @@ class Trained(NamedTuple):
 
     def make_env(self, num_env: int, render_mode: str | None = None) -> VectorEnv[Any, Any, Any]:
         """Makes environments as in training, but with whole games and raw rewards."""
+        require_count("num_env", num_env)
         return make_vec_env(
             self.env_id,
             num_env,

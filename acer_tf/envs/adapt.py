@@ -71,16 +71,17 @@ def own_env(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any] | VecEnv:
     return env.unwrapped.venv if isinstance(env.unwrapped, StableBaselinesEnv) else env
 
 
-def _vector_env(env: Any) -> VectorEnv[Any, Any, Any]:
-    if isinstance(env, VectorEnv):
-        return env
+def checked_env(env: Any) -> gymnasium.Env[Any, Any]:
+    """Wraps a single environment so that methods of the old gym are told.
+
+    Raises:
+        InputError: it is none of gymnasium's.
+    """
     if isinstance(env, gymnasium.Env):
-        return SyncVectorEnv([lambda: with_mask_info(CheckedReturns(env))], autoreset_mode=AutoresetMode.SAME_STEP)
+        return CheckedReturns(env)
     kind = f"{type(env).__module__}.{type(env).__name__}"
     if isinstance(env, type):
         raise InputError(f"the environment is the class {env.__name__}; give an object of it: {env.__name__}().")
-    if isinstance(env, VecEnv):
-        return StableBaselinesEnv(env)
     if hasattr(env, "reset") and hasattr(env, "step"):
         raise InputError(
             f"the environment is a {kind}, which is no gymnasium.Env; derive it from that class, or wrap an "
@@ -90,3 +91,12 @@ def _vector_env(env: Any) -> VectorEnv[Any, Any, Any]:
         f"the environment is a {type(env).__name__}; expected a gymnasium.vector.VectorEnv, a gymnasium.Env, or a "
         "VecEnv of Stable Baselines (to train in, an id will do, too)."
     )
+
+
+def _vector_env(env: AnyEnv) -> VectorEnv[Any, Any, Any]:
+    if isinstance(env, VectorEnv):
+        return env
+    if isinstance(env, VecEnv) and not isinstance(env, gymnasium.Env | type):
+        return StableBaselinesEnv(env)
+    single = with_mask_info(checked_env(env))
+    return SyncVectorEnv([lambda: single], autoreset_mode=AutoresetMode.SAME_STEP)

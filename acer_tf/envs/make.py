@@ -1,8 +1,10 @@
 """Makes vector environments from ids, and wraps them and the user's own for training."""
 
 import contextlib
+import dataclasses
+import inspect
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import gymnasium
@@ -16,8 +18,9 @@ from acer_tf.envs.atari.game import MAX_EPISODE_FRAMES
 from acer_tf.envs.atari.pool import AtariPool
 from acer_tf.envs.check import check_vec_env
 from acer_tf.envs.ids import check_env_id, is_atari
-from acer_tf.envs.parallel import Maker, ParallelEnvs
+from acer_tf.envs.parallel import Maker, ParallelEnvs, Wrapper
 from acer_tf.envs.reports import reports_episodes
+from acer_tf.envs.seeds import environment_seeds
 from acer_tf.envs.stable_baselines import normalizer
 from acer_tf.envs.wrappers.box_actions import BoxActions
 from acer_tf.envs.wrappers.flatten import FlattenObservations, flattened
@@ -30,11 +33,20 @@ from acer_tf.envs.wrappers.normalize import (
     normalization_state,
 )
 from acer_tf.envs.wrappers.normalize import reward_scale as scale_of
-from acer_tf.errors import EnvironmentFailedError, InputError, environment_errors
+from acer_tf.errors import EnvironmentFailedError, InputError, environment_errors, nearest
 
 VECTORIZATIONS = ("sync", "async")
 ATARI_STACK = 4
 """Frames in an Atari observation."""
+ELSEWHERE = {
+    "monitor_dir": "ACER(..., tensorboard_log=folder) writes monitor.csv",
+    "monitor_kwargs": "ACER(..., tensorboard_log=folder) writes monitor.csv",
+    "start_index": "another seed makes other environments",
+    "vec_env_cls": 'vectorization="async" gives each environment a process of its own',
+    "vec_env_kwargs": 'vectorization="async" gives each environment a process of its own',
+    "wrapper_kwargs": "wrapper_class may be functools.partial(wrapper, **wrapper_kwargs)",
+}
+"""What to write in place of arguments that Stable Baselines' function of the same name has."""
 
 
 def make_env(env_id: str, env_kwargs: Mapping[str, Any] | None = None) -> gymnasium.Env[Any, Any]:
@@ -51,15 +63,18 @@ def make_env(env_id: str, env_kwargs: Mapping[str, Any] | None = None) -> gymnas
 
 
 def make_vec_env(
-    env_id: str,
-    num_env: int,
+    env_id: str | Callable[..., gymnasium.Env[Any, Any]],
+    n_envs: int = 1,
+    seed: int | None = None,
     *,
     num_workers: int | None = None,
     max_episode_frames: int | None = MAX_EPISODE_FRAMES,
     render_mode: str | None = None,
     env_kwargs: Mapping[str, Any] | None = None,
     vectorization: str = "sync",
+    wrapper_class: Wrapper | None = None,
     first: gymnasium.Env[Any, Any] | None = None,
+    **unknown: Any,
 ) -> VectorEnv[Any, Any, Any]:
     """Makes a vector environment to train or to play in.
 
@@ -67,8 +82,10 @@ def make_vec_env(
     observations, actions and rewards.
 
     Args:
-        env_id: an id that `check_env_id` accepts; Atari games as `<Game>NoFrameskip-v4`.
-        num_env: number of environments, N.
+        env_id: an id that `check_env_id` accepts, Atari games as `<Game>NoFrameskip-v4`; or a class or function that
+            makes an environment.
+        n_envs: number of environments, N.
+        seed: of the environments, until they are reset with another, as an agent does that learns in them.
         num_workers: processes for Atari; 0 steps all games in this one, None uses one per processor, but at most N.
         max_episode_frames: raw frames after which an Atari game is cut, four per agent step; None or 0 is no limit.
         render_mode: gymnasium's: with `rgb_array`, `render` returns images; `human` opens a window for each
@@ -76,31 +93,43 @@ def make_vec_env(
         env_kwargs: arguments of the environment; not for Atari.
         vectorization: sync steps all environments in this process, one after the other; async each in a process of its
             own, which pays if a step takes a millisecond or more. Results are the same. Not for Atari.
+        wrapper_class: wraps each environment; not for Atari.
         first: what `make_env` made with the same id and arguments, to be one of these (with async, the one from which
             the others' spaces are read), so that none is made in vain.
+        **unknown: arguments of Stable Baselines that have another place here; the error names it.
 
     Raises:
         InputError: the id is not accepted, ACER cannot train in the environment, a number is out of range, or the
             environment has no such render mode or does not take the arguments.
         EnvironmentFailedError: an environment raised an error while it was made, or its process died.
     """
-    check_env_id(env_id)
-    _check_counts(num_env=num_env, num_workers=num_workers or 0, max_episode_frames=max_episode_frames or 0)
+    for name in unknown:
+        raise InputError(f"make_vec_env takes no argument {name}; {_instead_of(name)}.")
+    if isinstance(env_id, str):
+        check_env_id(env_id)
+    _check_counts(n_envs=n_envs, num_workers=num_workers or 0, max_episode_frames=max_episode_frames or 0)
     if vectorization not in VECTORIZATIONS:
         raise InputError(f"vectorization is '{vectorization}'; expected {' or '.join(VECTORIZATIONS)}.")
-    if is_atari(env_id):
-        if env_kwargs or vectorization != "sync":
+    env: VectorEnv[Any, Any, Any]
+    if isinstance(env_id, str) and is_atari(env_id):
+        if env_kwargs or wrapper_class or vectorization != "sync":
             raise InputError(
-                f"'{env_id}' is wrapped as in baselines and has processes of its own (num_workers); leave env_kwargs "
-                "and vectorization out."
+                f"'{env_id}' is wrapped as in baselines and has processes of its own (num_workers); leave env_kwargs, "
+                "wrapper_class and vectorization out."
             )
         pool = AtariPool(
-            env_id, num_env, num_workers=num_workers, max_episode_frames=max_episode_frames, render_mode=render_mode
+            env_id, n_envs, num_workers=num_workers, max_episode_frames=max_episode_frames, render_mode=render_mode
         )
-        return FrameStack(pool, ATARI_STACK)
-    kwargs = {**(env_kwargs or {}), **({} if render_mode is None else {"render_mode": render_mode})}
-    with environment_errors():
-        return RecordEpisodeStatistics(_make_registered(env_id, num_env, kwargs, vectorization, first))
+        env = FrameStack(pool, ATARI_STACK)
+    else:
+        kwargs = {**(env_kwargs or {}), **({} if render_mode is None else {"render_mode": render_mode})}
+        source = gymnasium.spec(env_id) if isinstance(env_id, str) else env_id
+        with environment_errors():
+            env = RecordEpisodeStatistics(_make_own(Maker(source, kwargs, wrapper_class), n_envs, vectorization, first))
+    if seed is not None:
+        with environment_errors():
+            env.reset(seed=environment_seeds(env, seed))
+    return env
 
 
 def make_training_env(
@@ -135,6 +164,7 @@ def make_training_env(
     Raises:
         InputError: see `make_vec_env` and `training_env`.
     """
+    _check_counts(num_env=num_env)
     return training_env(
         make_vec_env(
             env_id,
@@ -265,30 +295,33 @@ def _check_not_normalized_twice(env: VectorEnv[Any, Any, Any], observations: boo
 
 def _check_counts(**counts: int) -> None:
     for name, value in counts.items():
-        least = 1 if name == "num_env" else 0
+        least = 1 if name in ("n_envs", "num_env") else 0
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise InputError(f"{name} is {value}; expected a whole number >= {least}.")
 
 
-def _make_registered(
-    env_id: str,
-    num_env: int,
-    kwargs: Mapping[str, Any],
-    vectorization: str,
-    first: gymnasium.Env[Any, Any] | None,
+def _instead_of(name: str) -> str:
+    """Returns what to write in place of an argument that `make_vec_env` does not have."""
+    if name in ELSEWHERE:
+        return ELSEWHERE[name]
+    return f"the nearest are {', '.join(nearest(name, inspect.signature(make_vec_env).parameters))}"
+
+
+def _make_own(
+    maker: Maker, n_envs: int, vectorization: str, first: gymnasium.Env[Any, Any] | None
 ) -> SyncVectorEnv | ParallelEnvs:
-    spec = gymnasium.spec(env_id)
-    makers = [Maker(spec, kwargs, first), *[Maker(spec, kwargs)] * (num_env - 1)]
+    """Makes environments that are not Atari games."""
+    makers = [dataclasses.replace(maker, made=first), *[maker] * (n_envs - 1)]
     env: SyncVectorEnv | ParallelEnvs
-    with _making(env_id, kwargs):
+    with _making(maker.name, maker.kwargs):
         if vectorization == "sync":
             env = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP)
         else:
             env = ParallelEnvs(makers)
-    render_mode = kwargs.get("render_mode")
-    if env.render_mode != render_mode:
+    render_mode = maker.kwargs.get("render_mode")
+    if render_mode not in (None, env.render_mode):
         env.close()
-        raise InputError(f"environment '{env_id}' cannot be rendered as {render_mode}.")
+        raise InputError(f"environment '{maker.name}' cannot be rendered as {render_mode}.")
     try:
         check_vec_env(env)
     except InputError:

@@ -5,7 +5,7 @@ import dataclasses
 import multiprocessing
 import signal
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -13,11 +13,13 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from gymnasium.vector.async_vector_env import AsyncState
 
+from acer_tf.envs.adapt import checked_env
 from acer_tf.envs.atari.workers import program_hidden
 from acer_tf.envs.wrappers.action_masks import with_mask_info
 from acer_tf.errors import EnvironmentFailedError
 
 CLOSE_SECONDS = 5.0
+Wrapper = Callable[[gymnasium.Env[Any, Any]], gymnasium.Env[Any, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,14 +27,21 @@ class Maker:
     """Makes an environment, in this process or in a worker.
 
     Attributes:
-        spec: what gymnasium's registry holds for the id; a worker's registry may lack it.
+        source: what gymnasium's registry holds for the id, as a worker's may lack it; or a class or function.
         kwargs: arguments of the environment.
+        wrapper: wraps it.
         made: what this process has made already and gets again; workers make their own.
     """
 
-    spec: EnvSpec
+    source: EnvSpec | Callable[..., gymnasium.Env[Any, Any]]
     kwargs: Mapping[str, Any]
+    wrapper: Wrapper | None = None
     made: gymnasium.Env[Any, Any] | None = None
+
+    @property
+    def name(self) -> str:
+        """The id, or what the class or function is called."""
+        return self.source.id if isinstance(self.source, EnvSpec) else getattr(self.source, "__name__", "of its own")
 
     def __call__(self) -> gymnasium.Env[Any, Any]:
         """Makes the environment."""
@@ -40,11 +49,15 @@ class Maker:
             return self.made
         if multiprocessing.parent_process() is not None:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
-        return with_mask_info(gymnasium.make(self.spec, **self.kwargs))
+        if isinstance(self.source, EnvSpec):
+            env = gymnasium.make(self.source, **self.kwargs)
+        else:
+            env = checked_env(self.source(**self.kwargs))
+        return with_mask_info(env if self.wrapper is None else self.wrapper(env))
 
-    def __reduce__(self) -> tuple[type["Maker"], tuple[EnvSpec, Mapping[str, Any]]]:
+    def __reduce__(self) -> tuple[type["Maker"], tuple[Any, ...]]:
         """Leaves `made` out: it stays in this process."""
-        return Maker, (self.spec, self.kwargs)
+        return Maker, (self.source, self.kwargs, self.wrapper)
 
 
 class ParallelEnvs(AsyncVectorEnv):
@@ -64,7 +77,7 @@ class ParallelEnvs(AsyncVectorEnv):
         context = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
         with program_hidden(), self._deaths_reported():
             super().__init__(makers, context=context, autoreset_mode=AutoresetMode.SAME_STEP)
-        self.spec = makers[0].spec
+        self.spec = makers[0].source if isinstance(makers[0].source, EnvSpec) else None
 
     def reset(self, **arguments: Any) -> Any:
         """Resets all environments, see `AsyncVectorEnv`.

@@ -1,3 +1,4 @@
+import functools
 import multiprocessing
 import os
 import signal
@@ -9,11 +10,14 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
+from gymnasium.vector import SyncVectorEnv
+from gymnasium.wrappers import TimeLimit
 
 from acer_tf.envs.ids import env_id
 from acer_tf.envs.make import make_vec_env
 from acer_tf.envs.parallel import ParallelEnvs
 from acer_tf.errors import EnvironmentFailedError, InputError
+from tests.counter import Counter
 
 FAULTY = "Faulty-v0"
 
@@ -119,11 +123,20 @@ def test_a_dead_process_is_reported_and_one_that_hangs_is_ended(monkeypatch: pyt
             {"env_kwargs": {"sutton": 1}},
             r"cannot be made with {'sutton': 1}: .*keyword argument 'sutton'",
         ),
-        ("PongNoFrameskip-v4", {"vectorization": "async"}, "processes of its own .num_workers.; leave env_kwargs and"),
+        ("PongNoFrameskip-v4", {"vectorization": "async"}, "processes of its own .num_workers.; leave env_kwargs,"),
         ("PongNoFrameskip-v4", {"env_kwargs": {"mode": 1}}, "is wrapped as in baselines"),
+        ("PongNoFrameskip-v4", {"wrapper_class": TimeLimit}, "is wrapped as in baselines"),
+        (
+            "CartPole-v1",
+            {"monitor_dir": "x"},
+            "no argument monitor_dir; .* writes monitor.csv",
+        ),
+        ("CartPole-v1", {"vec_env_cls": SyncVectorEnv}, 'no argument vec_env_cls; vectorization="async" gives each'),
+        ("CartPole-v1", {"wraper_class": TimeLimit}, "no argument wraper_class; the nearest are wrapper_class"),
+        (Counter, {"env_kwargs": {"j": 1}}, "environment 'Counter' cannot be made with {'j': 1}"),
     ],
 )
-def test_what_cannot_be_made(env: str, arguments: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_made(env: Any, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         make_vec_env(env, 1, **arguments)
 
@@ -155,3 +168,22 @@ def test_fifty_starts_beside_the_threads_of_tensorflow() -> None:
     finally:
         is_over.set()
         busy.join()
+
+
+@pytest.mark.parametrize("vectorization", ["sync", "async"])
+def test_classes_and_wrappers_are_taken_too(vectorization: str) -> None:
+    wrapper = functools.partial(TimeLimit, max_episode_steps=2)
+    env = make_vec_env(Counter, n_envs=2, env_kwargs={"k": 5}, wrapper_class=wrapper, vectorization=vectorization)
+    try:
+        env.reset()
+        ended = [env.step(np.array([0, 1]))[3].tolist() for _ in range(4)]
+    finally:
+        env.close()
+    assert ended == [[False, False], [True, True]] * 2
+
+
+def test_seeded_environments_go_on_from_their_seed() -> None:
+    first, second, other = (make_vec_env("CartPole-v1", 2, seed) for seed in (1, 1, 2))
+    obs = [env.reset()[0] for env in (first, second, other)]
+    np.testing.assert_array_equal(obs[0], obs[1])
+    assert (obs[0] != obs[2]).all()
