@@ -212,6 +212,7 @@ class ACER:
         load_path: File | SavedAgent,
         env: AgentEnv | None = None,
         custom_objects: Mapping[str, Any] | None = None,
+        print_system_info: bool = False,
         **overrides: Any,
     ) -> AnyACER:
         """Reads an agent: every argument, networks, optimiser, random streams, steps, normalization.
@@ -221,6 +222,7 @@ class ACER:
                 the folder of a command's run, also while it trains, or one of its checkpoints.
             env: environments to learn in; None is enough to predict.
             custom_objects: further overrides, for Stable Baselines' sake.
+            print_system_info: whether to print the versions that the agent was saved with, and those here.
             **overrides: arguments of the constructor that take the place of the file's. A policy, a schedule or an
                 optimizer that is a function or class of your own is in no file and must be given. With another seed the
                 random streams begin anew, with another optimizer its slots.
@@ -228,7 +230,10 @@ class ACER:
         Raises:
             InputError: the file is not that of an agent, or an override or the environment does not fit.
         """
-        agent = cls._of(archive.load(load_path, {**(custom_objects or {}), **overrides}))
+        saved = archive.read(load_path)
+        if print_system_info:
+            print(archive.versions(saved))
+        agent = cls._of(archive.load(saved, {**(custom_objects or {}), **overrides}))
         if env is not None:
             agent.set_env(env)
         return agent
@@ -444,6 +449,7 @@ class ACER:
         mask: Any = None,
         deterministic: bool = False,
         *,
+        episode_start: Any = None,
         action_masks: Any = None,
     ) -> tuple[Any, NDArray[Any] | None]:
         """Acts for one observation or for a batch, of any size.
@@ -455,6 +461,7 @@ class ACER:
             state: [N, P], what the call before returned; None at the start, and for feed-forward policies.
             mask: [N] bool, True where an episode just ended and the state starts anew; None: nowhere.
             deterministic: takes the most probable action (the mean); else it is drawn.
+            episode_start: Stable-Baselines3's name of `mask`.
             action_masks: the possible actions, [N, A] or, for one observation, [A]; of MultiDiscrete and MultiBinary
                 actions the masks of the dimensions, one after the other. None: all are possible. Ignored by an agent
                 with `action_masks=False`.
@@ -466,6 +473,7 @@ class ACER:
         Raises:
             InputError: an argument does not fit the agent.
         """
+        mask = episode_start if mask is None else mask
         action, is_single = predictions.act(self._state, observation, state, mask, deterministic, action_masks)
         actions = self._state.spaces.decode_actions(action.actions)
         return (actions[0] if is_single else actions), (action.state if action.state.shape[1] else None)

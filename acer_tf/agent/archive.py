@@ -89,6 +89,12 @@ def load(source: File | SavedAgent, overrides: Mapping[str, Any]) -> AgentState:
         return _built(data, groups, overrides, name)
 
 
+def versions(saved: SavedAgent) -> str:
+    """Returns the versions that an agent was saved with, and those here, a line each."""
+    places = ((f"{saved.name}:", saved.data.get("versions", {})), ("here:", origin()["versions"]))
+    return "\n".join(" ".join([place, *(f"{name} {of}" for name, of in found.items())]) for place, found in places)
+
+
 def copied(agent: AgentState) -> AgentState:
     """Returns what `load` makes of what `save` writes."""
     file = io.BytesIO()

@@ -1,5 +1,6 @@
 import copy
 import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,14 @@ def test_arguments_can_be_read_but_not_changed(agent: ACER) -> None:
     with pytest.raises(InputError, match="verbose is 7"):
         agent.verbose = 7
     assert agent.verbose == 0
+
+
+def test_versions_are_printed_if_asked(agent: ACER, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    agent.save(tmp_path / "agent")
+    ACER.load(tmp_path / "agent", print_system_info=True)
+    saved, here = capsys.readouterr().out.splitlines()
+    assert re.match(r"agent\.zip: acer_tf \S+ python 3\.\S+ .*numpy", saved)
+    assert here.removeprefix("here:") == saved.removeprefix("agent.zip:")
 
 
 def test_a_copy_is_what_saving_and_loading_would_give(agent: ACER) -> None:

@@ -100,6 +100,9 @@ def test_a_state_is_carried_along_and_masked(recurrent: ACER) -> None:
     assert np.abs(first - carried).max() > 1e-4
     np.testing.assert_allclose(masked[0], first[0], rtol=1e-5)
     np.testing.assert_allclose(masked[1], carried[1], rtol=1e-5)
+    states = [recurrent.predict(obs, start, **{name: np.array([True, False])})[1] for name in ("mask", "episode_start")]
+    np.testing.assert_array_equal(*states)
+    assert (states[0] != recurrent.predict(obs, start)[1]).any()
     single = recurrent.action_probability(obs[1], start[1], mask=False)
     np.testing.assert_allclose(single, carried[1], rtol=1e-5)
 

@@ -202,6 +202,9 @@ def test_vec_normalize_normalises_and_keeps_its_moments_itself() -> None:
     returns, _ = evaluate_policy(agent, venv, 1, return_episode_rewards=True)
     assert returns[0] < -200, "the environment's own rewards"
     assert venv.obs_rms.count == count and venv.training
+    venv.training = venv.norm_reward = False
+    theirs = pytest.importorskip("stable_baselines3.common.evaluation").evaluate_policy
+    assert theirs(agent, venv, 1, warn=False)[0] < -200, "the package's own function"
 
 
 @pytest.mark.parametrize("name", ["normalize_observations", "normalize_rewards"])
