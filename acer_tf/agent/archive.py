@@ -92,7 +92,9 @@ def load(source: File | SavedAgent, overrides: Mapping[str, Any]) -> AgentState:
 def versions(saved: SavedAgent) -> str:
     """Returns the versions that an agent was saved with, and those here, a line each."""
     places = ((f"{saved.name}:", saved.data.get("versions", {})), ("here:", origin()["versions"]))
-    return "\n".join(" ".join([place, *(f"{name} {of}" for name, of in found.items())]) for place, found in places)
+    return "\n".join(
+        " ".join([place, *(f"{name} {of}" for name, of in sorted(found.items()))]) for place, found in places
+    )
 
 
 def copied(agent: AgentState) -> AgentState:
