@@ -29,7 +29,7 @@ REWORDED = (
         r"^invalid choice '(.*)' for argument '(\S+)'\. Expected one of \((.*)\) ?\.",
         r"\2: expected one of \3, got '\1'.",
     ),
-    (r"^Missing from .*?: (\S+) (.*) \(required\)$", r"\1 is missing: \2"),
+    (r"^Missing from .*?: (\S+) (.*?) \(required\).*$", r"\1 is missing: \2"),
     (r"^Unrecognized options: (.*)$", r"'\1' belongs to no flag."),
 )
 """Tyro's sentences and ours, of which a part may stay as it is."""

@@ -5,6 +5,7 @@ import pytest
 
 from acer_tf.commands.cli import command, guarded, parse, parse_known, write_json, writing
 from acer_tf.commands.flag_groups import groups_of
+from acer_tf.commands.publish import Publish
 from acer_tf.commands.train_flags import TrainFlags
 from acer_tf.config import Config
 from acer_tf.errors import EnvironmentFailedError, InputError
@@ -105,6 +106,8 @@ def test_mistakes_with_positional_arguments() -> None:
         with pytest.raises(InputError) as refused:
             parse("acer_tf.evaluate", Evaluate, words.split())
         assert str(refused.value).startswith(message)
+    with pytest.raises(InputError, match=r"^PATH is missing: Run folder[^(]*\.$"):  # the first of two
+        parse("acer_tf.commands.publish", Publish, [])
 
 
 def test_unknown_words_are_handed_back() -> None:
