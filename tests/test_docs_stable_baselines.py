@@ -1,10 +1,13 @@
 """The examples of the pages for users of Stable Baselines, run with fewer steps."""
 
+import inspect
 import re
 import runpy
 from pathlib import Path
 
 import pytest
+
+from acer_tf.agent import ACER
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = ("from-stable-baselines.md", "from-stable-baselines3.md")
@@ -27,6 +30,22 @@ FEWER = (
     (r"n_eval_episodes=\d+", "n_eval_episodes=1"),
     (r"n_epochs=\d+", "n_epochs=1"),
 )
+
+
+ARGUMENT = re.compile(r"^\| `(\w+)` \| `([^`]+)` \|", flags=re.MULTILINE)
+
+
+def test_the_arguments_in_the_table_have_their_defaults() -> None:
+    text = (DOCS / "from-stable-baselines.md").read_text(encoding="utf-8")
+    parameters = inspect.signature(ACER.__init__).parameters
+    table = dict(ARGUMENT.findall(text.partition("## Arguments")[2].partition("Those of `learn`")[0]))
+    positional = [p.name for p in parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD][3:]
+    without_use = {"num_procs", "_init_setup_model", "full_tensorboard_log"}
+    assert set(positional) - without_use == set(table)
+    assert {name: repr(parameters[name].default) for name in table} == table
+    of_learn = inspect.signature(ACER.learn).parameters
+    for name, default in re.findall(r"`(\w+)=([^`]+)`", text.partition("Those of `learn`")[2].partition("\n\n")[0]):
+        assert str(of_learn[name].default) == default.strip('"')
 
 
 def test_all_are_found() -> None:

@@ -76,7 +76,7 @@ class StableBaselinesEnv(VectorEnv[Any, Any, Array]):
         self.render_mode = getattr(venv, "render_mode", None)
         self.metadata = {**getattr(venv, "metadata", {}), "autoreset_mode": AutoresetMode.SAME_STEP}
         self.spec = next(iter(_ask(venv, "get_attr", "spec")), None)
-        self._is_monitored = hasattr(venv, "episode_returns") or bool(_ask(venv, "has_attr", "get_episode_rewards"))
+        self._is_monitored = hasattr(venv, "results_writer") or bool(_ask(venv, "has_attr", "get_episode_rewards"))
         self._returns, self._lengths = np.zeros(self.num_envs), np.zeros(self.num_envs, np.int64)
 
     @property

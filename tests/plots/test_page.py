@@ -21,7 +21,9 @@ def test_the_commands_of_the_page_run(tmp_path: Path, monkeypatch: pytest.Monkey
         (folder / "progress.csv").write_text("total_timesteps,entropy\n0,0.6\n4000,0.5\n")
     write_run(Path("runs/pong"), returns, env="PongNoFrameskip-v4", network="cnn")
     for seed in range(3):
-        write_run(Path(f"runs/two-games/Pong/seed-{seed}"), [seed + value for value in returns], env="PongNoFrameskip-v4")
+        write_run(
+            Path(f"runs/two-games/Pong/seed-{seed}"), [seed + value for value in returns], env="PongNoFrameskip-v4"
+        )
     Path("paper.csv").write_text("steps,mean_return,low,high\n100,-21,-21,-20\n4000,20,19,21\n")
     commands = COMMAND_LINE.findall(PAGE.read_text(encoding="utf-8"))
     assert len(commands) == 6
