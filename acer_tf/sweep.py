@@ -21,6 +21,7 @@ from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
 from acer_tf.errors import InputError
 from acer_tf.plots.intervals import LAST_EPISODES
 from acer_tf.storage.lock import locked
+from acer_tf.system.command_line import command_line
 from acer_tf.system.threads import cores
 
 TABLE = "sweep.csv"
@@ -97,7 +98,7 @@ class Sweep:
             rows = table.rows(trials)
         print(summary(rows))
         if stop():
-            print(f"to go on: {shlex.join(resuming(sys.orig_argv))}")
+            print(f"to go on: {shlex.join(resuming(command_line()))}")
         return stop.status if stop() or {row["status"] for row in rows} <= {DONE} else Status.FAILED
 
     def _trial(self, name: str, seed: int, given: set[str], rest: Sequence[str]) -> Trial:

@@ -189,9 +189,9 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Prints rows of text under headers: in a terminal wrapped to its width, otherwise a line for each."""
     from rich.console import Console
     from rich.markup import escape
-    from rich.table import Table
+    from rich.table import Column, Table
 
-    table = Table(*headers, box=None, pad_edge=False)
+    table = Table(*(Column(header, overflow="fold") for header in headers), box=None, pad_edge=False)
     for row in rows:
         table.add_row(*map(escape, row))
     console = Console(width=None if sys.stdout.isatty() else UNLIMITED, highlight=False)

@@ -180,7 +180,8 @@ def _find_demo(name: str, env_id: str | None) -> Trained:
     if env_id is None:
         env_id = read_card(name.lower()).env
     check_env_id(env_id)
-    return Trained(read_saved_agent(demo_file(name.lower())), env_id, MAX_EPISODE_FRAMES)
+    saved = read_saved_agent(demo_file(name.lower()))
+    return Trained(saved._replace(name=name.lower()), env_id, MAX_EPISODE_FRAMES)
 
 
 def _env_id_of_run(run: Path, settings: Mapping[str, Any]) -> str:

@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import os
 import shlex
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -45,6 +44,7 @@ from acer_tf.storage.run_folder import (
 )
 from acer_tf.storage.saved_agents import PART, read_saved_agent
 from acer_tf.system.allocator import keep_freed_memory
+from acer_tf.system.command_line import command_line
 from acer_tf.system.console import in_bytes, say
 from acer_tf.system.quiet import quiet_tensorflow
 from acer_tf.system.streams import checked_seed
@@ -282,8 +282,9 @@ def _write(course: Course, stop: Callable[[], bool], moved: Callable[[], None]) 
 
 def resume_command(folder: Path) -> str:
     """Returns this process's command line, changed so that it resumes the run in the folder."""
-    has_folder = "--logdir" in " ".join(sys.orig_argv)
-    return shlex.join(resuming([*sys.orig_argv, *([] if has_folder else ["--logdir", str(folder)])]))
+    words = command_line()
+    has_folder = "--logdir" in " ".join(words)
+    return shlex.join(resuming([*words, *([] if has_folder else ["--logdir", str(folder)])]))
 
 
 def _make_logger(folder: Path, flags: TrainFlags, env: FrameStack, settings: Mapping[str, Any]) -> Logger:

@@ -7,7 +7,6 @@ import os
 import platform
 import shlex
 import shutil
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from acer_tf.storage.durable import free_path, reading, replacing
 from acer_tf.storage.lock import LOCK_FILES, locked
 from acer_tf.storage.run_files import delete_run
 from acer_tf.storage.yaml_text import parse_settings
+from acer_tf.system.command_line import command_line
 from acer_tf.system.console import say
 from acer_tf.system.threads import cores, tensorflow_threads
 
@@ -102,7 +102,7 @@ class RunFolder:
             _set_aside(folder)
             self.lease = self._locks.enter_context(locked(folder))
         if not holds_run(folder):
-            text = yaml.safe_dump({**settings, "command": shlex.join(sys.orig_argv), **origin()}, sort_keys=False)
+            text = yaml.safe_dump({**settings, "command": shlex.join(command_line()), **origin()}, sort_keys=False)
             try:
                 (folder / SETTINGS).write_text(text, encoding="utf-8")
             except OSError as error:

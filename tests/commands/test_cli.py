@@ -1,9 +1,10 @@
 import dataclasses
+import sys
 from pathlib import Path
 
 import pytest
 
-from acer_tf.commands.cli import command, guarded, parse, parse_known, write_json, writing
+from acer_tf.commands.cli import command, guarded, parse, parse_known, print_table, write_json, writing
 from acer_tf.commands.flag_groups import groups_of
 from acer_tf.commands.publish import Publish
 from acer_tf.commands.train_flags import TrainFlags
@@ -207,3 +208,13 @@ def test_every_flag_of_a_command_is_in_one_group() -> None:
     for flags in (Run, RunAtari):
         names = [field.name for group in groups_of(flags) for field in dataclasses.fields(group)]
         assert sorted(names) == sorted(field.name for field in dataclasses.fields(flags))
+
+
+def test_a_table_leaves_nothing_out_in_a_narrow_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "30")
+    print_table(("name", "text"), [("some/environment-with-a-long-id", "of two words")])
+    _, *rows = capsys.readouterr().out.splitlines()
+    assert rows == ["some/environment  of two words", "-with-a-long-id"]
