@@ -37,6 +37,7 @@ from acer_tf.runner import Runner, TrainingStoppedError
 from acer_tf.segment import Segment
 from acer_tf.system.background import Background
 from acer_tf.system.console import in_bytes, say
+from acer_tf.system.device import bfloat16_slowdown
 from acer_tf.system.streams import checked_seed, load_stream_state, seeded, stream_state
 
 
@@ -328,7 +329,7 @@ def learn(
     burn_in: int = Config.burn_in, correction: bool = Config.correction, q_lambda: float | None = Config.q_lambda,
     on_policy_updates: bool = Config.on_policy_updates, optimizer: object = Config.optimizer,
     bootstrap_truncated: bool = Config.bootstrap_truncated, action_masks: bool = Config.action_masks,
-    overlap: bool = Config.overlap,
+    precision: str = Config.precision, overlap: bool = Config.overlap,
     continuous: Continuous = CONTINUOUS, logger: Logger | None = None,
     should_stop: Callable[[], bool] = lambda: False,
     **network_kwargs: Any,
@@ -419,11 +420,15 @@ def make_model(
     assert isinstance(observation_space, Box)
     with seeded(seed):  # networks of a user's own draw their weights from the global streams
         if isinstance(action_space, Box):
-            policy = GaussianPolicy(network, observation_space, action_space, rng, continuous, **network_kwargs)
+            policy = GaussianPolicy(
+                network, observation_space, action_space, rng, continuous, config.precision, **network_kwargs
+            )
         else:
             assert isinstance(action_space, Discrete)
             _refuse_continuous(continuous)
-            policy = CategoricalPolicy(network, observation_space, action_space, rng, **network_kwargs)
+            policy = CategoricalPolicy(
+                network, observation_space, action_space, rng, config.precision, **network_kwargs
+            )
     return Model(policy, config, seed)
 
 
@@ -438,7 +443,7 @@ def make_loop(
         rng: draws how often to replay, and which segments.
         seed: seed of the environments.
         logger: receives metrics and episodes.
-        is_quiet: leaves out the announcement of replay's size.
+        is_quiet: leaves out the announcement of replay's size, and of a precision that this processor lacks.
 
     Raises:
         InputError: replay cannot fit into memory; no environment has been started then.
@@ -446,6 +451,8 @@ def make_loop(
     """
     config = model.config
     check_replay(env, config, model.policy.network.state_size)
+    if not is_quiet and config.precision == "bfloat16" and (times := bfloat16_slowdown()) > 1:
+        say(f"precision: no bfloat16 instructions here; convolutions take about {times} times as long as in float32")
     behavior = _with_copies(model) if config.overlap else None
     actor = behavior or model.actor
     values = actor.values if config.bootstrap_truncated else None

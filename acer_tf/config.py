@@ -14,6 +14,7 @@ from acer_tf.maths.schedules import SCHEDULES
 
 REPLAY_STATES = ("zero", "stored")
 OPTIMIZERS = ("rmsprop", "adam")
+PRECISIONS = ("float32", "bfloat16")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,6 +108,9 @@ class Config(Replay, Optimization, Algorithm):
     """Agent steps, over all environments."""
     log_interval: int = 100
     """Iterations (one segment from every environment each) between two tables of metrics."""
+    precision: str = "float32"
+    """In which torsos and other layers below the heads compute: float32, or bfloat16, which keeps 8 of its 24 binary
+    digits. Parameters, recurrent cores, heads and everything after them are float32 either way."""
     names: dataclasses.InitVar[Mapping[str, str]] = MappingProxyType({})
 
     def __post_init__(self, names: Mapping[str, str]) -> None:
@@ -261,6 +265,7 @@ _CHECKS: tuple[tuple[tuple[str, ...], str, Check], ...] = (
       "action_masks"),
      "True or False", _is_bool),
     (("lrschedule",), "a name or a function", lambda x: isinstance(x, str) or callable(x)),
+    (("precision",), " or ".join(PRECISIONS), lambda x: isinstance(x, str) and x in PRECISIONS),
     (("optimizer",), "rmsprop, adam or a Keras optimizer", _is_optimizer),
 )
 # fmt: on

@@ -9,13 +9,13 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from acer_tf.buffer import Buffer
-from acer_tf.commands.cli import guarded, parse
-from acer_tf.config import Config
+from acer_tf.commands.cli import guarded, one_of, parse
+from acer_tf.config import PRECISIONS, Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.logs.logger import Logger
 from acer_tf.replay.size import compressed_row
@@ -39,6 +39,8 @@ class Throughput:
     """How long the loop is measured."""
     network: str = "cnn"
     """Name of the network."""
+    precision: Annotated[str, one_of(*PRECISIONS)] = Config.precision
+    """In which the layers below the heads compute; the bound is that of float32."""
     json: Path | None = None
     """File that the numbers are written to as well."""
 
@@ -58,11 +60,12 @@ def measure(flags: Throughput) -> dict[str, Any]:
         replay_start=flags.nsteps,
         buffer_size=100 * flags.nsteps,
         lrschedule="constant",
+        precision=flags.precision,
     )
     rng = np.random.RandomState(0)
     with contextlib.closing(make_training_env(flags.env, flags.num_env)) as env:
         spaces = env.single_observation_space, env.single_action_space
-        model = Model(CategoricalPolicy(flags.network, *spaces, rng), config, seed=0)
+        model = Model(CategoricalPolicy(flags.network, *spaces, rng, config.precision), config, seed=0)
         runner = Runner(env, model, config.nsteps, seed=0)
         buffer = Buffer(config.nsteps, config.buffer_size, compressed_row(env, config), config.unread)
         buffer.put(runner.run())

@@ -43,6 +43,7 @@ def test_defaults_are_those_of_baselines() -> None:
         "optimizer": "rmsprop",
         "bootstrap_truncated": False,
         "overlap": False,
+        "precision": "float32",
     }
     assert vars(Config()) == expected
 
@@ -180,6 +181,12 @@ def test_messages_use_the_names_that_the_user_gave(values: dict[str, Any], messa
 def test_switches(name: str) -> None:
     with pytest.raises(InputError, match=f"{name} is 1; expected True or False"):
         Config(**{name: 1})
+
+
+@pytest.mark.parametrize("value", ["float16", "bfloat", 16, None, np.float32])
+def test_precisions(value: Any) -> None:
+    with pytest.raises(InputError, match=f"^precision is {value!r}; expected float32 or bfloat16\\.$"):
+        Config(precision=value)
 
 
 def test_something_must_be_trained_on() -> None:

@@ -34,6 +34,7 @@ from benchmarks.continuous import ContinuousSpeed
 from benchmarks.growth import Growth
 from benchmarks.operations import Operations
 from benchmarks.original import Original
+from benchmarks.precision import Precision
 from benchmarks.throughput import Throughput
 
 ROOT = Path(__file__).parent.parent
@@ -64,6 +65,7 @@ FLAGS = {
     "benchmarks.growth": Growth,
     "benchmarks.operations": Operations,
     "benchmarks.original": Original,
+    "benchmarks.precision": Precision,
     "benchmarks.throughput": Throughput,
 }
 BASELINES = ("acer/", "a2c/", "bench/", "common/")

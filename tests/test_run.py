@@ -40,6 +40,7 @@ ARGV = [
         (["--logdir", "/dev/null/run"], "cannot be used"),
         (["--num_hiden", "3"], "num_hiden"),
         (["--value_network", "coppy"], "coppy"),
+        (["--precision", "float16"], "precision is 'float16'; expected float32 or bfloat16."),
         (["--logger", "3"], "--logger is not a flag, nor an argument of network 'mlp'; the nearest is"),
         (["--env", "Pendulum-v1", "--sigma", "0"], "sigma is 0.0; expected a finite number > 0"),
         (["--env", "Pendulum-v1", "--num_samples", "0"], "num_samples is 0; expected a whole number >= 1"),

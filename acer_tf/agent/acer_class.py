@@ -71,6 +71,7 @@ class ACER:
     q_lambda = Setting[float | None]()
     trust_region, correction, on_policy_updates = (Setting[bool]() for _ in range(3))
     compress_replay, bootstrap_truncated, overlap, action_masks = (Setting[bool]() for _ in range(4))
+    precision = Setting[str]()
     normalize_observations, normalize_rewards = (Setting[bool]() for _ in range(2))
     sigma, reward_scale = (Setting[float]() for _ in range(2))
     learn_sigma, dueling, use_q_opc = (Setting[bool]() for _ in range(3))
@@ -110,7 +111,7 @@ class ACER:
         correction: bool = Config.correction, q_lambda: float | None = Config.q_lambda,
         on_policy_updates: bool = Config.on_policy_updates,
         bootstrap_truncated: bool = True,
-        overlap: bool = Config.overlap,
+        overlap: bool = Config.overlap, precision: str = Config.precision,
         action_masks: bool = Config.action_masks,
         sigma: float = CONTINUOUS.sigma, learn_sigma: bool = CONTINUOUS.learn_sigma,
         num_samples: int = CONTINUOUS.num_samples,
@@ -162,6 +163,7 @@ class ACER:
             bootstrap_truncated: whether returns go on where a time limit cut an episode short. Unlike `learn` and the
                 commands, which are faithful, an agent of this class does so: see docs/environments.md.
             overlap: whether the next segment is collected while updates from replay run; callbacks cannot follow then.
+            precision: in which the layers below the heads compute: "float32", or "bfloat16" (docs/performance.md).
             action_masks: whether the masks of possible actions that an environment gives are obeyed.
             sigma: the policy's standard deviation; all arguments from here on are fields of `Continuous`.
             learn_sigma: whether sigma is learned.

@@ -38,6 +38,8 @@ def resumed_settings(checkpoints: CheckpointStore, settings: Mapping[str, Any], 
     started, settings = _settings_of_newest(checkpoints), json.loads(json.dumps(settings))
     if started is None:
         return {}
+    # What a run's version did not have yet was as the default is.
+    started = {name: value for name, value in vars(Config()).items() if name in settings} | started
     if settings["seed"] is None:
         settings = {**settings, "seed": started["seed"]}
     changed = {name: values for name, values in differences(started, settings).items() if name not in FREE}

@@ -13,6 +13,7 @@ from acer_tf.commands.cli import one_of
 from acer_tf.config import (
     CONTINUOUS,
     OPTIMIZERS,
+    PRECISIONS,
     REPLAY_STATES,
     Algorithm,
     Config,
@@ -137,6 +138,9 @@ class MachineFlags:
     title: ClassVar[str] = "machine"
     threads: int | None = None
     """Threads of TensorFlow; None takes TF_NUM_INTRAOP_THREADS if set, else 2, or with convolutions one per core."""
+    precision: Annotated[str, one_of(*PRECISIONS)] = Config.precision
+    """In which layers below the heads compute: float32, as in baselines, or bfloat16, which is faster for convolutions
+    on GPUs, and on processors that have instructions for it (avx512_bf16, amx_bf16)."""
     tune_malloc: bool = True
     """Let the C library keep freed memory for the next update instead of returning it to the system."""
     stall_seconds: float = 600.0

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from acer_tf.config import Config
 from acer_tf.networks.layers import fc
 from acer_tf.networks.parameters import named_parameters
 from acer_tf.networks.registry import Network
@@ -61,6 +62,7 @@ class ActorCritic:
         observation_space: gym.spaces.Box,
         nact: int,
         rng: np.random.RandomState,
+        precision: str = Config.precision,
         /,
         **network_kwargs: Any,
     ) -> None:
@@ -74,12 +76,13 @@ class ActorCritic:
             observation_space: space of one observation.
             nact: number of actions, A.
             rng: generator of the initial weights.
+            precision: of the trunk; heads compute in float32.
             **network_kwargs: `value_network` and arguments of the named network.
 
         Raises:
             InputError: as of `Trunk`.
         """
-        self.trunk = Trunk(network, observation_space, rng, **network_kwargs)
+        self.trunk = Trunk(network, observation_space, rng, precision, **network_kwargs)
         policy_width, critic_width = self.trunk.widths
         self.heads = []
         if policy_width != nact or self.trunk.ends is not None:

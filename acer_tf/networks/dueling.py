@@ -11,6 +11,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from acer_tf.config import Config
 from acer_tf.networks.layers import SQRT2, fc
 from acer_tf.networks.parameters import named_parameters
 from acer_tf.networks.registry import Network
@@ -73,6 +74,7 @@ class DuelingNetwork:
         dimensions: int,
         rng: np.random.RandomState,
         learned_sigma: float | None = None,
+        precision: str = Config.precision,
         /,
         **network_kwargs: Any,
     ) -> None:
@@ -84,12 +86,13 @@ class DuelingNetwork:
             dimensions: dimensions of an action, D.
             rng: generator of the initial weights.
             learned_sigma: initial standard deviation where it is learned; with None, statistics are the means alone.
+            precision: of the trunk; heads compute in float32.
             **network_kwargs: `value_network` and arguments of the named network.
 
         Raises:
             InputError: as of `Trunk`.
         """
-        self.trunk = Trunk(network, observation_space, rng, **network_kwargs)
+        self.trunk = Trunk(network, observation_space, rng, precision, **network_kwargs)
         latents, features = (keras.Input((width,)) for width in self.trunk.widths)
         # tanh keeps means within the range of actions: outside, clipping would leave no gradient to lead them back.
         self._policy = [fc("pi_head", dimensions, rng, scale=0.01, activation="tanh")]

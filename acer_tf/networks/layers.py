@@ -13,7 +13,33 @@ SQRT2 = math.sqrt(2)
 FEW_CHANNELS = 16
 
 
-class Conv(keras.layers.Conv2D):
+def add_bias(x: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
+    """Adds a bias to the last axis of [B, ..., F], in float32 as Keras does.
+
+    Keras calls TensorFlow's `bias_add`, whose gradient is summed in the precision of its terms on the CPU: a sum of
+    bfloat16 stops growing after a few hundred of them. That of a plain addition is summed in float32.
+    """
+    return x + bias if x.dtype == tf.bfloat16 else keras.ops.add(x, bias)
+
+
+class Dense(keras.layers.Dense):
+    """Keras' dense layer, [..., F] to [..., units], with `add_bias`."""
+
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
+        """Computes activation(inputs · kernel + bias)."""
+        outputs = keras.ops.matmul(inputs, self.kernel)
+        return self.activation(outputs if self.bias is None else add_bias(outputs, self.bias))
+
+
+class Conv2D(keras.layers.Conv2D):
+    """Keras' convolution, [B, H, W, C] to [B, H', W', filters], with `add_bias`."""
+
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
+        """Computes activation(inputs * kernel + bias)."""
+        return self.activation(add_bias(self.convolution_op(inputs, self.kernel), self.bias))
+
+
+class Conv(Conv2D):
     """A convolution without padding, followed by ReLU, fast on a CPU: [B, H, W, C] to [B, H', W', filters].
 
     Where there are few channels and the stride divides the kernel and the input, blocks of stride² pixels are merged
@@ -33,8 +59,8 @@ class Conv(keras.layers.Conv2D):
         if stride > 1 and inputs.shape[-1] < FEW_CHANNELS and not any(n % stride for n in (size, *inputs.shape[1:3])):
             inputs, kernel = _merge_pixels(inputs, stride), _merge_pixels(kernel[tf.newaxis], stride)[0]
             stride = 1
-        outputs = tf.nn.conv2d(tf.cast(inputs, tf.float32), kernel, stride, "VALID")
-        return tf.nn.relu(tf.nn.bias_add(outputs, self.bias))
+        outputs = tf.nn.conv2d(tf.cast(inputs, self.compute_dtype), kernel, stride, "VALID")
+        return tf.nn.relu(add_bias(outputs, self.bias))
 
 
 def _merge_pixels(x: tf.Tensor, n: int) -> tf.Tensor:
@@ -62,11 +88,18 @@ def fc(
 ) -> keras.layers.Layer:
     """Creates a dense layer, [B, F] to [B, units], with orthogonal weights of gain `scale` and zero biases."""
     kernel = Orthogonal(scale, rng)
-    return keras.layers.Dense(units, activation, use_bias=use_bias, kernel_initializer=kernel, name=name)
+    return Dense(units, activation, use_bias=use_bias, kernel_initializer=kernel, name=name)
 
 
 class LayerNorm(keras.layers.Layer):
-    """Layer normalisation of TF1's contrib: epsilon 1e-12, and the shift is the first of its two parameters."""
+    """Layer normalisation of TF1's contrib: epsilon 1e-12, and the shift is the first of its two parameters.
+
+    It computes in float32 whatever the precision of the layers around it: it subtracts nearly equal numbers.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        """Creates the layer; arguments are Keras'."""
+        super().__init__(dtype="float32", **kwargs)
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Creates beta and gamma, [units] float32."""

@@ -112,7 +112,7 @@ def _normalized(x: tf.Tensor, scale: tf.Tensor, shift: tf.Tensor) -> tf.Tensor:
 
 
 def _flat(inputs: keras.KerasTensor) -> keras.KerasTensor:
-    return keras.layers.Flatten()(keras.ops.cast(inputs, "float32"))
+    return keras.layers.Flatten(dtype="float32")(keras.ops.cast(inputs, "float32"))
 
 
 def _with_lstm(torso: NetworkFn, rng: np.random.RandomState, nlstm: int, layer_norm: bool) -> Recurrent:

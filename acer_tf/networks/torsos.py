@@ -8,7 +8,7 @@ import numpy as np
 from keras import KerasTensor
 
 from acer_tf.errors import InputError
-from acer_tf.networks.layers import SQRT2, LayerNorm, conv, fc
+from acer_tf.networks.layers import SQRT2, Conv2D, Dense, LayerNorm, conv, fc
 from acer_tf.networks.registry import NetworkFn, register
 
 Convolution = tuple[int, int, int]
@@ -103,7 +103,7 @@ def conv_only(rng: np.random.RandomState, convs: Sequence[Convolution] = NATURE)
     def torso(inputs: KerasTensor) -> KerasTensor:
         h = _pixels(inputs)
         for i, (filters, size, stride) in enumerate(convs):
-            h = keras.layers.Conv2D(filters, size, stride, padding="same", activation="relu", name=f"conv{i}")(h)
+            h = Conv2D(filters, size, stride, padding="same", activation="relu", name=f"conv{i}")(h)
         return h
 
     return torso
@@ -121,7 +121,7 @@ def impala_cnn(rng: np.random.RandomState, depths: tuple[int, ...] = (16, 32, 32
     numbers = itertools.count()
 
     def convolution(h: KerasTensor, depth: int) -> KerasTensor:
-        return keras.layers.Conv2D(depth, 3, padding="same", name=f"layer{next(numbers)}")(h)
+        return Conv2D(depth, 3, padding="same", name=f"layer{next(numbers)}")(h)
 
     def residual(h: KerasTensor, depth: int) -> KerasTensor:
         return h + convolution(keras.ops.relu(convolution(keras.ops.relu(h), depth)), depth)
@@ -132,6 +132,6 @@ def impala_cnn(rng: np.random.RandomState, depths: tuple[int, ...] = (16, 32, 32
             h = keras.layers.MaxPooling2D(3, strides=2, padding="same")(convolution(h, depth))
             h = residual(residual(h, depth), depth)
         h = keras.ops.relu(keras.layers.Flatten()(h))
-        return keras.layers.Dense(256, activation="relu", name=f"layer{next(numbers)}")(h)
+        return Dense(256, activation="relu", name=f"layer{next(numbers)}")(h)
 
     return torso

@@ -1,5 +1,7 @@
 """The trunk below the heads: torsos and recurrent cores of policy and critic, shared or separate."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -7,6 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from acer_tf.config import Config
 from acer_tf.errors import InputError
 from acer_tf.networks import lstm, stable_baselines, torsos  # noqa: F401  (register the networks that ship)
 from acer_tf.networks.registry import Network, NetworkFn, Recurrent, Split, check_pixels, network_fn
@@ -42,6 +45,8 @@ class Stateless(keras.layers.Layer):
 class Branch:
     """One network: a torso applied to all N x T observations at once, then a recurrent core through time.
 
+    The core computes in float32 whatever the torso's precision: it passes its state on, and with it every rounding.
+
     Attributes:
         name: scope of its parameters.
         parts: torso and recurrent core.
@@ -49,20 +54,23 @@ class Branch:
         nfeatures: width of its features, F.
     """
 
-    def __init__(self, name: str, network: NetworkFn | Recurrent, observation_space: gym.spaces.Box) -> None:
+    def __init__(
+        self, name: str, network: NetworkFn | Recurrent, observation_space: gym.spaces.Box, precision: str
+    ) -> None:
         """Builds the network.
 
         Args:
             name: scope of its parameters.
             network: a torso, or a torso and a recurrent core.
             observation_space: space of one observation.
+            precision: that of the torso.
 
         Raises:
             InputError: it cannot be built for these observations.
         """
         self.name = name
         try:
-            self._build(network, observation_space)
+            self._build(network, observation_space, precision)
         except InputError:
             raise
         except (TypeError, ValueError, tf.errors.OpError) as error:
@@ -72,10 +80,13 @@ class Branch:
                 f"{observation_space.dtype}: {reason}."
             ) from error
 
-    def _build(self, network: NetworkFn | Recurrent, observation_space: gym.spaces.Box) -> None:
+    def _build(self, network: NetworkFn | Recurrent, observation_space: gym.spaces.Box, precision: str) -> None:
         torso, make_core = network if isinstance(network, Recurrent) else (network, Stateless)
         inputs = keras.Input(observation_space.shape, dtype=str(observation_space.dtype))
-        self._torso = keras.Model(inputs, keras.layers.Flatten()(torso(inputs)), name=self.name)
+        with computing_in(precision):
+            outputs = torso(inputs)
+        # A float32 layer: Keras casts what comes into it.
+        self._torso = keras.Model(inputs, keras.layers.Flatten(dtype="float32")(outputs), name=self.name)
         self._core = make_core()
         self.parts = [self._torso, self._core]
         self.state_size = int(self._core.state_size)
@@ -101,10 +112,11 @@ class Ends:
 
     name = "ends"
 
-    def __init__(self, split: Split, nfeatures: int) -> None:
+    def __init__(self, split: Split, nfeatures: int, precision: str) -> None:
         """Builds the layers on features [B, nfeatures]."""
         inputs = keras.Input((nfeatures,))
-        outputs = split.ends(inputs)
+        with computing_in(precision):
+            outputs = split.ends(inputs)
         self._model = keras.Model(inputs, outputs, name=self.name)
         self.parts = [self._model]
         self.widths = [int(output.shape[-1]) for output in outputs]
@@ -112,7 +124,8 @@ class Ends:
     def __call__(self, features: tf.Tensor) -> list[tf.Tensor]:
         """Maps shared features [N, T, F] to those of the policy, [N, T, G], and of the critic, [N, T, H]."""
         nsteps, width = features.shape[1:]
-        return [tf.reshape(x, [-1, nsteps, x.shape[-1]]) for x in self._model(tf.reshape(features, [-1, width]))]
+        ends = [tf.cast(x, tf.float32) for x in self._model(tf.reshape(features, [-1, width]))]
+        return [tf.reshape(x, [-1, nsteps, x.shape[-1]]) for x in ends]
 
 
 class Trunk:
@@ -130,6 +143,7 @@ class Trunk:
         network: str | Network,
         observation_space: gym.spaces.Box,
         rng: np.random.RandomState,
+        precision: str = Config.precision,
         /,
         value_network: str | Network | None = None,
         **network_kwargs: Any,
@@ -140,6 +154,7 @@ class Trunk:
             network: name of a network, or a network as of `registry.Network`.
             observation_space: space of one observation.
             rng: generator of the initial weights.
+            precision: in which the layers compute, "float32" or "bfloat16"; parameters and features are float32.
             value_network: the critic's network: None or "shared" for the policy's; "copy" for a separate one built
                 alike, with a state of its own; or another network.
             **network_kwargs: arguments of the named network.
@@ -154,13 +169,14 @@ class Trunk:
         if isinstance(own, Split):
             if not is_shared:
                 raise InputError(f"value_network is {value_network!r}, but the network says itself what is shared.")
-            self.branches = [Branch("shared", own.body, observation_space)]
-            self.ends = Ends(own, self.branches[0].nfeatures)
+            self.branches = [Branch("shared", own.body, observation_space, precision)]
+            self.ends = Ends(own, self.branches[0].nfeatures, precision)
             self.widths = self.ends.widths
         else:
-            self.branches = [Branch("pi", own, observation_space)]
+            self.branches = [Branch("pi", own, observation_space, precision)]
             if not is_shared:
-                self.branches.append(Branch("vf", _value_network(value_network, own), observation_space))
+                critic = _value_network(value_network, own)
+                self.branches.append(Branch("vf", critic, observation_space, precision))
             self.widths = [self.branches[0].nfeatures, self.branches[-1].nfeatures]
         self.state_size = sum(branch.state_size for branch in self.branches)
 
@@ -176,6 +192,17 @@ class Trunk:
         features, states = zip(*(b(obs, masks, s) for b, s in zip(self.branches, states, strict=True)), strict=True)
         policy, critic = self.ends(features[0]) if self.ends is not None else (features[0], features[-1])
         return Latents(policy, critic, tf.concat(states, axis=1))
+
+
+@contextlib.contextmanager
+def computing_in(precision: str) -> Iterator[None]:
+    """Layers made in this context compute in a precision, on parameters in float32."""
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy("mixed_bfloat16" if precision == "bfloat16" else precision)
+    try:
+        yield
+    finally:
+        keras.config.set_dtype_policy(before)
 
 
 def _value_network(value_network: object, own: NetworkFn | Recurrent) -> NetworkFn | Recurrent:

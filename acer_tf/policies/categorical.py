@@ -40,11 +40,13 @@ class CategoricalPolicy(Policy):
         observation_space: gym.spaces.Box,
         action_space: gym.spaces.Discrete,
         rng: np.random.RandomState,
+        precision: str = Config.precision,
         /,
         **network_kwargs: Any,
     ) -> None:
         """Builds the network; arguments and errors are those of `ActorCritic`."""
-        super().__init__(ActorCritic(network, observation_space, int(action_space.n), rng, **network_kwargs))
+        nact = int(action_space.n)
+        super().__init__(ActorCritic(network, observation_space, nact, rng, precision, **network_kwargs))
 
     def act(
         self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor, seed: tf.Tensor, action_masks: tf.Tensor = ()

@@ -71,6 +71,7 @@ class GaussianPolicy(Policy):
         action_space: gym.spaces.Box,
         rng: np.random.RandomState,
         settings: Continuous,
+        precision: str = Config.precision,
         /,
         **network_kwargs: Any,
     ) -> None:
@@ -78,8 +79,9 @@ class GaussianPolicy(Policy):
         self._settings = settings
         self._dimensions = int(np.prod(action_space.shape))
         learned_sigma = settings.sigma if settings.learn_sigma else None
+        dimensions = self._dimensions
         super().__init__(
-            DuelingNetwork(network, observation_space, self._dimensions, rng, learned_sigma, **network_kwargs)
+            DuelingNetwork(network, observation_space, dimensions, rng, learned_sigma, precision, **network_kwargs)
         )
 
     def act(

@@ -81,6 +81,7 @@ def test_load_keeps_every_argument(tmp_path: Path) -> None:
         "reward_scale": 0.5,
         "compress_replay": False, "replay_state": "zero", "burn_in": 2, "correction": False, "q_lambda": 0.5,
         "on_policy_updates": False, "bootstrap_truncated": False, "overlap": True, "action_masks": False,
+        "precision": "bfloat16",
         "sigma": 0.4, "learn_sigma": True, "num_samples": 3, "dueling": False, "use_q_opc": False,
     }  # fmt: skip
     given |= {"replay_state": "stored", "policy": "lstm", "policy_kwargs": {"nlstm": 3}}

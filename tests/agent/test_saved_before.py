@@ -42,7 +42,7 @@ def test_agents_act_as_they_did_and_are_saved_again(name: str, tmp_path: Path) -
     agent.save(tmp_path / "agent")
     again = ACER.load(tmp_path / "agent")
     assert_same(agent, again)
-    assert (agent.num_timesteps, agent.seed, agent.n_steps) == (120, 7, 10)
+    assert (agent.num_timesteps, agent.seed, agent.n_steps, agent.precision) == (120, 7, 10, "float32")
     for one in (agent, again):
         assert_acts_as_recorded(one, name)
 

@@ -17,6 +17,7 @@ STARTED: dict[str, Any] = {
     "num_workers": 0, "log_interval": 100, "stall_seconds": 600.0, "max_episode_frames": 108000, "nsteps": 20,
     "buffer_size": 500, "trust_region": True, "lr": 7e-4, "gamma": 0.99, "total_timesteps": 1000,
     "checkpoint_every": 100, "exact_resume": None, "keep_checkpoints": 3, "keep_every": None,
+    "precision": "bfloat16",
 }  # fmt: skip
 
 
@@ -48,7 +49,7 @@ def test_what_changes_nothing_may_change(run: CheckpointStore, changes: dict[str
     assert resumed_settings(run, STARTED | changes, is_forced=False) == {"seed": 7}
 
 
-@pytest.mark.parametrize("changes", [{"lr": 1e-3}, {"gamma": 0.5, "total_timesteps": 2000}])
+@pytest.mark.parametrize("changes", [{"lr": 1e-3}, {"gamma": 0.5, "total_timesteps": 2000}, {"precision": "float32"}])
 def test_hyper_parameters_change_only_by_force(
     run: CheckpointStore, changes: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -82,6 +83,12 @@ def test_what_the_state_does_not_fit_never_changes(
         resumed_settings(run, STARTED | changes | {"lr": 1.0}, is_forced)
     said = ", ".join(f"{name} {STARTED.get(name)} (now {value})" for name, value in sorted(changes.items()))
     assert str(refused.value) == f"the run in {run.folder.parent} has {said}; that cannot change."
+
+
+def test_a_setting_that_a_run_did_not_have_yet_was_as_its_default(run: CheckpointStore) -> None:
+    assert resumed_settings(run, STARTED | {"overlap": False}, is_forced=False) == {"seed": 7}
+    with pytest.raises(InputError, match="has overlap False \\(now True\\); give the same"):
+        resumed_settings(run, STARTED | {"overlap": True}, is_forced=False)
 
 
 def test_the_newest_readable_manifest_counts(run: CheckpointStore) -> None:

@@ -1,10 +1,12 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from numpy.random import RandomState
 
 from acer_tf.networks.initializers import orthogonal
-from acer_tf.networks.layers import LayerNorm, conv, fc
+from acer_tf.networks.layers import Conv2D, LayerNorm, conv, fc
+from acer_tf.networks.trunk import computing_in
 
 
 @pytest.mark.parametrize(
@@ -64,3 +66,50 @@ def test_layer_norm_normalises_the_last_axis() -> None:
 def test_layer_norm_of_small_differences_does_not_feel_epsilon() -> None:
     x = np.array([[1e-4, -1e-4, 1e-4, -1e-4]], np.float32)
     np.testing.assert_allclose(LayerNorm()(x), [[1, -1, 1, -1]], rtol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["conv", "fc", "Conv2D"])
+def test_gradients_of_biases_are_not_summed_in_bfloat16(kind: str) -> None:
+    """A sum of ones in bfloat16 stays at 256."""
+    rows, shape = (1000, (1,)) if kind == "fc" else (10, (11, 11, 1))
+    with computing_in("bfloat16"):
+        layer = {
+            "conv": lambda: conv("c", 2, 2, 1, RandomState(0)),
+            "fc": lambda: fc("f", 2, RandomState(0)),
+            "Conv2D": lambda: Conv2D(2, 2, 1),
+        }[kind]()
+    inputs = np.ones((rows, *shape), np.float32)
+    layer.build(inputs.shape)
+    layer.kernel.assign(np.ones(layer.kernel.shape))
+    with tf.GradientTape() as tape:
+        outputs = layer(inputs)
+    assert outputs.dtype == tf.bfloat16
+    gradient = tape.gradient(outputs, layer.bias.value)
+    assert gradient.dtype == tf.float32
+    np.testing.assert_array_equal(gradient, [1000, 1000])
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape"),
+    [
+        (fc("f", 5, RandomState(0), activation="tanh"), (100, 4)),
+        (fc("f", 1, RandomState(0)), (100, 4)),
+        (Conv2D(5, 3, 2, padding="same"), (6, 9, 9, 2)),
+    ],
+)
+def test_layers_are_keras_own_to_the_bit(layer: keras.layers.Layer, shape: tuple[int, ...]) -> None:
+    random = np.random.default_rng(0)
+    inputs = random.normal(size=shape).astype(np.float32)
+    layer.build(shape)
+    layer.bias.assign(random.normal(size=layer.bias.shape))
+    base = type(layer).__bases__[0]
+    theirs = base.from_config(layer.get_config() | {"kernel_initializer": "zeros"})
+    theirs.build(shape)
+    theirs.set_weights(layer.get_weights())
+    with tf.GradientTape(persistent=True) as tape:
+        ours, expected = layer(inputs), theirs(inputs)
+        losses = tf.reduce_sum(tf.sin(ours)), tf.reduce_sum(tf.sin(expected))
+    np.testing.assert_array_equal(ours, expected)
+    gradients = (tape.gradient(losses[i], (one.kernel.value, one.bias.value)) for i, one in enumerate((layer, theirs)))
+    for array, other in zip(*gradients, strict=True):
+        np.testing.assert_array_equal(array, other)

@@ -137,7 +137,7 @@ def test_every_real_dtype_gives_what_float32_gives(name: str, dtype: str) -> Non
     space = Box(0, 1, (36, 36, 1), dtype)
     obs = np.random.default_rng(0).integers(0, 2, (1, 3, *space.shape))
     ours, expected = (
-        Branch("pi", network_fn(name, RandomState(0), {}), Box(0, 1, space.shape, kind))(
+        Branch("pi", network_fn(name, RandomState(0), {}), Box(0, 1, space.shape, kind), "float32")(
             tf.constant(obs.astype(kind)), tf.zeros([1, 3], tf.bool), tf.zeros([1, 0])
         )[0]
         for kind in (dtype, "float32")

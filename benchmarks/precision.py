@@ -1,0 +1,120 @@
+"""What bfloat16 changes in an update: `python -m benchmarks.precision`.
+
+Trains in float32, then computes updates on segments from replay in float32 and in bfloat16, with the same weights.
+"""
+
+import contextlib
+import dataclasses
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acer_tf.commands.cli import guarded, parse, print_table
+from acer_tf.configs.presets import load_preset
+from acer_tf.envs.make import make_training_env
+from acer_tf.logs.logger import Logger
+from benchmarks import prepare
+
+if TYPE_CHECKING:
+    from acer_tf.model import Model
+    from acer_tf.segment import Segment
+
+
+@dataclasses.dataclass(frozen=True)
+class Precision:
+    """Compares the quantities of updates in bfloat16 with those in float32."""
+
+    preset: str = "minatar"
+    """Settings, environment and network among them: a name, or a file of your own (.yml)."""
+    num_timesteps: int = 20_000
+    """Agent steps of training before the comparison."""
+    segments: int = 10
+    """Batches from replay to compare on."""
+
+
+class Difference(NamedTuple):
+    """A quantity in bfloat16 next to float32, over all batches.
+
+    Attributes:
+        size: largest absolute value in float32.
+        largest: largest difference.
+        typical: norm of the difference, relative to that of the quantity.
+    """
+
+    size: float
+    largest: float
+    typical: float
+
+
+def quantities(model: "Model", segment: "Segment") -> dict[str, NDArray[np.float32]]:
+    """Returns what an update computes on the way from the network to the optimiser."""
+    gradients = model.gradients(segment)
+    trust_region, q = gradients.trust_region, gradients.evaluation.q
+    assert trust_region is not None
+    found = {
+        "f": gradients.evaluation.f,
+        "Q": getattr(q, "q_i", q),
+        "min(1, rho)": np.minimum(gradients.losses.rho_i, 1),
+        "Retrace target": gradients.losses.q_ret,
+        "k": trust_region.k,
+        "subtracted multiple of k": trust_region.projection.adj,
+        "projected gradient": trust_region.projection.g,
+        "gradient of the weights": np.concatenate([np.ravel(gradient) for gradient in gradients.raw]),
+    }
+    return {name: np.asarray(value) for name, value in found.items()}
+
+
+def differences(exact: "Model", rounded: "Model", segments: Iterable["Segment"]) -> dict[str, Difference]:
+    """Compares the quantities of two models with the same weights."""
+    pairs = [(quantities(exact, segment), quantities(rounded, segment)) for segment in segments]
+    compared = {}
+    for name in pairs[0][0]:
+        ours, theirs = (np.stack([pair[i][name] for pair in pairs]).astype(np.float64) for i in (1, 0))
+        error = np.abs(ours - theirs)
+        typical = np.linalg.norm(error) / max(np.linalg.norm(theirs), 1e-12)
+        compared[name] = Difference(np.abs(theirs).max(), error.max(), float(typical))
+    return compared
+
+
+def measure(flags: Precision) -> dict[str, Difference]:
+    """Trains, and compares."""
+    from acer_tf.agent import ACER  # imports TensorFlow, which takes its threads and kernels as they are chosen then
+    from acer_tf.config import Config
+
+    preset = load_preset(flags.preset)
+    wrappers: dict[str, Any] = {name: value for name, value in preset.command.items() if name.startswith("normalize")}
+    with contextlib.closing(make_training_env(preset.command["env"], preset.command["num_env"], **wrappers)) as env:
+        agents = [
+            ACER.from_config(
+                preset.command["network"],
+                env,
+                Config(**{**preset.config, "precision": precision}),
+                policy_kwargs=preset.network_kwargs,
+                seed=0,
+            )
+            for precision in ("float32", "bfloat16")
+        ]
+        exact, rounded = (agent.model for agent in agents)
+        loop = agents[0].begin(Logger())
+        loop.learn(end=flags.num_timesteps)
+        rounded.load_state_dict(exact.state_dict())
+        rng = np.random.RandomState(0)
+        return differences(exact, rounded, [loop.buffer.get(rng) for _ in range(flags.segments)])
+
+
+@guarded
+def main(argv: Sequence[str]) -> int:
+    """Runs the comparison; returns the exit status."""
+    flags = parse("benchmarks.precision", Precision, argv)
+    prepare(load_preset(flags.preset).command.get("network", "mlp"))
+    compared = measure(flags)
+    rows = [[name, *(f"{number:.2g}" for number in difference)] for name, difference in compared.items()]
+    print_table(["", "largest value", "largest difference", "relative norm of the difference"], rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
