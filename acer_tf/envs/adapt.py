@@ -1,5 +1,6 @@
 """Makes gymnasium vector environments of what users have: single environments, those of Stable Baselines."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from acer_tf.envs.stable_baselines import StableBaselinesEnv, VecEnv
 from acer_tf.envs.wrappers.action_masks import with_action_masks, with_mask_info
 from acer_tf.errors import InputError
 
+OTHER_ARGUMENTS = re.compile(r"reset\(\) got an unexpected keyword argument '(seed|options)'")
 AnyEnv = gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | VecEnv
 
 
@@ -26,7 +28,7 @@ class CheckedReturns(gymnasium.Wrapper[Any, Any, Any, Any]):
         try:
             result = self.env.reset(seed=seed, options=options)
         except TypeError as error:
-            if "unexpected keyword argument" not in str(error):
+            if not OTHER_ARGUMENTS.search(str(error)):
                 raise
             raise InputError(f"{error}; gymnasium's is reset(self, *, seed=None, options=None).") from error
         if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], Mapping)):

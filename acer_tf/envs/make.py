@@ -21,7 +21,7 @@ from acer_tf.envs.ids import check_env_id, is_atari
 from acer_tf.envs.parallel import Maker, ParallelEnvs, Wrapper
 from acer_tf.envs.reports import reports_episodes
 from acer_tf.envs.seeds import environment_seeds
-from acer_tf.envs.stable_baselines import normalizer
+from acer_tf.envs.stable_baselines import check_not_normalized
 from acer_tf.envs.wrappers.box_actions import BoxActions
 from acer_tf.envs.wrappers.flatten import FlattenObservations, flattened
 from acer_tf.envs.wrappers.frame_stack import FrameStack
@@ -224,7 +224,7 @@ def training_env(
     if not reports_episodes(vector_env):
         vector_env = RecordEpisodeStatistics(vector_env)
     vector_env = flattened(vector_env)
-    _check_not_normalized_twice(vector_env, normalize_observations, normalize_rewards)
+    check_not_normalized(vector_env, observations=normalize_observations, rewards=normalize_rewards)
     brought = brought_settings(vector_env)
     if reward_scale != 1 and brought["reward_scale"] == 1:
         vector_env = ScaleRewards(vector_env, reward_scale)
@@ -282,15 +282,6 @@ def is_normalized(env: VectorEnv[Any, Any, Any]) -> dict[str, bool]:
 def brought_settings(env: VectorEnv[Any, Any, Any]) -> dict[str, bool | float]:
     """Returns the arguments of `training_env` that an environment's wrappers amount to."""
     return {**is_normalized(env), "reward_scale": scale_of(env)}
-
-
-def _check_not_normalized_twice(env: VectorEnv[Any, Any, Any], observations: bool, rewards: bool) -> None:
-    found = normalizer(env.unwrapped)
-    if found is not None and ((observations and found.norm_obs) or (rewards and found.norm_reward)):
-        raise InputError(
-            "VecNormalize normalises the environment already; leave normalize_observations and normalize_rewards out, "
-            "or give the environment without it."
-        )
 
 
 def _check_counts(**counts: int) -> None:

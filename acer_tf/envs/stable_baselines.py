@@ -157,6 +157,20 @@ def normalizer(env: Any) -> Any:
     return next((layer for layer in _layers(venv) if hasattr(type(layer), "normalize_obs")), None)
 
 
+def check_not_normalized(env: VectorEnv[Any, Any, Any], *, observations: bool = False, rewards: bool = False) -> None:
+    """Checks that a `VecNormalize` around the environments leaves to the agent what that normalises.
+
+    Raises:
+        InputError: both would normalise the observations, or the rewards.
+    """
+    found = normalizer(env.unwrapped)
+    if found is not None and ((observations and found.norm_obs) or (rewards and found.norm_reward)):
+        raise InputError(
+            "VecNormalize normalises the environment already; leave the agent's normalize_observations and "
+            "normalize_rewards out, or give the environment without it."
+        )
+
+
 @contextlib.contextmanager
 def moments_kept(env: VectorEnv[Any, Any, Any]) -> Iterator[None]:
     """Keeps a `VecNormalize` around the environments from counting what it normalises while the block runs."""

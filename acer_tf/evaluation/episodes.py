@@ -15,7 +15,7 @@ from acer_tf.envs.make import unwrap
 from acer_tf.envs.players import Player
 from acer_tf.envs.reports import reported_episodes, reports_episodes
 from acer_tf.envs.seeds import environment_seeds
-from acer_tf.envs.stable_baselines import moments_kept
+from acer_tf.envs.stable_baselines import check_not_normalized, moments_kept
 from acer_tf.envs.wrappers.action_masks import MASKS, has_masks
 from acer_tf.errors import InputError, environment_errors
 
@@ -200,11 +200,13 @@ def play(
 
     Raises:
         InputError: the number of episodes is not positive, an agent is training in these environments right now, or
-            they give action masks in some infos and not in others.
+            they give action masks in some infos and not in others; or `VecNormalize` and the agent both normalise.
         EnvironmentFailedError: an environment raised an error.
     """
     if episodes < 1:
         raise InputError(f"{episodes} episodes cannot be played; expected a whole number >= 1.")
+    if getattr(agent, "normalize_observations", False):
+        check_not_normalized(env, observations=True)
     Player().enter(env)
     env = unwrap(env)
     with moments_kept(env):

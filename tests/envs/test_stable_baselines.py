@@ -215,6 +215,14 @@ def test_nothing_is_normalised_twice(name: str) -> None:
     assert is_normalized(training_env(normalized(**{other: False}), **{name: True}))[name]
 
 
+def test_an_agent_that_normalises_is_not_evaluated_behind_vec_normalize() -> None:
+    agent = Always()
+    agent.normalize_observations = True  # type: ignore[attr-defined]
+    with pytest.raises(InputError, match="VecNormalize normalises the environment already"):
+        evaluate_policy(agent, normalized(lambda: Counter(1)), 1)
+    assert evaluate_policy(agent, normalized(lambda: Counter(1), norm_obs=False), 1) == (10, 0)
+
+
 def test_parts_of_a_dict_are_normalised() -> None:
     class Parts(Counter):
         observation_space = Dict({"many": Box(0, 255, (2,), np.uint8), "kind": Discrete(3)})  # type: ignore[assignment]
