@@ -123,7 +123,7 @@ def test_what_does_not_fit(recurrent: ACER, arguments: dict[str, Any], message: 
 
 @pytest.mark.parametrize("observation", ["x", ["a"] * 4, [[1, 2], [1, 2, 3, 4]]])
 def test_what_is_no_observation(agent: ACER, observation: Any) -> None:
-    with pytest.raises(InputError, match="an observation is none of the observation space: "):
+    with pytest.raises(InputError, match="an observation is not in the observation space: "):
         agent.predict(observation)
 
 

@@ -77,7 +77,7 @@ def test_discrete_actions(actions: Any) -> None:
 
 @pytest.mark.parametrize("actions", [[2], [-1], [0.5], [np.nan]])
 def test_actions_that_do_not_exist(actions: Any) -> None:
-    with pytest.raises(InputError, match=r"an action is none of Discrete\(2\)"):
+    with pytest.raises(InputError, match=r"an action is not in Discrete\(2\)"):
         Spaces(CARTPOLE, Discrete(2), False).encode_actions(actions)
 
 

@@ -60,7 +60,7 @@ class Flatten:
         except (KeyError, IndexError, TypeError) as error:
             raise InputError("an observation lacks a part of the observation space.") from error
         except ValueError as error:  # text, or rows of several lengths
-            raise InputError(f"an observation is none of the observation space: {error}.") from error
+            raise InputError(f"an observation is not in the observation space: {error}.") from error
         joined = vectors[0] if len(vectors) == 1 else np.concatenate(vectors, axis=-1)
         return joined.reshape(*joined.shape[:-1], *self.space.shape)
 
