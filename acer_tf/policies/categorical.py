@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 import tensorflow as tf
-import tensorflow_probability as tfp
 
 from acer_tf.config import Config
 from acer_tf.maths import discrete
@@ -54,8 +53,8 @@ class CategoricalPolicy(Policy):
         """Samples actions [N] int64 from probabilities f [N, A]."""
         outputs = self._outputs(obs, state, mask, action_masks)
         logits = outputs.logits[:, 0]
-        actions = tfp.distributions.Categorical(logits=logits, dtype=tf.int64).sample(seed=seed)
-        return actions, tf.nn.softmax(logits), outputs.state
+        actions = tf.random.stateless_categorical(logits, 1, seed, tf.int64)
+        return actions[:, 0], tf.nn.softmax(logits), outputs.state
 
     def explain(
         self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor, action_masks: tf.Tensor = ()

@@ -3,6 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow_probability as tfp
 
 from acer_tf.config import Config
 from acer_tf.policies.categorical import CategoricalPolicy
@@ -39,11 +40,14 @@ def test_act_gives_the_softmax_and_draws_from_it() -> None:
 
 
 def test_act_follows_from_the_seed() -> None:
-    policy = make_policy()
-    obs = np.zeros((200, NFEATURES), np.float32)
+    policy, _ = linear_policy()
+    obs = np.random.default_rng(1).normal(size=(200, NFEATURES)).astype(np.float32)
     first, again, other = (act(policy, obs, seed)[0].numpy() for seed in ((1, 2), (1, 2), (1, 3)))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
+    logits = policy.network(obs[:, np.newaxis], tf.zeros([200, 1], tf.bool), tf.zeros([200, 0])).logits[:, 0]
+    library = tfp.distributions.Categorical(logits=logits, dtype=tf.int64)
+    np.testing.assert_array_equal(first, library.sample(seed=tf.constant((1, 2), tf.int32)))
 
 
 def test_evaluate_gives_probabilities_critic_and_bootstrap_value() -> None:
