@@ -32,6 +32,7 @@ from benchmarks.checkpoints import CheckpointCost
 from benchmarks.compression import Compression
 from benchmarks.continuous import ContinuousSpeed
 from benchmarks.growth import Growth
+from benchmarks.memory import Memory
 from benchmarks.operations import Operations
 from benchmarks.original import Original
 from benchmarks.precision import Precision
@@ -63,6 +64,7 @@ FLAGS = {
     "benchmarks.compression": Compression,
     "benchmarks.continuous": ContinuousSpeed,
     "benchmarks.growth": Growth,
+    "benchmarks.memory": Memory,
     "benchmarks.operations": Operations,
     "benchmarks.original": Original,
     "benchmarks.precision": Precision,
