@@ -31,6 +31,7 @@ from benchmarks.cartpole import CartPole
 from benchmarks.checkpoints import CheckpointCost
 from benchmarks.compression import Compression
 from benchmarks.continuous import ContinuousSpeed
+from benchmarks.faults.__main__ import Faults
 from benchmarks.growth import Growth
 from benchmarks.memory import Memory
 from benchmarks.operations import Operations
@@ -63,6 +64,7 @@ FLAGS = {
     "benchmarks.checkpoints": CheckpointCost,
     "benchmarks.compression": Compression,
     "benchmarks.continuous": ContinuousSpeed,
+    "benchmarks.faults": Faults,
     "benchmarks.growth": Growth,
     "benchmarks.memory": Memory,
     "benchmarks.operations": Operations,
@@ -218,7 +220,9 @@ def test_all_commands_are_told() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_exist(page: Path) -> None:
     for module in set(COMMAND.findall(page.read_text(encoding="utf-8"))):
-        assert hasattr(importlib.import_module(module), "main"), module
+        found = importlib.import_module(module)
+        found = importlib.import_module(f"{module}.__main__") if hasattr(found, "__path__") else found
+        assert hasattr(found, "main"), module
 
 
 def test_the_examples_of_the_readme_run_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
