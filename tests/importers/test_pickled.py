@@ -141,7 +141,7 @@ def evil(trace: Path) -> dict[str, bytes]:
         "as a key": pickle.dumps({Call(os.mkdir, str(trace)): 1}),
         "instance": b"(S'" + whole + b"'\nios\nmkdir\n.",
         "object": b"(cos\nmkdir\nS'" + whole + b"'\no.",
-        "dotted": b"\x80\x04" + _text("pathlib") + _text("os.mkdir") + b"\x93" + text + b"\x85R.",
+        "dotted": b"\x80\x04" + _text("shutil") + _text("os.mkdir") + b"\x93" + text + b"\x85R.",
         "getattr": b"\x80\x04" + attribute + module + _text("mkdir") + b"\x86R" + text + b"\x85R.",
         "methodcaller": b"\x80\x04coperator\nmethodcaller\n" + _text("mkdir") + text + b"\x86R" + module + b"\x85R.",
         "setstate": f"\x80\x04c{__name__}\nWithState\n)\x81}}".encode("latin-1")
