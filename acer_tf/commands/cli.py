@@ -18,6 +18,7 @@ from acer_tf.commands.mistakes import check_flags, flag_names, one_sentence
 from acer_tf.commands.statuses import Status
 from acer_tf.commands.switches import spelled_out, switches
 from acer_tf.errors import EnvironmentFailedError, InputError, LockedError, SupersededError
+from acer_tf.system.command_line import SCRIPT
 from acer_tf.system.output import keep_output_open
 
 STATUSES = {
@@ -100,8 +101,8 @@ def program(command: str) -> str:
         command: name of the module.
     """
     started, name = Path(sys.argv[0]), command.removeprefix("acer_tf.").replace("_", "-")
-    if started.stem == "acer":
-        return f"acer {name}"
+    if started.stem == SCRIPT:
+        return f"{SCRIPT} {name}"
     if started.parts[-2:] == ("acer_tf", "__main__.py"):
         return f"python -m acer_tf {name}"
     return f"python -m {command}"
