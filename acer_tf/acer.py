@@ -12,8 +12,6 @@ from typing import Any, Protocol
 import gymnasium as gym
 import numpy as np
 import tensorflow as tf
-from gymnasium.spaces import Box, Discrete
-from numpy.typing import NDArray
 
 from acer_tf.buffer import Buffer
 from acer_tf.config import CONTINUOUS, Config, Continuous
@@ -21,7 +19,6 @@ from acer_tf.envs.check import check_vec_env
 from acer_tf.envs.make import stacked
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.episode_stats import EpisodeStats
-from acer_tf.errors import InputError
 from acer_tf.logs.logger import Logger
 from acer_tf.logs.metrics import METRICS
 from acer_tf.logs.tables import TableSink
@@ -29,16 +26,14 @@ from acer_tf.maths.schedules import learning_rate
 from acer_tf.model import Model
 from acer_tf.networks.registry import Network
 from acer_tf.policies.actor import Actor
-from acer_tf.policies.base import Policy
-from acer_tf.policies.categorical import CategoricalPolicy
-from acer_tf.policies.gaussian import GaussianPolicy
+from acer_tf.policies.make import make_policy
 from acer_tf.replay.size import FIRST_SEGMENTS, check_replay, compressed_row, projected_bytes
-from acer_tf.runner import Runner, TrainingStoppedError
-from acer_tf.segment import Segment
+from acer_tf.runner import AfterStep, Runner, TrainingStoppedError
+from acer_tf.segment import Episode, Segment, joined
 from acer_tf.system.background import Background
 from acer_tf.system.console import in_bytes, say
 from acer_tf.system.device import bfloat16_slowdown
-from acer_tf.system.streams import checked_seed, load_stream_state, seeded, stream_state
+from acer_tf.system.streams import checked_seed, load_stream_state, stream_state
 
 
 class Callback(Protocol):
@@ -54,8 +49,40 @@ class Callback(Protocol):
         """Called when the segment is complete, before the updates."""
 
 
+class SegmentSource(Protocol):
+    """Where segments come from: the `Runner`, or collectors elsewhere (`acer_tf.collectors`).
+
+    Attributes:
+        episodes: whole episodes that ended during the last `run`.
+        first_env: index of the last segment's first environment among those of all segments.
+    """
+
+    episodes: list[Episode]
+    first_env: int
+
+    def run(self, after_step: AfterStep | None = None, /) -> Segment:
+        """Returns the next segment."""
+        ...
+
+    def restart(self, seed: int, is_recorded: bool) -> None:
+        """Starts new episodes, see `Runner.restart`."""
+        ...
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns arrays and plain values by name."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> bool:
+        """Restores what `state_dict` returned; returns whether the environments are where they were then."""
+        ...
+
+    def metrics(self) -> dict[str, float]:
+        """Returns metrics about collecting, by name."""
+        ...
+
+
 class TrainingLoop:
-    """Runner, model and replay buffer at work: baselines' `Acer`.
+    """Source of segments, model and replay buffer at work: baselines' `Acer`.
 
     An iteration collects a segment from every environment, trains on it, stores it, and trains on segments from replay.
 
@@ -64,7 +91,7 @@ class TrainingLoop:
         buffer: the replay buffer.
         logger: receives metrics and episodes.
         episode_stats: means over the last episodes as the agent experiences them.
-        nbatch: agent steps of an iteration, over all environments.
+        nbatch: agent steps of an iteration, over the environments of its segments.
         steps: agent steps before the current iteration.
         replay_updates: updates from replay so far.
     """
@@ -72,33 +99,36 @@ class TrainingLoop:
     def __init__(
         self,
         nenvs: int,
-        runner: Runner,
+        source: SegmentSource,
         model: Model,
         buffer: Buffer,
         rng: np.random.RandomState,
         logger: Logger,
         behavior: Actor | None = None,
         is_quiet: bool = True,
+        *,
+        all_envs: int | None = None,
     ) -> None:
         """Combines the parts.
 
         Args:
-            nenvs: number of environments.
-            runner: collects segments.
+            nenvs: environments of a segment.
+            source: where segments come from.
             model: the model to train.
             buffer: the replay buffer.
             rng: draws how often to replay, and which segments.
             logger: receives metrics and episodes.
             behavior: with `overlap`, the actor of the runner, which has copies of the model's parameters.
             is_quiet: leaves out the announcement of replay's size.
+            all_envs: environments of all segments; None means that there are no others than those of one.
         """
         self.model, self.buffer, self.logger = model, buffer, logger
-        self._runner, self._behavior, self._rng = runner, behavior, rng
+        self._source, self._behavior, self._rng = source, behavior, rng
         self._collected: Background[Segment] | None = None
         self._is_quiet, self._is_size_known = is_quiet, False
         self._start = self._paused = time.monotonic()
-        self.episode_stats = EpisodeStats(nenvs)
-        self.nbatch = nenvs * model.config.nsteps
+        self.episode_stats = EpisodeStats(nenvs if all_envs is None else all_envs)
+        self.nbatch = nenvs * model.config.nsteps * buffer.segments_per_update
         self.steps = self.replay_updates = self._first_step = 0
         self._last_row = (0.0, 0)  # seconds and steps
         self._end, self._log_interval = model.config.total_timesteps, model.config.log_interval
@@ -139,7 +169,8 @@ class TrainingLoop:
                 if after_iteration():
                     break
         except TrainingStoppedError as stopped:  # its steps count, though nothing is learned from them
-            self._record_steps(stopped.rewards, stopped.dones)
+            self.episode_stats.feed(stopped.rewards, stopped.dones)
+            self._report_steps(self._source.episodes, stopped.dones.size)
             self.steps += stopped.dones.size
         finally:
             self._paused = time.monotonic()
@@ -153,7 +184,7 @@ class TrainingLoop:
     def restart_environments(self, seed: int, is_recorded: bool) -> None:
         """Seeds and resets all environments and abandons the episodes in progress; arguments as of `Runner.restart`."""
         self._collected = None
-        self._runner.restart(seed, is_recorded)
+        self._source.restart(seed, is_recorded)
         self.episode_stats.abandon_episodes()
 
     def state_dict(self) -> dict[str, dict[str, Any]]:
@@ -166,20 +197,23 @@ class TrainingLoop:
             },
             "random": stream_state(self._rng),
             "model": self.model.state_dict(),
-            "runner": self._runner.state_dict(),
+            "runner": self._source.state_dict(),
             "episode_stats": self.episode_stats.state_dict(),
             "logger": self.logger.state_dict(),
         }
 
-    def load_state_dict(self, state: Mapping[str, Mapping[str, Any]]) -> None:
+    def load_state_dict(self, state: Mapping[str, Mapping[str, Any]]) -> bool:
         """Restores what `state_dict` returned.
+
+        Returns:
+            Whether the environments are where they were then; else they have to be restarted.
 
         Raises:
             InputError: it is of another network; nothing has been changed then.
         """
         self.model.load_state_dict(state["model"])
         self._collected = None
-        self._runner.load_state_dict(state["runner"])
+        is_restored = self._source.load_state_dict(state["runner"])
         self.episode_stats.load_state_dict(state["episode_stats"])
         self.logger.load_state_dict(state["logger"])
         load_stream_state(self._rng, state["random"])
@@ -188,20 +222,33 @@ class TrainingLoop:
         self._paused = time.monotonic()
         self._last_row = (state["loop"]["seconds"], self.steps)
         self._start = self._paused - state["loop"]["seconds"]
+        return is_restored
 
     def _iterate(self) -> None:
         """Runs baselines' `Acer.call`: once on-policy, then from replay."""
         is_logged = self.steps // self.nbatch % self._log_interval == 0
-        segment = self._collect()
-        self._record_steps(segment.rewards, segment.dones)
-        row = self._train_on_policy(segment, is_logged)
+        segments = self._collect_and_record()
+        row = self._train_on_policy(joined(segments), is_logged)
         replay_report: dict[str, float] = {}
         if self.model.config.replay_ratio > 0:
-            self._store(segment)
+            for segment in segments:
+                self._store(segment)
             with self._collecting_next():
                 replay_report = self._replay(is_logged)
         if is_logged:
             self.logger.write(row | self._replay_columns(row, replay_report))
+
+    def _collect_and_record(self) -> list[Segment]:
+        """Returns the segments of an update; updates episode statistics and reports episodes and progress."""
+        segments, episodes = list[Segment](), list[Episode]()
+        for _ in range(self.buffer.segments_per_update):
+            segment = self._collect()
+            begins = segment.masks[:, 0]
+            self.episode_stats.feed(segment.rewards, segment.dones, self._source.first_env, begins)
+            episodes += self._source.episodes
+            segments.append(segment)
+        self._report_steps(episodes, self.nbatch)
+        return segments
 
     def _collect(self) -> Segment:
         """Returns the next segment: the one collected during the last updates, if there is one."""
@@ -211,9 +258,9 @@ class TrainingLoop:
         if self._behavior is not None:
             self._copy_parameters(self._behavior)
         if self._callback is None:
-            return self._runner.run()
+            return self._source.run()
         self._callback.on_rollout_start()
-        segment = self._runner.run(self._callback.on_step)
+        segment = self._source.run(self._callback.on_step)
         self._callback.on_rollout_end()
         return segment
 
@@ -229,7 +276,7 @@ class TrainingLoop:
             return
         self._copy_parameters(self._behavior)
         must_stop = threading.Event()
-        collected = Background(lambda: self._runner.run(lambda _: not must_stop.is_set()), "collecting")
+        collected = Background(lambda: self._source.run(lambda _: not must_stop.is_set()), "collecting")
         try:
             yield
             collected.join()
@@ -246,11 +293,10 @@ class TrainingLoop:
         """
         behavior.copy_parameters(self.model.params, self.model.draw_seed())
 
-    def _record_steps(self, rewards: NDArray[np.float32], dones: NDArray[np.bool_]) -> None:
-        """Updates episode statistics and reports episodes and progress; rewards and dones are [N, t]."""
-        self.episode_stats.feed(rewards, dones)
-        self.logger.episodes(self._runner.episodes)
-        self.logger.progress(self.steps + dones.size)
+    def _report_steps(self, episodes: list[Episode], steps: int) -> None:
+        """Reports episodes, and progress by this many agent steps."""
+        self.logger.episodes(episodes)
+        self.logger.progress(self.steps + steps)
 
     def _store(self, segment: Segment) -> None:
         """Adds a segment to replay; after the first few, checks once that the full buffer will fit into memory."""
@@ -280,7 +326,7 @@ class TrainingLoop:
             **report,
             "learning_rate": lr,
             "recent_fps": int((self.steps - last_steps) / (seconds - last_seconds)),
-            "workers_replaced": self._runner.workers_replaced,
+            **self._source.metrics(),
         }
 
     def _replay(self, is_logged: bool) -> dict[str, float]:
@@ -304,7 +350,7 @@ class TrainingLoop:
         columns = {name: f"replay_{name}" for name in row if f"replay_{name}" in METRICS}
         return {
             **{column: report.get(name, math.nan) for name, column in columns.items()},
-            "replay_size": self.buffer.num_in_buffer * self.nbatch,
+            "replay_size": self.buffer.num_in_buffer * self.nbatch // self.buffer.segments_per_update,
             "replay_updates": self.replay_updates,
         }
 
@@ -416,19 +462,9 @@ def make_model(
     Args:
         rng: draws the initial weights.
     """
-    policy: Policy
-    assert isinstance(observation_space, Box)
-    with seeded(seed):  # networks of a user's own draw their weights from the global streams
-        if isinstance(action_space, Box):
-            policy = GaussianPolicy(
-                network, observation_space, action_space, rng, continuous, config.precision, **network_kwargs
-            )
-        else:
-            assert isinstance(action_space, Discrete)
-            _refuse_continuous(continuous)
-            policy = CategoricalPolicy(
-                network, observation_space, action_space, rng, config.precision, **network_kwargs
-            )
+    policy = make_policy(
+        network, observation_space, action_space, rng, seed, continuous, config.precision, **network_kwargs
+    )
     return Model(policy, config, seed)
 
 
@@ -465,9 +501,3 @@ def _with_copies(model: Model) -> Actor:
     """Returns the behaviour policy of the option `overlap`: training in another thread leaves its parameters alone."""
     copies = [tf.Variable(param) for param in model.params]
     return Actor(model.policy, tf.random.Generator.from_seed(0, alg="philox"), copies)
-
-
-def _refuse_continuous(continuous: Continuous) -> None:
-    for field in dataclasses.fields(Continuous):
-        if (value := getattr(continuous, field.name)) != field.default:
-            raise InputError(f"{field.name} is {value!r}, but the actions are Discrete; it belongs to Box actions.")

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from acer_tf.errors import InputError
 from acer_tf.replay.columns import Column, CompressedColumn, FrameColumn, PlainColumn
-from acer_tf.segment import Segment
+from acer_tf.segment import Segment, joined
 
 GROUP_BYTES = 1 << 20
 """Observations of segments that are trained on in one call: copying them costs little, compared with a call each."""
@@ -22,6 +22,7 @@ class Buffer:
 
     Attributes:
         slots: segments that fit.
+        segments_per_update: segments that `get` joins.
         num_put: segments ever put; checkpoints number them so.
     """
 
@@ -31,6 +32,7 @@ class Buffer:
         size: int,
         compressed_row: tuple[int, ...] | None = None,
         unread: Container[str] = (),
+        segments_per_update: int = 1,
     ) -> None:
         """Makes an empty buffer; memory is reserved when the first segment comes.
 
@@ -40,9 +42,11 @@ class Buffer:
             compressed_row: shape of `enc_obs` in every segment, [N, T + S, ...] uint8, to keep it compressed, without
                 loss; None keeps it as it is, each frame once.
             unread: fields of a segment that are not kept, see `Config.unread`; drawn segments have them empty, [N, 0].
+            segments_per_update: segments of the batch that an update from replay is made on.
         """
         self._nsteps = nsteps
         self.slots = size // nsteps
+        self.segments_per_update = segments_per_update
         self._unread = unread
         self._columns: dict[str, Column] = {}
         if compressed_row is not None:
@@ -110,9 +114,14 @@ class Buffer:
     def get(self, rng: np.random.RandomState) -> Segment:
         """Draws one segment per environment, each from its own history, uniformly and with replacement.
 
+        With several `segments_per_update`, as many such draws are joined.
+
         Args:
-            rng: consumed by one draw of N whole numbers.
+            rng: consumed by one draw of N whole numbers for each of them.
         """
+        return joined([self._drawn(rng) for _ in range(self.segments_per_update)])
+
+    def _drawn(self, rng: np.random.RandomState) -> Segment:
         slots = rng.randint(0, self.num_in_buffer, self._nenvs)  # one draw, as in baselines: the same segments follow
         drawn = {name: column.get(slots) for name, column in self._columns.items()}
         return Segment(obs=stack_obs(drawn["enc_obs"], drawn["dones"]), **drawn)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+ALL = slice(None)
+
 
 class EpisodeStats:
     """Returns and lengths as the agent experiences them: clipped rewards, and in Atari games one episode per life."""
@@ -18,21 +20,37 @@ class EpisodeStats:
         self._last_returns: deque[float] = deque(maxlen=40)
         self._last_lengths: deque[float] = deque(maxlen=40)
 
-    def feed(self, rewards: NDArray[np.float32], dones: NDArray[np.bool_]) -> None:
-        """Adds a segment, [N, T] each; episodes that end count in the order of environments, as in baselines."""
-        for env in range(len(dones)):
-            for rewards_of_part in np.split(rewards[env], np.flatnonzero(dones[env]) + 1)[:-1]:
-                self._last_returns.append(self._returns[env] + rewards_of_part.sum(dtype=np.float64))
-                self._last_lengths.append(int(self._lengths[env]) + len(rewards_of_part))
-                self._returns[env], self._lengths[env] = 0.0, 0
-            tail = np.flatnonzero(dones[env])[-1] + 1 if dones[env].any() else 0
-            self._returns[env] += rewards[env, tail:].sum(dtype=np.float64)
-            self._lengths[env] += len(rewards[env]) - tail
+    def feed(
+        self,
+        rewards: NDArray[np.float32],
+        dones: NDArray[np.bool_],
+        first: int = 0,
+        begins: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Adds a segment; episodes that end count in the order of environments, as in baselines.
 
-    def abandon_episodes(self) -> None:
-        """Drops the episodes in progress: the environments have been reset."""
-        self._returns[:] = 0.0
-        self._lengths[:] = 0
+        Args:
+            rewards: [N, T].
+            dones: [N, T], ends of episodes.
+            first: index of the segment's first environment.
+            begins: [N], where an episode begins with the segment; one that was in progress there has been lost.
+        """
+        if begins is not None:
+            self.abandon_episodes(first + np.flatnonzero(begins))
+        for env in range(len(dones)):
+            own = first + env
+            for rewards_of_part in np.split(rewards[env], np.flatnonzero(dones[env]) + 1)[:-1]:
+                self._last_returns.append(self._returns[own] + rewards_of_part.sum(dtype=np.float64))
+                self._last_lengths.append(int(self._lengths[own]) + len(rewards_of_part))
+                self._returns[own], self._lengths[own] = 0.0, 0
+            tail = np.flatnonzero(dones[env])[-1] + 1 if dones[env].any() else 0
+            self._returns[own] += rewards[env, tail:].sum(dtype=np.float64)
+            self._lengths[own] += len(rewards[env]) - tail
+
+    def abandon_episodes(self, envs: NDArray[np.int64] | slice = ALL) -> None:
+        """Drops the episodes in progress in these environments: they have been reset."""
+        self._returns[envs] = 0.0
+        self._lengths[envs] = 0
 
     def state_dict(self) -> dict[str, Any]:
         """Returns the episodes that ended and those that have not."""
@@ -44,8 +62,10 @@ class EpisodeStats:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restores what `state_dict` returned."""
-        self._returns[:], self._lengths[:] = state["returns"], state["lengths"]
+        """Restores what `state_dict` returned; of another number of environments, only the episodes that ended."""
+        self.abandon_episodes()
+        if len(state["returns"]) == len(self._returns):
+            self._returns[:], self._lengths[:] = state["returns"], state["lengths"]
         for last, name in ((self._last_returns, "last_returns"), (self._last_lengths, "last_lengths")):
             last.clear()
             last.extend(state[name].tolist())

@@ -19,6 +19,10 @@ Masks = NDArray[np.bool_] | tuple[()]
 """Possible actions, [N, A] bool; `()` where the environments give no masks."""
 
 
+AfterStep = Callable[[dict[str, Any]], bool]
+"""Called with the results of a step by name; False stops training."""
+
+
 class Values(Protocol):
     """Computes V; `policies.actor.Actor.values` does."""
 
@@ -61,7 +65,10 @@ class Runner:
 
     Attributes:
         episodes: whole episodes that ended during the last `run`, if the environments report them.
+        first_env: index of a segment's first environment, 0: every segment is of all environments.
     """
+
+    first_env = 0
 
     def __init__(
         self,
@@ -100,10 +107,9 @@ class Runner:
         self._actions: list[NDArray[Any]] = []
         self.episodes: list[Episode] = []
 
-    @property
-    def workers_replaced(self) -> int:
-        """Number of the environments' worker processes that were replaced since the start."""
-        return int(getattr(self._env.unwrapped, "replacements", 0))
+    def metrics(self) -> dict[str, float]:
+        """Returns the number of the environments' worker processes that were replaced since the start."""
+        return {"workers_replaced": int(getattr(self._env.unwrapped, "replacements", 0))}
 
     def restart(self, seed: int, is_recorded: bool) -> None:
         """Starts new episodes from this seed.
@@ -129,13 +135,20 @@ class Runner:
         own = {"seconds": seconds, "restart_seed": self._restart_seed, "state": self._state}
         return own | actions | normalization_state(self._env)
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restores the policy's state, and the environments by replaying the recorded actions."""
+    def load_state_dict(self, state: Mapping[str, Any]) -> bool:
+        """Restores the policy's state, and the environments by replaying the recorded actions.
+
+        Returns:
+            Whether the environments are where they were: there was a recorded restart, of environments of a Runner.
+        """
         self._start = time.monotonic() - state["seconds"]
+        if "state" not in state:  # collectors', of which each had environments of its own
+            return False
         normalization = {name: state[name] for name in normalization_state(self._env) if name in state}
         load_normalization_state(self._env, normalization)
         with frozen(self._env):  # the normalization counts these steps already
             self._replay_actions(state)
+        return state["restart_seed"] is not None
 
     def _replay_actions(self, state: Mapping[str, Any]) -> None:
         if state["restart_seed"] is not None:
@@ -149,7 +162,7 @@ class Runner:
             self._action_masks = self._possible(infos)
         self._state = state["state"]
 
-    def run(self, after_step: Callable[[dict[str, Any]], bool] | None = None) -> Segment:
+    def run(self, after_step: AfterStep | None = None) -> Segment:
         """Collects T steps from each of the N environments.
 
         If a worker process of the environments was replaced, its episodes are lost. The steps of this segment are
@@ -171,7 +184,7 @@ class Runner:
             if segment is not None:
                 return segment
 
-    def _collect(self, after_step: Callable[[dict[str, Any]], bool] | None) -> Segment | None:
+    def _collect(self, after_step: AfterStep | None) -> Segment | None:
         """Collects a segment, or returns None as soon as a worker was replaced."""
         segment, actions, mus = self._empty_segment(), list[NDArray[Any]](), list[NDArray[Any]]()
         for t in range(self._nsteps):

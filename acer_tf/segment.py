@@ -4,6 +4,7 @@ Letters used everywhere: `N` environments, `T` steps of a segment, `A` actions, 
 in a stack, `P` numbers in a policy's state. Arrays are env-major, so that row = env * T + t when flattened.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,8 @@ class Segment(NamedTuple):
     """`T` consecutive steps of each of `N` environments; baselines' fields in its Runner's order, then ours.
 
     Attributes:
-        enc_obs: [N, T + S, *frame], the unstacked frames, each once, as the buffer stores them.
+        enc_obs: [N, T + S, *frame], the unstacked frames, each once, as the buffer stores them; or what the buffer
+            keeps of them, `replay.columns.CompressedFrames`.
         obs: [N, T + 1, *observation], as the network sees them, including the bootstrap step.
         actions: [N, T] int64; continuous ones [N, T, D] float32, in units of half the range, not clipped.
         rewards: [N, T] float32.
@@ -31,7 +33,7 @@ class Segment(NamedTuple):
             `()` where the environments give none. Baselines does not know them.
     """
 
-    enc_obs: NDArray[Any]
+    enc_obs: Any
     obs: NDArray[Any]
     actions: NDArray[Any]
     rewards: NDArray[np.float32]
@@ -41,6 +43,20 @@ class Segment(NamedTuple):
     states: NDArray[np.float32]
     final_values: NDArray[np.float32]
     action_masks: NDArray[np.bool_] | tuple[()] = ()
+
+
+def joined(segments: Sequence[Segment]) -> Segment:
+    """Joins segments, along the environments, to the batch of one update; a single one is returned as it is.
+
+    `enc_obs`, which updates do not read, are left out of the batch.
+    """
+    if len(segments) == 1:
+        return segments[0]
+    fields: dict[str, Any] = {"enc_obs": ()}
+    for name, rows in zip(Segment._fields, zip(*segments, strict=True), strict=True):
+        if name != "enc_obs":
+            fields[name] = () if isinstance(rows[0], tuple) else np.concatenate(rows)
+    return Segment(**fields)
 
 
 class Action(NamedTuple):

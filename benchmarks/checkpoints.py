@@ -37,7 +37,7 @@ class CheckpointCost:
 
 def fill(acer: TrainingLoop, put: int) -> None:
     """Adds this many segments to the buffer."""
-    segments = [acer._runner.run() for _ in range(PLAYED)]
+    segments = [acer._source.run() for _ in range(PLAYED)]
     for i in range(put):
         acer.buffer.put(segments[i % PLAYED])
 

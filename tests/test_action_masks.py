@@ -72,7 +72,7 @@ class Limited(Clock):
 
 def test_the_value_at_a_time_limit_is_that_of_the_possible_action() -> None:
     loop = loop_of(Limited(length=4), bootstrap_truncated=True, on_policy_updates=True, replay_ratio=0)
-    segment = loop._runner.run()
+    segment = loop._source.run()
     (t,) = np.flatnonzero(segment.final_values[0])
     assert t == 3
     last, mask = np.full((1, 1), 4, np.float32), np.array([[False, True, False]])  # 4 % 3 = 1

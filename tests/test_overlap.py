@@ -41,14 +41,14 @@ def cartpole(seed: int = 0, **config: Any) -> tuple[TrainingLoop, Episodes]:
 def noted(acer: TrainingLoop) -> list[tuple[Segment, list[Any], str]]:
     """Segments as they are collected, the parameters that the runner acted with, and the thread."""
     found: list[tuple[Segment, list[Any], str]] = []
-    run = acer._runner.run
+    run = acer._source.run
 
     def noting(*args: Any) -> Segment:
         copies = [copy.numpy() for copy in acer._behavior._params]
         found.append((run(*args), copies, threading.current_thread().name))
         return found[-1][0]
 
-    acer._runner.run = noting  # type: ignore[method-assign]
+    acer._source.run = noting  # type: ignore[method-assign]
     return found
 
 
@@ -119,7 +119,7 @@ def test_a_restart_abandons_what_was_collected() -> None:
 @pytest.mark.parametrize("fails", ["environment", "update"])
 def test_failures_surface_when_both_threads_have_ended(fails: str) -> None:
     acer, _ = cartpole(total_timesteps=10000)
-    env, step, count = acer._runner._env, acer._runner._env.step, [0]
+    env, step, count = acer._source._env, acer._source._env.step, [0]
 
     def failing(actions: Any) -> Any:
         count[0] += 1
@@ -143,7 +143,7 @@ def test_failures_surface_when_both_threads_have_ended(fails: str) -> None:
 
 def test_ctrl_c_ends_the_collecting_thread_after_the_step_it_is_in() -> None:
     acer, _ = cartpole(total_timesteps=10000, replay_start=1000)
-    step, count = acer._runner._env.step, [0]
+    step, count = acer._source._env.step, [0]
 
     def slow(actions: Any) -> Any:
         count[0] += 1
@@ -152,7 +152,7 @@ def test_ctrl_c_ends_the_collecting_thread_after_the_step_it_is_in() -> None:
         time.sleep(0.02)
         return step(actions)
 
-    acer._runner._env.step = slow  # type: ignore[method-assign]
+    acer._source._env.step = slow  # type: ignore[method-assign]
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # pytest's workers ignore it
     try:
         with pytest.raises(KeyboardInterrupt):

@@ -150,10 +150,10 @@ class Checkpointer:
         with as_input_error(checkpoint.path, "the state of this run"):
             if state["loop"]["steps"] != checkpoint.step:
                 raise ValueError(f"its step is {state['loop']['steps']}")
-            self._acer.load_state_dict(state)
+            is_restored = self._acer.load_state_dict(state)
             for name in self._parts.keys() & state.keys():
                 self._parts[name].load_state_dict(state[name])
-        if state["runner"]["restart_seed"] is None:
+        if not is_restored:
             self._restart_environments()
         kept = f"{self._acer.buffer.num_in_buffer:,} segments of replay"
         if lost:

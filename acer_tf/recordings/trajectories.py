@@ -50,7 +50,7 @@ class RecordedRunner:
     def __init__(self, recorded: Recorded) -> None:
         self.episodes: list[Episode] = []
         self.current: Segment | None = None
-        self.workers_replaced = 0
+        self.first_env = 0
         calls = np.flatnonzero(~recorded["batch/from_replay"])
         self._segments = [replica.segment(recorded, int(call)) for call in calls]
 
@@ -63,6 +63,10 @@ class RecordedRunner:
         """Returns the next segment."""
         self.current = self._segments.pop(0)
         return self.current
+
+    def metrics(self) -> dict[str, float]:
+        """Returns no metrics."""
+        return {}
 
 
 class WatchedModel(Model):

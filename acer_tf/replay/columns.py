@@ -1,5 +1,7 @@
 """Columns of the replay buffer: rings of rows, each row one array [N, ...] of every environment."""
 
+import math
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -37,6 +39,36 @@ class Column(Protocol):
         Raises:
             InputError: the arrays do not fit.
         """
+
+
+class CompressedFrames:
+    """The frames of a segment as `CompressedColumn` keeps them, in the place of its `enc_obs`.
+
+    Attributes:
+        shape: [N, frames, ...].
+        parts: each environment's frames, compressed.
+    """
+
+    def __init__(self, frames: Array) -> None:
+        """Compresses frames [N, frames, ...] uint8; each part as a whole, so frames are matched with those before."""
+        self.shape = frames.shape
+        compressor = zstandard.ZstdCompressor(level=LEVEL)
+        self.parts = [compressor.compress(np.ascontiguousarray(part).data) for part in frames]
+
+    @classmethod
+    def checked(cls, parts: Sequence[bytes], shape: tuple[int, ...]) -> tuple["CompressedFrames", Array]:
+        """Returns frames that another process has compressed, and the same decompressed.
+
+        Raises:
+            InputError: a part is damaged, or would decompress to another size.
+        """
+        if len(parts) != shape[0]:
+            raise InputError(f"there are {len(parts)} compressed parts; expected {shape[0]}.")
+        decompressor = zstandard.ZstdDecompressor()
+        frames = [np.frombuffer(_decompressed(decompressor, part, math.prod(shape[1:])), np.uint8) for part in parts]
+        compressed = cls.__new__(cls)
+        compressed.shape, compressed.parts = shape, list(parts)
+        return compressed, np.stack(frames).reshape(shape)
 
 
 class PlainColumn:
@@ -141,7 +173,6 @@ class CompressedColumn:
         """Prepares for rows of this shape, [N, frames, ...] uint8."""
         self._shape = shape
         self._parts: list[list[bytes]] = [[] for _ in range(slots)]
-        self._compressor = zstandard.ZstdCompressor(level=LEVEL)
         self._decompressor = zstandard.ZstdDecompressor()
 
     @property
@@ -149,9 +180,9 @@ class CompressedColumn:
         """Bytes of the compressed parts that are there."""
         return sum(len(part) for parts in self._parts for part in parts)
 
-    def put(self, slot: int, row: Array) -> None:
-        """Compresses a row; each part as a whole, so that frames are matched with those before them."""
-        self._parts[slot] = [self._compressor.compress(np.ascontiguousarray(part).data) for part in row]
+    def put(self, slot: int, row: Array | CompressedFrames) -> None:
+        """Stores a row, compressed, unless it is already."""
+        self._parts[slot] = (row if isinstance(row, CompressedFrames) else CompressedFrames(row)).parts
 
     def get(self, slots: Slots) -> Array:
         """Decompresses the parts of one row for each environment, straight into the array that is returned."""
@@ -177,19 +208,21 @@ class CompressedColumn:
         for slot, starts_of_row, stops_of_row in zip(slots, stops - sizes, stops, strict=True):
             self._parts[slot] = [data[i:j] for i, j in zip(starts_of_row, stops_of_row, strict=True)]
             for part in self._parts[slot]:
-                self._check(part)
+                try:
+                    _decompressed(self._decompressor, part, math.prod(self._shape[1:]))
+                except InputError as error:
+                    raise InputError(f"saved replay is damaged: {error}") from error
 
-    def _check(self, part: bytes) -> None:
-        """Checks the compressed header before trusting its size, then that the part is whole and nothing else."""
-        expected = int(np.prod(self._shape[1:]))
-        try:
-            size = zstandard.frame_content_size(part)  # -1: not in the header
-            if size == expected:
-                self._decompressor.decompress(part, allow_extra_data=False)
-        except zstandard.ZstdError as error:
-            raise InputError(f"saved replay cannot be decompressed ({error}).") from error
-        if size != expected:
-            raise InputError(f"saved replay would decompress to {size} bytes; expected {expected}.")
+
+def _decompressed(decompressor: zstandard.ZstdDecompressor, part: bytes, expected: int) -> bytes:
+    """Checks the compressed header before trusting its size, then that the part is whole and nothing else."""
+    try:
+        size = zstandard.frame_content_size(part)  # -1: not in the header
+        if size == expected:
+            return decompressor.decompress(part, allow_extra_data=False)
+    except zstandard.ZstdError as error:
+        raise InputError(f"frames cannot be decompressed ({error}).") from error
+    raise InputError(f"frames would decompress to {size} bytes; expected {expected}.")
 
 
 def _fitting_rows(arrays: dict[str, Array], count: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
