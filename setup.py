@@ -29,6 +29,7 @@ HUB = ["huggingface_hub"]
 WANDB = ["wandb"]
 MLFLOW = ["mlflow-skinny", "sqlalchemy", "alembic"]  # its client and its local database, without its server
 MINARI = ["minari[hdf5]"]  # its files are HDF5, but h5py is an extra of its own
+RAY = ["ray[default]>=2.60", "optuna>=5"]
 SB3 = ["stable-baselines3"]  # brings PyTorch, 3 GB with CUDA: not in TEST; what is tested with it is skipped without
 DOCS = ["mkdocs<2", "mkdocs-material", "mkdocstrings[python]", "nbconvert", "latex2mathml"]
 AUDIT = ["pip-audit"]
@@ -41,6 +42,7 @@ TEST = [
     *MINATAR,
     *HUB,
     *MLFLOW,
+    *RAY,
     *RUN_NOTEBOOKS,
     *VIDEO,
     *WANDB,
@@ -98,6 +100,7 @@ setup(
         "wandb": WANDB,
         "mlflow": MLFLOW,
         "minari": MINARI,
+        "ray": RAY,
         "sb3": SB3,
         "docs": DOCS,
         "minatar": MINATAR,

@@ -1,0 +1,1 @@
+"""Ray, the extra `ray`: processes on several machines."""
