@@ -83,7 +83,17 @@ setup(
     ],
     python_requires=">=3.11",
     packages=find_packages(include=["acer_tf", "acer_tf.*"]),
-    package_data={"acer_tf": ["py.typed", "configs/*.yml", "demos/*.yml", "demos/*.zip", "plots/report.html"]},
+    package_data={
+        "acer_tf": [
+            "py.typed",
+            "configs/*.yml",
+            "demos/*.yml",
+            "demos/*.zip",
+            "experiments/*.yml",
+            "experiments/*.csv",
+            "plots/report.html",
+        ]
+    },
     entry_points={"console_scripts": ["acer = acer_tf.__main__:main"]},
     install_requires=REQUIREMENTS,
     extras_require={

@@ -16,6 +16,7 @@ COMMANDS = {
     "plot": ("acer_tf.plot", "Draw learning curves of one or more runs."),
     "report": ("acer_tf.commands.run_report", "Write one HTML page about one or more runs."),
     "sweep": ("acer_tf.sweep", "Train on several environments and seeds."),
+    "reproduce": ("acer_tf.reproduce.__main__", "Reproduce published results; show what has been reproduced."),
     "convert": ("acer_tf.convert", "Convert an agent of Stable Baselines 2 or baselines."),
     "publish": ("acer_tf.commands.publish", "Publish an agent on the Hugging Face Hub, or in a folder."),
     "fetch": ("acer_tf.commands.fetch", "Fetch a published agent."),

@@ -24,6 +24,7 @@ from acer_tf.convert import Convert
 from acer_tf.enjoy import Enjoy
 from acer_tf.evaluate import Evaluate
 from acer_tf.plot import Plot
+from acer_tf.reproduce.__main__ import Reproduce
 from acer_tf.run import Run
 from acer_tf.run_atari import RunAtari
 from acer_tf.sweep import Sweep
@@ -56,6 +57,8 @@ FLAGS = {
     "acer_tf.commands.fetch": Fetch,
     "acer_tf.plot": Plot,
     "acer_tf.commands.run_report": RunReport,
+    "acer_tf.reproduce": Reproduce,
+    "acer_tf.reproduce.__main__": Reproduce,
     "acer_tf.convert": Convert,
     "acer_tf.compare_baselines": CompareBaselines,
     "acer_tf.commands.list_envs": ListEnvs,

@@ -1,7 +1,6 @@
 """A training run, from its job to the agent's file."""
 
 import contextlib
-import dataclasses
 import os
 import shlex
 from collections.abc import Callable, Mapping
@@ -14,7 +13,7 @@ from acer_tf.commands.fence import Fence
 from acer_tf.commands.last_writes import write_at_last
 from acer_tf.commands.resume import resumed_settings, resuming
 from acer_tf.commands.signals import stop_on_signals
-from acer_tf.commands.train_flags import Job, TrainFlags, check, checked
+from acer_tf.commands.train_flags import Job, TrainFlags, check, checked, job_settings
 from acer_tf.commands.watchdog import watchdog
 from acer_tf.config import Config
 from acer_tf.envs.atari.pool import frames_per_step
@@ -160,11 +159,7 @@ def _begin(
 
 def _settings(job: Job, config: Config, checkpoints: CheckpointStore) -> dict[str, Any]:
     """Returns the settings for run folder and checkpoints; the seed is that of a resumed run, or else drawn."""
-    flags = {field.name: getattr(job.flags, field.name) for field in dataclasses.fields(TrainFlags)}
-    for name in ("restart_behavior", "force"):
-        del flags[name]
-    settings: dict[str, Any] = {name: str(value) if isinstance(value, Path) else value for name, value in flags.items()}
-    settings |= {**job.wrappers, "network": job.network, **job.network_kwargs, **vars(config), **vars(job.continuous)}
+    settings = job_settings(job, config)
     if job.flags.restart_behavior == "resume":
         settings |= resumed_settings(checkpoints, settings, job.flags.force)
     return settings | {"seed": checked_seed(settings["seed"])}

@@ -264,3 +264,23 @@ def checked(job: Job) -> Config:
             "the bit; give --exact_resume False, or leave overlap out."
         )
     return flags.config()
+
+
+def job_settings(job: Job, config: Config) -> dict[str, Any]:
+    """Returns all settings of a training as plain values by name, as its run folder records them.
+
+    Args:
+        job: the training.
+        config: its hyper-parameters.
+    """
+    flags = {field.name: getattr(job.flags, field.name) for field in dataclasses.fields(TrainFlags)}
+    for name in ("restart_behavior", "force"):
+        del flags[name]
+    settings: dict[str, Any] = {name: str(value) if isinstance(value, Path) else value for name, value in flags.items()}
+    return settings | {
+        **job.wrappers,
+        "network": job.network,
+        **job.network_kwargs,
+        **vars(config),
+        **vars(job.continuous),
+    }

@@ -1,0 +1,123 @@
+"""What an experiment consists of."""
+
+import itertools
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+Window = tuple[float, float]
+"""Beginning and end of a part of a run, as fractions of its steps."""
+
+
+class Environment(NamedTuple):
+    """A task of an experiment.
+
+    Attributes:
+        id: environment id.
+        preset: settings where no flag says otherwise.
+        steps: agent steps of a run.
+        flags: of the training command, by name; they come before those of a variation.
+        steps_per_second: agent steps of one run per second, roughly, for the estimate of costs.
+    """
+
+    id: str
+    preset: str
+    steps: int
+    flags: Mapping[str, Any]
+    steps_per_second: float
+
+
+class Variation(NamedTuple):
+    """Settings that are compared with others.
+
+    Attributes:
+        name: of the folder of its runs, too.
+        flags: of the training command, by name.
+        slowdown: factor on the time of a run, for the estimate of costs.
+    """
+
+    name: str
+    flags: Mapping[str, Any]
+    slowdown: float
+
+
+class Reference(NamedTuple):
+    """Results of others to compare with.
+
+    Attributes:
+        label: its name in plots and tables.
+        source: where it comes from.
+        numbers: final mean return by environment.
+        curves: CSV file with the columns environment, seed, steps, mean_return, episodes; None without curves.
+    """
+
+    label: str
+    source: str
+    numbers: Mapping[str, float]
+    curves: Path | None
+
+
+class Criterion(NamedTuple):
+    """A condition of being reproduced, judged in each environment (`better`: over all of them).
+
+    Attributes:
+        kind: `same`: no difference to a reference's seeds (Mann-Whitney) and equivalent to them (two one-sided tests);
+            `reaches`: the mean over seeds is at least a value; `better`: a run of the variation probably scores higher
+            than one of another variation.
+        variation: name of what is judged.
+        envs: ids of the environments in which it is judged.
+        window: part of each run whose mean return is its score.
+        reference: label of the reference, for `same`.
+        margin: largest difference to the reference's mean that counts as none, in standard deviations of its seeds.
+        values: by environment, for `reaches`.
+        than: the other variation, for `better`.
+    """
+
+    kind: str
+    variation: str
+    envs: tuple[str, ...]
+    window: Window
+    reference: str = ""
+    margin: float = 0.0
+    values: Mapping[str, float] = MappingProxyType({})
+    than: str = ""
+
+
+class Experiment(NamedTuple):
+    """A claim, the runs that test it, and what counts as reproduced.
+
+    Attributes:
+        name: of the file, without its suffix.
+        title: a heading.
+        claim: what is to be reproduced.
+        source: who claims it, and where.
+        note: what a reader of its report has to know.
+        envs: the tasks.
+        variations: what is compared.
+        seeds: the seeds of its runs, the same for every environment and variation.
+        tuned_with: seeds with which the settings were chosen; none of them is among `seeds`.
+        score: window of the score in tables.
+        over_time: whether curves are also drawn over minutes.
+        references: results of others.
+        criteria: what counts as reproduced.
+    """
+
+    name: str
+    title: str
+    claim: str
+    source: str
+    note: str
+    envs: tuple[Environment, ...]
+    variations: tuple[Variation, ...]
+    seeds: tuple[int, ...]
+    tuned_with: tuple[int, ...]
+    score: Window
+    over_time: bool
+    references: tuple[Reference, ...]
+    criteria: tuple[Criterion, ...]
+
+    def more_seeds(self, number: int) -> tuple[int, ...]:
+        """Returns this many seeds: the experiment's, and after them the next ones with which nothing was chosen."""
+        following = (seed for seed in itertools.count(self.seeds[-1] + 1) if seed not in self.tuned_with)
+        return tuple(itertools.islice(itertools.chain(self.seeds, following), number))

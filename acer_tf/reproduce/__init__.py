@@ -1,0 +1,1 @@
+"""Runs experiments, keeps the result of every seed, and writes reports."""

@@ -1,0 +1,106 @@
+"""Statistics of seeds: is there a difference, is it small, how sure is a mean?"""
+
+import contextlib
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acer_tf.errors import InputError
+from acer_tf.plots.curves import ENOUGH_SEEDS
+from acer_tf.plots.intervals import INSTALL, Band, improvements, intervals
+
+CONFIDENCE = 0.9
+"""Of the interval of two one-sided tests at a level of 5 % each."""
+
+Scores = NDArray[np.float64]
+"""[S], a score for each seed."""
+
+
+class Difference(NamedTuple):
+    """Difference of two means, with its interval of `CONFIDENCE` (Welch's: variances may differ).
+
+    Attributes:
+        estimate: of the first mean minus the second.
+        low: lower end; nan with fewer than two seeds on either side.
+        high: upper end, likewise.
+    """
+
+    estimate: float
+    low: float
+    high: float
+
+    def is_within(self, margin: float) -> bool:
+        """Whether two one-sided tests (Schuirmann 1987) show that the difference is smaller than a margin."""
+        return -margin < self.low and self.high < margin
+
+
+def mann_whitney(first: Scores, second: Scores) -> float:
+    """Returns the two-sided p-value of Mann and Whitney's test, 1 if all scores are equal.
+
+    Raises:
+        InputError: scipy is not installed.
+    """
+    if np.ptp(np.concatenate([first, second])) == 0:
+        return 1.0
+    with _scipy():
+        from scipy.stats import mannwhitneyu
+    return float(mannwhitneyu(first, second).pvalue)
+
+
+def difference(first: Scores, second: Scores) -> Difference:
+    """Compares the means of two groups of seeds.
+
+    Raises:
+        InputError: scipy is not installed.
+    """
+    estimate = float(first.mean() - second.mean())
+    if min(len(first), len(second)) < 2:
+        return Difference(estimate, math.nan, math.nan)
+    if np.ptp(first) == np.ptp(second) == 0:
+        return Difference(estimate, estimate, estimate)
+    with _scipy():
+        from scipy.stats import ttest_ind
+    limits = ttest_ind(first, second, equal_var=False).confidence_interval(CONFIDENCE)
+    return Difference(estimate, float(limits.low), float(limits.high))
+
+
+def mean_interval(scores: Scores) -> tuple[float, float]:
+    """Returns rliable's 95 % bootstrap interval of the mean; nan and nan below three seeds.
+
+    Raises:
+        InputError: rliable cannot be imported.
+    """
+    if len(scores) < ENOUGH_SEEDS:
+        return math.nan, math.nan
+    (found,) = (i for i in intervals({"": scores[:, None]}) if i.aggregate == "mean")
+    return found.low, found.high
+
+
+def improvement(first: NDArray[np.float64], second: NDArray[np.float64]) -> Band:
+    """Estimates the probability that a run of the first group scores higher than one of the second.
+
+    Args:
+        first: [S, E], scores of seeds in each environment.
+        second: [S', E], likewise.
+
+    Returns:
+        The mean over environments, with rliable's stratified 95 % bootstrap interval; nan below three seeds.
+
+    Raises:
+        InputError: rliable cannot be imported.
+    """
+    return improvements({"second": second, "first": first})["first"]
+
+
+@contextlib.contextmanager
+def _scipy() -> Iterator[None]:
+    """Turns a failing import of scipy into an `InputError`."""
+    try:
+        yield
+    except ImportError as error:
+        raise InputError(
+            f"tests need scipy, which cannot be imported ({error}); install it with: {INSTALL}."
+        ) from error

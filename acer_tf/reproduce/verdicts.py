@@ -1,0 +1,148 @@
+"""Judges each criterion of an experiment by the results so far."""
+
+import enum
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from acer_tf.experiments.experiment import Criterion, Environment, Experiment
+from acer_tf.reproduce.references import ReferenceRun
+from acer_tf.reproduce.references import scores as reference_scores
+from acer_tf.reproduce.results import Result
+from acer_tf.reproduce.statistics import Scores, difference, improvement, mann_whitney
+
+LEVEL = 0.05
+"""Of Mann and Whitney's test: a smaller p-value is a difference."""
+
+Results = Mapping[tuple[str, str], Sequence[Result]]
+"""Results by variation and environment, ordered by seed."""
+
+
+class Outcome(enum.Enum):
+    """What a criterion has come to."""
+
+    YES = "reproduced"
+    NO = "not reproduced"
+    UNDECIDED = "undecided"
+    INCOMPLETE = "incomplete"
+
+
+class Verdict(NamedTuple):
+    """A criterion judged.
+
+    Attributes:
+        question: the criterion in words.
+        env: environment id; empty for one that is judged over several.
+        numbers: what the outcome follows from.
+        outcome: what it has come to; `incomplete` as long as a seed is missing.
+    """
+
+    question: str
+    env: str
+    numbers: str
+    outcome: Outcome
+
+
+def judge(experiment: Experiment, results: Results, references: Sequence[ReferenceRun]) -> list[Verdict]:
+    """Judges every criterion, in each of its environments.
+
+    Args:
+        experiment: the whole experiment, with the seeds that are needed.
+        results: those there are; of runs under way as well.
+        references: runs of others.
+
+    Raises:
+        InputError: a library of statistics cannot be imported.
+    """
+    judged = []
+    for criterion in experiment.criteria:
+        if criterion.kind == "better":
+            judged.append(_better(experiment, criterion, results))
+            continue
+        for env in (e for e in experiment.envs if e.id in criterion.envs):
+            scores = _scores(results, criterion.variation, env, criterion)
+            seeds = f"{len(scores)} of {len(experiment.seeds)} seeds"
+            if len(scores) < len(experiment.seeds):
+                judged.append(Verdict(_question(criterion, env), env.id, seeds, Outcome.INCOMPLETE))
+            elif criterion.kind == "same":
+                judged.append(_same(criterion, env, scores, references))
+            else:
+                judged.append(_reaches(criterion, env, scores))
+    return judged
+
+
+def overall(verdicts: Sequence[Verdict]) -> str:
+    """Returns the outcomes in a few words, such as `7 of 9 reproduced, 2 undecided`."""
+    counts = {outcome: sum(v.outcome is outcome for v in verdicts) for outcome in Outcome}
+    yes = f"{counts.pop(Outcome.YES)} of {len(verdicts)} reproduced"
+    return ", ".join([yes, *(f"{count} {outcome.value}" for outcome, count in counts.items() if count)])
+
+
+def _same(criterion: Criterion, env: Environment, scores: Scores, references: Sequence[ReferenceRun]) -> Verdict:
+    others = reference_scores(references, criterion.reference, env.id, *_window(criterion, env))
+    question = _question(criterion, env)
+    if len(others) < 2:
+        return Verdict(question, env.id, f"the reference has {len(others)} seeds there", Outcome.UNDECIDED)
+    found, p = difference(scores, others), mann_whitney(scores, others)
+    margin = criterion.margin * float(others.std(ddof=1))
+    numbers = (
+        f"{_number(scores.mean())} ({len(scores)} seeds), {criterion.reference} {_number(others.mean())} "
+        f"({len(others)}); difference {_number(found.estimate)} [{_number(found.low)}, {_number(found.high)}], "
+        f"margin ±{_number(margin)}; p = {p:.2g}"
+    )
+    if p < LEVEL or found.low > margin or found.high < -margin:
+        return Verdict(question, env.id, numbers, Outcome.NO)
+    return Verdict(question, env.id, numbers, Outcome.YES if found.is_within(margin) else Outcome.UNDECIDED)
+
+
+def _reaches(criterion: Criterion, env: Environment, scores: Scores) -> Verdict:
+    value = criterion.values[env.id]
+    shown = f"{_number(scores.mean())}, least {_number(scores.min())} ({len(scores)} seeds)"
+    outcome = Outcome.YES if scores.mean() >= value else Outcome.NO
+    return Verdict(_question(criterion, env), env.id, shown, outcome)
+
+
+def _better(experiment: Experiment, criterion: Criterion, results: Results) -> Verdict:
+    envs, needed = [e for e in experiment.envs if e.id in criterion.envs], len(experiment.seeds)
+    both = [
+        [_scores(results, variation, env, criterion) for env in envs]
+        for variation in (criterion.variation, criterion.than)
+    ]
+    question = _question(criterion, envs[0])
+    number = min(len(scores) for group in both for scores in group)
+    if number < needed:
+        found = sum(min(len(scores), needed) for group in both for scores in group)
+        return Verdict(question, "", f"{found} of {needed * 2 * len(envs)} runs", Outcome.INCOMPLETE)
+    first, second = (np.stack([scores[:number] for scores in group], axis=1) for group in both)
+    band = improvement(first, second)
+    low, high = float(band.low[0]), float(band.high[0])
+    numbers = f"probability {band.estimate[0]:.2f} [{low:.2f}, {high:.2f}] over {len(envs)} tasks"
+    if math.isnan(low) or low <= 0.5 <= high:
+        return Verdict(question, "", numbers, Outcome.UNDECIDED)
+    return Verdict(question, "", numbers, Outcome.YES if low > 0.5 else Outcome.NO)
+
+
+def _scores(results: Results, variation: str, env: Environment, criterion: Criterion) -> Scores:
+    """Returns the scores of whole runs; one without an episode in the window counts as missing."""
+    found = [r.score(*_window(criterion, env)) for r in results.get((variation, env.id), ()) if r.is_whole]
+    return np.array([score for score in found if not math.isnan(score)])
+
+
+def _window(criterion: Criterion, env: Environment) -> tuple[float, float]:
+    return criterion.window[0] * env.steps, criterion.window[1] * env.steps
+
+
+def _question(criterion: Criterion, env: Environment) -> str:
+    begin, end = (round(100 * fraction) for fraction in criterion.window)
+    part = f"from {begin} % to {end} % of the run"
+    if criterion.kind == "same":
+        return f"{criterion.variation} is as {criterion.reference}, {part}"
+    if criterion.kind == "reaches":
+        return f"{criterion.variation} reaches {_number(criterion.values[env.id])}, {part}"
+    return f"{criterion.variation} is better than {criterion.than}, {part}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}"

@@ -1,0 +1,133 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from acer_tf.errors import InputError
+from acer_tf.experiments.experiment import Environment
+from acer_tf.experiments.reading import experiment_names, flag_words, load_experiment
+
+ROOT = Path(__file__).parents[2]
+SMALL: dict[str, Any] = {
+    "title": "A",
+    "claim": "B",
+    "source": "C",
+    "steps": "2e3",
+    "steps_per_second": 10,
+    "flags": {"nsteps": 5, "gamma": 0.9},
+    "envs": {"CartPole-v1": None, "Acrobot-v1": {"preset": "Acrobot-v1", "steps": 300, "flags": {"gamma": 0.8}}},
+    "variations": {"a": None, "b": {"flags": {"replay_ratio": 0}, "slowdown": 0.5}},
+    "first_seed": 3,
+    "seeds": 2,
+    "tuned_with": [5, 7],
+    "references": [
+        {"label": "theirs", "source": "S", "numbers": {"CartPole-v1": 9}},
+        {"label": "curves", "source": "S", "curves": "theirs.csv"},
+    ],
+    "criteria": [
+        {"kind": "reaches", "variation": "a", "values": {"CartPole-v1": -1}},
+        {"kind": "better", "variation": "a", "than": "b", "window": [0, 0.5]},
+        {"kind": "same", "variation": "b", "reference": "curves", "margin": 2, "envs": ["Acrobot-v1"]},
+    ],
+}
+
+
+def written(folder: Path, **changes: Any) -> str:
+    (folder / "theirs.csv").write_text("environment,seed,steps,mean_return,episodes\nAcrobot-v1,0,300,-500,1\n")
+    path = folder / "mine.yml"
+    path.write_text(yaml.safe_dump({**SMALL, **changes}, sort_keys=False))
+    return str(path)
+
+
+def test_everything_in_the_file_is_in_the_experiment(tmp_path: Path) -> None:
+    found = load_experiment(written(tmp_path))
+    assert (found.name, found.title, found.seeds, found.tuned_with) == ("mine", "A", (3, 4), (5, 7))
+    assert found.envs == (
+        Environment("CartPole-v1", "baselines", 2000, {"nsteps": 5, "gamma": 0.9}, 10),
+        Environment("Acrobot-v1", "Acrobot-v1", 300, {"nsteps": 5, "gamma": 0.8}, 10),
+    )
+    assert [(v.name, v.flags, v.slowdown) for v in found.variations] == [("a", {}, 1), ("b", {"replay_ratio": 0}, 0.5)]
+    assert found.references[0].numbers == {"CartPole-v1": 9}
+    assert found.references[1].curves == tmp_path / "theirs.csv"
+    reaches, better, same = found.criteria
+    assert (reaches.envs, reaches.values, reaches.window) == (("CartPole-v1",), {"CartPole-v1": -1}, (0.9, 1))
+    assert (better.than, better.window, better.envs) == ("b", (0, 0.5), ("CartPole-v1", "Acrobot-v1"))
+    assert (same.reference, same.margin, same.envs) == ("curves", 2, ("Acrobot-v1",))
+
+
+def test_more_seeds_leave_out_those_that_were_chosen_with(tmp_path: Path) -> None:
+    found = load_experiment(written(tmp_path))
+    assert found.more_seeds(1) == (3,)
+    assert found.more_seeds(5) == (3, 4, 6, 8, 9)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"titel": "A"}, "titel is not a setting; the nearest are title"),
+        ({"title": None}, "title is missing"),
+        ({"seeds": 0}, "seeds is 0; expected a whole number >= 1"),
+        ({"seeds": 1.5}, "seeds is 1.5; expected a whole number >= 1"),
+        ({"seeds": True}, "seeds is True; expected a whole number >= 1"),
+        ({"envs": {}}, "has no envs; expected one or more"),
+        ({"envs": ["CartPole-v1"]}, "expected values by name"),
+        (
+            {"envs": {"CartPole-v1": {"step": 5}}},
+            "environment CartPole-v1: step is not a setting",
+        ),
+        ({"variations": {"a/b": None}}, "variation a/b: expected a name of letters"),
+        ({"variations": {"a": {"flag": {}}}}, "variation a: flag is not a setting"),
+        ({"tuned_with": [4]}, "seed 4 is in tuned_with and is reported; expected disjoint seeds"),
+        ({"score": [1, 0.5]}, "expected two fractions of a run"),
+        ({"over_time": 1}, "over_time is 1; expected true or false"),
+        ({"references": [{"label": "x", "source": "y", "curves": "no.csv"}]}, "no.csv does not exist"),
+        ({"criteria": [{"kind": "bettr", "variation": "a"}]}, "criterion 1: kind 'bettr' does not exist"),
+        (
+            {"criteria": [{"kind": "better", "variation": "c", "than": "a"}]},
+            "variation 'c' does not exist",
+        ),
+        (
+            {"criteria": [{"kind": "same", "variation": "a", "reference": "theirs", "margin": 1}]},
+            "one of curves",
+        ),
+        (
+            {"criteria": [{"kind": "reaches", "variation": "a", "values": {"CartPole-v0": 1}}]},
+            "CartPole-v0 is not an environment of it; the nearest are CartPole-v1",
+        ),
+        (
+            {"criteria": [{"kind": "reaches", "variation": "a", "values": {"CartPole-v1": "high"}}]},
+            "values of CartPole-v1 is 'high'; expected a number",
+        ),
+    ],
+)
+def test_mistakes_are_one_sentence(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load_experiment(written(tmp_path, **changes))
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert "mine.yml" in str(caught.value)
+
+
+def test_an_experiment_that_does_not_exist() -> None:
+    with pytest.raises(InputError, match="experiment 'minatar' does not exist; the nearest are minatar-original"):
+        load_experiment("minatar")
+    with pytest.raises(InputError, match=r"experiment no\.yml cannot be read \(No such file"):
+        load_experiment("no.yml")
+
+
+def test_the_package_holds_the_files() -> None:
+    assert experiment_names() == sorted(path.stem for path in (ROOT / "acer_tf" / "experiments").glob("*.yml"))
+    assert {"minatar-original", "replay-ratio", "ablation", "baselines-atari", "zoo", "paper-atari"} <= {
+        *experiment_names()
+    }
+    setup = (ROOT / "setup.py").read_text()
+    assert '"experiments/*.yml"' in setup and '"experiments/*.csv"' in setup
+
+
+def test_the_last_of_several_flags_counts() -> None:
+    assert flag_words({"a": 1, "b": False}, {"a": None}) == ["--a", "None", "--b", "False"]
+
+
+def test_all_experiments_are_told() -> None:
+    page = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
+    assert [name for name in experiment_names() if f"`{name}`" not in page] == []
