@@ -61,8 +61,8 @@ class Model:
         self._made = tf.Variable(0, dtype=tf.int32)  # updates of the call of `train_many` that is under way
         # Fields that the train step does not read; each array that goes into a call takes time. Dones are in the masks.
         self._unread: dict[str, Any] = dict.fromkeys(("enc_obs", "dones", *config.unread), ())
-        self._train = Traced(self._update)
-        self._train_many = Traced(self._updates, is_stacked=True)
+        self._train = Traced(self._update, keeps_inputs=True)
+        self._train_many = Traced(self._updates, is_stacked=True, keeps_inputs=True)
         self._metrics = Traced(self._segment_metrics)
         self._gradients = Traced(self._both_gradients)
 

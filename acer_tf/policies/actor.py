@@ -38,7 +38,7 @@ class Actor:
         self.policy = policy
         self.generator = generator
         self._params = params
-        self._sample = Traced(self._sampled)
+        self._sample = Traced(self._sampled, keeps_inputs=True)
         self._greedy = Traced(self._most_probable)
         self._values = Traced(self._state_values)
         self._explain = Traced(self._explained)

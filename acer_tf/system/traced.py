@@ -1,13 +1,18 @@
 """Traced functions without tf.function's dispatch."""
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
 SMALL_BYTES = 1 << 20
 """Functions of more bytes than this are not called as operations: it made the nature network's update 5 % slower."""
+
+ALIGNMENT = 64
+"""Bytes: TensorFlow copies arrays that are not aligned so."""
 
 Call = Callable[[Sequence[NDArray[Any]]], Any]
 """A traced function of flat arguments."""
@@ -19,15 +24,19 @@ class Traced:
     tf.function looks at its arguments anew in each call; for a small network that takes longer than the arithmetic.
     """
 
-    def __init__(self, function: Callable[..., Any], is_stacked: bool = False) -> None:
+    def __init__(self, function: Callable[..., Any], is_stacked: bool = False, keeps_inputs: bool = False) -> None:
         """Prepares a function; it is traced when first called.
 
         Args:
             function: takes and returns structures (`tf.nest`) of tensors.
             is_stacked: whether the arrays are stacks [K, ...], of any K with one trace.
+            keeps_inputs: whether small arrays are copied to where TensorFlow read those of the call before, which
+                takes less time than to hand them over. No result or variable may then be an argument as it is: the
+                next call would change it.
         """
         self._function = function
         self._first_free = 1 if is_stacked else 0
+        self._keeps_inputs = keeps_inputs
         self._calls: dict[tuple[tuple[int, ...], ...], Call] = {}
 
     @property
@@ -59,26 +68,76 @@ class Traced:
 
         function = tf.function(flat, autograph=False).get_concrete_function(*specs)
         is_small = sum(array.nbytes for array in arrays) <= SMALL_BYTES
-        return _operation(function) if is_small else _plain(function)
+        return _operation(function, self._keeps_inputs) if is_small else _plain(function)
 
 
-def _operation(function: Any) -> Call:
+class Inputs:
+    """Memory for the arguments of a function that numpy writes and TensorFlow reads, without a conversion per call."""
+
+    def __init__(self, arrays: Sequence[NDArray[Any]], captured: Sequence[tf.Tensor]) -> None:
+        """Reserves memory for arrays of these shapes and dtypes.
+
+        Args:
+            arrays: the function's arguments; those without axes are passed as they are, since variables that are
+                assigned one share its memory.
+            captured: what the function is given besides.
+        """
+        self.lock = threading.Lock()
+        self._buffers = [_aligned(array) if array.ndim else None for array in arrays]
+        tensors = [None if buffer is None else _tensor_of(buffer) for buffer in self._buffers]
+        self._args: list[Any] = [*tensors, *captured]
+
+    def holding(self, arrays: Sequence[NDArray[Any]]) -> list[Any]:
+        """Copies the arrays; returns all arguments. Under the lock, which is held until the function has returned."""
+        for i, (buffer, array) in enumerate(zip(self._buffers, arrays, strict=True)):
+            if buffer is None:
+                self._args[i] = array
+            else:
+                buffer[...] = array
+        return self._args
+
+
+def _aligned(array: NDArray[Any]) -> NDArray[Any]:
+    """Returns an empty array of the same shape and dtype at an address that TensorFlow reads from directly."""
+    memory = np.empty(array.nbytes + ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    return memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+
+
+def _tensor_of(buffer: NDArray[Any]) -> tf.Tensor:
+    """Returns a tensor that shares an array's memory."""
+    return tf.experimental.dlpack.from_dlpack(buffer.__dlpack__())
+
+
+def _operation(function: Any, keeps_inputs: bool) -> Call:
     """Returns the operation that runs a concrete function's graph; called as one, it takes a third of the time."""
     if tf.config.list_physical_devices("GPU"):
         return _plain(function)  # only a function's call finds out what goes to which device
     captured, structure = function.captured_inputs, function.structured_outputs
     dtypes = [output.dtype for output in function.outputs]
+    run = tf.raw_ops.StatefulPartitionedCall
+    kept: dict[tuple[int, ...], Inputs] = {}
 
     def call(arrays: Sequence[NDArray[Any]]) -> tuple[tf.Tensor, ...]:
         # The operation reads the arrays themselves where tf.constant would copy them.
-        return tuple(tf.raw_ops.StatefulPartitionedCall(args=[*arrays, *captured], Tout=dtypes, f=function))
+        return tuple(run(args=[*arrays, *captured], Tout=dtypes, f=function))
+
+    def call_in_place(arrays: Sequence[NDArray[Any]]) -> tuple[tf.Tensor, ...]:
+        shape = arrays[0].shape
+        inputs = kept.get(shape)
+        if inputs is None:
+            inputs = kept[shape] = Inputs(arrays, captured)
+        with inputs.lock:
+            return tuple(run(args=inputs.holding(arrays), Tout=dtypes, f=function))
 
     def packed(arrays: Sequence[NDArray[Any]]) -> Any:
-        outputs = iter(call(arrays))
+        outputs = iter(chosen(arrays))
         return tf.nest.map_structure(lambda leaf: None if leaf is None else next(outputs), structure)
 
+    # Without synchronous execution, the next call would overwrite what this one has yet to read.
+    chosen = call_in_place if keeps_inputs and tf.config.experimental.get_synchronous_execution() else call
     is_flat = type(structure) is tuple and all(map(tf.is_tensor, structure))
-    return call if is_flat else packed  # packing two tensors would take a quarter of a small call
+    return chosen if is_flat else packed  # packing two tensors would take a quarter of a small call
 
 
 def _plain(function: Any) -> Call:

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,3 +111,52 @@ def test_arrays_of_any_kind_and_layout_are_read_and_not_written(dtype: type) -> 
         assert returned.dtype == dtype
         np.testing.assert_array_equal(returned, ~before if dtype is np.bool_ else before + 1)
         np.testing.assert_array_equal(array, before)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.uint8, np.bool_])
+def test_kept_inputs_give_the_results_of_new_ones(dtype: type) -> None:
+    def sums(xs: tuple[tf.Tensor, tf.Tensor], factor: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        first, second = (tf.cast(x, tf.float64) for x in xs)
+        return factor * (first + second), tf.reduce_sum(first)
+
+    kept, rng, found = Traced(sums, keeps_inputs=True), np.random.RandomState(0), []
+    for shape in ((2, 3), (2, 3), (4,), (0, 2), (2, 3)):
+        x, y = (rng.randint(0, 2, 2 * np.prod(shape)).astype(dtype)[::2].reshape(shape) for _ in range(2))
+        factor = np.asarray(rng.rand())
+        total = factor * (x.astype(np.float64) + y)
+        found.append((kept((x, y), factor), (total, x.astype(np.float64).sum())))
+    for results, expected in found:  # after all calls: none changed the results of one before
+        for result, array in zip(results, expected, strict=True):
+            np.testing.assert_array_equal(result, array)
+    assert kept.traces == 3
+
+
+def test_kept_stacks_of_any_size_share_a_trace() -> None:
+    kept = Traced(lambda x, y: x + y[:, None], is_stacked=True, keeps_inputs=True)
+    for size in (1, 4, 2, 4):
+        x, y = np.full((size, 3), size, np.float32), np.arange(size, dtype=np.float32)
+        np.testing.assert_array_equal(kept(x, y), x + y[:, None])
+    assert kept.traces == 1
+
+
+def test_a_variable_keeps_the_number_it_was_given() -> None:
+    variable = tf.Variable(0.0)
+    kept = Traced(
+        lambda x, rate: tf.cond(x[0] > 0, lambda: variable.assign(rate), lambda: variable.read_value()),
+        keeps_inputs=True,
+    )
+    for x, rate in ((1, 5), (0, 7)):
+        kept(np.full(1, x, np.float32), np.asarray(rate, np.float32))
+        assert variable.numpy() == 5
+
+
+def test_threads_may_share_a_function_that_keeps_its_inputs() -> None:
+    kept = Traced(lambda x: tf.reduce_sum(tf.matmul(x, x)), keeps_inputs=True)
+    kept(np.zeros((64, 64), np.float32))
+
+    def wrong(value: int) -> int:
+        x = np.full((64, 64), value, np.float32)
+        return sum(float(kept(x)) != 64**3 * value**2 for _ in range(200))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(wrong, range(4))) == [0] * 4
