@@ -38,9 +38,10 @@ class SweepTable:
                 raise InputError(f"{path} cannot be read ({error}); choose another folder with --out.") from error
 
     def is_done(self, trial: Trial) -> bool:
-        """Returns whether a trial with the same command has ended well before."""
+        """Returns whether a trial with the same command has ended well before, and its folder is still there."""
         row = self._rows.get(str(trial.folder), {})
-        return row.get("status") == DONE and row.get("command") == shlex.join(trial.command)
+        is_same = row.get("command") == shlex.join(trial.command)
+        return row.get("status") == DONE and is_same and trial.folder.is_dir()
 
     def update(self, trial: Trial, status: str) -> Mapping[str, str]:
         """Replaces a trial's row by its new status and its returns so far, writes the file, and returns the row.

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,7 +21,7 @@ from acer_tf.envs.closing import closing
 from acer_tf.envs.ids import is_atari
 from acer_tf.envs.make import make_env, make_training_env, make_vec_env
 from acer_tf.envs.wrappers.frame_stack import FrameStack
-from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError
+from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError, SupersededError
 from acer_tf.logs.files import run_files
 from acer_tf.logs.logger import Logger
 from acer_tf.logs.tables import table_sinks
@@ -42,6 +42,7 @@ from acer_tf.storage.run_folder import (
     run_folder,
 )
 from acer_tf.storage.saved_agents import PART, read_saved_agent
+from acer_tf.storage.usage import Meter
 from acer_tf.system.allocator import keep_freed_memory
 from acer_tf.system.command_line import command_line
 from acer_tf.system.console import in_bytes, say
@@ -87,6 +88,7 @@ def train(job: Job) -> int:
     Raises:
         InputError: an argument cannot work; found before TensorFlow is imported where that is possible.
     """
+    meter = Meter()
     check(job)
     flags, folder = job.flags, job.flags.logdir or default_run_folder(job.flags.env)
     check_folder(folder)
@@ -100,12 +102,25 @@ def train(job: Job) -> int:
         job, env = _environments(job)
         stack.enter_context(closing(env))
         course = _begin(job, env, folder, run, stack, moved)
-        _learn(course, stop, moved)
-        _write(course, stop, moved)
+        with _noting_usage(course, meter):
+            _learn(course, stop, moved)
+            _write(course, stop, moved)
     print(f"{'stopped' if stop() else 'done'} at step {course.loop.steps:,}; agent: {folder / MODEL}")
     if stop():
         print(f"to go on: {resume_command(folder)}")
     return stop.status
+
+
+@contextlib.contextmanager
+def _noting_usage(course: Course, meter: Meter) -> Iterator[None]:
+    """Notes how long the block took, also where it fails; a full disk or a lost lease leaves it unknown."""
+    begin = course.loop.steps
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError, SupersededError):
+            course.lease.check()
+            meter.note(course.folder, begin, course.loop.steps)
 
 
 def _environments(job: Job) -> tuple[Job, FrameStack]:

@@ -14,7 +14,7 @@ from acer_tf.errors import InputError
 from acer_tf.experiments.experiment import Experiment
 from acer_tf.experiments.reading import experiment_names, load_experiment
 from acer_tf.reproduce import results as kept
-from acer_tf.reproduce.index import all_findings, read_results, rows, write_index
+from acer_tf.reproduce.index import all_findings, check_index, read_results, rows, write_index
 from acer_tf.reproduce.plan import Planned, plan, selected
 from acer_tf.reproduce.report import PAGE, find, write_page
 
@@ -67,6 +67,7 @@ class Reproduce(Execution):
                 "--steps makes another experiment of it; expected a folder of its own, too: --results DIR."
             )
         whole = selected(load_experiment(self.name), (), (), self.steps)
+        check_index(self.results)
         status = self._run(selected(whole, self.variations, self.envs, None))
         self._report(whole)
         return status

@@ -9,7 +9,7 @@ from acer_tf.experiments.reading import experiment_names, load_experiment
 from acer_tf.reproduce.report import PAGE, Findings, cost, find, summary_of_size
 from acer_tf.reproduce.results import Result, read
 from acer_tf.reproduce.verdicts import overall
-from acer_tf.storage.durable import replacing
+from acer_tf.storage.durable import reading, replacing
 
 TITLE = "# Results"
 INTRODUCTION = """\
@@ -66,6 +66,18 @@ def rows(findings: Sequence[Findings]) -> list[tuple[str, str, str, str, str]]:
     return found
 
 
+def check_index(results: Path) -> None:
+    """Checks that the page above the reports may be written.
+
+    Raises:
+        InputError: a file of its name is there, and somebody else's.
+    """
+    path = results / PAGE
+    with reading(path):
+        if path.exists() and not path.read_text(encoding="utf-8").startswith(TITLE):
+            raise InputError(f"{path} was not written by acer reproduce; choose another folder with --results.")
+
+
 def write_index(results: Path) -> None:
     """Writes README.md, the page above the reports.
 
@@ -73,9 +85,8 @@ def write_index(results: Path) -> None:
         InputError: the page is somebody else's, or as `all_findings`.
         OSError: it cannot be written.
     """
+    check_index(results)
     path = results / PAGE
-    if path.exists() and not path.read_text(encoding="utf-8").startswith(TITLE):
-        raise InputError(f"{path} was not written by acer reproduce; choose another folder with --results.")
     findings = all_findings(results)
     lines = [
         TITLE,

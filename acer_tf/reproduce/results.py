@@ -18,6 +18,7 @@ from acer_tf.reproduce.plan import Planned, decisive
 from acer_tf.storage.checkpoint import checkpoint_folders, step_of
 from acer_tf.storage.durable import reading, replacing
 from acer_tf.storage.run_folder import CHECKPOINTS, LOST_REPLAY, read_settings
+from acer_tf.storage.usage import read_processor_seconds
 from acer_tf.storage.yaml_text import parse_settings
 
 BINS = 100
@@ -104,15 +105,18 @@ def collect(planned: Planned) -> Result | None:
     steps, returns = read_returns(folder)
     times = clock(folder)
     binned = curve("", "", Series(np.minimum(steps, total), returns), total / BINS)
+    trained = _trained(folder, int(steps[-1]))
+    used = read_processor_seconds(folder, min(trained, total))
     facts = {
         "variation": planned.variation,
         "environment": planned.env.id,
         "seed": planned.seed,
         "steps": total,
-        "trained": _trained(folder, int(steps[-1])),
+        "trained": trained,
         "episodes": len(returns),
         "last_100": _rounded(returns[-100:].mean()),
         "seconds": _rounded(times[1][-1]),
+        **({} if used is None else {"processor_seconds": _rounded(used)}),
         **{name: settings[name] for name in ("commit", LOST_REPLAY, "cores", "tensorflow_threads") if name in settings},
         "versions": settings.get("versions", {}),
         "settings": dict(planned.settings),
@@ -139,7 +143,7 @@ def write(path: Path, result: Result) -> None:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     for row in zip(result.steps, result.mean, result.episodes, result.seconds, strict=True):
-        writer.writerow([f"{row[0]:.0f}", _rounded(row[1]), f"{row[2]:.0f}", _rounded(row[3])])
+        writer.writerow([f"{row[0]:.0f}", f"{row[1]:.{DIGITS}g}", f"{row[2]:.0f}", f"{row[3]:.{DIGITS}g}"])
     with replacing(path) as file:
         file.write(text.getvalue().encode())
 

@@ -8,7 +8,7 @@ from acer_tf.errors import InputError
 from acer_tf.storage.lock import LOCK_FILES
 
 WRITTEN = re.compile(
-    r"config\.yml|(progress|monitor|episodes|evaluations)\.csv|progress\.jsonl|(model|best)\.zip"
+    r"config\.yml|(progress|monitor|episodes|evaluations|usage)\.csv|progress\.jsonl|(model|best)\.zip"
     r"|not-finite-\d+\.npz|tb/events\.out\.tfevents\.[^/]+"
     r"|checkpoints/[^/]*step-\d{12}(-\d+)?/(manifest\.json|state\.json|\.?arrays\.npz(-\d+)?)"
     r"|checkpoints/replay/(\d{12}-\d{12}-[0-9a-f]{16}|\.?\.tmp)\.npz(-\d+)?"

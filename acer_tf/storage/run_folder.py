@@ -21,6 +21,7 @@ from acer_tf.storage.run_files import delete_run
 from acer_tf.storage.yaml_text import parse_settings
 from acer_tf.system.command_line import command_line
 from acer_tf.system.console import say
+from acer_tf.system.source import commit
 from acer_tf.system.threads import cores, tensorflow_threads
 
 SETTINGS = "config.yml"
@@ -84,7 +85,7 @@ class RunFolder:
     def begin(self, settings: Mapping[str, Any], restart_behavior: str) -> None:
         """Begins a run unless the folder holds one that can be resumed.
 
-        A new run gets config.yml: the settings, the command line, versions and cores.
+        A new run gets config.yml: the settings, the command line, commit if known, versions and cores.
 
         Args:
             settings: plain values.
@@ -102,7 +103,8 @@ class RunFolder:
             _set_aside(folder)
             self.lease = self._locks.enter_context(locked(folder))
         if not holds_run(folder):
-            text = yaml.safe_dump({**settings, "command": shlex.join(command_line()), **origin()}, sort_keys=False)
+            made = {"command": shlex.join(command_line()), **({} if (known := commit()) is None else {"commit": known})}
+            text = yaml.safe_dump({**settings, **made, **origin()}, sort_keys=False)
             try:
                 (folder / SETTINGS).write_text(text, encoding="utf-8")
             except OSError as error:

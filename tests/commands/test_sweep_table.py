@@ -50,6 +50,8 @@ def test_only_the_same_command_that_ended_well_is_done(tmp_path: Path) -> None:
     read = SweepTable(tmp_path / "sweep.csv")
     assert read.is_done(trial)
     assert not read.is_done(trial._replace(command=("acer_tf.run", "--env", "C")))
+    folder.rename(tmp_path / "elsewhere")
+    assert not read.is_done(trial)
     other = trial._replace(folder=tmp_path / "b" / "seed-0")
     assert not read.is_done(other)
     read.update(other, "failed")  # rows that are not asked for again stay

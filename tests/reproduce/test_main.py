@@ -7,6 +7,7 @@ from acer_tf import run
 from acer_tf.plots.sources import read_returns
 from acer_tf.reproduce.__main__ import main
 from acer_tf.reproduce.results import read
+from acer_tf.system.source import commit
 from tests.reproduce.samples import write_tiny
 
 FLAGS = "--num_env 2 --nsteps 5 --buffer_size 500 --replay_start 100 --replay_ratio 1 --num_layers=1"
@@ -57,6 +58,7 @@ def test_a_run_that_was_there_is_adopted_and_the_missing_one_is_run(done: Place)
     for variation in ("a", "b"):
         steps, returns = read_returns(done.run_folder(variation))
         kept = read(done.result(variation))
+        assert kept.facts["processor_seconds"] > 0.5 and kept.facts.get("commit") == commit()
         assert kept.is_whole and kept.episodes.sum() == len(returns)
         assert kept.score(0, 2000) == pytest.approx(returns.mean(), rel=1e-4)
         assert kept.score(1000, 2000) == pytest.approx(returns[steps > 1000].mean(), rel=1e-4)

@@ -15,6 +15,7 @@ from acer_tf.errors import InputError
 from acer_tf.storage import run_folder as run_folders
 from acer_tf.storage.lock import LOCK_FILES
 from acer_tf.storage.run_folder import RunFolder, check_folder, default_run_folder, origin, run_folder
+from acer_tf.system.source import commit
 from acer_tf.system.threads import cores, tensorflow_threads
 
 NOBODY = 65534
@@ -36,6 +37,7 @@ def test_config_tells_settings_and_origin(tmp_path: Path, monkeypatch: pytest.Mo
     assert config["cores"] == cores()
     assert config["tensorflow_threads"] == tensorflow_threads()
     assert config["versions"]["acer_tf"] == __version__
+    assert config.get("commit") == commit()
     assert re.fullmatch(r"\d+\.\d+\.\d+.*", config["versions"]["tensorflow"])
     assert config["command"] == "python -m acer_tf.run --env 'a b'"
 

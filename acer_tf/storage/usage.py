@@ -1,0 +1,80 @@
+"""usage.csv, the time that each process of a run has taken: a row per process, at its end."""
+
+import contextlib
+import csv
+import time
+from pathlib import Path
+
+import psutil
+
+from acer_tf.errors import InputError
+from acer_tf.storage.durable import reading
+
+USAGE = "usage.csv"
+COLUMNS = ("begin", "end", "seconds", "processor_seconds")
+
+
+class Meter:
+    """Measures the time that this process and its child processes take from the moment at which it is made."""
+
+    def __init__(self) -> None:
+        """Begins to measure."""
+        self._began = time.monotonic()
+        self._used = _processor_seconds()
+
+    def note(self, folder: Path, begin: int, end: int) -> None:
+        """Adds a row to the run folder's file.
+
+        Args:
+            folder: of the run.
+            begin: agent steps of the run when this process took it up.
+            end: agent steps now.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        path = folder / USAGE
+        row = (begin, end, f"{time.monotonic() - self._began:.3f}", f"{_processor_seconds() - self._used:.3f}")
+        header = [] if path.exists() else [COLUMNS]
+        with path.open("a", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([*header, row])
+
+
+def read_processor_seconds(folder: Path, end: int) -> float | None:
+    """Returns the processor time of a run, None if it is not known.
+
+    It is not if a process left no row, as one that was killed, or if there is no file.
+
+    Args:
+        folder: of the run.
+        end: agent steps of the run.
+
+    Raises:
+        InputError: the file cannot be read, or holds something else.
+    """
+    path = folder / USAGE
+    if not path.exists():
+        return None
+    with reading(path), path.open(newline="", encoding="utf-8") as file:
+        try:
+            rows = [(int(r["begin"]), int(r["end"]), float(r["processor_seconds"])) for r in csv.DictReader(file)]
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{path} is damaged: {error!r}.") from error
+    at, used = 0, 0.0
+    for begin, until, seconds in rows:
+        if begin != at:
+            return None
+        at, used = until, used + seconds
+    return used if at >= end else None
+
+
+def _processor_seconds() -> float:
+    """Returns the processor time of this process, of its children that have ended, and of those that run."""
+    process = psutil.Process()
+    own = process.cpu_times()
+    used = own.user + own.system + own.children_user + own.children_system
+    for child in process.children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            times = child.cpu_times()
+            used += times.user + times.system
+    return float(used)

@@ -1,0 +1,59 @@
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from acer_tf.errors import InputError
+from acer_tf.storage.usage import USAGE, Meter, read_processor_seconds
+
+HEADER = "begin,end,seconds,processor_seconds\n"
+
+
+def test_a_row_has_the_time_since_the_meter_was_made(tmp_path: Path) -> None:
+    meter = Meter()
+    end = time.process_time() + 0.2
+    while time.process_time() < end:
+        pass
+    meter.note(tmp_path, 0, 100)
+    assert (tmp_path / USAGE).read_text().startswith(f"{HEADER}0,100,")
+    used = read_processor_seconds(tmp_path, 100)
+    assert used is not None and 0.19 <= used < 2
+    meter.note(tmp_path, 100, 150)
+    assert (tmp_path / USAGE).read_text().count("\n") == 3
+
+
+def test_child_processes_count(tmp_path: Path) -> None:
+    meter = Meter()
+    busy = "import time\nwhile time.process_time() < 0.3: pass"
+    subprocess.run([sys.executable, "-c", busy], check=True)
+    child = subprocess.Popen([sys.executable, "-c", f"{busy}\nprint(flush=True)\ninput()"], stdin=-1, stdout=-1)
+    assert child.stdout is not None
+    child.stdout.readline()  # it is busy no longer, and still there
+    meter.note(tmp_path, 0, 1)
+    child.communicate(b"\n")
+    used = read_processor_seconds(tmp_path, 1)
+    assert used is not None and used >= 0.58
+
+
+@pytest.mark.parametrize(
+    ("rows", "seconds"),
+    [
+        ("0,100,1,2\n100,300,1,3\n", 5.0),
+        ("0,100,1,2\n90,300,1,3\n", None),  # the process after the first one was killed, and left no row
+        ("100,300,1,3\n", None),
+        ("0,200,1,2\n", None),  # the run has gone on
+        ("", None),
+    ],
+)
+def test_the_time_of_a_run_is_known_if_no_process_is_missing(tmp_path: Path, rows: str, seconds: float | None) -> None:
+    (tmp_path / USAGE).write_text(HEADER + rows)
+    assert read_processor_seconds(tmp_path, 300) == seconds
+
+
+def test_no_file_and_a_damaged_one(tmp_path: Path) -> None:
+    assert read_processor_seconds(tmp_path, 1) is None
+    (tmp_path / USAGE).write_text(f"{HEADER}a,b,c,d\n")
+    with pytest.raises(InputError, match=r"usage\.csv is damaged"):
+        read_processor_seconds(tmp_path, 1)
