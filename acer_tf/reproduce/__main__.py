@@ -106,7 +106,10 @@ def _is_kept(folder: Path, planned: Planned) -> bool:
     """Returns whether the result of a whole run is there, now or from its run folder."""
     path = kept.path_of(folder, planned)
     if path.exists():
-        kept.check_same(kept.read(path), planned, path)
+        found = kept.read(path)
+        kept.check_same(found, planned, path)
+        if found.is_whole:
+            return True
     _keep(folder, planned)
     return path.exists() and kept.read(path).is_whole
 
