@@ -49,9 +49,9 @@ class Sweep(Execution):
         if bool(self.envs) == bool(self.presets):
             raise InputError("what to train on? Expected either --envs ID [ID ...] or --presets NAME [NAME ...].")
         seeds = range(*self.seeds) if len(self.seeds) == 1 else dict.fromkeys(self.seeds)
-        for name, least in (("seeds", len(seeds)), ("workers", self.workers)):
-            if least < 1:
-                raise InputError(f"{name} is 0; expected a whole number >= 1.")
+        if not seeds:
+            raise InputError("seeds is 0; expected a whole number >= 1.")
+        self.check()
         given = {word.partition("=")[0].removeprefix("--").replace("-", "_") for word in rest if word.startswith("--")}
         check_spelling(given, flag_names(Sweep), [*flag_names(run.Run), *flag_names(run_atari.RunAtari)])
         if taken := given & set(OWN):

@@ -18,10 +18,7 @@ OBJECT_STORE_BYTES = 256 * 2**20
 FOLDER = "RAY_TMPDIR"
 """Ray's variable for the folder of its sockets and logs."""
 
-_SETTINGS = {
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # a task that asks for no GPU sees them all, as without Ray
-}
+_NO_STATISTICS = {"RAY_USAGE_STATS_ENABLED": "0"}
 
 
 def require_ray() -> None:
@@ -62,7 +59,7 @@ def connected(
         variables = token_variables(is_new=address is None)
         if address is not None:
             check_access(address, variables[TOKEN])
-        stack.enter_context(_environment(_SETTINGS | variables))
+        stack.enter_context(_environment(_NO_STATISTICS | variables))
         ray = _imported()
         if ray.is_initialized():
             check_access(ray.get_runtime_context().gcs_address, variables[TOKEN])

@@ -1,25 +1,21 @@
 """Runs trainings in processes of their own, several side by side; a failing one does not affect the others."""
 
 import contextlib
-import functools
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from acer_tf.commands.signals import SIGNALS
 from acer_tf.commands.statuses import Status
 from acer_tf.storage.lock import is_locked
-from acer_tf.system.parent import end_with_parent
 
 POLL_SECONDS = 0.2
 LOCKED_SECONDS = 2.0
-"""Between two looks at the folder of a trial in which another process works."""
+"""Before the next look at the folder of a trial in which another process works."""
+MOST_LOCKED_SECONDS = 60.0
 DONE, RUNNING, STOPPED, FAILED, LOCKED = "done", "running", "stopped", "failed", "locked"
 
 STOPPED_STATUSES = {status for number in SIGNALS for status in (128 + number, -number)}
@@ -47,91 +43,143 @@ class Trial(NamedTuple):
         return self.folder.with_name(f"{self.folder.name}.log")
 
 
+class Process(Protocol):
+    """A trial that was started; `subprocess.Popen` is one."""
+
+    def poll(self) -> int | None:
+        """Returns the return code, as in `subprocess`; None while it has not ended."""
+
+    def terminate(self) -> None:
+        """Has it save and end; the second time, end at once."""
+
+    def wait(self) -> int:
+        """Waits for its end and returns the return code."""
+
+
+class Engine(Protocol):
+    """Where trials run."""
+
+    def slots(self) -> int:
+        """Returns how many trials may run side by side now."""
+
+    def start(self, trial: Trial) -> Process:
+        """Starts a trial; the folder of its log exists."""
+
+
+class Source(Protocol):
+    """Trials to start."""
+
+    def take(self) -> Trial | None:
+        """Returns the next trial that can start now, if there is one."""
+
+    def put_back(self, trial: Trial) -> None:
+        """Takes back a trial in whose folder another process works."""
+
+    def is_exhausted(self) -> bool:
+        """Returns whether no other trial will follow those that are running."""
+
+    def superfluous(self) -> Collection[Trial]:
+        """Returns those of the running trials that are to save and end early."""
+
+
 def run_trials(
-    trials: Sequence[Trial], workers: int, stop: Callable[[], bool], report: Callable[[Trial, str], None]
+    source: Source,
+    engine: Engine,
+    stop: Callable[[], bool],
+    report: Callable[[Trial, str], None],
 ) -> None:
     """Runs all trials; when a stop is requested, the running ones save and end, and no other starts.
 
-    A trial in whose folder another process works starts again after all others, once the folder is free. If that
-    process has done the work, the trial finds it done.
-
     Args:
-        trials: the trials, in the order in which they start.
-        workers: maximum number of trials that run side by side.
+        source: the trials.
+        engine: where they run.
         stop: returns whether a stop was requested.
         report: called with each trial and its status when it starts (`running`) and ends (`done`, `stopped`, `failed`,
             `locked`).
     """
-    queue = _Queue(trials)
-    running: dict[Trial, subprocess.Popen[bytes]] = {}
-    is_stopping = False
+    running: dict[Trial, Process] = {}
+    ending: set[Trial] = set()
     try:
-        while running or (queue and not stop()):
-            while len(running) < workers and not stop() and (trial := queue.take()):
-                running[trial] = _start(trial)
+        while running or not (source.is_exhausted() or stop()):
+            while len(running) < engine.slots() and not stop() and (trial := source.take()):
+                trial.log.parent.mkdir(parents=True, exist_ok=True)
+                running[trial] = engine.start(trial)
                 report(trial, RUNNING)
-            if stop() and not is_stopping:
-                _terminate(running.values())
-                is_stopping = True
+            for trial in running.keys() & set(running if stop() else source.superfluous()) - ending:
+                running[trial].terminate()
+                ending.add(trial)
             for trial in [trial for trial, process in running.items() if process.poll() is not None]:
-                status = _status(trial, running.pop(trial).returncode)
+                ending.discard(trial)
+                status = _status(trial, running.pop(trial).wait())
                 if status == LOCKED:
-                    queue.put_back(trial)
+                    source.put_back(trial)
                 report(trial, status)
             time.sleep(POLL_SECONDS)
     finally:  # after a second signal, which ends this at once, the trials get a second one, too
-        _terminate(running.values())
+        for process in running.values():
+            process.terminate()
         for process in running.values():
             process.wait()
 
 
-class _Queue:
-    """Trials to start; those in whose folders other processes work come last."""
+class Trials:
+    """Given trials, in their order; those in whose folders other processes work come last.
+
+    If such a process has done the work, the trial finds it done.
+    """
 
     def __init__(self, trials: Sequence[Trial]) -> None:
         self._waiting = deque(trials)
-        self._locked: list[Trial] = []
-        self._next_look = 0.0
-
-    def __len__(self) -> int:
-        return len(self._waiting) + len(self._locked)
+        self._locked = LockedTrials()
 
     def take(self) -> Trial | None:
         """Returns the next trial that can start now, if there is one."""
-        if self._waiting:
-            return self._waiting.popleft()
-        if time.monotonic() < self._next_look:
-            return None
-        self._next_look = time.monotonic() + LOCKED_SECONDS
-        trial = next((trial for trial in self._locked if not is_locked(trial.folder)), None)
-        if trial is not None:
-            self._locked.remove(trial)
-        return trial
+        return self._waiting.popleft() if self._waiting else self._locked.take()
 
     def put_back(self, trial: Trial) -> None:
-        """Adds a trial in whose folder another process works."""
-        self._locked.append(trial)
-        self._next_look = time.monotonic() + LOCKED_SECONDS
+        """Takes back a trial in whose folder another process works."""
+        self._locked.add(trial)
+
+    def is_exhausted(self) -> bool:
+        """Returns whether all trials were taken."""
+        return not self._waiting and not self._locked
+
+    def superfluous(self) -> Collection[Trial]:
+        """Returns none."""
+        return ()
 
 
-def _start(trial: Trial) -> subprocess.Popen[bytes]:
-    trial.folder.parent.mkdir(parents=True, exist_ok=True)
-    with trial.log.open("ab") as log:
-        # A new session: Ctrl-C in the terminal reaches the sweep alone, which passes it on once.
-        return subprocess.Popen(
-            [sys.executable, "-m", *trial.command],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            # If the sweep is killed, its trials save and end: a second SIGHUP, unlike SIGTERM, would not stop that.
-            preexec_fn=functools.partial(end_with_parent, os.getpid(), signal.SIGHUP),
-        )
+class LockedTrials:
+    """Trials in whose folders other processes work; each waits twice as long after every attempt in vain."""
 
+    def __init__(self) -> None:
+        self._seconds: dict[Trial, float] = {}
+        self._due: dict[Trial, float] = {}
 
-def _terminate(processes: Iterable[subprocess.Popen[bytes]]) -> None:
-    for process in processes:
-        process.terminate()
+    def __len__(self) -> int:
+        return len(self._due)
+
+    def add(self, trial: Trial) -> None:
+        """Adds a trial."""
+        self._seconds[trial] = min(2 * self._seconds.get(trial, LOCKED_SECONDS / 2), MOST_LOCKED_SECONDS)
+        self._due[trial] = time.monotonic() + self._seconds[trial]
+
+    def remove(self, trials: Iterable[Trial]) -> None:
+        """Removes those of the trials that are here."""
+        for trial in trials:
+            self._due.pop(trial, None)
+
+    def take(self) -> Trial | None:
+        """Returns one whose time has come, unless a process of this host still works in its folder."""
+        now = time.monotonic()
+        for trial, due in self._due.items():
+            if due > now:
+                continue
+            if not is_locked(trial.folder):
+                del self._due[trial]
+                return trial
+            self._due[trial] = now + LOCKED_SECONDS
+        return None
 
 
 def _status(trial: Trial, returncode: int) -> str:
@@ -139,7 +187,7 @@ def _status(trial: Trial, returncode: int) -> str:
         return DONE
     if returncode in STOPPED_STATUSES:
         return STOPPED
-    if returncode == Status.LOCKED:
+    if returncode in (Status.LOCKED, Status.SUPERSEDED):
         return LOCKED
     if returncode < 0:  # a signal that it could not report itself
         with contextlib.suppress(OSError), trial.log.open("a", encoding="utf-8") as log:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from acer_tf.config import Config, Continuous
 from acer_tf.errors import InputError, nearest
-from acer_tf.storage.yaml_text import parse_settings
+from acer_tf.storage.yaml_text import parse_settings, plain_number
 
 Flags = TypeVar("Flags")
 
@@ -122,7 +122,7 @@ def with_preset(flags: Flags, preset: Preset) -> Flags:
 
 
 def _settings(name: str) -> dict[str, Any]:
-    return {key: _number(value) for key, value in parse_settings(f"preset {name}", _text(name)).items()}
+    return {key: plain_number(value) for key, value in parse_settings(f"preset {name}", _text(name)).items()}
 
 
 def preset_text(name: str) -> str:
@@ -144,15 +144,6 @@ def _text(name: str) -> bytes:
     if name not in names:
         raise InputError(f"preset '{name}' does not exist; the nearest are {', '.join(nearest(name, names))}.")
     return resources.files("acer_tf.configs").joinpath(f"{name}.yml").read_bytes()
-
-
-def _number(value: Any) -> Any:
-    """YAML takes 7e-4 and 1e6 for text: the one wants a dot, the other is a whole number here."""
-    try:
-        number = float(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
-    return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
 def _names(settings: type[Any]) -> Iterable[str]:

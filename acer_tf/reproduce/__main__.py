@@ -59,7 +59,8 @@ class Reproduce(Execution):
             return 0
         if self.name is None:
             raise InputError(f"which experiment? Expected one of {', '.join(experiment_names())}, or --list.")
-        for flag in ("workers", "seeds", "steps"):
+        self.check()
+        for flag in ("seeds", "steps"):
             if getattr(self, flag) is not None:
                 require_count(flag, getattr(self, flag))
         if self.steps is not None and self.results == RESULTS:

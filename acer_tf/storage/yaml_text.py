@@ -31,3 +31,12 @@ def parse_settings(source: str, text: bytes) -> dict[Any, Any]:
     if not isinstance(settings, dict):
         raise InputError(f"{source} holds a {type(settings).__name__}; expected settings by name.")
     return settings
+
+
+def plain_number(value: Any) -> Any:
+    """Returns a value as it was meant: YAML takes 7e-4 and 1e6 for text, and the latter is a whole number here."""
+    try:
+        number = float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+    return int(number) if isinstance(number, float) and number.is_integer() else number

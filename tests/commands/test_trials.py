@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from acer_tf.commands.trials import Trial, run_trials
+from acer_tf.commands import trials as module
+from acer_tf.commands.engines import LocalEngine
+from acer_tf.commands.trials import LockedTrials, Trial, Trials, run_trials
 from acer_tf.storage.lock import locked
 
 
@@ -22,7 +24,12 @@ def noted(
 ) -> list[tuple[str, str]]:
     """What `run_trials` reports."""
     seen: list[tuple[str, str]] = []
-    run_trials(trials, workers, lambda: stop([s for _, s in seen]), lambda t, status: seen.append((t.name, status)))
+    run_trials(
+        Trials(trials),
+        LocalEngine(workers),
+        lambda: stop([s for _, s in seen]),
+        lambda t, status: seen.append((t.name, status)),
+    )
     return seen
 
 
@@ -71,7 +78,8 @@ def test_nothing_is_left_running_where_it_ends_at_once(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_trials([trial(tmp_path, "a", *python("import time; time.sleep(600)"))], 1, lambda: False, second_signal)
+        endless = trial(tmp_path, "a", *python("import time; time.sleep(600)"))
+        run_trials(Trials([endless]), LocalEngine(1), lambda: False, second_signal)
     assert len(seen) == 1  # and this test would last ten minutes if the trial went on
 
 
@@ -99,7 +107,7 @@ def test_a_trial_in_whose_folder_another_process_works_waits_for_it_after_all_ot
             if (told.name, status) == ("other", "done"):
                 work.close()
 
-        run_trials([busy, other], 1, lambda: False, note)
+        run_trials(Trials([busy, other]), LocalEngine(1), lambda: False, note)
     assert seen == [
         *[("busy", "running"), ("busy", "locked")],
         *[("other", "running"), ("other", "done")],
@@ -110,3 +118,31 @@ def test_a_trial_in_whose_folder_another_process_works_waits_for_it_after_all_ot
 def test_a_stop_ends_the_waiting_for_another_process(tmp_path: Path) -> None:
     busy = trial(tmp_path, "busy", *python("import os; os._exit(69)"))
     assert noted([busy], stop=lambda statuses: "locked" in statuses) == [("busy", "running"), ("busy", "locked")]
+
+
+def test_a_locked_trial_waits_twice_as_long_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(module.time, "monotonic", lambda: now)
+    locked_trials, one = LockedTrials(), trial(tmp_path, "a")
+    for seconds in (2, 4, 8, 16, 32, 60, 60):
+        locked_trials.add(one)
+        now += seconds - 0.1
+        assert locked_trials.take() is None
+        assert len(locked_trials) == 1
+        now += 0.2
+        assert locked_trials.take() == one
+        assert not locked_trials
+    locked_trials.add(one)
+    locked_trials.remove([one])
+    assert not locked_trials
+
+
+def test_superfluous_trials_are_stopped_and_others_go_on(tmp_path: Path) -> None:
+    class Picky(Trials):
+        def superfluous(self) -> list[Trial]:
+            return [endless]
+
+    endless, short = trial(tmp_path, "a", *python("import time; time.sleep(600)")), trial(tmp_path, "b", *python("0"))
+    seen = []
+    run_trials(Picky([endless, short]), LocalEngine(2), lambda: False, lambda t, status: seen.append((t.name, status)))
+    assert sorted(seen[2:]) == [("a", "stopped"), ("b", "done")]

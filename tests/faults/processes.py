@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,8 @@ def command(folder: Path, module: str = "acer_tf.run", **flags: Any) -> list[str
 class Training:
     """A running command, with all that it said so far."""
 
-    def __init__(self, words: Sequence[str], folder: Path) -> None:
-        environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    def __init__(self, words: Sequence[str], folder: Path, variables: Mapping[str, str] = os.environ) -> None:
+        environment = {**variables, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
         self.folder = folder
         self.process = subprocess.Popen(
             words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, start_new_session=True

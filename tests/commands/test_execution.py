@@ -1,0 +1,27 @@
+import pytest
+
+from acer_tf.commands.execution import Execution
+from acer_tf.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"workers": 0}, "workers is 0; expected a whole number >= 1."),
+        ({"slots": 2}, "--slots is of no use on this machine alone; add --engine ray."),
+        ({"ray_address": "a:1"}, "--ray_address is of no use"),
+        ({"engine": "ray", "slots": 0}, "slots is 0; expected a whole number >= 1."),
+        ({"engine": "ray", "workers": 2}, "--workers is of no use with --engine ray; expected --slots."),
+        ({"engine": "ray", "ray_address": "head"}, "ray_address is 'head'; expected HOST:PORT"),
+    ],
+)
+def test_flags_that_cannot_work(flags: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Execution(**flags).check()  # type: ignore[arg-type]
+
+
+def test_a_trial_on_ray_has_as_many_threads_as_processors() -> None:
+    names = ["threads", "num_workers"]
+    assert Execution(engine="ray").shares({"num_workers"}, names) == ["--threads", "1"]
+    assert Execution(engine="ray", trial_cpus=3).shares(set(), names) == ["--threads", "3", "--num_workers", "3"]
+    assert Execution().shares(set(), names) == []
