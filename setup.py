@@ -14,7 +14,7 @@ REQUIREMENTS = [
 ]
 
 # rliable is not kept: with newer versions of the other two it does not even import.
-PLOTS = ["jinja2", "matplotlib", "rliable==1.2.0", "arch<8", "pandas<3"]
+PLOTS = ["jinja2", "matplotlib", "scipy", "rliable==1.2.0", "arch<8", "pandas<3"]
 BENCHMARKS = ["scipy", "joblib"]  # baselines imports joblib
 MUJOCO = ["gymnasium[mujoco]", "mujoco>=3.17,<4"]  # as the control suite wants it, and as the tests run it
 BOX2D = ["gymnasium[box2d]"]

@@ -1,6 +1,7 @@
 """What an experiment consists of."""
 
 import itertools
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -62,15 +63,17 @@ class Criterion(NamedTuple):
     """A condition of being reproduced, judged in each environment (`better`: over all of them).
 
     Attributes:
-        kind: `same`: no difference to a reference's seeds (Mann-Whitney) and equivalent to them (two one-sided tests);
-            `reaches`: the mean over seeds is at least a value; `better`: a run of the variation probably scores higher
-            than one of another variation.
+        kind: `same`: no difference to a reference's seeds (Mann-Whitney), and equivalent to them (two one-sided
+            tests); `reaches`: the mean over seeds, or every seed, is at least a value; `better`: a run of the variation
+            probably scores higher than one of another variation.
         variation: name of what is judged.
         envs: ids of the environments in which it is judged.
         window: part of each run whose mean return is its score.
         reference: label of the reference, for `same`.
         margin: largest difference to the reference's mean that counts as none, in standard deviations of its seeds.
         values: by environment, for `reaches`.
+        every_seed: whether `reaches` is judged by the lowest seed instead of the mean.
+        minutes: longest training that `reaches` allows a run; infinite without a limit.
         than: the other variation, for `better`.
     """
 
@@ -81,6 +84,8 @@ class Criterion(NamedTuple):
     reference: str = ""
     margin: float = 0.0
     values: Mapping[str, float] = MappingProxyType({})
+    every_seed: bool = False
+    minutes: float = math.inf
     than: str = ""
 
 

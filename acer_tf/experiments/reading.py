@@ -1,5 +1,6 @@
 """Reads experiments: the YAML files in `acer_tf/experiments`, with reference curves as CSV files beside them."""
 
+import math
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -135,6 +136,8 @@ def _criterion(
         chosen = section.items("envs", ids)
     elif kind == "reaches":
         read["values"] = section.numbers("values")
+        read["every_seed"] = section.switch("every_seed")
+        read["minutes"] = section.number("minutes", math.inf)
         chosen = [*read["values"]]
     else:
         read["than"] = section.choice("than", names)

@@ -14,9 +14,10 @@ from acer_tf.errors import InputError
 from acer_tf.experiments.experiment import Experiment
 from acer_tf.experiments.reading import experiment_names, load_experiment
 from acer_tf.reproduce import results as kept
+from acer_tf.reproduce.findings import find
 from acer_tf.reproduce.index import all_findings, check_index, read_results, rows, write_index
 from acer_tf.reproduce.plan import Planned, plan, selected
-from acer_tf.reproduce.report import PAGE, find, write_page
+from acer_tf.reproduce.report import PAGE, write_page
 
 RESULTS = Path("docs/results")
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from acer_tf.errors import InputError
 from acer_tf.experiments.experiment import Experiment
 from acer_tf.experiments.reading import experiment_names, load_experiment
-from acer_tf.reproduce.report import PAGE, Findings, cost, find, summary_of_size
+from acer_tf.reproduce.findings import Findings, cost, find, summary_of_size
+from acer_tf.reproduce.report import PAGE
 from acer_tf.reproduce.results import Result, read
 from acer_tf.reproduce.verdicts import overall
 from acer_tf.storage.durable import reading, replacing

@@ -69,7 +69,8 @@ def judge(experiment: Experiment, results: Results, references: Sequence[Referen
             elif criterion.kind == "same":
                 judged.append(_same(criterion, env, scores, references))
             else:
-                judged.append(_reaches(criterion, env, scores))
+                runs = [r for r in results[criterion.variation, env.id] if r.is_whole]
+                judged.append(_reaches(criterion, env, scores, max(float(r.facts["seconds"]) for r in runs) / 60))
     return judged
 
 
@@ -97,11 +98,13 @@ def _same(criterion: Criterion, env: Environment, scores: Scores, references: Se
     return Verdict(question, env.id, numbers, Outcome.YES if found.is_within(margin) else Outcome.UNDECIDED)
 
 
-def _reaches(criterion: Criterion, env: Environment, scores: Scores) -> Verdict:
-    value = criterion.values[env.id]
+def _reaches(criterion: Criterion, env: Environment, scores: Scores, minutes: float) -> Verdict:
+    score = scores.min() if criterion.every_seed else scores.mean()
     shown = f"{_number(scores.mean())}, least {_number(scores.min())} ({len(scores)} seeds)"
-    outcome = Outcome.YES if scores.mean() >= value else Outcome.NO
-    return Verdict(_question(criterion, env), env.id, shown, outcome)
+    if not math.isinf(criterion.minutes):
+        shown += f"; longest run {minutes:.1f} minutes"
+    is_reached = score >= criterion.values[env.id] and minutes <= criterion.minutes
+    return Verdict(_question(criterion, env), env.id, shown, Outcome.YES if is_reached else Outcome.NO)
 
 
 def _better(experiment: Experiment, criterion: Criterion, results: Results) -> Verdict:
@@ -140,7 +143,9 @@ def _question(criterion: Criterion, env: Environment) -> str:
     if criterion.kind == "same":
         return f"{criterion.variation} is as {criterion.reference}, {part}"
     if criterion.kind == "reaches":
-        return f"{criterion.variation} reaches {_number(criterion.values[env.id])}, {part}"
+        seeds = " with every seed" if criterion.every_seed else ""
+        limit = "" if math.isinf(criterion.minutes) else f", in at most {_number(criterion.minutes)} minutes"
+        return f"{criterion.variation} reaches {_number(criterion.values[env.id])}{seeds}, {part}{limit}"
     return f"{criterion.variation} is better than {criterion.than}, {part}"
 
 

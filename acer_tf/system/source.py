@@ -9,11 +9,15 @@ SECONDS = 5.0
 
 
 def commit() -> str | None:
-    """Returns the commit, followed by `-dirty` if files differ from it; None outside of the package's repository."""
+    """Returns the commit, with `-dirty` if files of the package differ; None outside of the package's repository."""
     if not (ROOT / ".git").exists():
         return None
-    words = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"]
     with contextlib.suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=SECONDS)
-        return done.stdout.strip() or None
+        changed = _git("status", "--porcelain", "--", "acer_tf")
+        return _git("rev-parse", "--short=10", "HEAD") + ("-dirty" if changed else "")
     return None
+
+
+def _git(*words: str) -> str:
+    command = ["git", "-C", str(ROOT), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=SECONDS).stdout.strip()

@@ -1,3 +1,4 @@
+import math
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,7 @@ def test_everything_in_the_file_is_in_the_experiment(tmp_path: Path) -> None:
     assert found.references[1].curves == tmp_path / "theirs.csv"
     reaches, better, same = found.criteria
     assert (reaches.envs, reaches.values, reaches.window) == (("CartPole-v1",), {"CartPole-v1": -1}, (0.9, 1))
+    assert (reaches.every_seed, reaches.minutes) == (False, math.inf)
     assert (better.than, better.window, better.envs) == ("b", (0, 0.5), ("CartPole-v1", "Acrobot-v1"))
     assert (same.reference, same.margin, same.envs) == ("curves", 2, ("Acrobot-v1",))
 

@@ -1,10 +1,8 @@
-import math
 from pathlib import Path
 
-import pytest
-
 from acer_tf.experiments.experiment import Criterion, Experiment, Reference
-from acer_tf.reproduce.report import cost, find, summary_of_size, write_page
+from acer_tf.reproduce.findings import find
+from acer_tf.reproduce.report import write_page
 from acer_tf.reproduce.results import Result
 from tests.reproduce.samples import experiment, result
 
@@ -25,7 +23,7 @@ def test_the_page_has_verdicts_scores_references_and_how_much_is_missing(tmp_pat
         "# Sample\n\nC\n\nSource: S.\n\n**3 of 6 runs are complete; criteria: 1 of 1 reproduced.**\n\nN.\n"
     )
     assert "| a reaches 10, from 50 % to 100 % of the run | CartPole-v1 | 13, least 11 (3 seeds) | reproduced |" in text
-    assert "| CartPole-v1 | a | 3 of 3 | 11, 12, 16 | 13 | 11 to 16 | 9.5 |" in text
+    assert "| CartPole-v1 | a | 3 of 3 | 11, 12, 16 | 13 | 11 to 16 | 0.1 | 9.5 |" in text
     assert "* Seeds: 0, 1, 2. The settings were chosen with seeds 7." in text
     assert "    acer reproduce sample\n" in text and (tmp_path / "curves.png").exists()
 
@@ -33,7 +31,7 @@ def test_the_page_has_verdicts_scores_references_and_how_much_is_missing(tmp_pat
 def test_a_run_under_way_has_no_score(tmp_path: Path) -> None:
     text = page(tmp_path, experiment(REACHES), result(11.0, 0), result(12.0, 1, trained=999))
     assert "**1 of 6 runs are complete; criteria: 0 of 1 reproduced, 1 incomplete.**" in text
-    assert "| CartPole-v1 | a | 1 of 3 | 11 | 11 |  |" in text
+    assert "| CartPole-v1 | a | 1 of 3 | 11 | 11 |  | 0.1 |" in text
 
 
 def test_minutes_are_drawn_where_the_experiment_wants_them(tmp_path: Path) -> None:
@@ -41,23 +39,3 @@ def test_minutes_are_drawn_where_the_experiment_wants_them(tmp_path: Path) -> No
     text = page(tmp_path, experiment(REACHES)._replace(over_time=True), result(1.0))
     assert "![The same over minutes of training](curves-minutes.png)" in text
     assert (tmp_path / "curves-minutes.png").exists()
-
-
-def test_what_is_left_costs_what_the_others_did_or_what_the_file_says() -> None:
-    found = cost(find(experiment(REACHES), {KEY: [result(1.0, 0), result(1.0, 1, trained=400)]}))
-    # Of a: 5 s for 1,000 steps, so 3 s for the rest of one and 5 s for another; of b: three at 100 / 2 steps a second.
-    assert found.left * 3600 == pytest.approx(3 + 5 + 3 * 20)
-    assert found.spent * 3600 == 10 and math.isnan(found.processor)
-
-
-def test_processor_time_is_told_if_every_run_has_it() -> None:
-    first, second = (r._replace(facts={**r.facts, "processor_seconds": 9.0}) for r in (result(1.0, 0), result(1.0, 1)))
-    assert cost(find(experiment(REACHES), {KEY: [first, second]})).processor * 3600 == 18
-    assert math.isnan(cost(find(experiment(REACHES), {KEY: [first, result(1.0, 2)]})).processor)
-
-
-def test_the_size_in_a_few_words() -> None:
-    assert summary_of_size(experiment()) == "1 environment, 2 variations, 3 seeds, 1k steps"
-    envs = experiment().envs
-    two = experiment()._replace(envs=(*envs, envs[0]._replace(id="Acrobot-v1", steps=2_500_000)))
-    assert summary_of_size(two) == "2 environments, 2 variations, 3 seeds, 1k to 2.5M steps"

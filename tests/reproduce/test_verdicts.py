@@ -71,6 +71,19 @@ def test_a_value_is_reached_by_the_mean_over_seeds() -> None:
     assert judged(REACHES._replace(window=(0.0, 0.5)), [99.0] * 5).outcome is Outcome.NO  # only the second half is high
 
 
+def test_a_value_may_have_to_be_reached_by_every_seed_and_in_time() -> None:
+    every = REACHES._replace(every_seed=True)
+    assert judged(every, [10.0, 11.0, 12.0, 13.0, 14.0]).outcome is Outcome.YES
+    verdict = judged(every, [9.9, 11.0, 12.0, 13.0, 14.0])
+    assert verdict.outcome is Outcome.NO
+    assert verdict.question == "a reaches 10 with every seed, from 50 % to 100 % of the run"
+    in_time = REACHES._replace(minutes=0.1)  # every run of the samples takes 5 seconds
+    assert judged(in_time, [10.0] * 5).outcome is Outcome.YES
+    verdict = judged(in_time._replace(minutes=0.05), [10.0] * 5)
+    assert verdict.outcome is Outcome.NO and verdict.numbers.endswith("longest run 0.1 minutes")
+    assert verdict.question.endswith("of the run, in at most 0.05 minutes")
+
+
 def test_a_missing_seed_or_one_under_way_leaves_everything_open() -> None:
     verdict = judged(REACHES, [99.0] * 4)
     assert (verdict.outcome, verdict.numbers) == (Outcome.INCOMPLETE, "4 of 5 seeds")

@@ -13,12 +13,16 @@ def test_the_commit_of_a_repository_and_whether_files_differ(tmp_path: Path, mon
     monkeypatch.setattr(source, "ROOT", tmp_path)
     assert commit() is None
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "a"]):
-        (tmp_path / "file").write_text("a")
+        (tmp_path / "acer_tf").mkdir(exist_ok=True)
+        (tmp_path / "acer_tf" / "file").write_text("a")
+        (tmp_path / "results").write_text("a")
         subprocess.run([*GIT, *words], cwd=tmp_path, check=True)
     subprocess.run([*GIT, "tag", "v1"], cwd=tmp_path, check=True)
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
     assert commit() == head[:10]
-    (tmp_path / "file").write_text("b")
+    (tmp_path / "results").write_text("b")
+    assert commit() == head[:10]
+    (tmp_path / "acer_tf" / "file").write_text("b")
     assert commit() == f"{head[:10]}-dirty"
 
 
