@@ -134,6 +134,11 @@ class TrainingLoop:
         self._end, self._log_interval = model.config.total_timesteps, model.config.log_interval
         self._callback: Callback | None = None
 
+    @property
+    def actor(self) -> Actor:
+        """What acts in the environments: the model's own actor or, with `overlap`, that of the copied parameters."""
+        return self._behavior or self.model.actor
+
     def learn(
         self,
         after_iteration: Callable[[], bool] = lambda: False,

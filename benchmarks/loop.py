@@ -2,6 +2,7 @@
 
 import contextlib
 import statistics
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -29,9 +30,9 @@ def matmul_flops_per_second() -> float:
     return float(2 * MATRIX**3 / seconds)
 
 
-def train_step(model: Model, buffer: Buffer, rng: np.random.RandomState, flops: int) -> dict[str, float]:
+def train_step(model: Model, buffer: Buffer, flops: int) -> dict[str, float]:
     """Measures train calls, each round next to the machine's own rate; medians over the rounds."""
-    segment = buffer.get(rng)
+    segment = buffer.get(np.random.RandomState(0))
     model.train(segment, 0.0)
     rates, milliseconds, bounds = [], [], []
     for _ in range(ROUNDS):
@@ -59,59 +60,91 @@ def loop(acer: TrainingLoop, env: FrameStack, env_part: str, seconds: float) -> 
 
     Returns:
         Environment steps per second, each part's `share` of the time, and the time of storing and drawing relative to
-        that of collecting and of training.
+        that of collecting and of training. With `overlap`, `share` is that of the thread that trains, where `rest` is
+        mostly waiting, and `share_beside` that of the thread that collects.
     """
     first = acer.steps
     acer.learn(lambda: acer.steps >= first + WARM_UP * acer.nbatch)
     parts = {
         env_part: (env.unwrapped, "step"),
         "wrappers": (env, "step"),
-        "acting": (acer.model.actor, "act"),
+        "acting": (acer.actor, "act"),
         "replay:put": (acer.buffer, "put"),
         "replay:get": (acer.buffer, "get"),
         "training": (acer.model, "train"),
         "training:many": (acer.model, "train_many"),
         "training:report": (acer.model, "train_and_report"),
     }
-    spent: dict[str, float] = defaultdict(float)
-    under_way: set[str] = set()
+    clock = Clock()
     with contextlib.ExitStack() as stack:
         for part, (owner, method) in parts.items():
-            stack.enter_context(_timed(owner, method, spent, under_way, part))
+            stack.enter_context(clock.timing(owner, method, part))
         start, steps = time.perf_counter(), acer.steps
         acer.learn(lambda: time.perf_counter() - start > seconds)
         elapsed = time.perf_counter() - start
-    spent["wrappers"] -= spent[env_part]
-    share: dict[str, float] = defaultdict(float)
-    for part, value in spent.items():
-        share[part.split(":")[0]] += value / elapsed
+    shares = []
+    for spent in (clock.spent, clock.spent_beside):
+        share: dict[str, float] = defaultdict(float)
+        for part, value in spent.items():
+            share[part.split(":")[0]] += value / elapsed
+        if "wrappers" in share:
+            share["wrappers"] -= share[env_part]
+        shares.append(dict(share))
+    share, beside = shares
+    collecting = sum(share.get(part, 0) + beside.get(part, 0) for part in (env_part, "wrappers", "acting"))
     return {
         "env_steps_per_s": (acer.steps - steps) / elapsed,
         "share": share | {"rest": 1 - sum(share.values())},
-        "storing_of_collecting": spent["replay:put"] / sum(spent[part] for part in (env_part, "wrappers", "acting")),
-        "drawing_of_training": spent["replay:get"] / elapsed / share["training"],
+        "share_beside": beside,
+        "storing_of_collecting": clock.spent["replay:put"] / elapsed / collecting,
+        "drawing_of_training": clock.spent["replay:get"] / elapsed / share["training"],
     }
 
 
-@contextlib.contextmanager
-def _timed(owner: Any, method: str, spent: dict[str, float], under_way: set[str], part: str) -> Iterator[None]:
-    original = getattr(owner, method)
-    group = part.split(":")[0]
+class Clock:
+    """Sums up the time that methods take.
 
-    def timed(*args: Any) -> Any:
-        if group in under_way:  # called by another method of the same part
-            return original(*args)
-        under_way.add(group)
-        start = time.perf_counter()
+    Attributes:
+        spent: seconds of each part in the thread that trains.
+        spent_beside: seconds of each part in other threads.
+    """
+
+    def __init__(self) -> None:
+        self.spent: dict[str, float] = defaultdict(float)
+        self.spent_beside: dict[str, float] = defaultdict(float)
+        self._under_way: set[tuple[str, int]] = set()
+
+    @contextlib.contextmanager
+    def timing(self, owner: Any, method: str, part: str) -> Iterator[None]:
+        """Measures calls of a method while the block runs, but those by another method of the same part."""
+        original = getattr(owner, method)
+
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            group = part.split(":")[0], threading.get_ident()
+            if group in self._under_way:
+                return original(*args, **kwargs)
+            self._under_way.add(group)
+            start = time.perf_counter()
+            try:
+                return original(*args, **kwargs)
+            finally:
+                is_main = threading.current_thread() is threading.main_thread()
+                spent = self.spent if is_main else self.spent_beside
+                spent[part] += time.perf_counter() - start
+                self._under_way.remove(group)
+
+        setattr(owner, method, timed)
         try:
-            return original(*args)
+            yield
         finally:
-            spent[part] += time.perf_counter() - start
-            under_way.remove(group)
+            delattr(owner, method)
 
-    setattr(owner, method, timed)
-    yield
-    delattr(owner, method)
+
+def device_memory_mib() -> float | None:
+    """Returns the most memory that the first GPU has had in use; None without one."""
+    if not tf.config.list_physical_devices("GPU"):
+        return None
+    return float(tf.config.experimental.get_memory_info("GPU:0")["peak"] / 2**20)
 
 
 def _seconds(call: Callable[[], Any]) -> float:

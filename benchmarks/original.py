@@ -1,4 +1,4 @@
-"""Speed on CartPole compared with the original's: `python -m benchmarks.original FOLDER`.
+"""Speed compared with the original's, on CartPole or Breakout: `python -m benchmarks.original FOLDER`.
 
 FOLDER holds baselines 0.1.5, its last release:
 
@@ -17,45 +17,121 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated, Any
 
 import tyro
 
-from acer_tf.commands.cli import guarded, parse
+from acer_tf.commands.cli import guarded, one_of, parse
 from acer_tf.errors import InputError
 from acer_tf.system.threads import ONEDNN_VARIABLE
 
-OURS = ["benchmarks.throughput", "--env", "CartPole-v1", "--network", "mlp", "--num_env", "4"]
+BFLOAT16, OVERLAP = ["--precision", "bfloat16"], ["--overlap"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """What both run on.
+
+    Attributes:
+        env: environment id.
+        network: name of this package's network; the original has the same.
+        num_env: environments.
+        onednn: value of TensorFlow's variable for the faster kernels for a network of this kind, for both.
+        variants: flags of `benchmarks.throughput` by the name under which they are compared.
+    """
+
+    env: str
+    network: str
+    num_env: int
+    onednn: str
+    variants: dict[str, list[str]]
+
+
+TASKS = {
+    "cartpole": Task("CartPole-v1", "mlp", 4, "0", {"float32": [], "overlap": OVERLAP}),
+    "breakout": Task(
+        "BreakoutNoFrameskip-v4",
+        "cnn",
+        16,
+        "1",
+        {"float32": [], "bfloat16": BFLOAT16, "overlap": OVERLAP, "both": [*BFLOAT16, *OVERLAP]},
+    ),
+}
 
 
 @dataclasses.dataclass(frozen=True)
 class Original:
-    """Measures train call and loop on CartPole with 4 environments, of baselines' ACER and of this one."""
+    """Measures train call and loop of baselines' ACER and of this one, in turns."""
 
     folder: tyro.conf.Positional[Path]
     """Where baselines 0.1.5 was unpacked."""
+    task: Annotated[str, one_of(*TASKS)] = "cartpole"
+    """CartPole with 4 environments, or Breakout with 16, for which bfloat16 is measured, too."""
     rounds: int = 5
     """How often each is measured; one after the other."""
     seconds: float = 5
     """How long each loop runs."""
+    json: Path | None = None
+    """File that all numbers are written to."""
 
 
-def measure_ours(seconds: float) -> dict[str, float]:
+def measure_ours(task: Task, variant: str, seconds: float) -> dict[str, Any]:
     """Measures this implementation."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "numbers.json"
-        _run([*OURS, "--seconds", str(seconds), "--json", str(path)])
-        numbers: dict[str, float] = json.loads(path.read_text(encoding="utf-8"))
+        command = ["--env", task.env, "--network", task.network, "--num_env", str(task.num_env)]
+        command += [*task.variants[variant], "--seconds", str(seconds), "--json", str(path)]
+        _run(["benchmarks.throughput", *command], task)
+        numbers: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return numbers
 
 
-def measure_original(folder: Path, seconds: float) -> dict[str, float]:
+def measure_original(task: Task, folder: Path, seconds: float) -> dict[str, Any]:
     """Measures baselines."""
-    numbers: dict[str, float] = json.loads(_run(["benchmarks.original_cartpole", str(folder), str(seconds)]))
+    command = ["benchmarks.original_loop", str(folder), task.env, str(task.num_env), str(seconds)]
+    numbers: dict[str, Any] = json.loads(_run(command, task))
     return numbers
 
 
-def _run(module: list[str]) -> str:
-    environment = os.environ | {ONEDNN_VARIABLE: "0"}  # the faster kernels for a network of this size, for both
+def ratios(results: Sequence[dict[str, Any]], variant: str) -> dict[str, list[float]]:
+    """Returns how many times as fast as the original a variant's train call and loop were, round by round."""
+    own, original = ([row[name] for row in results] for name in (variant, "original"))
+    pairs = list(zip(own, original, strict=True))
+    return {
+        "train call": [theirs["train_call_ms"] / ours["train_call_ms"] for ours, theirs in pairs],
+        "loop": [ours["env_steps_per_s"] / theirs["env_steps_per_s"] for ours, theirs in pairs],
+    }
+
+
+def summary(results: Sequence[dict[str, Any]]) -> str:
+    """Returns medians and ranges of all rounds as two tables in Markdown, speed and shares of the loop."""
+    lines = [
+        "| | train call, ms | steps per second | speed-up of the train call | of the loop |",
+        "|---|---|---|---|---|",
+    ]
+    for name in results[0]:
+        rows = [row[name] for row in results]
+        cells = [_spread([row["train_call_ms"] for row in rows], ".2f")]
+        cells.append(_spread([row["env_steps_per_s"] for row in rows], ".0f"))
+        cells += (
+            [_spread(values, ".2f") for values in ratios(results, name).values()] if name != "original" else ["", ""]
+        )
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    parts = ("emulation", "wrappers", "acting", "training", "replay")
+    lines += ["", f"| share of the loop | {' | '.join(parts)} |", "|---|" + "---|" * len(parts)]
+    for name in results[0]:
+        shares = [row[name]["share"] | row[name].get("share_beside", {}) for row in results]
+        medians = [statistics.median(share.get(part, 0.0) for share in shares) for part in parts]
+        lines.append(f"| {name} | {' | '.join(f'{median:.1%}' for median in medians)} |")
+    return "\n".join(lines)
+
+
+def _spread(values: Sequence[float], form: str) -> str:
+    return f"{statistics.median(values):{form}} ({min(values):{form}} to {max(values):{form}})"
+
+
+def _run(module: list[str], task: Task) -> str:
+    environment = os.environ | {ONEDNN_VARIABLE: task.onednn}
     done = subprocess.run(
         [sys.executable, "-m", *module], env=environment, stdout=subprocess.PIPE, text=True, check=True
     )
@@ -70,21 +146,16 @@ def main(argv: Sequence[str]) -> int:
         raise InputError(
             f"{flags.folder} does not hold baselines 0.1.5: there is no baselines/acer/acer_simple.py in it."
         )
-    faster = []
-    print("            train call, ms      steps per second    as fast as the original")
-    print("             ours  original       ours  original       train call      loop")
-    for _ in range(flags.rounds):
-        ours, original = measure_ours(flags.seconds), measure_original(flags.folder, flags.seconds)
-        faster.append(
-            (original["train_call_ms"] / ours["train_call_ms"], ours["env_steps_per_s"] / original["env_steps_per_s"])
-        )
-        print(
-            f"        {ours['train_call_ms']:9.3f} {original['train_call_ms']:9.3f}"
-            f"  {ours['env_steps_per_s']:9.0f} {original['env_steps_per_s']:9.0f}"
-            f"        {faster[-1][0]:9.2f} {faster[-1][1]:9.2f}",
-            flush=True,
-        )
-    print("median" + " " * 50 + " ".join(f"{statistics.median(ratios):9.2f}" for ratios in zip(*faster, strict=True)))
+    task, results = TASKS[flags.task], list[dict[str, Any]]()
+    for number in range(1, flags.rounds + 1):
+        row = {"original": measure_original(task, flags.folder, flags.seconds)}
+        row |= {variant: measure_ours(task, variant, flags.seconds) for variant in task.variants}
+        results.append(row)
+        speeds = ", ".join(f"{name} {numbers['env_steps_per_s']:.0f}" for name, numbers in row.items())
+        print(f"round {number}, steps per second: {speeds}", flush=True)
+        if flags.json is not None:  # after each round: one that is interrupted loses no other
+            flags.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    print(summary(results))
     return 0
 
 

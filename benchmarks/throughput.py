@@ -6,20 +6,16 @@ Machines are noisy and differ: what counts are the shares, of the bound and of t
 import contextlib
 import dataclasses
 import json
+import resource
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
-
-from acer_tf.buffer import Buffer
 from acer_tf.commands.cli import guarded, one_of, parse
 from acer_tf.config import PRECISIONS, Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.logs.logger import Logger
-from acer_tf.replay.size import compressed_row
-from acer_tf.runner import Runner
 from benchmarks import prepare
 
 
@@ -41,6 +37,8 @@ class Throughput:
     """Name of the network."""
     precision: Annotated[str, one_of(*PRECISIONS)] = Config.precision
     """In which the layers below the heads compute; the bound is that of float32."""
+    overlap: bool = Config.overlap
+    """Collects the next segment while updates from replay run."""
     json: Path | None = None
     """File that the numbers are written to as well."""
 
@@ -48,11 +46,9 @@ class Throughput:
 def measure(flags: Throughput) -> dict[str, Any]:
     """Measures train step and loop."""
     # These import TensorFlow, which takes its threads and kernels as they are chosen then.
-    from acer_tf.acer import TrainingLoop
-    from acer_tf.model import Model
-    from acer_tf.policies.categorical import CategoricalPolicy
+    from acer_tf.acer import make_model_and_loop
     from benchmarks.flops import update_flops
-    from benchmarks.loop import loop, train_step
+    from benchmarks.loop import device_memory_mib, loop, train_step
 
     config = Config(
         nsteps=flags.nsteps,
@@ -61,18 +57,15 @@ def measure(flags: Throughput) -> dict[str, Any]:
         buffer_size=100 * flags.nsteps,
         lrschedule="constant",
         precision=flags.precision,
+        overlap=flags.overlap,
     )
-    rng = np.random.RandomState(0)
     with contextlib.closing(make_training_env(flags.env, flags.num_env)) as env:
-        spaces = env.single_observation_space, env.single_action_space
-        model = Model(CategoricalPolicy(flags.network, *spaces, rng, config.precision), config, seed=0)
-        runner = Runner(env, model, config.nsteps, seed=0)
-        buffer = Buffer(config.nsteps, config.buffer_size, compressed_row(env, config), config.unread)
-        buffer.put(runner.run())
-        flops = update_flops(model.policy.network, flags.num_env, flags.nsteps)
-        numbers = train_step(model, buffer, rng, flops)
-        acer = TrainingLoop(flags.num_env, runner, model, buffer, rng, Logger())
-        return numbers | loop(acer, env, "emulation", flags.seconds)
+        acer = make_model_and_loop(flags.network, env, 0, config, Logger())
+        acer.learn(lambda: True)  # one iteration, so that there is a segment to train on
+        flops = update_flops(acer.model.policy.network, flags.num_env, flags.nsteps)
+        numbers = train_step(acer.model, acer.buffer, flops) | loop(acer, env, "emulation", flags.seconds)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return numbers | {"memory_mib": memory, "device_memory_mib": device_memory_mib()}
 
 
 @guarded
@@ -86,8 +79,13 @@ def main(argv: Sequence[str]) -> int:
     print(f"environment steps     {numbers['env_steps_per_s']:8.0f} /s")
     for part, share in numbers["share"].items():
         print(f"  {part:<19} {share:8.1%}")
+    if flags.overlap:
+        print("beside it")
+    for part, share in numbers["share_beside"].items():
+        print(f"  {part:<19} {share:8.1%}")
     print(f"storing               {numbers['storing_of_collecting']:8.1%} of collecting")
     print(f"drawing               {numbers['drawing_of_training']:8.1%} of training")
+    print(f"memory                {numbers['memory_mib']:8.0f} MiB")
     if flags.json is not None:
         flags.json.write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
     return 0

@@ -32,6 +32,7 @@ from benchmarks.cartpole import CartPole
 from benchmarks.checkpoints import CheckpointCost
 from benchmarks.compression import Compression
 from benchmarks.continuous import ContinuousSpeed
+from benchmarks.device import Device
 from benchmarks.faults.__main__ import Faults
 from benchmarks.growth import Growth
 from benchmarks.memory import Memory
@@ -67,6 +68,7 @@ FLAGS = {
     "benchmarks.checkpoints": CheckpointCost,
     "benchmarks.compression": Compression,
     "benchmarks.continuous": ContinuousSpeed,
+    "benchmarks.device": Device,
     "benchmarks.faults": Faults,
     "benchmarks.growth": Growth,
     "benchmarks.memory": Memory,

@@ -1,0 +1,172 @@
+"""What a machine can do: `python -m benchmarks.device`; `benchmarks/device.sh` installs what it needs and runs it.
+
+Each measurement is a `benchmarks.throughput` in a process of its own, the most telling ones first. What has not begun
+when the time is over is left out, and what fails is noted, so that nobody has to stand by.
+"""
+
+import dataclasses
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from acer_tf.commands.cli import guarded, parse
+from acer_tf.config import PRECISIONS
+
+COLUMNS = {
+    "num_env": "environments",
+    "precision": "precision",
+    "overlap": "overlap",
+    "train_call_ms": "train call, ms",
+    "bound_share": "share of the bound",
+    "env_steps_per_s": "steps/s",
+    "emulation": "emulation",
+    "acting": "acting",
+    "training": "training",
+    "memory_mib": "memory, MiB",
+    "device_memory_mib": "GPU memory, MiB",
+}
+FORMATS = {"train_call_ms": ".1f", "bound_share": ".2f", "emulation": ".0%", "acting": ".0%", "training": ".0%"}
+LONGEST = 300.0
+"""Seconds after which a measurement is given up."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Device:
+    """Measures train call, loop, overlap and memory in both precisions, for several numbers of environments."""
+
+    out: Path = Path("device")
+    """Folder for device.json and device.md; those of a run before are overwritten."""
+    minutes: float = 10
+    """After this time no measurement is begun."""
+    env: str = "BreakoutNoFrameskip-v4"
+    """Environment id."""
+    network: str = "cnn"
+    """Name of the network."""
+    num_envs: tuple[int, ...] = (16, 256, 64, 128, 32)
+    """Numbers of environments, in the order in which they are measured."""
+    seconds: float = 8
+    """How long each loop runs."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """What one measurement is of."""
+
+    num_env: int
+    precision: str
+    overlap: bool
+
+
+def settings(num_envs: Sequence[int]) -> list[Setting]:
+    """Returns all measurements in order: for each number of environments both precisions, then both with overlap."""
+    return [
+        Setting(num_env, precision, overlap)
+        for num_env in num_envs
+        for overlap in (False, True)
+        for precision in PRECISIONS
+    ]
+
+
+def machine() -> dict[str, Any]:
+    """Describes the machine: processor, cores, memory, GPUs and versions."""
+    # A process of its own starts TensorFlow: on a GPU it would otherwise hold memory that the measurements need.
+    code = "import tensorflow as tf; from acer_tf.system.device import device; print(tf.__version__, device(), sep='|')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    version, _, device = (done.stdout.splitlines() or ["unknown"])[-1].partition("|")
+    info = Path("/proc/cpuinfo")
+    models = [line.partition(":")[2].strip() for line in _lines(info) if line.startswith("model name")]
+    return {
+        "processor": models[0] if models else platform.processor(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_gib": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30,
+        "device": device,
+        "tensorflow": version,
+        "python": platform.python_version(),
+    }
+
+
+def measure(setting: Setting, flags: Device) -> dict[str, Any]:
+    """Measures one setting; a failure is its own result, under `failed`."""
+    path = flags.out / "throughput.json"
+    command = [
+        sys.executable, "-m", "benchmarks.throughput", "--env", flags.env, "--network", flags.network,
+        "--num_env", str(setting.num_env), "--precision", setting.precision, "--seconds", str(flags.seconds),
+        "--json", str(path), *(["--overlap"] if setting.overlap else []),
+    ]  # fmt: skip
+    own = dataclasses.asdict(setting)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST)
+    except subprocess.TimeoutExpired:
+        return own | {"failed": f"took more than {LONGEST:.0f} s"}
+    if done.returncode:
+        return own | {"failed": (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]}
+    numbers: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    path.unlink()
+    return own | numbers
+
+
+def table(results: Sequence[dict[str, Any]]) -> str:
+    """Returns the results as a table in Markdown; what failed is named below it."""
+    lines = [_row(COLUMNS.values()), _row(["---"] * len(COLUMNS))]
+    for result in results:
+        if "failed" not in result:
+            values = result | result["share"] | result["share_beside"]
+            lines.append(_row(_cell(name, values.get(name)) for name in COLUMNS))
+    failed = [result for result in results if "failed" in result]
+    notes = [f"- {_named(result)}: {result['failed']}" for result in failed]
+    return "\n".join([*lines, *(["", *notes] if notes else [])]) + "\n"
+
+
+def write(results: Sequence[dict[str, Any]], described: dict[str, Any], folder: Path) -> None:
+    """Writes device.json and device.md."""
+    text = json.dumps({"machine": described, "results": list(results)}, indent=2)
+    (folder / "device.json").write_text(text + "\n", encoding="utf-8")
+    heading = "\n".join(f"- {name}: {_cell(name, value)}" for name, value in described.items())
+    (folder / "device.md").write_text(f"{heading}\n\n{table(results)}", encoding="utf-8")
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
+def _row(cells: Any) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(name: str, value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return "yes" if value else ""
+    return format(value, FORMATS.get(name, ".0f")) if isinstance(value, float) else str(value)
+
+
+def _named(setting: dict[str, Any]) -> str:
+    overlap = ", overlap" if setting["overlap"] else ""
+    return f"{setting['num_env']} environments, {setting['precision']}{overlap}"
+
+
+@guarded
+def main(argv: Sequence[str]) -> int:
+    """Runs all measurements that the time allows; returns the exit status, 1 if none succeeded."""
+    flags = parse("benchmarks.device", Device, argv)
+    end, results = time.monotonic() + 60 * flags.minutes, list[dict[str, Any]]()
+    flags.out.mkdir(parents=True, exist_ok=True)
+    described = machine()
+    for setting in settings(flags.num_envs):
+        if time.monotonic() > end:
+            results.append(dataclasses.asdict(setting) | {"failed": "left out, as the time was over"})
+        else:
+            print(f"{_named(dataclasses.asdict(setting))} ...", flush=True)
+            results.append(measure(setting, flags))
+        write(results, described, flags.out)  # each time: a run that is interrupted has its table, too
+    print((flags.out / "device.md").read_text(encoding="utf-8"))
+    return 0 if any("failed" not in result for result in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

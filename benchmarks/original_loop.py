@@ -1,0 +1,219 @@
+"""The original's own ACER on CartPole or Breakout, timed; `benchmarks.original` runs it in a process of its own.
+
+baselines 0.1.5 runs as it is on TensorFlow's v1 layer and on gymnasium. Its ACER knows images only, so that an
+observation of CartPole is one pixel of which four are stacked: as many numbers as CartPole's, in the two layers of 64
+units that later releases give it. Breakout has its own network, and the games are this package's, which emulate what
+its wrappers do.
+"""
+
+import json
+import sys
+import time
+import types
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import tensorflow.compat.v1 as tf
+from gymnasium import spaces
+
+from acer_tf.envs.make import make_vec_env
+
+NSTEPS, NSTACK = 20, 4
+SLOTS = 50
+"""Segments in replay; more would only take memory."""
+WARM_UP_SECONDS = 2
+ROUNDS = 9
+ROUND_SECONDS = 0.3
+"""Shortest duration of a round of train calls."""
+
+
+class CartPoles:
+    """Environments one after the other, as baselines' `DummyVecEnv`, which 0.1.5 cannot run on gymnasium."""
+
+    observation_space = spaces.Box(0, 255, (1, 1, 1), np.uint8)
+    action_space = spaces.Discrete(2)
+    remotes = (None,)  # the original takes as many threads
+
+    def __init__(self, num_env: int) -> None:
+        """Makes the environments."""
+        self.num_envs = num_env
+        self._envs = [gymnasium.make("CartPole-v1", disable_env_checker=True) for _ in range(num_env)]
+
+    def reset(self) -> np.ndarray:
+        """Starts new episodes."""
+        for seed, env in enumerate(self._envs):
+            env.reset(seed=seed)
+        return np.zeros((self.num_envs, 1, 1, 1), np.uint8)
+
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Steps each environment, and resets it where its episode ended."""
+        obs, rewards = np.zeros((self.num_envs, 1, 1, 1), np.uint8), np.zeros(self.num_envs, np.float32)
+        dones = np.zeros(self.num_envs, np.bool_)
+        for i, (env, action) in enumerate(zip(self._envs, actions.tolist(), strict=True)):
+            state, rewards[i], terminated, truncated, _ = env.step(action)
+            dones[i] = terminated or truncated
+            obs[i] = (env.reset()[0] if dones[i] else state)[2] > 0
+        return obs, rewards, dones, {}
+
+
+class Breakouts:
+    """This package's games in its worker processes, as the original's vector environment: it stacks frames itself."""
+
+    def __init__(self, num_env: int) -> None:
+        """Starts the games."""
+        self._env = make_vec_env("BreakoutNoFrameskip-v4", num_env).unwrapped
+        self.num_envs = num_env
+        self.observation_space = self._env.single_observation_space
+        self.action_space = self._env.single_action_space
+        self.remotes = (None,) * num_env
+
+    def reset(self) -> np.ndarray:
+        """Starts new episodes."""
+        return self._env.reset(seed=0)[0]
+
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Steps the games."""
+        obs, rewards, terminations, truncations, infos = self._env.step(actions)
+        return obs, rewards, terminations | truncations, infos
+
+    def close(self) -> None:
+        """Ends the worker processes."""
+        self._env.close()
+
+
+def import_original(folder: Path) -> types.SimpleNamespace:
+    """Imports `acer_simple`, `policies` and `a2c.utils`; others stand in for what they import and ACER does not use."""
+    tf.disable_v2_behavior()
+    tf.logging.set_verbosity(tf.logging.ERROR)
+    common = types.ModuleType("baselines.common")  # the real ones import much that ACER does not use
+    common.set_global_seeds = lambda seed: None  # type: ignore[attr-defined]
+    distributions = types.ModuleType("baselines.common.distributions")
+    distributions.make_pdtype = None  # type: ignore[attr-defined]
+    sys.modules.update(
+        {
+            "tensorflow": tf,
+            "gym": gymnasium,
+            "gym.spaces": spaces,
+            "baselines.common": common,
+            "baselines.common.distributions": distributions,
+        }
+    )
+    sys.path.insert(0, str(folder))
+    from baselines.a2c import utils
+    from baselines.acer import acer_simple, policies
+
+    return types.SimpleNamespace(acer_simple=acer_simple, policies=policies, utils=utils)
+
+
+def policy_class(utils: types.ModuleType) -> type:
+    """Makes the class that the original's `Model` builds its networks with."""
+
+    class MlpPolicy:
+        def __init__(self, sess: Any, _: Any, ac_space: Any, nenv: int, nsteps: int, nstack: int, reuse: bool) -> None:
+            rows = nenv * nsteps
+            self.X = tf.placeholder(tf.uint8, [rows, 1, 1, nstack])
+            with tf.variable_scope("model", reuse=reuse):
+                hidden = tf.reshape(tf.cast(self.X, tf.float32), [rows, nstack])
+                for name in ("fc1", "fc2"):
+                    hidden = tf.tanh(utils.fc(hidden, name, 64, init_scale=np.sqrt(2)))
+                logits = utils.fc(hidden, "pi", ac_space.n, init_scale=0.01)
+                self.pi, self.q = tf.nn.softmax(logits), utils.fc(hidden, "q", ac_space.n)
+            action = utils.sample(logits)
+            self.initial_state: list[float] = []
+            self.step = lambda ob, **_: (*sess.run([action, self.pi], {self.X: ob}), [])
+
+    return MlpPolicy
+
+
+def milliseconds(call: Callable[[], object]) -> float:
+    """Measures a call; the median over the rounds."""
+    call()
+    start = time.perf_counter()
+    call()
+    calls = max(1, round(ROUND_SECONDS / (time.perf_counter() - start)))
+    times = []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        for _ in range(calls):
+            call()
+        times.append(1e3 * (time.perf_counter() - start) / calls)
+    return float(np.median(times))
+
+
+def timed(owner: Any, method: str, spent: dict[str, float], part: str) -> None:
+    """Sums up the time that a method takes from here on."""
+    original = getattr(owner, method)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        start = time.perf_counter()
+        try:
+            return original(*args, **kwargs)
+        finally:
+            spent[part] += time.perf_counter() - start
+
+    setattr(owner, method, call)
+
+
+def measure(folder: Path, env: CartPoles | Breakouts, seconds: float) -> dict[str, Any]:
+    """Measures a train call and the loop, at learn()'s defaults with replay active."""
+    original = import_original(folder)
+    is_cartpole = isinstance(env, CartPoles)
+    model = original.acer_simple.Model(
+        policy_class(original.utils) if is_cartpole else original.policies.AcerCnnPolicy,
+        env.observation_space, env.action_space, env.num_envs, NSTEPS, NSTACK, num_procs=len(env.remotes),
+        ent_coef=0.01, q_coef=0.5, gamma=0.99, max_grad_norm=10, lr=7e-4, rprop_alpha=0.99, rprop_epsilon=1e-5,
+        total_timesteps=80e6, lrschedule="linear", c=10.0, trust_region=True, alpha=0.99, delta=1,
+    )  # fmt: skip
+    buffer = original.acer_simple.Buffer(env=env, nsteps=NSTEPS, nstack=NSTACK, size=SLOTS * NSTEPS)
+    if is_cartpole:
+        # What it stacks frames with takes numpy a while, and CartPole has none to stack: left out, in its favour.
+        buffer.decode = lambda enc_obs, dones: np.zeros((env.num_envs, NSTEPS + 1, 1, 1, NSTACK), np.uint8)
+    runner = original.acer_simple.Runner(env=env, model=model, nsteps=NSTEPS, nstack=NSTACK)
+    acer = original.acer_simple.Acer(runner, model, buffer, log_interval=10**9)
+    acer.tstart = time.time()
+
+    def loop(until: float) -> int:
+        steps = 0
+        while time.perf_counter() < until:
+            acer.steps = steps + 1  # never a multiple of its log_interval
+            acer.call(on_policy=True)
+            for _ in range(np.random.poisson(4)):
+                acer.call(on_policy=False)
+            steps += runner.nbatch
+        return steps
+
+    loop(time.perf_counter() + WARM_UP_SECONDS)
+    spent: dict[str, float] = defaultdict(float)
+    parts = ((env, "step", "emulation"), (model, "step", "acting"), (model, "train", "training"))
+    for owner, method, part in (*parts, (buffer, "put", "replay"), (buffer, "get", "replay")):
+        timed(owner, method, spent, part)
+    start = time.perf_counter()
+    steps = loop(start + seconds)
+    elapsed = time.perf_counter() - start
+    share = {part: value / elapsed for part, value in spent.items()}
+    obs, actions, rewards, mus, dones, masks = (array.reshape(-1, *array.shape[2:]) for array in buffer.get())
+    return {
+        "train_call_ms": milliseconds(lambda: model.train(obs, actions, rewards, dones, mus, [], masks, 0)),
+        "env_steps_per_s": steps / elapsed,
+        "share": share | {"rest": 1 - sum(share.values())},
+    }
+
+
+def main(argv: list[str]) -> None:
+    """Prints the numbers as JSON; arguments: baselines' folder, environment id, environments, seconds."""
+    folder, env_id, num_env, seconds = argv
+    if env_id == "CartPole-v1":
+        numbers = measure(Path(folder), CartPoles(int(num_env)), float(seconds))
+    else:
+        env = Breakouts(int(num_env))
+        numbers = measure(Path(folder), env, float(seconds))
+        env.close()
+    print(json.dumps(numbers))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
