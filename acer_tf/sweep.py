@@ -15,17 +15,22 @@ from acer_tf.commands.trials import Trial
 from acer_tf.configs.presets import load_preset
 from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
 from acer_tf.errors import InputError
+from acer_tf.networks.names import NETWORKS
+from acer_tf.search.course import Base, SearchFlags, search
 
 OWN = ("env", "preset", "seed", "logdir")
 """Flags of a training command that the sweep sets itself."""
+FLAGS = (*flag_names(run.Run), *flag_names(run_atari.RunAtari))
+"""Of the training commands."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Sweep(Execution):
+class Sweep(SearchFlags, Execution):
     """Trains on every environment (or preset) with every seed, each trial in its own process and run folder.
 
     Any other flag goes to every trial, for instance --num_timesteps 1e6. The table, sweep.csv, grows as trials end. The
-    same command again skips trials that are done, resumes those that were stopped and retries those that failed.
+    same command again skips trials that are done, resumes those that were stopped and retries those that failed. With
+    --search, settings are searched on one environment (or preset) in place of that.
     """
 
     envs: tuple[str, ...] = ()
@@ -46,18 +51,8 @@ class Sweep(Execution):
         Raises:
             InputError: a flag of the sweep or of a trial has a value that cannot work.
         """
-        if bool(self.envs) == bool(self.presets):
-            raise InputError("what to train on? Expected either --envs ID [ID ...] or --presets NAME [NAME ...].")
-        seeds = range(*self.seeds) if len(self.seeds) == 1 else dict.fromkeys(self.seeds)
-        if not seeds:
-            raise InputError("seeds is 0; expected a whole number >= 1.")
-        self.check()
-        given = {word.partition("=")[0].removeprefix("--").replace("-", "_") for word in rest if word.startswith("--")}
-        check_spelling(given, flag_names(Sweep), [*flag_names(run.Run), *flag_names(run_atari.RunAtari)])
-        if taken := given & set(OWN):
-            raise InputError(f"--{min(taken)} is set by the sweep itself; expected --envs, --presets, --seeds, --out.")
-        names = dict.fromkeys(self.presets or map(_env_id, self.envs))
-        return [self._trial(name, seed, given, rest) for seed in seeds for name in names]
+        names, seeds, given = self._checked(rest)
+        return [self._trial(name, name, seed, given, rest)[0] for seed in seeds for name in names]
 
     def run(self, rest: Sequence[str]) -> int:
         """Runs the trials that are not done yet.
@@ -72,19 +67,54 @@ class Sweep(Execution):
             LockedError: another sweep works in the folder.
             InputError: as `trials`, or the folder cannot be made.
         """
-        return self.run_all(self.trials(rest), self.out)
+        if self.search is None:
+            return self.run_all(self.trials(rest), self.out)
+        return search(self.search, self, self, self._base(rest), self.out)
 
-    def _trial(self, name: str, seed: int, given: set[str], rest: Sequence[str]) -> Trial:
+    def _checked(self, rest: Sequence[str]) -> tuple[list[str], list[int], set[str]]:
+        """Returns the names of environments or presets, the seeds, and the names of flags among the rest."""
+        if bool(self.envs) == bool(self.presets):
+            raise InputError("what to train on? Expected either --envs ID [ID ...] or --presets NAME [NAME ...].")
+        seeds = range(*self.seeds) if len(self.seeds) == 1 else dict.fromkeys(self.seeds)
+        if not seeds:
+            raise InputError("seeds is 0; expected a whole number >= 1.")
+        self.check()
+        self.check_search()
+        given = {word.partition("=")[0].removeprefix("--").replace("-", "_") for word in rest if word.startswith("--")}
+        check_spelling(given, flag_names(Sweep), FLAGS)
+        if taken := given & set(OWN):
+            raise InputError(f"--{min(taken)} is set by the sweep itself; expected --envs, --presets, --seeds, --out.")
+        return list(dict.fromkeys(self.presets or map(_env_id, self.envs))), list(seeds), given
+
+    def _base(self, rest: Sequence[str]) -> Base:
+        names, seeds, given = self._checked(rest)
+        if len(names) > 1:
+            raise InputError(
+                f"a search needs one environment or preset, as returns of several cannot be compared; got {len(names)}."
+            )
+        arguments = {argument for arguments in NETWORKS.values() for argument in arguments}
+        return Base(
+            name=names[0],
+            words=[names[0], *rest],
+            seeds=seeds,
+            known=sorted({*FLAGS, *arguments} - {*OWN}),
+            given=given,
+            make=lambda label, seed, words: self._trial(names[0], label, seed, given, [*rest, *words]),
+        )
+
+    def _trial(self, name: str, label: str, seed: int, given: set[str], rest: Sequence[str]) -> tuple[Trial, int]:
+        """Returns a trial with its agent steps."""
         flag, env_id = "--env", typed_env_id(name)
         if self.presets:
             flag, env_id = "--preset", load_preset(name).command.get("env", run.Run.env)
             check_env_id(env_id)
         module = run_atari if is_atari(env_id) else run
-        folder = self.out / name.replace("/", "-").replace(":", "-") / f"seed-{seed}"
+        folder = self.out / label.replace("/", "-").replace(":", "-") / f"seed-{seed}"
         counts = ["threads", "num_workers"] if module is run_atari else ["threads"]
         words = [flag, name, "--seed", str(seed), "--logdir", str(folder), *self.shares(given, counts), *rest]
-        check(module.read(words))
-        return Trial(name, seed, folder, (module.__name__, *words))
+        job = module.read(words)
+        check(job)
+        return Trial(label, seed, folder, (module.__name__, *words)), job.flags.total_timesteps
 
 
 def _env_id(name: str) -> str:

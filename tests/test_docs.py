@@ -13,7 +13,7 @@ from acer_tf.commands.cli import parse, parse_known
 from acer_tf.commands.fetch import Fetch
 from acer_tf.commands.list_envs import ListEnvs
 from acer_tf.commands.list_presets import ListPresets
-from acer_tf.commands.mistakes import flag_names
+from acer_tf.commands.mistakes import OTHER_NAMES, flag_names
 from acer_tf.commands.network_flags import network_arguments
 from acer_tf.commands.publish import Publish
 from acer_tf.commands.run_report import RunReport
@@ -196,7 +196,8 @@ def flags_of(command: type) -> set[str]:
     for field in dataclasses.fields(command):
         if dataclasses.is_dataclass(field.type):
             found |= flags_of(field.type)
-        found |= {field.name, f"no_{field.name}"} if field.type is bool else {field.name}
+        name = OTHER_NAMES.get(field.name, field.name)
+        found |= {name, f"no_{name}"} if field.type is bool else {name}
     return found
 
 

@@ -13,7 +13,7 @@ import tyro
 
 from acer_tf.errors import InputError, nearest
 
-OTHER_NAMES = {"total_timesteps": "num_timesteps"}
+OTHER_NAMES = {"total_timesteps": "num_timesteps", "num_trials": "trials"}
 """Flags of fields with other names."""
 ALWAYS = ("help",)
 """Flags of every command."""

@@ -1,0 +1,1 @@
+"""Search for settings with Optuna, the extra `ray`: the space, the course of a study, its results."""

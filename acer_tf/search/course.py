@@ -1,0 +1,155 @@
+"""The course of a search: from its flags to the best settings."""
+
+import dataclasses
+import importlib.util
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import tyro
+
+from acer_tf.commands.execution import Execution
+from acer_tf.commands.trials import Trial
+from acer_tf.config import require_count
+from acer_tf.errors import InputError
+from acer_tf.search.results import PRESET, TABLE, draw, write_preset, write_table
+from acer_tf.search.space import Value, check_space, read_space, words
+from acer_tf.search.study import PrunerName, Runs, SamplerName, StudySource, open_study
+
+if TYPE_CHECKING:
+    import optuna
+
+
+class Base(NamedTuple):
+    """What all trials of a search have in common.
+
+    Attributes:
+        name: of the environment or preset.
+        words: that every training begins with.
+        seeds: of each trial.
+        known: names of all flags and of all arguments of networks.
+        given: names of flags that have a value.
+        make: makes a training from its label, its seed and further words, with its agent steps; raises an `InputError`
+            if they cannot work.
+    """
+
+    name: str
+    words: Sequence[str]
+    seeds: Sequence[int]
+    known: Sequence[str]
+    given: set[str]
+    make: Callable[[str, int, Sequence[str]], tuple[Trial, int]]
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchFlags:
+    """Flags of a search."""
+
+    search: Path | None = None
+    """File of settings to search (.yml), a line each, such as lr: {low: 1e-4, high: 1e-2, log: true}."""
+    num_trials: Annotated[int, tyro.conf.arg(name="trials")] = 30
+    """Trials of the search, each with all seeds."""
+    sampler: SamplerName = "tpe"
+    """How Optuna chooses settings: by tree-structured Parzen estimators, or at random."""
+    pruner: PrunerName = "median"
+    """Ends trials early whose learning curve is below the median of the others', or by hyperband; none never does."""
+
+    def check_search(self) -> None:
+        """Checks the flags.
+
+        Raises:
+            InputError: one cannot work, or is given without --search; or Optuna is not installed.
+        """
+        if self.search is None:
+            for name, flag in (("num_trials", "trials"), ("sampler", "sampler"), ("pruner", "pruner")):
+                if getattr(self, name) != getattr(SearchFlags, name):
+                    raise InputError(f"--{flag} is of no use without --search FILE.")
+            return
+        require_count("trials", self.num_trials)
+        if importlib.util.find_spec("optuna") is None:
+            raise InputError('a search needs Optuna; install it with: pip install "acer_tf[ray]".')
+
+
+def search(path: Path, flags: SearchFlags, execution: Execution, base: Base, out: Path) -> int:
+    """Searches, and leaves table, best settings and pictures in the folder; goes on with the search that it holds.
+
+    Args:
+        path: of the space.
+        flags: of the search.
+        execution: where trials run.
+        base: what they have in common.
+        out: folder of everything.
+
+    Returns:
+        The exit status: 0 if all trials are over, at least one of them whole; see `Course.status`.
+
+    Raises:
+        LockedError: another process works in the folder.
+        InputError: a flag or the space cannot work, or the folder holds another search.
+    """
+    space = read_space(path, base.known, base.given)
+    check_space(path, space, lambda words: base.make("trial", base.seeds[0], words))
+
+    def make(number: int, values: Mapping[str, Value]) -> Runs:
+        made = [base.make(_label(number), seed, words(values)) for seed in base.seeds]
+        return Runs([trial for trial, _ in made], made[0][1])
+
+    with execution.course(out) as course:
+        study = open_study(out, flags.sampler, flags.pruner)
+        _check_same(study, {"space": space, "command": base.words, "seeds": base.seeds}, out)
+
+        def told(number: int) -> None:
+            write_table(out / TABLE, study, space)
+            _print(study, number)
+
+        begun = len(study.trials)
+        print(
+            f"{flags.num_trials} trials with {len(base.seeds)} seeds each, {begun} begun before; table: {out / TABLE}"
+        )
+        source = StudySource(study, space, flags.num_trials, make, course.table.is_done, told)
+
+        def report(trial: Trial, status: str) -> None:
+            course.report(trial, source.label(trial, status))
+            source.note(trial, status)
+
+        course.run(source, report)
+        is_well = _conclude(study, base, out)
+    return course.status(is_well)
+
+
+def _label(number: int) -> str:
+    return f"trial-{number:03d}"
+
+
+def _check_same(study: "optuna.Study", settings: Mapping[str, Any], out: Path) -> None:
+    """Checks that a study was begun with the same settings, or begins it with them."""
+    plain = json.loads(json.dumps(settings))
+    for name, value in plain.items():
+        if study.user_attrs.get(name, value) != value:
+            raise InputError(f"{out} holds a search with another {name}; choose another folder with --out.")
+        study.set_user_attr(name, value)
+
+
+def _print(study: "optuna.Study", number: int) -> None:
+    trial = study.trials[number]
+    value = "" if trial.value is None else f": mean return {trial.value:.6g}"
+    print(f"trial {number} {trial.state.name.lower()}{value} ({', '.join(words(trial.params))})")
+
+
+def _conclude(study: "optuna.Study", base: Base, out: Path) -> bool:
+    """Writes what was found; returns whether all trials are over, one of them whole."""
+    from optuna.trial import TrialState
+
+    whole = study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
+    if not whole:
+        print("no trial is complete")
+        return False
+    best = study.best_trial
+    run = out / _label(best.number) / f"seed-{base.seeds[0]}"
+    note = f"{base.name}: best of {len(study.trials)} trials, mean return {best.value:.6g} over {len(base.seeds)} seeds"
+    write_preset(out / PRESET, run, note)
+    pictures = draw(out, study)
+    print(f"best: trial {best.number}, mean return {best.value:.6g} ({', '.join(words(best.params))})")
+    print(f"preset: {out / PRESET}; pictures: {', '.join(map(str, pictures)) or 'none'}")
+    return not study.get_trials(deepcopy=False, states=[TrialState.RUNNING])

@@ -1,0 +1,114 @@
+"""What a search leaves: a table, the best settings as a preset, and pictures."""
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from acer_tf.config import CONTINUOUS, Config
+from acer_tf.configs.presets import COMMAND, load_preset
+from acer_tf.envs.ids import is_atari
+from acer_tf.errors import InputError
+from acer_tf.networks.names import NETWORKS
+from acer_tf.search.space import Space
+from acer_tf.storage.durable import replacing
+from acer_tf.storage.run_folder import read_settings
+from acer_tf.system.console import say
+
+if TYPE_CHECKING:
+    import optuna
+
+TABLE, PRESET = "search.csv", "best.yml"
+PICTURES = ("history", "importances", "slices")
+_UNSET = ("log_interval",)
+"""Settings that are no part of what was found."""
+
+
+def write_table(path: Path, study: "optuna.Study", space: Space) -> None:
+    """Writes a row for each trial: number, state, mean return, its seeds' returns, settings."""
+    names = [parameter.name for parameter in space]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["trial", "state", "mean_return", "seed_returns", *names])
+    for trial in study.get_trials(deepcopy=False):
+        value = "" if trial.value is None else f"{trial.value:.6g}"
+        returns = " ".join(f"{value:.6g}" for value in trial.user_attrs.get("returns", ()))
+        settings = [trial.params.get(name, "") for name in names]
+        writer.writerow([trial.number, trial.state.name.lower(), value, returns, *settings])
+    with replacing(path) as file:
+        file.write(text.getvalue().encode())
+
+
+def write_preset(path: Path, run: Path, note: str) -> None:
+    """Writes the settings of a run as a preset, and reads it back.
+
+    Args:
+        path: ends in .yml.
+        run: folder of the run.
+        note: comment for the file's first line.
+
+    Raises:
+        InputError: the run's settings cannot be read.
+    """
+    settings = read_settings(run)
+    if settings is None:
+        raise InputError(f"{run} lacks its settings; the trial has to run again.")
+    preset = _preset(settings)
+    with replacing(path) as file:
+        file.write(f"# {note}\n{yaml.safe_dump(preset, sort_keys=False)}".encode())
+    load_preset(path)
+
+
+def _preset(settings: dict[str, Any]) -> dict[str, Any]:
+    """Returns what a preset can hold of the settings in a run's config.yml."""
+    network = settings["network"]
+    kept = {name: settings[name] for name in COMMAND if settings.get(name) is not None}
+    if arguments := {name: settings[name] for name in NETWORKS[network] if name in settings}:
+        kept["network_kwargs"] = arguments
+    kept |= {name: settings[name] for name in vars(Config()) if name in settings and name not in _UNSET}
+    if not is_atari(settings["env"]):
+        kept |= {name: settings[name] for name, value in vars(CONTINUOUS).items() if settings[name] != value}
+    return kept
+
+
+def draw(folder: Path, study: "optuna.Study") -> Sequence[Path]:
+    """Draws Optuna's pictures: values over trials, importances of settings, values over each setting.
+
+    One that needs more finished trials is left out, with a sentence.
+
+    Returns:
+        The files.
+    """
+    try:
+        import matplotlib
+        import optuna.visualization.matplotlib as plots
+    except ImportError:
+        say('pictures need matplotlib; install it with: pip install "acer_tf[plots]".', is_error=True)
+        return []
+    matplotlib.use("Agg")
+    drawings: dict[str, Callable[[optuna.Study], Any]] = dict(
+        zip(PICTURES, (plots.plot_optimization_history, plots.plot_param_importances, plots.plot_slice), strict=True)
+    )
+    return [path for name, drawing in drawings.items() if _drawn(path := folder / f"{name}.png", drawing, study)]
+
+
+def _drawn(path: Path, drawing: Callable[["optuna.Study"], Any], study: "optuna.Study") -> bool:
+    import warnings
+
+    import numpy as np
+    from matplotlib import pyplot
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Optuna's pictures are experimental, it says each time
+            axes = drawing(study)
+    except (ValueError, RuntimeError) as error:
+        say(f"no picture {path.name}: {error}", is_error=True)
+        return False
+    figure = np.atleast_1d(axes).flat[0].figure
+    figure.savefig(path, dpi=120, bbox_inches="tight")
+    pyplot.close(figure)
+    return True

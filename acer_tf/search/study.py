@@ -1,0 +1,253 @@
+"""A study of Optuna as a source of trials: asks for settings, prunes on the learning curve, tells results."""
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from acer_tf.commands.trials import DONE, FAILED, RUNNING, STOPPED, LockedTrials, Trial
+from acer_tf.errors import InputError
+from acer_tf.search.curves import RUNGS, curve, final_return
+from acer_tf.search.space import Space, Value, suggested
+from acer_tf.system.console import say
+
+if TYPE_CHECKING:
+    import optuna
+
+PRUNED = "pruned"
+LOOK_SECONDS = 3.0
+"""Between two looks at the learning curves."""
+JOURNAL = "search.journal"
+WITHOUT_PRUNING = 5
+"""Finished trials before the first one is pruned by the median."""
+RANDOM_TRIALS = 10
+"""Trials at random before the sampler has enough to go on."""
+
+SamplerName = Literal["tpe", "random"]
+PrunerName = Literal["median", "hyperband", "none"]
+
+
+class Runs(NamedTuple):
+    """The trainings of a trial of the study.
+
+    Attributes:
+        trials: one per seed.
+        total_steps: agent steps of each.
+    """
+
+    trials: Sequence[Trial]
+    total_steps: int
+
+
+def open_study(folder: Path, sampler: SamplerName, pruner: PrunerName) -> "optuna.Study":
+    """Opens the study that a folder holds, or begins one; the folder is locked for this process."""
+    import optuna
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    journal = (folder / JOURNAL).absolute()  # Optuna's lock is a link, which would not find a relative path
+    _mend(journal)
+    study = optuna.create_study(
+        study_name="search",
+        storage=JournalStorage(JournalFileBackend(str(journal))),
+        direction="maximize",
+        load_if_exists=True,
+        pruner=_pruner(pruner),
+    )
+    seed = len(study.get_trials(deepcopy=False))  # another one when it goes on, which would else repeat its beginning
+    study.sampler = (
+        optuna.samplers.RandomSampler(seed=seed)
+        if sampler == "random"
+        else optuna.samplers.TPESampler(n_startup_trials=RANDOM_TRIALS, constant_liar=True, seed=seed)
+    )
+    return study
+
+
+def _pruner(name: PrunerName) -> "optuna.pruners.BasePruner":
+    from optuna import pruners
+
+    if name == "median":
+        return pruners.MedianPruner(n_startup_trials=WITHOUT_PRUNING, n_warmup_steps=RUNGS // 4)
+    if name == "hyperband":
+        return pruners.HyperbandPruner(min_resource=1, max_resource=RUNGS)
+    return pruners.NopPruner()
+
+
+def _mend(journal: Path) -> None:
+    """Removes what a process that was killed has left: the lock of the journal, and a line that it had begun."""
+    journal.with_name(f"{journal.name}.lock").unlink(missing_ok=True)
+    if journal.exists():
+        with journal.open("r+b") as file:
+            file.truncate(file.read().rfind(b"\n") + 1)
+
+
+class Candidate:
+    """A trial of the study, with its trainings.
+
+    Attributes:
+        trial: of Optuna.
+        runs: its trainings.
+        is_over: whether its result has been told.
+    """
+
+    def __init__(self, trial: "optuna.Trial", runs: Runs, done: Collection[Trial]) -> None:
+        """`done` are the trainings that ended well before."""
+        self.trial, self.runs = trial, runs
+        self.is_over = False
+        self._started, self._done = set(done), set(done)
+        self._reported = 0
+
+    def note(self, trial: Trial, status: str) -> None:
+        """Notes that a training has begun or ended."""
+        if status == RUNNING:
+            self._started.add(trial)
+        elif status == DONE:
+            self._done.add(trial)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all trainings have ended well."""
+        return len(self._done) == len(self.runs.trials)
+
+    def report(self) -> bool:
+        """Reports the mean curve of all seeds as far as it goes; returns whether the trial is to be pruned."""
+        if len(self._started) < len(self.runs.trials):
+            return False
+        curves = [curve(t.folder, self.runs.total_steps, t in self._done) for t in self.runs.trials]
+        for rung, values in enumerate(zip(*curves, strict=False), 1):
+            if rung <= self._reported:
+                continue
+            self._reported = rung
+            mean = float(np.mean(values))
+            if math.isfinite(mean):
+                self.trial.report(mean, rung)
+                if rung < RUNGS and self.trial.should_prune():
+                    return True
+        return False
+
+
+class StudySource:
+    """Trials that a study asks for, until it has had enough; see `Source`."""
+
+    def __init__(
+        self,
+        study: "optuna.Study",
+        space: Space,
+        count: int,
+        make: Callable[[int, Mapping[str, Value]], Runs],
+        is_done: Callable[[Trial], bool],
+        told: Callable[[int], None],
+    ) -> None:
+        """Goes on with the trials of the study that were running when it was left.
+
+        Args:
+            study: of `open_study`.
+            space: what to search.
+            count: number of trials of the whole study.
+            make: makes the trainings from a trial's number and settings; raises an `InputError` if they cannot work.
+            is_done: returns whether a training has ended well before.
+            told: called with a trial's number when its result has been told.
+        """
+        from optuna.trial import Trial as OptunaTrial
+        from optuna.trial import TrialState
+
+        self._study, self._space, self._count, self._make = study, space, count, make
+        self._told = told
+        self._waiting: deque[Trial] = deque()
+        self._locked = LockedTrials()
+        self._running: set[Trial] = set()
+        self._candidates: dict[Trial, Candidate] = {}
+        self._next_look = 0.0
+        for left in study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
+            self._begin(OptunaTrial(study, left._trial_id), is_done)
+
+    def take(self) -> Trial | None:
+        """Returns a training that can start now; asks for further settings if there is none."""
+        while not self._waiting:
+            if trial := self._locked.take():
+                return trial
+            if self._begun >= self._count:
+                return None
+            self._begin(self._study.ask(), lambda trial: False)
+        return self._waiting.popleft()
+
+    def put_back(self, trial: Trial) -> None:
+        """Takes back a training in whose folder another process works."""
+        if not self._candidates[trial].is_over:
+            self._locked.add(trial)
+
+    def is_exhausted(self) -> bool:
+        """Returns whether all trials of the study have been begun, and all their trainings taken."""
+        return not self._waiting and not self._locked and self._begun >= self._count
+
+    def superfluous(self) -> Collection[Trial]:
+        """Returns the running trainings of trials that were pruned, or of which another training has failed."""
+        if time.monotonic() >= self._next_look:
+            for candidate in {self._candidates[trial] for trial in self._running}:
+                if not candidate.is_over and candidate.report():
+                    self._end(candidate, None, PRUNED)
+            self._next_look = time.monotonic() + LOOK_SECONDS
+        return [trial for trial in self._running if self._candidates[trial].is_over]
+
+    def label(self, trial: Trial, status: str) -> str:
+        """Returns a training's status; `pruned` for one that was stopped because its trial is over."""
+        return PRUNED if status == STOPPED and self._candidates[trial].is_over else status
+
+    def note(self, trial: Trial, status: str) -> None:
+        """Notes a training's new status."""
+        candidate = self._candidates[trial]
+        candidate.note(trial, status)
+        if status == RUNNING:
+            self._running.add(trial)
+            return
+        self._running.discard(trial)
+        if candidate.is_over:
+            return
+        if candidate.is_done:
+            self._finish(candidate)
+        elif status == FAILED:
+            self._end(candidate, None, FAILED)
+
+    @property
+    def _begun(self) -> int:
+        return len(self._study.get_trials(deepcopy=False))
+
+    def _begin(self, trial: "optuna.Trial", is_done: Callable[[Trial], bool]) -> None:
+        values = suggested(self._space, trial)
+        try:
+            runs = self._make(trial.number, values)
+        except InputError as error:
+            say(f"trial {trial.number} cannot work: {error}", is_error=True)
+            trial.set_user_attr("error", str(error))
+            self._tell(trial, None, FAILED)
+            return
+        candidate = Candidate(trial, runs, [t for t in runs.trials if is_done(t)])
+        self._candidates |= dict.fromkeys(runs.trials, candidate)
+        if candidate.is_done:
+            self._finish(candidate)
+        self._waiting.extend(t for t in runs.trials if not is_done(t))
+
+    def _finish(self, candidate: Candidate) -> None:
+        candidate.report()
+        returns = [final_return(trial.folder) for trial in candidate.runs.trials]
+        candidate.trial.set_user_attr("returns", returns)
+        mean = float(np.mean(returns))
+        self._end(candidate, mean, DONE if math.isfinite(mean) else FAILED)
+
+    def _end(self, candidate: Candidate, value: float | None, status: str) -> None:
+        candidate.is_over = True
+        self._waiting = deque(trial for trial in self._waiting if self._candidates[trial] is not candidate)
+        self._locked.remove(candidate.runs.trials)
+        self._tell(candidate.trial, value, status)
+
+    def _tell(self, trial: "optuna.Trial", value: float | None, status: str) -> None:
+        from optuna.trial import TrialState
+
+        states = {DONE: TrialState.COMPLETE, PRUNED: TrialState.PRUNED, FAILED: TrialState.FAIL}
+        self._study.tell(trial.number, value if status == DONE else None, state=states[status])
+        self._told(trial.number)

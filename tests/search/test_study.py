@@ -1,0 +1,199 @@
+"""The course of a study, with trainings that this test plays: it writes what they would have logged."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import optuna
+import pytest
+
+from acer_tf.commands.trials import DONE, FAILED, RUNNING, STOPPED, Trial
+from acer_tf.errors import InputError
+from acer_tf.search import study as module
+from acer_tf.search.curves import RUNGS
+from acer_tf.search.space import Parameter
+from acer_tf.search.study import JOURNAL, PRUNED, Runs, StudySource, open_study
+from tests.plots.samples import write_run
+
+SPACE = [Parameter("x", low=0.0, high=1.0)]
+STEPS = 100 * RUNGS
+"""An episode of 100 steps ends with each part of a training."""
+
+
+@pytest.fixture(autouse=True)
+def _looks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.0)
+
+
+class Play:
+    """A source, and what it was told to make."""
+
+    def __init__(
+        self, folder: Path, count: int = 3, seeds: int = 2, pruner: str = "none", done: set[Trial] | None = None
+    ) -> None:
+        self.values: dict[int, Mapping[str, object]] = {}
+        self.told: list[int] = []
+        self.refuse: Callable[[int], bool] = lambda number: False
+        self.study = open_study(folder, "random", pruner)  # type: ignore[arg-type]
+
+        def make(number: int, values: Mapping[str, object]) -> Runs:
+            if self.refuse(number):
+                raise InputError("these do not fit each other.")
+            self.values[number] = values
+            runs = [Trial(f"trial-{number}", s, folder / f"{number}" / f"{s}", ("command",)) for s in range(seeds)]
+            return Runs(runs, STEPS)
+
+        self.source = StudySource(self.study, SPACE, count, make, (done or set()).__contains__, self.told.append)
+
+    def start(self) -> Trial:
+        trial = self.source.take()
+        assert trial is not None
+        self.source.note(trial, RUNNING)
+        return trial
+
+    def end(self, trial: Trial, returns: list[float], status: str = DONE) -> str:
+        write_run(trial.folder, returns)
+        label = self.source.label(trial, status)
+        self.source.note(trial, status)
+        return label
+
+    def states(self) -> list[str]:
+        return [trial.state.name for trial in self.study.trials]
+
+
+def test_a_trials_value_is_the_mean_over_its_seeds(tmp_path: Path) -> None:
+    play = Play(tmp_path, count=1)
+    first, second = play.start(), play.start()
+    assert (first.name, first.seed, second.seed) == ("trial-0", 0, 1)
+    assert play.source.take() is None
+    assert play.source.is_exhausted()
+    play.end(second, [3.0] * RUNGS)
+    assert play.states() == ["RUNNING"]
+    play.end(first, [1.0] * RUNGS)
+    (trial,) = play.study.trials
+    assert (trial.state.name, trial.value, trial.user_attrs["returns"]) == ("COMPLETE", 2.0, [1.0, 3.0])
+    assert trial.intermediate_values == dict.fromkeys(range(1, RUNGS + 1), 2.0)
+    assert play.told == [0]
+
+
+def test_trials_are_asked_for_until_there_are_enough(tmp_path: Path) -> None:
+    play = Play(tmp_path, count=3, seeds=1)
+    trials = [play.start() for _ in range(3)]
+    assert play.source.take() is None
+    assert len({values["x"] for values in play.values.values()}) == 3
+    for trial in trials:
+        play.end(trial, [1.0])
+    assert play.states() == ["COMPLETE"] * 3
+
+
+def test_a_trial_below_the_median_of_others_is_pruned_for_all_its_seeds(tmp_path: Path) -> None:
+    play = Play(tmp_path, count=7, pruner="median")
+    for _ in range(5):
+        for trial in (play.start(), play.start()):
+            play.end(trial, [10.0] * RUNGS)
+    bad, good = [play.start(), play.start()], [play.start(), play.start()]
+    for trial, value in zip([*bad, *good], [20.0, -5.0, 20.0, 5.0], strict=True):  # means 7.5 and 12.5
+        write_run(trial.folder, [value] * (RUNGS // 2))
+    assert set(play.source.superfluous()) == set(bad)
+    assert play.states() == ["COMPLETE"] * 5 + ["PRUNED", "RUNNING"]
+    pruned = play.study.trials[5]
+    assert pruned.value == 7.5
+    assert max(pruned.intermediate_values) == RUNGS // 4  # no earlier
+    assert play.source.label(bad[0], STOPPED) == PRUNED
+    for trial in bad:
+        play.source.note(trial, STOPPED)
+    assert not play.source.superfluous()
+    assert play.source.label(good[0], STOPPED) == STOPPED
+
+
+def test_nothing_is_pruned_before_all_seeds_have_begun(tmp_path: Path) -> None:
+    play = Play(tmp_path, count=6, pruner="median")
+    for _ in range(5):
+        for trial in (play.start(), play.start()):
+            play.end(trial, [10.0] * RUNGS)
+    first = play.start()
+    write_run(first.folder, [0.0] * (RUNGS - 1))
+    assert not play.source.superfluous()
+    second = play.start()
+    assert not play.source.superfluous()
+    write_run(second.folder, [0.0] * (RUNGS - 1))
+    assert set(play.source.superfluous()) == {first, second}
+
+
+def test_hyperband_prunes(tmp_path: Path) -> None:
+    play = Play(tmp_path, count=20, seeds=1, pruner="hyperband")
+    for number in range(20):
+        trial = play.start()
+        write_run(trial.folder, [float(-number)] * (RUNGS - 1))
+        if play.source.superfluous():
+            play.source.note(trial, STOPPED)
+        else:
+            play.source.note(trial, DONE)
+    assert set(play.states()) == {"COMPLETE", "PRUNED"}
+    assert play.study.best_trial.number == 0
+
+
+def test_a_failed_seed_ends_its_trial(tmp_path: Path) -> None:
+    play = Play(tmp_path, count=2, seeds=3)
+    first, second = play.start(), play.start()
+    play.end(first, [1.0], FAILED)
+    assert play.states() == ["FAIL"]
+    assert play.source.superfluous() == [second]
+    assert play.start().name == "trial-1"  # the third seed does not start
+    play.source.put_back(second)
+    assert not play.source._locked
+
+
+def test_a_trial_without_an_episode_fails(tmp_path: Path) -> None:
+    play = Play(tmp_path, count=1, seeds=1)
+    play.source.note(play.start(), DONE)
+    assert play.states() == ["FAIL"]
+
+
+def test_settings_that_do_not_fit_each_other_count_and_the_next_are_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    play = Play(tmp_path, count=2, seeds=1)
+    play.refuse = lambda number: number == 0
+    assert play.start().name == "trial-1"
+    assert "trial 0 cannot work: these do not fit each other." in capsys.readouterr().err
+    assert play.states() == ["FAIL", "RUNNING"]
+    assert play.source.is_exhausted()
+
+
+def test_after_a_kill_running_trials_go_on_with_the_same_settings_and_none_counts_twice(tmp_path: Path) -> None:
+    before = Play(tmp_path, count=3)
+    done, half, left, _ = (before.start() for _ in range(4))
+    before.end(done, [1.0] * RUNGS)
+    before.end(half, [3.0] * RUNGS)
+    before.end(left, [5.0] * RUNGS)
+    asked = optuna.trial.TrialState.RUNNING
+    assert before.states() == ["COMPLETE", "RUNNING"]
+    before.study._storage.create_new_trial(before.study._study_id)  # killed between asking and suggesting
+    with (tmp_path / JOURNAL).open("a") as file:
+        file.write('{"op_code":4,"worker')  # and while it was writing
+    (tmp_path / f"{JOURNAL}.lock").symlink_to(tmp_path / JOURNAL)
+
+    after = Play(tmp_path, count=3, done={left})
+    assert after.values[1] == before.values[1]
+    assert len(after.study.trials) == 3
+    (again,) = [after.start()]
+    assert (again.name, again.seed) == ("trial-1", 1)
+    after.end(again, [7.0] * RUNGS)
+    assert after.study.trials[1].value == 6.0
+    for trial in (after.start(), after.start()):
+        assert trial.name == "trial-2"
+        after.end(trial, [1.0] * RUNGS)
+    assert after.source.take() is None
+    assert after.states() == ["COMPLETE"] * 3
+    assert not after.study.get_trials(states=[asked])
+    assert len({values["x"] for values in (*before.values.values(), after.values[2])}) == 3
+
+
+def test_a_trial_that_had_ended_when_the_search_was_killed_is_told_at_once(tmp_path: Path) -> None:
+    before = Play(tmp_path, count=1)
+    trials = {before.start(), before.start()}
+    for trial in trials:
+        write_run(trial.folder, [2.0] * RUNGS)
+    after = Play(tmp_path, count=1, done=trials)
+    assert after.states() == ["COMPLETE"]
+    assert after.source.is_exhausted()
