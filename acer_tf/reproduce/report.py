@@ -131,6 +131,13 @@ def _runs(found: Findings, command: str) -> list[str]:
     lines.append(
         f"* Cost so far: {spent.spent:.2f} hours of runs, one at a time{cores}; left: about {spent.left:.1f} hours."
     )
+    if under_way := [result.facts for result in found.runs if not result.is_whole]:
+        shown = [
+            f"{f['variation']} {f['environment']} seed {f['seed']} at {f['trained']:,} of {f['steps']:,} steps (mean "
+            f"return of its last 100 episodes {f['last_100']:.4g})"
+            for f in under_way
+        ]
+        lines.append(f"* Under way: {'; '.join(shown)}.")
     lines.append("* A file for each seed, with its curve, settings and versions: variation/environment/seed-N.csv.")
     return lines
 
@@ -139,10 +146,7 @@ def _picture(found: Findings, axis: Axis) -> bytes:
     curves: list[Curve] = []
     for (variation, env), group in found.results.items():
         if group:
-            # A mean ends where its shortest run does: one under way is drawn only as long as no run is whole.
-            longest = max(group, key=lambda result: int(result.facts["trained"]))
-            drawn = [result for result in group if result.is_whole] or [longest]
-            curves.append(mean_curve([_curve(variation, env, result, axis) for result in drawn]))
+            curves.append(mean_curve([_curve(variation, env, result, axis) for result in averaged(group)]))
     order = [e.id for e in found.experiment.envs]
     curves.sort(key=lambda c: order.index(c.env))
     shown = {c.env for c in curves}
@@ -151,6 +155,16 @@ def _picture(found: Findings, axis: Axis) -> bytes:
         references = [r for r in to_draw(found.experiment, found.references) if r.env in shown]
     widths = tuple(e.steps / BINS for e in found.experiment.envs if e.id in shown) if axis == "steps" else ()
     return rendered(figure_of_curves(curves, View(axis=axis, widths=widths), references), ".png")
+
+
+def averaged(group: Sequence[Result]) -> list[Result]:
+    """Returns the runs that are drawn as their mean, which ends where the shortest of them does.
+
+    They are the whole ones; as long as there is none, those that are at least half as long as the longest.
+    """
+    longest = max(int(result.facts["trained"]) for result in group)
+    whole = [result for result in group if result.is_whole]
+    return whole or [result for result in group if int(result.facts["trained"]) >= longest / 2]
 
 
 def _curve(variation: str, env: str, result: Result, axis: Axis) -> Curve:

@@ -69,6 +69,7 @@ def result(score: float, seed: int = 0, variation: str = "a", env: str = "CartPo
         "seed": seed,
         "steps": 1000,
         "trained": trained,
+        "last_100": score,
         "seconds": 5.0,
         "settings": {"env": env},
     }

@@ -2,7 +2,7 @@ from pathlib import Path
 
 from acer_tf.experiments.experiment import Criterion, Experiment, Reference
 from acer_tf.reproduce.findings import find
-from acer_tf.reproduce.report import write_page
+from acer_tf.reproduce.report import averaged, write_page
 from acer_tf.reproduce.results import Result
 from tests.reproduce.samples import experiment, result
 
@@ -32,9 +32,17 @@ def test_a_run_under_way_has_no_score(tmp_path: Path) -> None:
     text = page(tmp_path, experiment(REACHES), result(11.0, 0), result(12.0, 1, trained=999))
     assert "**1 of 6 runs are complete; criteria: 0 of 1 reproduced, 1 incomplete.**" in text
     assert "| CartPole-v1 | a | 1 of 3 | 11 | 11 |  | 0.1 |" in text
+    expected = "a CartPole-v1 seed 1 at 999 of 1,000 steps (mean return of its last 100 episodes 12)."
+    assert f"* Under way: {expected}" in text
 
 
-def test_minutes_are_drawn_where_the_experiment_wants_them(tmp_path: Path) -> None:
+def test_the_mean_is_of_whole_runs_or_else_of_long_ones() -> None:
+    whole, begun = result(1.0, 0), [result(1.0, seed, trained=100 * seed) for seed in (4, 5, 9)]
+    assert averaged([whole, *begun]) == [whole]
+    assert [r.facts["seed"] for r in averaged(begun)] == [5, 9]
+
+
+def test_minutes_areaveraged_where_the_experiment_wants_them(tmp_path: Path) -> None:
     assert "curves-minutes.png" not in page(tmp_path, experiment(REACHES), result(1.0))
     text = page(tmp_path, experiment(REACHES)._replace(over_time=True), result(1.0))
     assert "![The same over minutes of training](curves-minutes.png)" in text
