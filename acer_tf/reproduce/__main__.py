@@ -18,6 +18,7 @@ from acer_tf.reproduce.findings import find
 from acer_tf.reproduce.index import all_findings, check_index, read_results, rows, write_index
 from acer_tf.reproduce.plan import Planned, plan, selected
 from acer_tf.reproduce.report import PAGE, write_page
+from acer_tf.system.console import say
 
 RESULTS = Path("docs/results")
 
@@ -85,8 +86,8 @@ class Reproduce(Execution):
         print(f"{experiment.name}: {len(planned)} runs, {len(planned) - len(missing)} of them in {folder}")
         if self.report_only or not missing:
             return 0
-        status = self.run_all([p.trial for p in missing], out, lambda trial: _keep(folder, of_trial[trial]))
-        for p in missing:  # those that were stopped have a part of their curve
+        status = self.run_all([p.trial for p in missing], out, lambda trial: try_to_keep(folder, of_trial[trial]))
+        for p in missing:  # runs that were stopped have a part of their curve
             _keep(folder, p)
         return status
 
@@ -114,6 +115,14 @@ def _is_kept(folder: Path, planned: Planned) -> bool:
             return True
     _keep(folder, planned)
     return path.exists() and kept.read(path).is_whole
+
+
+def try_to_keep(folder: Path, planned: Planned) -> None:
+    """Writes the result of a run; if that fails, as on a full disk, it says so, and other runs go on."""
+    try:
+        _keep(folder, planned)
+    except InputError as error:
+        say(f"the result of {planned.trial.folder} is not kept yet: {error}", is_error=True)
 
 
 def _keep(folder: Path, planned: Planned) -> None:

@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 import yaml
 
+from acer_tf.commands.trials import Trial
 from acer_tf.experiments.experiment import Criterion, Environment, Experiment, Variation
+from acer_tf.reproduce.plan import Planned
 from acer_tf.reproduce.results import Result
+from tests.plots.samples import write_run
 
 TINY: dict[str, Any] = {
     "title": "Tiny",
@@ -76,3 +79,15 @@ def result(score: float, seed: int = 0, variation: str = "a", env: str = "CartPo
     steps = np.array([250.0, 500.0, 750.0, 1000.0])
     mean = np.array([0.0, 0.0, score - 1, score + 3])
     return Result(facts, steps, mean, np.array([1.0, 1.0, 3.0, 1.0]), steps / 200)
+
+
+def planned(folder: Path, steps: int = 500, **settings: Any) -> Planned:
+    """A training with seed 3 whose run folder is `run`."""
+    trial = Trial("a A/B-v0", 3, folder / "run", ("acer_tf.run",))
+    kept = {"env": "A/B-v0", "total_timesteps": steps, **settings}
+    return Planned(trial, "a", Environment("A/B-v0", "baselines", steps, {}, 1.0), 3, kept)
+
+
+def run(folder: Path, returns: list[float], steps: int = 500, **settings: Any) -> None:
+    """A run of 100 agent steps and a minute an episode, in the folder of the trial."""
+    write_run(folder / "run", returns, env="A/B-v0", seed=3, total_timesteps=steps, cores=2, **settings)

@@ -5,10 +5,11 @@ import pytest
 
 from acer_tf import run
 from acer_tf.plots.sources import read_returns
-from acer_tf.reproduce.__main__ import main
+from acer_tf.reproduce.__main__ import main, try_to_keep
 from acer_tf.reproduce.results import read
 from acer_tf.system.source import commit
-from tests.reproduce.samples import write_tiny
+from tests.reproduce.samples import planned, write_tiny
+from tests.reproduce.samples import run as run_of_sample
 
 FLAGS = "--num_env 2 --nsteps 5 --buffer_size 500 --replay_start 100 --replay_ratio 1 --num_layers=1"
 
@@ -114,6 +115,17 @@ def test_results_and_runs_of_other_settings_are_refused(
     assert main([*other, "--report_only"]) == 2
     assert "is of other settings: buffer_size 500 (now None)" in capsys.readouterr().err
     assert not place.results.exists() and before == done.result("a").read_bytes()
+
+
+def test_a_result_that_cannot_be_written_ends_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_of_sample(tmp_path, [1.0, 2.0])
+    (tmp_path / "results").touch()
+    try_to_keep(tmp_path / "results", planned(tmp_path))
+    error = capsys.readouterr().err
+    assert "run is not kept yet: " in error and "cannot be written" in error
+    (tmp_path / "results").unlink()
+    try_to_keep(tmp_path / "results", planned(tmp_path))
+    assert read(tmp_path / "results" / "a" / "A-B-v0" / "seed-3.csv").facts["trained"] == 200
 
 
 def test_nothing_has_been_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

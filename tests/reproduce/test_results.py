@@ -1,29 +1,13 @@
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from acer_tf.commands.trials import Trial
 from acer_tf.errors import InputError
-from acer_tf.experiments.experiment import Environment
-from acer_tf.reproduce.plan import Planned
 from acer_tf.reproduce.results import check_same, collect, path_of, read, window_mean, write
-from tests.plots.samples import write_run
-from tests.reproduce.samples import result
+from tests.reproduce.samples import planned, result, run
 
 RETURNS = [1.0, 2.0, 6.0, 4.0, 5.0]
-
-
-def planned(folder: Path, steps: int = 500, **settings: Any) -> Planned:
-    trial = Trial("a A/B-v0", 3, folder / "run", ("acer_tf.run",))
-    kept = {"env": "A/B-v0", "total_timesteps": steps, **settings}
-    return Planned(trial, "a", Environment("A/B-v0", "baselines", steps, {}, 1.0), 3, kept)
-
-
-def run(folder: Path, returns: list[float], steps: int = 500, **settings: Any) -> None:
-    """A run of 100 agent steps and a minute an episode, in the folder of the trial."""
-    write_run(folder / "run", returns, env="A/B-v0", seed=3, total_timesteps=steps, cores=2, **settings)
 
 
 def test_a_run_becomes_bins_and_facts(tmp_path: Path) -> None:
