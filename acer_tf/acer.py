@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import gymnasium as gym
 import numpy as np
@@ -79,6 +79,20 @@ class SegmentSource(Protocol):
     def metrics(self) -> dict[str, float]:
         """Returns metrics about collecting, by name."""
         ...
+
+
+class Elsewhere(NamedTuple):
+    """Segments that are not collected in this process.
+
+    Attributes:
+        source: where they come from.
+        sources: how many collectors there are, each with environments of its own.
+        segments_per_update: segments that one update is made on.
+    """
+
+    source: SegmentSource
+    sources: int
+    segments_per_update: int
 
 
 class TrainingLoop:
@@ -474,7 +488,14 @@ def make_model(
 
 
 def make_loop(
-    env: FrameStack, model: Model, rng: np.random.RandomState, seed: int, logger: Logger, *, is_quiet: bool = True
+    env: FrameStack,
+    model: Model,
+    rng: np.random.RandomState,
+    seed: int,
+    logger: Logger,
+    *,
+    is_quiet: bool = True,
+    elsewhere: Elsewhere | None = None,
 ) -> TrainingLoop:
     """Builds the training loop of a model in environments, and resets these.
 
@@ -485,6 +506,7 @@ def make_loop(
         seed: seed of the environments.
         logger: receives metrics and episodes.
         is_quiet: leaves out the announcement of replay's size, and of a precision that this processor lacks.
+        elsewhere: the source of segments that are not collected here; the environments are left alone then.
 
     Raises:
         InputError: replay cannot fit into memory; no environment has been started then.
@@ -494,11 +516,18 @@ def make_loop(
     check_replay(env, config, model.policy.network.state_size)
     if not is_quiet and config.precision == "bfloat16" and (times := bfloat16_slowdown()) > 1:
         say(f"precision: no bfloat16 instructions here; convolutions take about {times} times as long as in float32")
+    per_update = 1 if elsewhere is None else elsewhere.segments_per_update
+    row = compressed_row(env, config)
+    buffer = Buffer(config.nsteps, config.buffer_size, row, config.unread, per_update)
+    if elsewhere is not None:
+        all_envs = elsewhere.sources * env.num_envs
+        return TrainingLoop(
+            env.num_envs, elsewhere.source, model, buffer, rng, logger, is_quiet=is_quiet, all_envs=all_envs
+        )
     behavior = _with_copies(model) if config.overlap else None
     actor = behavior or model.actor
     values = actor.values if config.bootstrap_truncated else None
     runner = Runner(env, actor, config.nsteps, seed, values, obeys_masks=config.action_masks)
-    buffer = Buffer(config.nsteps, config.buffer_size, compressed_row(env, config), config.unread)
     return TrainingLoop(env.num_envs, runner, model, buffer, rng, logger, behavior, is_quiet)
 
 

@@ -195,6 +195,73 @@ class Continuous(ContinuousActions):
             _require(name, getattr(self, name), "True or False", _is_bool)
 
 
+@dataclasses.dataclass(frozen=True)
+class CollectingOnRay:
+    """Collectors on Ray, which collect segments while this process trains."""
+
+    actors: int = 0
+    """Collectors, each with `num_env` environments of its own; 0 collects in this process."""
+    ray_address: str | None = None
+    """HOST:PORT of the head of a Ray cluster that this machine is part of; None starts Ray here."""
+    segments_per_update: int = 1
+    """Segments that one update is made on, new ones as well as those from replay."""
+    publish_every: int = 1
+    """Updates between two versions of the weights that collectors get."""
+    actor_depth: int = 1
+    """Segments of each collector that are being collected, or wait to be trained on."""
+    max_staleness: int | None = None
+    """Most updates since the weights that a new segment was collected with; older ones are dropped. None drops none."""
+    actor_timeout: float = 120.0
+    """Seconds without a segment after which a collector is replaced; its start-up may take ten minutes more."""
+    lockstep: bool = False
+    """Take segments in a fixed order, each from weights of a fixed version, so that a seed decides the whole run."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Collecting(CollectingOnRay):
+    """Validated settings of collectors.
+
+    Raises:
+        InputError: a value cannot work.
+    """
+
+    def __post_init__(self) -> None:
+        """Checks each field, then those that need collectors."""
+        _require("actors", self.actors, "a whole number >= 0", lambda x: _is_whole(x) and x >= 0)
+        for name in ("segments_per_update", "publish_every", "actor_depth"):
+            require_count(name, getattr(self, name))
+        limit = self.max_staleness
+        is_limit = limit is None or (_is_whole(limit) and limit >= 0)
+        _require("max_staleness", limit, "a whole number >= 0, or None", lambda _: is_limit)
+        require_positive("actor_timeout", self.actor_timeout)
+        _require("lockstep", self.lockstep, "True or False", _is_bool)
+        for field in dataclasses.fields(Collecting):
+            if not self.actors and (value := getattr(self, field.name)) != field.default:
+                raise InputError(f"{field.name} is {value!r}, but there are no collectors; give actors >= 1 as well.")
+
+    def check(self, *, overlap: bool, normalize_observations: bool, normalize_rewards: bool) -> None:
+        """Checks that other settings are possible with collectors.
+
+        Raises:
+            InputError: one is not.
+        """
+        if not self.actors:
+            return
+        if overlap:
+            raise InputError(
+                "overlap is for environments in this process, and actors collect at any time; leave one out."
+            )
+        for name, is_on in (
+            ("normalize_observations", normalize_observations),
+            ("normalize_rewards", normalize_rewards),
+        ):
+            if is_on:
+                raise InputError(
+                    f"{name} keeps running moments, which would differ from collector to collector; leave {name} "
+                    "or actors out."
+                )
+
+
 def require_count(name: str, value: Any) -> None:
     """Checks that a value is a whole number >= 1.
 
@@ -272,3 +339,4 @@ _CHECKS: tuple[tuple[tuple[str, ...], str, Check], ...] = (
 _REAL = [field.name for field in dataclasses.fields(Config) if field.type in (float, float | None)]
 
 CONTINUOUS = Continuous()
+COLLECTING = Collecting()

@@ -30,6 +30,7 @@ from acer_tf.run_atari import RunAtari
 from acer_tf.sweep import Sweep
 from benchmarks.cartpole import CartPole
 from benchmarks.checkpoints import CheckpointCost
+from benchmarks.collectors import Collectors
 from benchmarks.compression import Compression
 from benchmarks.continuous import ContinuousSpeed
 from benchmarks.device import Device
@@ -39,6 +40,7 @@ from benchmarks.memory import Memory
 from benchmarks.operations import Operations
 from benchmarks.original import Original
 from benchmarks.precision import Precision
+from benchmarks.scale import Scale
 from benchmarks.throughput import Throughput
 
 ROOT = Path(__file__).parent.parent
@@ -66,6 +68,7 @@ FLAGS = {
     "acer_tf.commands.list_presets": ListPresets,
     "benchmarks.cartpole": CartPole,
     "benchmarks.checkpoints": CheckpointCost,
+    "benchmarks.collectors": Collectors,
     "benchmarks.compression": Compression,
     "benchmarks.continuous": ContinuousSpeed,
     "benchmarks.device": Device,
@@ -75,6 +78,7 @@ FLAGS = {
     "benchmarks.operations": Operations,
     "benchmarks.original": Original,
     "benchmarks.precision": Precision,
+    "benchmarks.scale": Scale,
     "benchmarks.throughput": Throughput,
 }
 BASELINES = ("acer/", "a2c/", "bench/", "common/")

@@ -19,8 +19,8 @@ from acer_tf.agent.from_preset import preset_arguments
 from acer_tf.agent.importing import import_agent
 from acer_tf.agent.settings import ARGUMENTS, Settings
 from acer_tf.agent.state import AgentState
-from acer_tf.agent.training import AgentEnv, Training, state_for
-from acer_tf.config import CONTINUOUS, Config, Continuous
+from acer_tf.agent.training import AgentEnv, MakeEnv, Training, state_for
+from acer_tf.config import COLLECTING, CONTINUOUS, Config, Continuous
 from acer_tf.envs.stable_baselines import VecEnv
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
@@ -76,6 +76,9 @@ class ACER:
     sigma, reward_scale = (Setting[float]() for _ in range(2))
     learn_sigma, dueling, use_q_opc = (Setting[bool]() for _ in range(3))
     num_samples, seed = (Setting[int]() for _ in range(2))
+    actors, segments_per_update, publish_every, actor_depth = (Setting[int]() for _ in range(4))
+    ray_address, lockstep = Setting[str | None](), Setting[bool]()
+    max_staleness, actor_timeout = Setting[int | None](), Setting[float]()
     n_cpu_tf_sess = Setting[int | None]()
     full_tensorboard_log = Setting[bool]()
     tensorboard_log = FreeSetting[str | Path | None]()
@@ -116,13 +119,18 @@ class ACER:
         sigma: float = CONTINUOUS.sigma, learn_sigma: bool = CONTINUOUS.learn_sigma,
         num_samples: int = CONTINUOUS.num_samples,
         dueling: bool = CONTINUOUS.dueling, use_q_opc: bool = CONTINUOUS.use_q_opc,
+        actors: int = COLLECTING.actors, ray_address: str | None = COLLECTING.ray_address,
+        segments_per_update: int = COLLECTING.segments_per_update, publish_every: int = COLLECTING.publish_every,
+        actor_depth: int = COLLECTING.actor_depth, max_staleness: int | None = COLLECTING.max_staleness,
+        actor_timeout: float = COLLECTING.actor_timeout, lockstep: bool = COLLECTING.lockstep,
     ) -> None:
         """Builds networks and optimiser; the environments are reset when `learn` is first called.
 
         Args:
             policy: MlpPolicy, MlpLstmPolicy, MlpLnLstmPolicy, CnnPolicy, CnnLstmPolicy or CnnLnLstmPolicy; the name of
                 any other network; or a function from observations to features, in Keras (or a `Recurrent`, a `Split`).
-            env: a vector environment with SAME_STEP autoreset or of Stable Baselines, a single environment, or an id.
+            env: a vector environment with SAME_STEP autoreset or of Stable Baselines, a single environment, or an id;
+                with `actors` an id, or a function that makes the environments of each collector.
             gamma: discount factor.
             n_steps: agent steps per environment in one segment.
             num_procs: Stable Baselines' old name of `n_cpu_tf_sess`.
@@ -170,6 +178,15 @@ class ACER:
             num_samples: actions that the dueling network samples.
             dueling: whether Q is built from V and sampled advantages.
             use_q_opc: whether the policy gradient uses Q^opc.
+            actors: collectors on Ray, which collect segments while this process trains (docs/scale.md), without
+                callbacks; 0 collects here. This and the rest are fields of `Collecting`, and in no file of an agent.
+            ray_address: HOST:PORT of a Ray cluster's head; None starts Ray on this machine.
+            segments_per_update: segments that one update is made on.
+            publish_every: updates between two versions of the weights that collectors get.
+            actor_depth: segments of each collector that are being collected, or wait to be trained on.
+            max_staleness: most updates since the weights that a new segment was collected with.
+            actor_timeout: seconds without a segment after which a collector is replaced.
+            lockstep: whether segments are taken in a fixed order, so that the seed decides what is learned.
 
         Raises:
             InputError: an argument or the environment cannot work.
@@ -190,6 +207,7 @@ class ACER:
         env: AgentEnv,
         config: Config,
         continuous: Continuous = CONTINUOUS,
+        make_env: MakeEnv | None = None,
         **settings: Any,
     ) -> AnyACER:
         """Makes an agent with hyper-parameters under baselines' names.
@@ -199,14 +217,15 @@ class ACER:
             env: environments to learn in.
             config: hyper-parameters.
             continuous: settings that only Box actions have.
+            make_env: makes the environments of each collector, if `env` are environments in spite of collectors.
             **settings: further fields of `acer_tf.agent.settings.Settings`, such as `seed` and `policy_kwargs`.
 
         Raises:
             InputError: an argument or the environment cannot work.
         """
-        state, environment = state_for(env, Settings(policy, config, continuous, **settings))
+        state, environment, maker = state_for(env, Settings(policy, config, continuous, **settings), make_env)
         state.build()
-        return cls._of(state, environment)
+        return cls._of(state, environment, maker)
 
     @classmethod
     def load(
@@ -318,17 +337,22 @@ class ACER:
         return cls._of(*import_agent(old, path, env, statistics, defaults, overrides))
 
     @classmethod
-    def _of(cls: type[AnyACER], state: AgentState, environment: FrameStack | None = None) -> AnyACER:
+    def _of(
+        cls: type[AnyACER],
+        state: AgentState,
+        environment: FrameStack | None = None,
+        make_env: MakeEnv | None = None,
+    ) -> AnyACER:
         """Makes an agent of a state that was built, without the constructor's arguments."""
         agent = cls.__new__(cls)
-        agent._hold(state, environment)
+        agent._hold(state, environment, make_env)
         return agent
 
-    def _hold(self, state: AgentState, environment: FrameStack | None) -> None:
+    def _hold(self, state: AgentState, environment: FrameStack | None, make_env: MakeEnv | None = None) -> None:
         self._state = state
         self._training = Training(state)
         if environment is not None:
-            self._training.use(environment)
+            self._training.use(environment, make_env)
 
     def _change(self, name: str, value: Any) -> None:
         self._state.settings = dataclasses.replace(self.settings, **{name: value})
@@ -434,6 +458,10 @@ class ACER:
             self, total_timesteps, callback, log_interval, tb_log_name, reset_num_timesteps, progress_bar
         )
         return self
+
+    def close(self) -> None:
+        """Ends the collectors of an agent with `actors`; the next `learn` starts others, with an empty replay."""
+        self._training.forget()
 
     @property
     def logger(self) -> Logger:

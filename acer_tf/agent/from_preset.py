@@ -1,5 +1,6 @@
 """Turns a preset into arguments of `ACER`."""
 
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -47,5 +48,6 @@ def preset_arguments(name: str | Path, env: Any, overrides: Mapping[str, Any]) -
         raise InputError(f"preset '{name}' has no environment; give one: ACER.from_preset('{name}', env).")
     if isinstance(env, str):
         of_both = {key: arguments[key] for key in OF_BOTH}
-        env = make_training_env(env, gamma=arguments["gamma"], **of_environment, **of_both)
+        make_env = functools.partial(make_training_env, env, gamma=arguments["gamma"], **of_environment, **of_both)
+        env = make_env if arguments.get("actors") else make_env()
     return {"env": env, **arguments}

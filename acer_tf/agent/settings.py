@@ -10,7 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from acer_tf.config import CONTINUOUS, Config, Continuous, require_positive
+from acer_tf.config import COLLECTING, CONTINUOUS, Collecting, Config, Continuous, require_positive
 from acer_tf.errors import InputError, nearest
 from acer_tf.networks.registry import Network, with_defaults
 from acer_tf.system.streams import checked_seed
@@ -30,6 +30,7 @@ class Settings:
         policy: name of the policy or network, or the function that makes it.
         config: hyper-parameters.
         continuous: settings that only Box actions have.
+        collecting: collectors on Ray, if there are any; in no file, as they belong to a machine.
         policy_kwargs: arguments of the named policy.
         normalize_observations: whether to normalise observations by their running mean and variance.
         normalize_rewards: whether to divide rewards by the running deviation of the discounted return.
@@ -47,6 +48,7 @@ class Settings:
     policy: str | Network
     config: Config
     continuous: Continuous = CONTINUOUS
+    collecting: Collecting = COLLECTING
     policy_kwargs: Mapping[str, Any] | None = None
     normalize_observations: bool = False
     normalize_rewards: bool = False
@@ -75,6 +77,11 @@ class Settings:
         require_positive("reward_scale", self.reward_scale)
         if self.verbose not in (0, 1, 2):
             raise InputError(f"verbose is {self.verbose!r}; expected 0, 1 or 2.")
+        self.collecting.check(
+            overlap=self.config.overlap,
+            normalize_observations=self.normalize_observations,
+            normalize_rewards=self.normalize_rewards,
+        )
         threads = self.n_cpu_tf_sess
         if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
             raise InputError(f"n_cpu_tf_sess is {threads!r}; expected a whole number >= 1, or None.")
@@ -89,13 +96,20 @@ class Settings:
         given = {name: value.item() if isinstance(value, np.generic) else value for name, value in arguments.items()}
         config = {field: given.pop(name) for field, name in CONFIG_ARGUMENTS.items() if name in given}
         continuous = {name: given.pop(name) for name in vars(CONTINUOUS) if name in given}
-        return cls(config=Config(**config, names=NAMES), continuous=Continuous(**continuous), **given)
+        collecting = {name: given.pop(name) for name in vars(COLLECTING) if name in given}
+        return cls(
+            config=Config(**config, names=NAMES),
+            continuous=Continuous(**continuous),
+            collecting=Collecting(**collecting),
+            **given,
+        )
 
     def arguments(self) -> dict[str, Any]:
         """Returns the arguments of `ACER`, but for the environment, that make these settings."""
-        own = {name: value for name, value in vars(self).items() if name not in ("config", "continuous")}
+        groups = ("config", "continuous", "collecting")
+        own = {name: value for name, value in vars(self).items() if name not in groups}
         config = {name: getattr(self.config, field) for field, name in CONFIG_ARGUMENTS.items()}
-        return {**own, **config, **vars(self.continuous)}
+        return {**own, **config, **vars(self.continuous), **vars(self.collecting)}
 
 
 CONFIG_ARGUMENTS = {name: NAMES.get(name, name) for name in vars(Config()) if name not in OF_LEARN}
@@ -120,6 +134,8 @@ def to_plain(settings: Settings) -> dict[str, Any]:
     plain: dict[str, Any] = {}
     functions = []
     for name, value in settings.arguments().items():
+        if name in vars(COLLECTING):
+            continue
         stored = _optimizer_to_plain(value) if isinstance(value, keras.optimizers.Optimizer) else value
         if _is_plain(stored):
             plain[name] = _plain(stored)

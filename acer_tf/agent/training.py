@@ -2,13 +2,14 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import gymnasium
 from gymnasium.vector import VectorEnv
 
-from acer_tf.acer import TrainingLoop, make_loop
+from acer_tf.acer import Elsewhere, TrainingLoop, make_loop
 from acer_tf.agent.run_logger import log_folder, open_logger
 from acer_tf.agent.settings import Settings
 from acer_tf.agent.spaces import Spaces
@@ -16,7 +17,9 @@ from acer_tf.agent.state import AgentState
 from acer_tf.callbacks.base import Agent, CallbackList
 from acer_tf.config import whole
 from acer_tf.envs.adapt import AnyEnv, own_env
-from acer_tf.envs.make import brought_settings, is_normalized, training_env, unwrap
+from acer_tf.envs.elsewhere import MakerOfId
+from acer_tf.envs.ids import check_env_id
+from acer_tf.envs.make import brought_settings, is_normalized, make_vec_env, training_env, unwrap
 from acer_tf.envs.players import Player
 from acer_tf.envs.stable_baselines import VecEnv, normalizer
 from acer_tf.envs.wrappers.frame_stack import FrameStack
@@ -24,8 +27,33 @@ from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.logs.logger import Logger
 from acer_tf.networks.registry import check_pixels
 
-AgentEnv = AnyEnv | str
-"""A vector environment, of gymnasium or of Stable Baselines, a single environment, or an id."""
+if TYPE_CHECKING:
+    from acer_tf.collectors.source import CollectorSource
+
+MakeEnv = Callable[[], AnyEnv]
+"""Makes the environments of one collector."""
+AgentEnv = AnyEnv | str | MakeEnv
+"""A vector environment, of gymnasium or of Stable Baselines, a single environment, or an id; with collectors an id, or
+a function that makes one of the others."""
+
+
+def environment_maker(env: AgentEnv, settings: Settings) -> MakeEnv | None:
+    """Returns what makes the environments of each collector; None without collectors.
+
+    Raises:
+        InputError: there are collectors, but these are environments that they cannot have.
+    """
+    if not settings.collecting.actors:
+        return None
+    if isinstance(env, str):
+        check_env_id(env)
+        return MakerOfId(gymnasium.spec(env), make_vec_env)
+    if not callable(env):
+        raise InputError(
+            "each of the actors makes environments of its own; expected an id or a function that makes them, such as "
+            'env=lambda: make_vec_env("CartPole-v1", 8).'
+        )
+    return env
 
 
 def make_environment(env: AgentEnv, settings: Settings) -> FrameStack:
@@ -34,23 +62,45 @@ def make_environment(env: AgentEnv, settings: Settings) -> FrameStack:
     Raises:
         InputError: it is not an environment, or ACER cannot train in it.
     """
-    return training_env(
+    make_env = environment_maker(env, settings)
+    return _wrapped(env if make_env is None else make_env(), settings)  # type: ignore[arg-type]
+
+
+def _wrapped(env: AnyEnv | str, settings: Settings) -> FrameStack:
+    environment = training_env(
         env,
         normalize_observations=settings.normalize_observations,
         normalize_rewards=settings.normalize_rewards,
         reward_scale=settings.reward_scale,
         gamma=settings.config.gamma,
     )
+    if settings.collecting.actors and normalizer(environment.unwrapped) is not None:
+        raise InputError("VecNormalize keeps running moments, which would differ from collector to collector.")
+    return environment
 
 
-def state_for(env: AgentEnv, settings: Settings) -> tuple[AgentState, FrameStack]:
-    """Returns a new agent, not yet built, and its environments; what their wrappers do joins the settings."""
-    environment = make_environment(env, settings)
+def state_for(
+    env: AgentEnv, settings: Settings, make_env: MakeEnv | None = None
+) -> tuple[AgentState, FrameStack, MakeEnv | None]:
+    """Returns a new agent, not yet built, its environments, and what makes those of collectors.
+
+    What the environments' wrappers do joins the settings.
+
+    Args:
+        env: environments, or what makes them.
+        settings: of the agent.
+        make_env: makes the environments of each collector, if `env` are environments.
+    """
+    if make_env is None:
+        make_env, environment = environment_maker(env, settings), make_environment(env, settings)
+    else:
+        environment = _wrapped(env, settings)  # type: ignore[arg-type]
     brought: dict[str, Any] = {**brought_settings(environment)}
     if settings.reward_scale != 1:
         del brought["reward_scale"]
     settings = dataclasses.replace(settings, **brought)
-    return AgentState(settings, Spaces.of(environment, settings.normalize_observations)), environment
+    state = AgentState(settings, Spaces.of(environment, settings.normalize_observations))
+    return state, environment, make_env
 
 
 class Training:
@@ -64,6 +114,8 @@ class Training:
         self.logger = Logger()
         self._state = state
         self._environment: FrameStack | None = None
+        self._make_env: MakeEnv | None = None
+        self._collectors: CollectorSource | None = None
         self._loop: TrainingLoop | None = None
         self._player = Player()
         self._must_restart = False
@@ -93,10 +145,14 @@ class Training:
         theirs = Spaces.of(environment, ours.is_normalized)
         ours.check_same(theirs)
         check_pixels(self._state.settings.policy, theirs.network_observations)
-        self.use(environment)
+        self.use(environment, environment_maker(env, self._state.settings))
 
-    def use(self, environment: FrameStack) -> None:
+    def use(self, environment: FrameStack, make_env: MakeEnv | None = None) -> None:
         """Replaces the environments by a result of `make_environment`.
+
+        Args:
+            environment: the environments.
+            make_env: makes the same for each collector.
 
         Raises:
             InputError: their normalisation or scaling is not the agent's; nothing is changed then.
@@ -108,22 +164,57 @@ class Training:
                     f"the environment brings {name}={value}, the agent has {ours}; make the environment without it."
                 )
         self._state.normalization.attach(environment)
-        self._environment = environment
+        self._environment, self._make_env = environment, make_env
         self._state.n_envs = environment.num_envs
         self.forget()
 
     def forget(self) -> None:
-        """Drops the training loop and its replay; the next `learn` makes a new one."""
+        """Drops the training loop, its replay and its collectors; the next `learn` makes a new one."""
         self._loop, self._must_restart = None, False
+        if self._collectors is not None:
+            self._collectors.close()
+            self._collectors = None
 
     def begin(self, logger: Logger, is_quiet: bool = True) -> TrainingLoop:
         """Resets the environments and returns a new training loop that continues the agent's step counter."""
         assert self._environment is not None
         state = self._state
         self._player.enter(self._environment)
-        self._loop = make_loop(self._environment, state.model, state.rng, state.seed, logger, is_quiet=is_quiet)
+        self.forget()
+        self._loop = make_loop(
+            self._environment,
+            state.model,
+            state.rng,
+            state.seed,
+            logger,
+            is_quiet=is_quiet,
+            elsewhere=self._elsewhere(self._environment),
+        )
         self._loop.count_from(state.num_timesteps)
         return self._loop
+
+    def _elsewhere(self, environment: FrameStack) -> Elsewhere | None:
+        """Starts collectors, if there are to be any."""
+        settings = self._state.settings
+        collecting = settings.collecting
+        if not collecting.actors:
+            return None
+        if self._make_env is None:
+            raise InputError("each of the actors makes environments of its own; give set_env an id or a function.")
+        from acer_tf.collectors.start import start_collectors
+
+        self._collectors = start_collectors(
+            self._make_env,
+            environment,
+            self._state.model,
+            collecting,
+            self._state.seed,
+            settings.policy,
+            settings.policy_kwargs or {},
+            settings.continuous,
+            settings.reward_scale,
+        )
+        return Elsewhere(self._collectors, collecting.actors, collecting.segments_per_update)
 
     def restart_streams(self) -> None:
         """Restarts all random streams from the agent's seed, and the environments' episodes."""
@@ -156,6 +247,8 @@ class Training:
         callbacks = None if callback is None else CallbackList.of(callback)
         if callbacks is not None and self._state.settings.config.overlap:
             raise InputError("overlap collects steps while updates run, where callbacks cannot follow; leave one out.")
+        if callbacks is not None and self._state.settings.collecting.actors:
+            raise InputError("actors collect steps in other processes, where callbacks cannot follow; leave one out.")
         loop = self._ready_loop()
         end = total_timesteps + (0 if reset_num_timesteps else loop.steps)
         variables |= {"loop": loop, "end": end, "episode_stats": loop.episode_stats, "buffer": loop.buffer}

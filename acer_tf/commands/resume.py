@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from acer_tf.config import Config
+from acer_tf.config import COLLECTING, Config
 from acer_tf.errors import InputError
 from acer_tf.storage.checkpoint import OtherFormatError, checkpoint_folders, read_manifest
 from acer_tf.storage.checkpoint_store import CheckpointStore
@@ -13,6 +13,7 @@ from acer_tf.storage.checkpoint_store import CheckpointStore
 FREE = (
     *("preset", "logdir", "load_path", "num_workers", "vectorization", "threads", "tune_malloc", "stall_seconds"),
     *("checkpoint_every", "exact_resume", "keep_checkpoints", "keep_every"),
+    *("actors", "ray_address", "publish_every", "actor_depth", "max_staleness", "actor_timeout", "lockstep"),
     *("log_interval", "verbose", "track", "eval_every", "eval_episodes"),
 )
 """Settings that may change, as learning does not depend on them; the settings of a preset are compared one by one."""
@@ -39,7 +40,8 @@ def resumed_settings(checkpoints: CheckpointStore, settings: Mapping[str, Any], 
     if started is None:
         return {}
     # What a run's version did not have yet was as the default is.
-    started = {name: value for name, value in vars(Config()).items() if name in settings} | started
+    defaults = {**vars(Config()), **vars(COLLECTING)}
+    started = {name: value for name, value in defaults.items() if name in settings} | started
     if settings["seed"] is None:
         settings = {**settings, "seed": started["seed"]}
     changed = {name: values for name, values in differences(started, settings).items() if name not in FREE}

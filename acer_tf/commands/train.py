@@ -1,12 +1,14 @@
 """A training run, from its job to the agent's file."""
 
 import contextlib
+import functools
 import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import gymnasium
 from gymnasium.spaces import Box
 
 from acer_tf.commands.fence import Fence
@@ -18,6 +20,7 @@ from acer_tf.commands.watchdog import watchdog
 from acer_tf.config import Config
 from acer_tf.envs.atari.pool import frames_per_step
 from acer_tf.envs.closing import closing
+from acer_tf.envs.elsewhere import MakerOfId
 from acer_tf.envs.ids import is_atari
 from acer_tf.envs.make import make_env, make_training_env, make_vec_env
 from acer_tf.envs.wrappers.frame_stack import FrameStack
@@ -99,9 +102,9 @@ def train(job: Job) -> int:
         stop = stack.enter_context(stop_on_signals())
         moved = stack.enter_context(watchdog(flags.stall_seconds))
         run = stack.enter_context(run_folder(folder))
-        job, env = _environments(job)
+        job, env, make_env = _environments(job)
         stack.enter_context(closing(env))
-        course = _begin(job, env, folder, run, stack, moved)
+        course = _begin(job, env, make_env, folder, run, stack, moved)
         with _noting_usage(course, meter):
             _learn(course, stop, moved)
             _write(course, stop, moved)
@@ -123,8 +126,13 @@ def _noting_usage(course: Course, meter: Meter) -> Iterator[None]:
             meter.note(course.folder, begin, course.loop.steps)
 
 
-def _environments(job: Job) -> tuple[Job, FrameStack]:
-    """Makes the environments; returns them after the job, whose settings may depend on the kind of their actions."""
+def _environments(job: Job) -> tuple[Job, FrameStack, Callable[[], FrameStack]]:
+    """Makes the environments.
+
+    Returns:
+        The job, whose settings may depend on the kind of their actions; the environments; and what makes the same for
+        collectors, which step Atari games in their own processes unless told otherwise.
+    """
     first = None
     with contextlib.ExitStack() as unused:
         if job.if_continuous is not None and not is_atari(job.flags.env):
@@ -133,15 +141,20 @@ def _environments(job: Job) -> tuple[Job, FrameStack]:
             if isinstance(first.action_space, Box):
                 job = job.if_continuous()
         flags, gamma = job.flags, checked(job).gamma
-        of_atari: dict[str, Any] = {"num_workers": flags.num_workers, "max_episode_frames": flags.max_episode_frames}
-        env = make_training_env(flags.env, flags.num_env, gamma=gamma, first=first, **of_atari, **job.wrappers)
+        num_workers = 0 if flags.actors and flags.num_workers is None else flags.num_workers
+        of_atari: dict[str, Any] = {"num_workers": num_workers, "max_episode_frames": flags.max_episode_frames}
+        arguments = {"num_env": flags.num_env, "gamma": gamma, **of_atari, **job.wrappers}
+        maker = MakerOfId(gymnasium.spec(flags.env), functools.partial(make_training_env, **arguments))
+        # Those of a run with collectors are only looked at: none of them needs a process.
+        env = maker(first=first, **({"vectorization": "sync"} if flags.actors else {}))
         unused.pop_all()
-    return job, env
+    return job, env, maker
 
 
 def _begin(
     job: Job,
     env: FrameStack,
+    make_env: Callable[[], FrameStack],
     folder: Path,
     run: RunFolder,
     stack: contextlib.ExitStack,
@@ -159,7 +172,8 @@ def _begin(
     )
     if flags.verbose:
         _announce(job, config, env, folder)
-    agent = _make_agent(job, env, config, settings["seed"])
+    agent = _make_agent(job, env, make_env, config, settings["seed"])
+    stack.callback(agent.close)
     moved()  # TensorFlow has been imported
     loop = agent.begin(logger, is_quiet=not flags.verbose)
     evaluations = _evaluations(job, agent, logger, settings["seed"], folder)
@@ -168,7 +182,7 @@ def _begin(
     checkpointer = _resume(loop, parts, checkpoints, flags, settings)
     moved()
     if flags.verbose:
-        say(f"device: {_machine(env)}")
+        say(f"device: {_machine(env, flags.actors)}")
     return Course(config, folder, run.lease, agent, loop, evaluations, checkpointer)
 
 
@@ -184,19 +198,30 @@ def _announce(job: Job, config: Config, env: FrameStack, folder: Path) -> None:
     for line in job.advice:
         say(line)
     backend = type(env.unwrapped).__name__
-    say(f"training on {job.flags.num_env} x {job.flags.env} ({backend}); run folder: {folder}")
+    collectors = f"{job.flags.actors} collectors of " if job.flags.actors else ""
+    say(f"training on {collectors}{job.flags.num_env} x {job.flags.env} ({backend}); run folder: {folder}")
     if config.replay_ratio:
         is_compressed = compressed_row(env, config) is not None
         say(f"replay: at most {in_bytes(largest_bytes(env, config))}{', less as images compress' * is_compressed}")
 
 
-def _make_agent(job: Job, env: FrameStack, config: Config, seed: int) -> "ACER":
+def _make_agent(job: Job, env: FrameStack, make_env: Callable[[], FrameStack], config: Config, seed: int) -> "ACER":
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")  # several runs may share a graphics processor
     start = None if job.flags.load_path is None else read_saved_agent(job.flags.load_path)
     with quiet_tensorflow():
         from acer_tf.agent import ACER
 
-    agent = ACER.from_config(job.network, env, config, job.continuous, policy_kwargs=job.network_kwargs, seed=seed)
+    collecting = job.flags.collecting()
+    agent = ACER.from_config(
+        job.network,
+        env,
+        config,
+        job.continuous,
+        make_env if collecting.actors else None,
+        policy_kwargs=job.network_kwargs,
+        seed=seed,
+        collecting=collecting,
+    )
     if start is not None:
         agent.load_weights(start)
     return agent
@@ -243,9 +268,11 @@ def _resume(
     return checkpointer
 
 
-def _machine(env: FrameStack) -> str:
+def _machine(env: FrameStack, actors: int) -> str:
     from acer_tf.system.device import device
 
+    if actors:
+        return f"{device()}; environments in {actors} collector{'s' * (actors > 1)}"
     workers = getattr(env.unwrapped, "num_workers", 0)
     return device() + (f"; games in {workers} process{'es' * (workers > 1)}" if workers else "")
 

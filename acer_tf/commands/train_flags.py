@@ -9,13 +9,18 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import tyro
 
+from acer_tf.cluster.access import check_address
+from acer_tf.cluster.connection import require_ray
 from acer_tf.commands.cli import one_of
 from acer_tf.config import (
+    COLLECTING,
     CONTINUOUS,
     OPTIMIZERS,
     PRECISIONS,
     REPLAY_STATES,
     Algorithm,
+    Collecting,
+    CollectingOnRay,
     Config,
     Continuous,
     Optimization,
@@ -93,6 +98,13 @@ class ReplayFlags(Replay):
 
 
 @dataclasses.dataclass(frozen=True)
+class CollectorFlags(CollectingOnRay):
+    """Processes on Ray that collect segments while this one trains (docs/scale.md)."""
+
+    title: ClassVar[str] = "collectors"
+
+
+@dataclasses.dataclass(frozen=True)
 class CheckpointFlags:
     """When the state of the run is saved, so that it can resume."""
 
@@ -154,6 +166,7 @@ class TrainFlags(
     LoggingFlags,
     EvaluationFlags,
     CheckpointFlags,
+    CollectorFlags,
     ReplayFlags,
     OptimizerFlags,
     AlgorithmFlags,
@@ -164,8 +177,10 @@ class TrainFlags(
 
     @property
     def is_exact(self) -> bool:
-        """Whether a resumed run equals an undisturbed one to the bit."""
-        return self.checkpoint_every is not None if self.exact_resume is None else self.exact_resume
+        """Whether a resumed run equals an undisturbed one to the bit; collectors can do so in lockstep only."""
+        if self.exact_resume is None:
+            return self.checkpoint_every is not None and (not self.actors or self.lockstep)
+        return self.exact_resume
 
     def config(self) -> Config:
         """Returns the checked hyper-parameters.
@@ -174,6 +189,14 @@ class TrainFlags(
             InputError: a value cannot work.
         """
         return Config(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Config)})
+
+    def collecting(self) -> Collecting:
+        """Returns the checked settings of collectors.
+
+        Raises:
+            InputError: a value cannot work.
+        """
+        return Collecting(**{name: getattr(self, name) for name in vars(COLLECTING)})
 
 
 def given_preset(argv: Sequence[str]) -> Preset | None:
@@ -256,6 +279,7 @@ def checked(job: Job) -> Config:
     require_positive("stall_seconds", flags.stall_seconds)
     if flags.track is not None:
         require_tracker(flags.track)
+    _check_collecting(job)
     if flags.exact_resume and flags.checkpoint_every is None:
         raise InputError("exact_resume needs checkpoint_every, in agent steps: minutes are not the same in two runs.")
     if flags.is_exact and flags.overlap:
@@ -284,3 +308,20 @@ def job_settings(job: Job, config: Config) -> dict[str, Any]:
         **vars(config),
         **vars(job.continuous),
     }
+
+
+def _check_collecting(job: Job) -> None:
+    """Checks the settings of collectors, and that Ray is installed if there are to be any."""
+    flags, collecting = job.flags, job.flags.collecting()
+    normalized = {name: bool(job.wrappers.get(name)) for name in ("normalize_observations", "normalize_rewards")}
+    collecting.check(overlap=flags.overlap, **normalized)
+    if not collecting.actors:
+        return
+    require_ray()
+    if collecting.ray_address is not None:
+        check_address(collecting.ray_address)
+    if flags.exact_resume and not collecting.lockstep:
+        raise InputError(
+            "exact_resume needs segments in a fixed order, but those of actors come as they are ready; give --lockstep "
+            "as well, or leave exact_resume out."
+        )

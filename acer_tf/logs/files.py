@@ -130,7 +130,8 @@ class ProgressCsv(FileSink):
         if not self._names:
             self._names = self._header() or tuple(values)
             self._head = csv_lines([self._names])
-        if different := (set(values) ^ set(self._names)) & METRICS.keys():
+        different = (set(values) ^ set(self._names)) & METRICS.keys()
+        if different := {name for name in different if METRICS[name].group != "actors"}:
             names = ", ".join(sorted(different))
             raise InputError(f"{self._path} has one header for all rows; not in every row: {names}; move it away.")
         new = [name for name in values if name not in self._names]

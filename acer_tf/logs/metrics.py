@@ -11,7 +11,7 @@ class Metric(NamedTuple):
     """A metric that training reports.
 
     Attributes:
-        group: rollout, train, time or replay.
+        group: rollout, train, time, replay or actors.
         unit: unit of its values; 1 for dimensionless ones.
         meaning: description of one line.
         is_column: whether it is a column of progress.csv; the others are in TensorBoard only.
@@ -66,6 +66,14 @@ _SPEED = """
 recent_fps [agent step/s] agent steps per second since the previous row
 workers_replaced [1] worker processes of the environments replaced since this process began
 """
+_ACTORS = """
+actors_alive [1] collectors that are at work (this and the following only with `--actors`)
+actors_replaced [1] collectors that were lost and began anew since this process began
+actors_staleness_mean [update] updates since the weights of a new segment, mean over those since the previous row
+actors_staleness_p95 [update] the same, 95th percentile
+actors_idle_share [1] share of the time since the previous row in which the learner waited for a segment
+actors_segments_dropped [1] new segments that were malformed, or older than `--max_staleness`, since this process began
+"""
 _REPLAY = """
 replay_size [agent step] agent steps held in replay, over all environments
 replay_updates [1] updates from replay so far
@@ -85,6 +93,7 @@ METRICS: dict[str, Metric] = {
     **_parsed("replay", _REPLAY),
     **_parsed("rollout", _WHOLE_EPISODES, is_column=False),
     "frames": Metric("time", "frame", "raw frames of the emulator so far, four per agent step (Atari only)", False),
+    **_parsed("actors", _ACTORS),
 }
 
 

@@ -113,6 +113,11 @@ class Actor:
             copy.assign(param)
         self.generator.reset_from_seed(seed)
 
+    def assign(self, weights: Sequence[NDArray[Any]]) -> None:
+        """Assigns arrays to the policy's own parameters, in the order of `policy.params`."""
+        for param, array in zip(self.policy.params.values(), weights, strict=True):
+            param.assign(array)
+
     def _sampled(
         self, obs: tf.Tensor, state_and_mask: Sequence[tf.Tensor], action_masks: tf.Tensor
     ) -> tuple[tf.Tensor, ...]:

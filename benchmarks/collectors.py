@@ -1,0 +1,143 @@
+"""Collectors on Ray, measured on this machine: `python -m benchmarks.collectors --mode waiting` and `--mode atari`.
+
+Each configuration runs in a process of its own, all of them in turns. What counts are the ratios.
+"""
+
+import dataclasses
+import functools
+import json
+import multiprocessing
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any, Literal
+
+import psutil
+
+from acer_tf.cluster.connection import require_ray
+from acer_tf.commands.cli import guarded, parse
+from benchmarks import prepare
+
+WARM_UP = 5
+"""Segments of every collector before the clock starts: functions are traced then."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Collectors:
+    """Measures agent steps per second, and processor time per segment, of learner, collectors and Ray together."""
+
+    mode: Literal["waiting", "atari"] = "waiting"
+    """Environments whose step waits, with several numbers of collectors; or Atari, beside the loop of one process."""
+    actors: tuple[int, ...] = ()
+    """Numbers of collectors, 0 for the loop of one process; by default 1 2 4 8, and of Atari 0 1 2."""
+    env: str = "BreakoutNoFrameskip-v4"
+    """Atari game."""
+    num_env: int = 0
+    """Environments of a collector; 0 takes 1 that waits, or 16 games."""
+    wait_ms: float = 20.0
+    """How long a step waits."""
+    replay_ratio: float = 4.0
+    """Updates from replay for each on-policy update."""
+    actor_depth: int = 1
+    """Orders that a collector has."""
+    seconds: float = 60.0
+    """How long each configuration is measured, each time."""
+    repeats: int = 3
+    """How often all configurations are measured, one after the other; the numbers are medians."""
+    json: Path | None = None
+    """File that the numbers are written to as well."""
+
+
+def measure(flags: Collectors, actors: int) -> dict[str, float]:
+    """Measures one configuration; to be called in a process of its own."""
+    prepare("cnn" if flags.mode == "atari" else "mlp")
+    from acer_tf.agent import ACER
+    from acer_tf.envs.make import make_vec_env
+    from acer_tf.logs.logger import Logger
+    from benchmarks.waiting import waiting_envs
+
+    number = flags.num_env or (16 if flags.mode == "atari" else 1)
+    make_env: Callable[[], Any] = functools.partial(waiting_envs, number, flags.wait_ms / 1e3)
+    settings: dict[str, Any] = {"policy_kwargs": {"num_layers": 2, "num_hidden": 64}}
+    if flags.mode == "atari":
+        make_env = functools.partial(make_vec_env, flags.env, number, **({"num_workers": 0} if actors else {}))
+        settings = {}
+    agent = ACER(
+        "cnn" if flags.mode == "atari" else "mlp",
+        make_env if actors else make_env(),
+        replay_ratio=flags.replay_ratio,
+        replay_start=20,
+        buffer_size=2000,
+        seed=0,
+        **settings,
+        **({"actors": actors, "actor_depth": flags.actor_depth} if actors else {}),
+    )
+    loop = agent.begin(Logger())
+    first: dict[int, int] = {}  # collectors that have delivered, by first environment
+
+    def is_warm() -> bool:
+        source = loop._source.first_env
+        first[source] = first.get(source, 0) + 1
+        return len(first) >= max(actors, 1) and min(first.values()) >= WARM_UP
+
+    loop.learn(is_warm, end=10**9, log_interval=10**9)
+    steps, start, used = loop.steps, time.monotonic(), processor_seconds()
+    loop.learn(lambda: time.monotonic() - start > flags.seconds, end=10**9, log_interval=10**9)
+    seconds, segments = time.monotonic() - start, (loop.steps - steps) / loop.nbatch
+    numbers = {
+        "steps_per_s": (loop.steps - steps) / seconds,
+        "cpu_s_per_segment": (processor_seconds() - used) / segments,
+    }
+    numbers |= {name: value for name, value in loop._source.metrics().items() if "staleness" in name or "idle" in name}
+    agent.close()
+    return numbers
+
+
+def processor_seconds() -> float:
+    """Returns the processor time so far of this process and all that it started: collectors and Ray's own, too."""
+    me = psutil.Process()
+    total = 0.0
+    for process in [me, *me.children(recursive=True)]:
+        try:
+            times = process.cpu_times()
+        except psutil.NoSuchProcess:
+            continue
+        total += times.user + times.system
+    return total
+
+
+@guarded
+def main(argv: Sequence[str]) -> int:
+    """Runs the measurement; returns the exit status."""
+    flags = parse("benchmarks.collectors", Collectors, argv)
+    require_ray()
+    actors = flags.actors or ((0, 1, 2) if flags.mode == "atari" else (1, 2, 4, 8))
+    found: dict[int, list[dict[str, float]]] = {number: [] for number in actors}
+    for _ in range(flags.repeats):
+        for number in actors:
+            with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
+                found[number].append(process.submit(measure, flags, number).result())
+    medians = {
+        number: {name: statistics.median(run[name] for run in runs) for name in runs[0]}
+        for number, runs in found.items()
+    }
+    base = medians[actors[0]]
+    print("actors   steps/s   ratio  efficiency   CPU-s a segment   ratio   staleness   learner idle")
+    for number, numbers in medians.items():
+        ratio, cpu = numbers["steps_per_s"] / base["steps_per_s"], numbers["cpu_s_per_segment"]
+        efficiency = ratio / number * actors[0] if actors[0] else float("nan")
+        print(
+            f"{number:6} {numbers['steps_per_s']:9.1f} {ratio:7.2f} {efficiency:11.2f} {cpu:17.3f}"
+            f" {cpu / base['cpu_s_per_segment']:7.2f} {numbers.get('actors_staleness_mean', 0):11.1f}"
+            f" {numbers.get('actors_idle_share', 0):14.0%}"
+        )
+    if flags.json is not None:
+        flags.json.write_text(json.dumps({"medians": medians, "runs": found}, indent=2) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,228 @@
+"""A model of many collectors and one learner: `python -m benchmarks.scale`. Nothing is measured: the inputs were.
+
+Simulates, event by event, what `acer_tf.collectors` does: orders and their weights, collecting, the learner's network
+link, and the learner, which takes segments as they arrive and makes updates on them.
+"""
+
+import dataclasses
+import heapq
+import json
+import sys
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from acer_tf.commands.cli import guarded, parse
+from acer_tf.config import require_count, require_positive
+from acer_tf.errors import InputError
+
+COLLECTORS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
+SEGMENTS = 3000
+"""Segments that are simulated for each number of collectors, after as many orders as there can be at a time."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    """Simulates env-steps per second, efficiency and staleness; the defaults were measured with Breakout."""
+
+    collectors: tuple[int, ...] = COLLECTORS
+    """Numbers of collectors."""
+    call_ms: tuple[float, ...] = (180.0, 1.0)
+    """Times of an update on `segments_per_update` segments, one for each learner that is compared."""
+    ratios: tuple[float, ...] = (4.0, 1.0, 0.0)
+    """Updates from replay for each on-policy update, for each learner."""
+    steps: int = 320
+    """Agent steps of a segment: 16 environments x 20 steps."""
+    collect_s: float = 0.4
+    """Seconds in which a collector collects a segment."""
+    jitter: float = 0.1
+    """Standard deviation of that time, as a share of it."""
+    segment_kb: float = 26.0
+    """Kilobytes of a segment on the network."""
+    weights_mb: float = 6.75
+    """Megabytes of the weights, sent once to every node for each version that a collector there gets."""
+    per_node: int = 16
+    """Collectors on one node."""
+    trip_ms: float = 0.84
+    """Round trip of an order and its segment, without their bytes."""
+    handle_ms: float = 9.8
+    """Time that the learner takes to unpack a segment."""
+    gbit: float = 10.0
+    """Gigabits per second of the learner's network link, in each direction."""
+    segments_per_update: int = 1
+    """As of training, like the next two."""
+    publish_every: int = 1
+    """Updates between two versions of the weights."""
+    actor_depth: int = 1
+    """Orders that a collector has."""
+    json: Path | None = None
+    """File that the numbers are written to as well."""
+    plot: Path | None = None
+    """PNG file for a picture, such as docs/scale.png."""
+
+
+class Result(NamedTuple):
+    """One number of collectors.
+
+    Attributes:
+        collectors: their number.
+        steps_per_s: agent steps that the learner trains on, per second.
+        efficiency: that, relative to as many times one collector alone with a learner that never keeps it waiting.
+        staleness: mean of the updates since the weights of new segments.
+        staleness_p95: 95th percentile of them.
+        idle_share: share of the time in which the learner waits.
+        link_share: share of the time in which the learner's link sends or receives, whichever is more.
+    """
+
+    collectors: int
+    steps_per_s: float
+    efficiency: float
+    staleness: float
+    staleness_p95: float
+    idle_share: float
+    link_share: float
+
+
+class _Link:
+    """One direction of the learner's network link, which sends one thing after the other."""
+
+    def __init__(self, gbit: float) -> None:
+        self._bytes_per_s = gbit * 1e9 / 8
+        self._free_at = self.busy = 0.0
+
+    def send(self, now: float, size: float) -> float:
+        """Returns when something of this many bytes has been sent."""
+        seconds = size / self._bytes_per_s
+        self._free_at = max(now, self._free_at) + seconds
+        self.busy += seconds
+        return self._free_at
+
+
+def simulate(flags: Scale, collectors: int, call_s: float, ratio: float, segments: int = SEGMENTS) -> Result:
+    """Simulates a number of collectors.
+
+    Args:
+        flags: the inputs.
+        collectors: how many there are.
+        call_s: seconds of an update.
+        ratio: updates from replay for each on-policy update.
+        segments: how many segments are counted.
+    """
+    rng = np.random.default_rng(0)
+    down, up = _Link(flags.gbit), _Link(flags.gbit)
+    made: list[tuple[float, int, int, int]] = []  # seconds, order, collector, version: collected, to be sent
+    free_at = np.zeros(collectors)
+    version, updates, orders, now = 0, 0, 0, 0.0
+    known: dict[int, int] = {}
+
+    def order(collector: int) -> None:
+        nonlocal version, orders
+        if updates - version >= flags.publish_every:
+            version = updates
+        at, node = now, collector // flags.per_node
+        if known.get(node) != version:
+            known[node] = version
+            at = down.send(now, flags.weights_mb * 1e6)
+        seconds = flags.collect_s * max(0.1, rng.normal(1, flags.jitter))
+        free_at[collector] = max(at + flags.trip_ms / 1e3, free_at[collector]) + seconds
+        orders += 1
+        heapq.heappush(made, (free_at[collector], orders, collector, version))
+
+    for collector in range(collectors * flags.actor_depth):
+        order(collector % collectors)
+    staleness: list[int] = []
+    waited = began = 0.0
+    warm = collectors * flags.actor_depth
+    batch: deque[int] = deque()
+    for taken in range(warm + segments):
+        if taken == warm:
+            began, waited, up.busy, down.busy = now, 0.0, 0.0, 0.0
+            staleness.clear()
+        at, _, collector, acted = heapq.heappop(made)
+        arrived = up.send(at, flags.segment_kb * 1e3)
+        waited += max(arrived - now, 0.0)
+        now = max(arrived, now) + flags.handle_ms / 1e3
+        staleness.append(updates - acted)
+        order(collector)
+        batch.append(acted)
+        if len(batch) == flags.segments_per_update:
+            batch.clear()
+            number = 1 + rng.poisson(ratio)
+            updates += number
+            now += number * call_s
+    seconds = now - began
+    rate = segments * flags.steps / seconds
+    alone = flags.steps / (flags.collect_s + flags.trip_ms / 1e3)
+    return Result(
+        collectors,
+        rate,
+        rate / collectors / alone,
+        float(np.mean(staleness)),
+        float(np.percentile(staleness, 95)),
+        waited / seconds,
+        max(up.busy, down.busy) / seconds,
+    )
+
+
+def _table(flags: Scale) -> dict[str, list[Result]]:
+    tables: dict[str, list[Result]] = {}
+    for call_ms in flags.call_ms:
+        for ratio in flags.ratios:
+            name = f"{call_ms:g} ms a call, ratio {ratio:g}"
+            tables[name] = [simulate(flags, count, call_ms / 1e3, ratio) for count in flags.collectors]
+    return tables
+
+
+def _print(tables: dict[str, list[Result]]) -> None:
+    print("modelled, not measured; the inputs are flags (--help), whose defaults were measured on one machine")
+    for name, results in tables.items():
+        print(f"\n{name}\ncollectors  steps/s  efficiency  staleness   p95  learner idle  link busy")
+        for r in results:
+            speed = f"{r.collectors:10} {r.steps_per_s:8,.0f} {r.efficiency:11.2f}"
+            staleness = f"{r.staleness:10.1f} {r.staleness_p95:5.0f}"
+            print(f"{speed} {staleness} {r.idle_share:13.0%} {r.link_share:10.0%}")
+
+
+def _draw(path: Path, tables: dict[str, list[Result]]) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    panels: list[Any] = [(axes[0], "steps_per_s", "agent steps/s"), (axes[1], "staleness", "mean staleness, updates")]
+    for axis, field, label in panels:
+        for name, results in tables.items():
+            axis.plot([r.collectors for r in results], [getattr(r, field) for r in results], marker=".", label=name)
+        axis.set(xscale="log", yscale="log" if field == "steps_per_s" else "symlog", xlabel="collectors", ylabel=label)
+        axis.grid(alpha=0.3)
+    axes[0].legend(fontsize=8)
+    figure.suptitle("One learner and many collectors: a model, with measured inputs")
+    figure.savefig(path, dpi=110)
+
+
+@guarded
+def main(argv: Sequence[str]) -> int:
+    """Runs the model; returns the exit status."""
+    flags = parse("benchmarks.scale", Scale, argv)
+    for name in ("steps", "per_node", "segments_per_update", "publish_every", "actor_depth"):
+        require_count(name, getattr(flags, name))
+    for name in ("collect_s", "segment_kb", "weights_mb", "gbit"):
+        require_positive(name, getattr(flags, name))
+    if min(flags.collectors, default=0) < 1 or min(flags.call_ms, default=0) <= 0 or min(flags.ratios, default=-1) < 0:
+        raise InputError("expected collectors >= 1, call_ms > 0 and ratios >= 0, at least one of each.")
+    tables = _table(flags)
+    _print(tables)
+    if flags.json is not None:
+        numbers = {name: [result._asdict() for result in results] for name, results in tables.items()}
+        flags.json.write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
+    if flags.plot is not None:
+        _draw(flags.plot, tables)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
