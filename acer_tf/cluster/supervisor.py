@@ -1,5 +1,6 @@
 """The Ray task that runs a program as a child on some node and watches over it."""
 
+import contextlib
 import os
 import platform
 import secrets
@@ -114,7 +115,8 @@ def _run(program: Program, interrupts: _Interrupts) -> int:
             child.terminate()
             passed_on += 1
         if time.monotonic() - beaten > BEAT_SECONDS:
-            os.utime(program.beat)
+            with contextlib.suppress(OSError):  # an outage of the storage ends nothing
+                os.utime(program.beat)
             beaten = time.monotonic()
         time.sleep(POLL_SECONDS)
     return returncode

@@ -16,6 +16,7 @@ from acer_tf.errors import InputError
 from acer_tf.search.results import PRESET, TABLE, draw, write_preset, write_table
 from acer_tf.search.space import Value, check_space, read_space, words
 from acer_tf.search.study import PrunerName, Runs, SamplerName, StudySource, open_study
+from acer_tf.system.console import say
 
 if TYPE_CHECKING:
     import optuna
@@ -100,7 +101,10 @@ def search(path: Path, flags: SearchFlags, execution: Execution, base: Base, out
         _check_same(study, {"space": space, "command": base.words, "seeds": base.seeds}, out)
 
         def told(number: int) -> None:
-            write_table(out / TABLE, study, space)
+            try:
+                write_table(out / TABLE, study, space)
+            except OSError as error:
+                say(f"{out / TABLE} cannot be written ({error.strerror}); it will be tried again", is_error=True)
             _print(study, number)
 
         begun = len(study.trials)

@@ -95,12 +95,12 @@ class Candidate:
         is_over: whether its result has been told.
     """
 
-    def __init__(self, trial: "optuna.Trial", runs: Runs, done: Collection[Trial]) -> None:
-        """`done` are the trainings that ended well before."""
+    def __init__(self, trial: "optuna.Trial", runs: Runs, done: Collection[Trial], reported: int) -> None:
+        """Begins, or goes on, with those trainings `done` that ended well before, and so many parts `reported`."""
         self.trial, self.runs = trial, runs
         self.is_over = False
         self._started, self._done = set(done), set(done)
-        self._reported = 0
+        self._reported = reported
 
     def note(self, trial: Trial, status: str) -> None:
         """Notes that a training has begun or ended."""
@@ -164,7 +164,7 @@ class StudySource:
         self._candidates: dict[Trial, Candidate] = {}
         self._next_look = 0.0
         for left in study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
-            self._begin(OptunaTrial(study, left._trial_id), is_done)
+            self._begin(OptunaTrial(study, left._trial_id), is_done, max(left.intermediate_values, default=0))
 
     def take(self) -> Trial | None:
         """Returns a training that can start now; asks for further settings if there is none."""
@@ -217,7 +217,7 @@ class StudySource:
     def _begun(self) -> int:
         return len(self._study.get_trials(deepcopy=False))
 
-    def _begin(self, trial: "optuna.Trial", is_done: Callable[[Trial], bool]) -> None:
+    def _begin(self, trial: "optuna.Trial", is_done: Callable[[Trial], bool], reported: int = 0) -> None:
         values = suggested(self._space, trial)
         try:
             runs = self._make(trial.number, values)
@@ -226,7 +226,7 @@ class StudySource:
             trial.set_user_attr("error", str(error))
             self._tell(trial, None, FAILED)
             return
-        candidate = Candidate(trial, runs, [t for t in runs.trials if is_done(t)])
+        candidate = Candidate(trial, runs, [t for t in runs.trials if is_done(t)], reported)
         self._candidates |= dict.fromkeys(runs.trials, candidate)
         if candidate.is_done:
             self._finish(candidate)

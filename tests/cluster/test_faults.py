@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.cluster.nodes import Nodes, nodes, variables
+from tests.cluster.nodes import Nodes, variables
 from tests.faults.processes import PATIENCE, TINY, Training
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -27,13 +26,6 @@ remote.STOPPED_SECONDS = 15
 from acer_tf.sweep import main
 sys.exit(main(sys.argv[1:]))
 """
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[tuple[Nodes, Path]]:
-    with tempfile.TemporaryDirectory(prefix="acer-", ignore_cleanup_errors=True) as folder:
-        with nodes(Path(folder)) as started:
-            yield started, Path(folder)
 
 
 class Driver(Training):

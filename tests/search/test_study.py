@@ -189,6 +189,23 @@ def test_after_a_kill_running_trials_go_on_with_the_same_settings_and_none_count
     assert len({values["x"] for values in (*before.values.values(), after.values[2])}) == 3
 
 
+def test_what_was_reported_before_a_kill_is_not_reported_again(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    before = Play(tmp_path, count=1, seeds=1)
+    trial = before.start()
+    write_run(trial.folder, [1.0] * 4)
+    before.source.superfluous()
+    assert list(before.study.trials[0].intermediate_values) == [1, 2, 3, 4]
+    after = Play(tmp_path, count=1, seeds=1)
+    trial = after.start()
+    with (trial.folder / "episodes.csv").open("a") as file:
+        file.write("500,6,100,0\n")
+    after.source.superfluous()
+    assert after.study.trials[0].intermediate_values == {1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0, 5: 2.0}
+    assert not recwarn.list
+
+
 def test_a_trial_that_had_ended_when_the_search_was_killed_is_told_at_once(tmp_path: Path) -> None:
     before = Play(tmp_path, count=1)
     trials = {before.start(), before.start()}
