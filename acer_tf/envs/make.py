@@ -9,7 +9,7 @@ from typing import Any
 
 import gymnasium
 from gymnasium.spaces import Box
-from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import VectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from acer_tf.config import Config
@@ -21,6 +21,7 @@ from acer_tf.envs.ids import check_env_id, is_atari
 from acer_tf.envs.parallel import Maker, ParallelEnvs, Wrapper
 from acer_tf.envs.reports import reports_episodes
 from acer_tf.envs.seeds import environment_seeds
+from acer_tf.envs.serial import SerialEnvs
 from acer_tf.envs.stable_baselines import check_not_normalized
 from acer_tf.envs.wrappers.box_actions import BoxActions
 from acer_tf.envs.wrappers.flatten import FlattenObservations, flattened
@@ -300,13 +301,13 @@ def _instead_of(name: str) -> str:
 
 def _make_own(
     maker: Maker, n_envs: int, vectorization: str, first: gymnasium.Env[Any, Any] | None
-) -> SyncVectorEnv | ParallelEnvs:
+) -> SerialEnvs | ParallelEnvs:
     """Makes environments that are not Atari games."""
     makers = [dataclasses.replace(maker, made=first), *[maker] * (n_envs - 1)]
-    env: SyncVectorEnv | ParallelEnvs
+    env: SerialEnvs | ParallelEnvs
     with _making(maker.name, maker.kwargs):
         if vectorization == "sync":
-            env = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP)
+            env = SerialEnvs(makers)
         else:
             env = ParallelEnvs(makers)
     render_mode = maker.kwargs.get("render_mode")
