@@ -72,7 +72,7 @@ def _experiment(path: Path, top: Section) -> Experiment:
         envs=envs,
         variations=variations,
         seeds=tuple(range(first, first + top.count("seeds"))),
-        tuned_with=tuple(map(int, top.items("tuned_with", []))),
+        tuned_with=top.counts("tuned_with"),
         score=score,
         over_time=top.switch("over_time"),
         references=references,
@@ -91,7 +91,8 @@ def _environments(top: Section) -> tuple[Environment, ...]:
     common |= {key: top.number(key) for key in ("steps", "steps_per_second") if key in top}
     found = []
     for name, values in top.mapping("envs").items():
-        section = Section(f"{top.where}, environment {name}", {**common, **(values or {})})
+        where = f"{top.where}, environment {name}"
+        section = Section(where, common if values is None else {**common, **Section(where, values).values})
         flags = {**common["flags"], **section.mapping("flags")}
         preset, steps = section.text("preset"), section.count("steps")
         found.append(Environment(name, preset, steps, flags, section.number("steps_per_second")))

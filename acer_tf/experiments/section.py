@@ -10,23 +10,27 @@ class Section:
     """A mapping in a file; every method reads one key, and what no method has read is a mistake.
 
     All methods raise `InputError` if a value is missing, unless it has a default, or of the wrong kind.
+
+    Attributes:
+        where: where in which file, the beginning of error messages.
+        values: the mapping.
     """
 
     def __init__(self, where: str, values: Any) -> None:
         """Begins to read.
 
         Args:
-            where: where in which file, the beginning of error messages.
+            where: where in which file.
             values: the mapping; anything else raises an `InputError`.
         """
         if not isinstance(values, dict):
             raise InputError(f"{where} is {values!r}; expected settings by name.")
         self.where = where
-        self._values = values
+        self.values = values
         self._read: list[str] = []
 
     def __contains__(self, key: str) -> bool:
-        return key in self._values
+        return key in self.values
 
     def text(self, key: str, default: str | None = None) -> str:
         """Returns text, without space around it."""
@@ -49,8 +53,15 @@ class Section:
         """Returns a whole number."""
         value = as_number(self._value(key, default))
         if value is None or not value.is_integer() or value < least:
-            self._reject(key, self._values.get(key), f"a whole number >= {least}")
+            self._reject(key, self.values.get(key), f"a whole number >= {least}")
         return int(value or 0)
+
+    def counts(self, key: str) -> tuple[int, ...]:
+        """Returns several whole numbers >= 0; none without the key."""
+        found = self.items(key, [])
+        if not all(isinstance(value, int) and not isinstance(value, bool) and value >= 0 for value in found):
+            self._reject(key, found, "whole numbers >= 0, such as [0, 1]")
+        return tuple(found)
 
     def switch(self, key: str, default: bool = False) -> bool:
         """Returns whether it is true."""
@@ -69,7 +80,7 @@ class Section:
         found = {name: as_number(value) for name, value in self.mapping(key, default).items()}
         for name, value in found.items():
             if value is None:
-                self._reject(f"{key} of {name}", self._values[key][name], "a number")
+                self._reject(f"{key} of {name}", self.values[key][name], "a number")
         return {name: value for name, value in found.items() if value is not None}
 
     def items(self, key: str, default: list[Any] | None = None) -> list[Any]:
@@ -91,14 +102,14 @@ class Section:
         Raises:
             InputError: one has not; the message has the nearest that are known.
         """
-        for key in self._values:
+        for key in self.values:
             if key not in self._read:
                 known = ", ".join(nearest(str(key), self._read))
                 raise InputError(f"{self.where}: {key} is not a setting; the nearest are {known}.")
 
     def _value(self, key: str, default: Any) -> Any:
         self._read.append(key)
-        value = self._values.get(key, default)
+        value = self.values.get(key, default)
         if value is None:
             raise InputError(f"{self.where}: {key} is missing.")
         return value

@@ -24,6 +24,13 @@ from acer_tf.storage.yaml_text import parse_settings
 BINS = 100
 COLUMNS = ("steps", "mean_return", "episodes", "seconds")
 DIGITS = 6
+NEEDED: Mapping[str, Any] = {
+    **dict.fromkeys(("variation", "environment"), str),
+    **dict.fromkeys(("seed", "steps", "trained", "episodes"), int),
+    **dict.fromkeys(("last_100", "seconds"), int | float),
+    **dict.fromkeys(("versions", "settings"), dict),
+}
+"""Facts that every result has, and their kinds."""
 
 
 class Result(NamedTuple):
@@ -158,9 +165,11 @@ def read(path: Path) -> Result:
         table = Table(path, "a result of acer reproduce")
     text = "\n".join(line.removeprefix("#").removeprefix(" ") for line in table.comments)
     facts = parse_settings(str(path), text.encode())
-    needed = ("variation", "environment", "seed", "steps", "trained", "settings")
-    if missing := [name for name in needed if name not in facts]:
-        raise InputError(f"{path} lacks {missing[0]} in its header; expected a result of acer reproduce.")
+    for name, kind in NEEDED.items():
+        if not isinstance(facts.get(name), kind):
+            raise InputError(
+                f"{path} has {name} {facts.get(name)!r} in its header; expected a result of acer reproduce."
+            )
     return Result(facts, *table.numbers(*COLUMNS))
 
 

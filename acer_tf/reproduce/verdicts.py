@@ -62,9 +62,10 @@ def judge(experiment: Experiment, results: Results, references: Sequence[Referen
             judged.append(_better(experiment, criterion, results))
             continue
         for env in (e for e in experiment.envs if e.id in criterion.envs):
-            scores = _scores(results, criterion.variation, env, criterion)
-            seeds = f"{len(scores)} of {len(experiment.seeds)} seeds"
-            if len(scores) < len(experiment.seeds):
+            by_seed = _scores(results, criterion.variation, env, criterion)
+            scores = np.array([*by_seed.values()])
+            if number := _missing(experiment, by_seed):
+                seeds = f"{len(experiment.seeds) - number} of {len(experiment.seeds)} seeds"
                 judged.append(Verdict(_question(criterion, env), env.id, seeds, Outcome.INCOMPLETE))
             elif criterion.kind == "same":
                 judged.append(_same(criterion, env, scores, references))
@@ -114,11 +115,11 @@ def _better(experiment: Experiment, criterion: Criterion, results: Results) -> V
         for variation in (criterion.variation, criterion.than)
     ]
     question = _question(criterion, envs[0])
+    total = needed * 2 * len(envs)
+    if missing := sum(_missing(experiment, scores) for group in both for scores in group):
+        return Verdict(question, "", f"{total - missing} of {total} runs", Outcome.INCOMPLETE)
     number = min(len(scores) for group in both for scores in group)
-    if number < needed:
-        found = sum(min(len(scores), needed) for group in both for scores in group)
-        return Verdict(question, "", f"{found} of {needed * 2 * len(envs)} runs", Outcome.INCOMPLETE)
-    first, second = (np.stack([scores[:number] for scores in group], axis=1) for group in both)
+    first, second = (np.stack([[*scores.values()][:number] for scores in group], axis=1) for group in both)
     band = improvement(first, second)
     low, high = float(band.low[0]), float(band.high[0])
     numbers = f"probability {band.estimate[0]:.2f} [{low:.2f}, {high:.2f}] over {len(envs)} tasks"
@@ -127,10 +128,16 @@ def _better(experiment: Experiment, criterion: Criterion, results: Results) -> V
     return Verdict(question, "", numbers, Outcome.YES if low > 0.5 else Outcome.NO)
 
 
-def _scores(results: Results, variation: str, env: Environment, criterion: Criterion) -> Scores:
-    """Returns the scores of whole runs; one without an episode in the window counts as missing."""
-    found = [r.score(*_window(criterion, env)) for r in results.get((variation, env.id), ()) if r.is_whole]
-    return np.array([score for score in found if not math.isnan(score)])
+def _scores(results: Results, variation: str, env: Environment, criterion: Criterion) -> dict[int, float]:
+    """Returns the scores of whole runs by seed; one without an episode in the window counts as missing."""
+    whole = [r for r in results.get((variation, env.id), ()) if r.is_whole]
+    found = {int(r.facts["seed"]): r.score(*_window(criterion, env)) for r in whole}
+    return {seed: score for seed, score in found.items() if not math.isnan(score)}
+
+
+def _missing(experiment: Experiment, by_seed: Mapping[int, float]) -> int:
+    """Returns how many of the experiment's seeds have no score; further seeds do not stand in for them."""
+    return len(set(experiment.seeds) - by_seed.keys())
 
 
 def _window(criterion: Criterion, env: Environment) -> tuple[float, float]:

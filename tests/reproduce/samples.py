@@ -72,8 +72,10 @@ def result(score: float, seed: int = 0, variation: str = "a", env: str = "CartPo
         "seed": seed,
         "steps": 1000,
         "trained": trained,
+        "episodes": 6,
         "last_100": score,
         "seconds": 5.0,
+        "versions": {},
         "settings": {"env": env},
     }
     steps = np.array([250.0, 500.0, 750.0, 1000.0])

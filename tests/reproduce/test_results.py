@@ -93,8 +93,16 @@ def test_a_result_is_checked_against_the_plan(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_result(tmp_path: Path) -> None:
     path = tmp_path / "seed-0.csv"
-    path.write_text("# seed: 1\nsteps,mean_return,episodes,seconds\n")
-    with pytest.raises(InputError, match="lacks variation in its header; expected a result of acer reproduce"):
+    write(path, result(1.0))
+    whole = path.read_text()
+    assert read(path).facts["seed"] == 0
+    for line, broken in (("seed: 0", "seed: x"), ("variation: a", "note: a"), ("  env: CartPole-v1", "- 1")):
+        assert f"# {line}\n" in whole
+        path.write_text(whole.replace(f"# {line}\n", f"# {broken}\n"))
+        with pytest.raises(InputError, match=r"in its header; expected a result of acer reproduce"):
+            read(path)
+    path.write_text(whole.replace("250,0,1", "250,?,1"))
+    with pytest.raises(InputError, match="is not a number"):
         read(path)
 
 

@@ -93,6 +93,15 @@ def test_a_missing_seed_or_one_under_way_leaves_everything_open() -> None:
     assert judged(SAME, [12.0], THEIRS).outcome is Outcome.INCOMPLETE
 
 
+def test_a_further_seed_does_not_stand_in_for_a_missing_one() -> None:
+    found = {("a", "CartPole-v1"): [*results([99.0] * 4), result(99.0, 5)]}
+    (verdict,) = judge(experiment(REACHES, seeds=5), found, [])
+    assert (verdict.outcome, verdict.numbers) == (Outcome.INCOMPLETE, "4 of 5 seeds")
+    found["a", "CartPole-v1"].append(result(9.0, 4))
+    (verdict,) = judge(experiment(REACHES, seeds=5), found, [])
+    assert (verdict.outcome, verdict.numbers) == (Outcome.YES, "84, least 9 (6 seeds)")
+
+
 def better(first: list[float], second: list[float], env: str = "Acrobot-v1") -> Verdict:
     criterion = Criterion("better", "a", ("CartPole-v1", env), HALF, than="b")
     found = {
