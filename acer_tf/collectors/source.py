@@ -69,6 +69,7 @@ class CollectorSource:
         self._published: tuple[int, list[NDArray[Any]], Any] | None = None
         self._updates_before = 0
         self._restart_seed: int | None = None
+        self._has_failed = False
         self._tally, self._start = Tally(), time.monotonic()
         self._has_masks: bool | None = None
 
@@ -91,7 +92,7 @@ class CollectorSource:
     def restart(self, seed: int, is_recorded: bool) -> None:
         """Starts new episodes in all collectors; see `Runner.restart`. What they are collecting is dropped."""
         self._restart_seed = seed if is_recorded and self._collecting.lockstep else None
-        self._turn = 0
+        self._turn, self._has_failed = 0, False
         self._arrivals.clear()
         for lane in self._lanes:
             lane.restart(seed)
@@ -99,10 +100,11 @@ class CollectorSource:
     def state_dict(self) -> dict[str, Any]:
         """Returns where the collectors are after a recorded restart in lockstep; else nothing that restores them.
 
-        Waits until everything that was ordered has arrived.
+        Waits until everything that was ordered has arrived. After an error in a collector, nothing is restored either.
         """
-        state: dict[str, Any] = {"seconds": time.monotonic() - self._start, "restart_seed": self._restart_seed}
-        if self._restart_seed is None:
+        seed = None if self._has_failed else self._restart_seed
+        state: dict[str, Any] = {"seconds": time.monotonic() - self._start, "restart_seed": seed}
+        if seed is None:
             return state
         self._wait(lambda: not any(lane.orders for lane in self._lanes))
         state |= {"actors": len(self._lanes), "turn": self._turn, "updates": self._updates}
@@ -248,10 +250,9 @@ class CollectorSource:
         lane, outcome = self._lanes[event.source], event.outcome
         if event.incarnation != lane.incarnation:
             return  # an answer to a process that has been given up, or from before a restart
-        if isinstance(outcome, Refusal):
-            raise raised(lane.index, outcome)
-        if isinstance(outcome, BaseException):
-            raise outcome
+        if isinstance(outcome, Refusal | BaseException):
+            self._has_failed = True
+            raise raised(lane.index, outcome) if isinstance(outcome, Refusal) else outcome
         if isinstance(outcome, Lost):
             self._lose(lane, outcome.reason, must_replace=outcome.is_gone)
         elif event.is_segment:

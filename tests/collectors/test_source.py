@@ -325,13 +325,15 @@ def test_errors_of_environments_and_of_settings_end_the_run() -> None:
     def failing(*_: Any) -> Any:
         raise OSError("no more")
 
-    acer, fleet, _ = loop(1)
+    acer, fleet, _ = loop(1, collecting=LOCKSTEP)
+    acer.restart_environments(1, is_recorded=True)
     train(acer, 2)
     runner, _ = fleet.collectors[0]._parts or (None, None)
     assert runner is not None
     runner._env.step = failing  # type: ignore[method-assign]
     with pytest.raises(EnvironmentFailedError, match="collector 0: an environment raised OSError: no more"):
         train(acer, 3)
+    assert acer.state_dict()["runner"]["restart_seed"] is None, "a checkpoint is possible, but no such environments"
     fleet.close()
 
     acer, fleet, _ = loop(1)
