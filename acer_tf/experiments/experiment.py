@@ -63,18 +63,18 @@ class Criterion(NamedTuple):
     """A condition of being reproduced, judged in each environment (`better`: over all of them).
 
     Attributes:
-        kind: `same`: no difference to a reference's seeds (Mann-Whitney), and equivalent to them (two one-sided
-            tests); `reaches`: the mean over seeds, or every seed, is at least a value; `better`: a run of the variation
-            probably scores higher than one of another variation.
+        kind: `same`: no difference to the seeds of a reference or of another variation (Mann-Whitney), and equivalent
+            to them (two one-sided tests); `reaches`: the mean over seeds, or every seed, is at least a value; `better`:
+            a run of the variation probably scores higher than one of another variation.
         variation: name of what is judged.
         envs: ids of the environments in which it is judged.
         window: part of each run whose mean return is its score.
-        reference: label of the reference, for `same`.
-        margin: largest difference to the reference's mean that counts as none, in standard deviations of its seeds.
+        reference: label of the reference, for `same`; empty if `than` is given.
+        margin: largest difference to the others' mean that counts as none, in standard deviations of their seeds.
         values: by environment, for `reaches`.
         every_seed: whether `reaches` is judged by the lowest seed instead of the mean.
         minutes: longest training that `reaches` allows a run; infinite without a limit.
-        than: the other variation, for `better`.
+        than: the other variation, for `better` and `same`.
     """
 
     kind: str

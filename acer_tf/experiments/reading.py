@@ -132,7 +132,10 @@ def _criterion(
     variation = section.choice("variation", names)
     read: dict[str, Any] = {}
     if kind == "same":
-        read["reference"] = section.choice("reference", [r.label for r in references if r.curves is not None])
+        if "than" in section:
+            read["than"] = section.choice("than", names)
+        else:
+            read["reference"] = section.choice("reference", [r.label for r in references if r.curves is not None])
         read["margin"] = section.number("margin")
         chosen = section.items("envs", ids)
     elif kind == "reaches":

@@ -68,7 +68,7 @@ def judge(experiment: Experiment, results: Results, references: Sequence[Referen
                 seeds = f"{len(experiment.seeds) - number} of {len(experiment.seeds)} seeds"
                 judged.append(Verdict(_question(criterion, env), env.id, seeds, Outcome.INCOMPLETE))
             elif criterion.kind == "same":
-                judged.append(_same(criterion, env, scores, references))
+                judged.append(_same(experiment, criterion, env, scores, results, references))
             else:
                 runs = [r for r in results[criterion.variation, env.id] if r.is_whole]
                 judged.append(_reaches(criterion, env, scores, max(float(r.facts["seconds"]) for r in runs) / 60))
@@ -82,15 +82,28 @@ def overall(verdicts: Sequence[Verdict]) -> str:
     return ", ".join([yes, *(f"{count} {outcome.value}" for outcome, count in counts.items() if count)])
 
 
-def _same(criterion: Criterion, env: Environment, scores: Scores, references: Sequence[ReferenceRun]) -> Verdict:
-    others = reference_scores(references, criterion.reference, env.id, *_window(criterion, env))
+def _same(
+    experiment: Experiment,
+    criterion: Criterion,
+    env: Environment,
+    scores: Scores,
+    results: Results,
+    references: Sequence[ReferenceRun],
+) -> Verdict:
     question = _question(criterion, env)
+    if criterion.than:
+        others = _scores(results, criterion.than, env, criterion)
+        if len(others) < len(experiment.seeds):
+            missing = f"{criterion.than}: {len(others)} of {len(experiment.seeds)} seeds"
+            return Verdict(question, env.id, missing, Outcome.INCOMPLETE)
+    else:
+        others = reference_scores(references, criterion.reference, env.id, *_window(criterion, env))
     if len(others) < 2:
         return Verdict(question, env.id, f"the reference has {len(others)} seeds there", Outcome.UNDECIDED)
     found, p = difference(scores, others), mann_whitney(scores, others)
     margin = criterion.margin * float(others.std(ddof=1))
     numbers = (
-        f"{_number(scores.mean())} ({len(scores)} seeds), {criterion.reference} {_number(others.mean())} "
+        f"{_number(scores.mean())} ({len(scores)} seeds), {_other(criterion)} {_number(others.mean())} "
         f"({len(others)}); difference {_number(found.estimate)} [{_number(found.low)}, {_number(found.high)}], "
         f"margin ±{_number(margin)}; p = {p:.2g}"
     )
@@ -148,12 +161,16 @@ def _question(criterion: Criterion, env: Environment) -> str:
     begin, end = (round(100 * fraction) for fraction in criterion.window)
     part = f"from {begin} % to {end} % of the run"
     if criterion.kind == "same":
-        return f"{criterion.variation} is as {criterion.reference}, {part}"
+        return f"{criterion.variation} is as {_other(criterion)}, {part}"
     if criterion.kind == "reaches":
         seeds = " with every seed" if criterion.every_seed else ""
         limit = "" if math.isinf(criterion.minutes) else f", in at most {_number(criterion.minutes)} minutes"
         return f"{criterion.variation} reaches {_number(criterion.values[env.id])}{seeds}, {part}{limit}"
     return f"{criterion.variation} is better than {criterion.than}, {part}"
+
+
+def _other(criterion: Criterion) -> str:
+    return criterion.than or criterion.reference
 
 
 def _number(value: float) -> str:

@@ -30,6 +30,7 @@ SMALL: dict[str, Any] = {
         {"kind": "reaches", "variation": "a", "values": {"CartPole-v1": -1}},
         {"kind": "better", "variation": "a", "than": "b", "window": [0, 0.5]},
         {"kind": "same", "variation": "b", "reference": "curves", "margin": 2, "envs": ["Acrobot-v1"]},
+        {"kind": "same", "variation": "b", "than": "a", "margin": 2},
     ],
 }
 
@@ -51,11 +52,12 @@ def test_everything_in_the_file_is_in_the_experiment(tmp_path: Path) -> None:
     assert [(v.name, v.flags, v.slowdown) for v in found.variations] == [("a", {}, 1), ("b", {"replay_ratio": 0}, 0.5)]
     assert found.references[0].numbers == {"CartPole-v1": 9}
     assert found.references[1].curves == tmp_path / "theirs.csv"
-    reaches, better, same = found.criteria
+    reaches, better, same, as_other = found.criteria
     assert (reaches.envs, reaches.values, reaches.window) == (("CartPole-v1",), {"CartPole-v1": -1}, (0.9, 1))
     assert (reaches.every_seed, reaches.minutes) == (False, math.inf)
     assert (better.than, better.window, better.envs) == ("b", (0, 0.5), ("CartPole-v1", "Acrobot-v1"))
     assert (same.reference, same.margin, same.envs) == ("curves", 2, ("Acrobot-v1",))
+    assert (as_other.reference, as_other.than, as_other.margin) == ("", "a", 2)
 
 
 def test_more_seeds_leave_out_those_that_were_chosen_with(tmp_path: Path) -> None:

@@ -48,6 +48,22 @@ def test_the_same_as_the_references_seeds(scores: list[float], outcome: Outcome)
     assert verdict.outcome is outcome, verdict.numbers
 
 
+@pytest.mark.parametrize(
+    ("others", "outcome"),
+    [
+        (THEIRS, Outcome.YES),
+        ([20.0, 21.0, 22.0, 23.0, 24.0], Outcome.NO),
+        (THEIRS[:4], Outcome.INCOMPLETE),
+    ],
+)
+def test_the_same_as_the_seeds_of_another_variation(others: list[float], outcome: Outcome) -> None:
+    criterion = SAME._replace(reference="", than="b")
+    found = {("a", "CartPole-v1"): results(THEIRS), ("b", "CartPole-v1"): results(others, "b")}
+    (verdict,) = judge(experiment(criterion, seeds=5), found, [])
+    assert verdict.question == "a is as b, from 50 % to 100 % of the run"
+    assert verdict.outcome is outcome, verdict.numbers
+
+
 def test_the_numbers_behind_a_verdict() -> None:
     verdict = judged(SAME, [10.1, 11.1, 12.1, 13.1, 14.1], THEIRS)
     assert verdict.question == "a is as theirs, from 50 % to 100 % of the run"
