@@ -88,10 +88,12 @@ def _row(found: Findings, env: Environment, variation: str, group: Sequence[Resu
     whole = [result for result in group if result.is_whole]
     scores = np.array([result.score(begin, end) for result in whole])
     low, high = mean_interval(scores)
+    needed = sum(result.facts["seed"] in found.experiment.seeds for result in whole)
     cells = [
         env.id,
         variation,
-        f"{len(whole)} of {len(found.experiment.seeds)}",
+        f"{needed} of {len(found.experiment.seeds)}"
+        + (f" and {len(whole) - needed} more" if needed < len(whole) else ""),
         ", ".join(f"{score:.4g}" for score in scores),
         f"{scores.mean():.4g}" if len(scores) else "",
         "" if math.isnan(low) else f"{low:.4g} to {high:.4g}",
@@ -115,6 +117,8 @@ def _reference_cell(found: Findings, label: str, env: Environment, begin: float,
 def _runs(found: Findings, command: str) -> list[str]:
     experiment, spent = found.experiment, cost(found)
     seeds = ", ".join(map(str, experiment.seeds))
+    others = sorted({int(r.facts["seed"]) for r in found.runs} - {*experiment.seeds})
+    further = f"; some settings also have {', '.join(map(str, others))}" if others else ""
     tuned = ", ".join(map(str, experiment.tuned_with))
     cores = f" ({spent.processor:.2f} hours of a core for the {spent.noted} that noted it)" if spent.noted else ""
     versions = {
@@ -124,7 +128,7 @@ def _runs(found: Findings, command: str) -> list[str]:
     lines = [
         f"    {command}",
         "",
-        f"* Seeds: {seeds}." + (f" The settings were chosen with seeds {tuned}." if tuned else ""),
+        f"* Seeds: {seeds}{further}." + (f" The settings were chosen with seeds {tuned}." if tuned else ""),
     ]
     if found.runs:
         lines.append(f"* acer_tf {', '.join(sorted(versions))}, on {', '.join(sorted(machines))}.")

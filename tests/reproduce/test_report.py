@@ -36,6 +36,13 @@ def test_a_run_under_way_has_no_score(tmp_path: Path) -> None:
     assert f"* Under way: {expected}" in text
 
 
+def test_further_seeds_are_told(tmp_path: Path) -> None:
+    text = page(tmp_path, experiment(REACHES), *(result(11.0, seed) for seed in (0, 1, 2, 7, 5)))
+    assert "| CartPole-v1 | a | 3 of 3 and 2 more | 11, 11, 11, 11, 11 |" in text
+    assert "* Seeds: 0, 1, 2; some settings also have 5, 7." in text
+    assert "**3 of 6 runs are complete; criteria: 1 of 1 reproduced.**" in text
+
+
 def test_the_mean_is_of_whole_runs_or_else_of_long_ones() -> None:
     whole, begun = result(1.0, 0), [result(1.0, seed, trained=100 * seed) for seed in (4, 5, 9)]
     assert averaged([whole, *begun]) == [whole]
