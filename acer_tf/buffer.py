@@ -161,10 +161,12 @@ def stack_obs(enc_obs: NDArray[Any], dones: NDArray[np.bool_]) -> NDArray[Any]:
         dones: [N, T] bool.
 
     Returns:
-        [N, T + 1, ..., S * C], in the dtype of the frames, newest frame last.
+        [N, T + 1, ..., S * C], in the dtype of the frames, newest frame last; `enc_obs` itself if a stack is one frame.
     """
     nenvs, nsteps = dones.shape
     nstack = enc_obs.shape[1] - nsteps
+    if nstack == 1:
+        return enc_obs
     channels = enc_obs.shape[-1]
     obs = np.empty((nenvs, nsteps + 1, *enc_obs.shape[2:-1], nstack * channels), enc_obs.dtype)
     # The stack at step t consists of frames t to t + S - 1, oldest first; at step 0 those before the segment count.
