@@ -5,6 +5,7 @@ when the time is over is left out, and what fails is noted, so that nobody has t
 """
 
 import dataclasses
+import importlib.util
 import json
 import os
 import platform
@@ -32,6 +33,9 @@ COLUMNS = {
     "device_memory_mib": "GPU memory, MiB",
 }
 FORMATS = {"train_call_ms": ".1f", "bound_share": ".2f", "emulation": ".0%", "acting": ".0%", "training": ".0%"}
+BEFORE_COLLECTORS = 8
+"""Measurements before that of collectors."""
+LEFT_OUT = "left out, as the time was over"
 LONGEST = 300.0
 """Seconds after which a measurement is given up."""
 
@@ -52,6 +56,8 @@ class Device:
     """Numbers of environments, in the order in which they are measured."""
     seconds: float = 8
     """How long each loop runs."""
+    collectors: tuple[int, ...] = (0, 1, 2, 4)
+    """Numbers of collectors on Ray that are compared, if Ray is there; 0 is the loop of one process."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,22 +99,32 @@ def machine() -> dict[str, Any]:
 
 def measure(setting: Setting, flags: Device) -> dict[str, Any]:
     """Measures one setting; a failure is its own result, under `failed`."""
-    path = flags.out / "throughput.json"
-    command = [
-        sys.executable, "-m", "benchmarks.throughput", "--env", flags.env, "--network", flags.network,
-        "--num_env", str(setting.num_env), "--precision", setting.precision, "--seconds", str(flags.seconds),
-        "--json", str(path), *(["--overlap"] if setting.overlap else []),
-    ]  # fmt: skip
-    own = dataclasses.asdict(setting)
+    command = ["--num_env", str(setting.num_env), "--precision", setting.precision, "--seconds", str(flags.seconds)]
+    command += ["--env", flags.env, "--network", flags.network, *(["--overlap"] if setting.overlap else [])]
+    return dataclasses.asdict(setting) | _numbers(["benchmarks.throughput", *command], flags.out)
+
+
+def measure_collectors(flags: Device) -> dict[str, Any]:
+    """Measures collectors on Ray; the numbers of each are under `medians`, a failure under `failed`."""
+    if importlib.util.find_spec("ray") is None:
+        return {"failed": "Ray is not installed"}
+    command = ["--mode", "atari", "--env", flags.env, "--seconds", str(flags.seconds), "--repeats", "1", "--actors"]
+    return _numbers(["benchmarks.collectors", *command, *map(str, flags.collectors)], flags.out)
+
+
+def _numbers(module: list[str], folder: Path) -> dict[str, Any]:
+    """Returns the JSON of a benchmark that runs in a process of its own, or what went wrong."""
+    path = folder / "numbers.json"
+    command = [sys.executable, "-m", *module, "--json", str(path)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST)
     except subprocess.TimeoutExpired:
-        return own | {"failed": f"took more than {LONGEST:.0f} s"}
+        return {"failed": f"took more than {LONGEST:.0f} s"}
     if done.returncode:
-        return own | {"failed": (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]}
+        return {"failed": (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]}
     numbers: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     path.unlink()
-    return own | numbers
+    return numbers
 
 
 def table(results: Sequence[dict[str, Any]]) -> str:
@@ -123,12 +139,21 @@ def table(results: Sequence[dict[str, Any]]) -> str:
     return "\n".join([*lines, *(["", *notes] if notes else [])]) + "\n"
 
 
-def write(results: Sequence[dict[str, Any]], described: dict[str, Any], folder: Path) -> None:
+def collectors_table(collectors: dict[str, Any]) -> str:
+    """Returns steps per second by number of collectors as a table in Markdown, or why there is none."""
+    if "medians" not in collectors:
+        return f"- collectors: {collectors['failed']}\n"
+    rows = [_row([number, f"{numbers['steps_per_s']:.0f}"]) for number, numbers in collectors["medians"].items()]
+    return "\n".join([_row(["collectors", "steps/s"]), _row(["---"] * 2), *rows]) + "\n"
+
+
+def write(described: dict[str, Any], results: Sequence[dict[str, Any]], collectors: dict[str, Any], out: Path) -> None:
     """Writes device.json and device.md."""
-    text = json.dumps({"machine": described, "results": list(results)}, indent=2)
-    (folder / "device.json").write_text(text + "\n", encoding="utf-8")
+    text = json.dumps({"machine": described, "results": list(results), "collectors": collectors}, indent=2)
+    (out / "device.json").write_text(text + "\n", encoding="utf-8")
     heading = "\n".join(f"- {name}: {_cell(name, value)}" for name, value in described.items())
-    (folder / "device.md").write_text(f"{heading}\n\n{table(results)}", encoding="utf-8")
+    report = f"{heading}\n\n{table(results)}\n{collectors_table(collectors)}"
+    (out / "device.md").write_text(report, encoding="utf-8")
 
 
 def _lines(path: Path) -> list[str]:
@@ -156,14 +181,18 @@ def main(argv: Sequence[str]) -> int:
     flags = parse("benchmarks.device", Device, argv)
     end, results = time.monotonic() + 60 * flags.minutes, list[dict[str, Any]]()
     flags.out.mkdir(parents=True, exist_ok=True)
-    described = machine()
+    described, collectors = machine(), {"failed": LEFT_OUT}
     for setting in settings(flags.num_envs):
         if time.monotonic() > end:
-            results.append(dataclasses.asdict(setting) | {"failed": "left out, as the time was over"})
+            results.append(dataclasses.asdict(setting) | {"failed": LEFT_OUT})
         else:
             print(f"{_named(dataclasses.asdict(setting))} ...", flush=True)
             results.append(measure(setting, flags))
-        write(results, described, flags.out)  # each time: a run that is interrupted has its table, too
+        write(described, results, collectors, flags.out)  # each time: an interrupted run has its table, too
+        if len(results) == BEFORE_COLLECTORS and time.monotonic() < end and flags.collectors:
+            print("collectors ...", flush=True)
+            collectors = measure_collectors(flags)
+    write(described, results, collectors, flags.out)
     print((flags.out / "device.md").read_text(encoding="utf-8"))
     return 0 if any("failed" not in result for result in results) else 1
 

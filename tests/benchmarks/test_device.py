@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import device
-from benchmarks.device import Device, Setting, measure, settings, table
+from benchmarks.device import Device, Setting, collectors_table, measure, settings, table
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "device.sh"
 
@@ -31,14 +31,23 @@ def test_the_table_shows_what_was_measured_and_names_what_was_not() -> None:
     assert lines[3:] == ["", "- 64 environments, float32: killed"]
 
 
+def test_collectors_have_a_table_of_their_own() -> None:
+    medians = {"0": {"steps_per_s": 200.4}, "2": {"steps_per_s": 391.0}}
+    lines = collectors_table({"medians": medians, "runs": {}}).splitlines()
+    assert lines == ["| collectors | steps/s |", "| --- | --- |", "| 0 | 200 |", "| 2 | 391 |"]
+    assert collectors_table({"failed": "Ray is not installed"}) == "- collectors: Ray is not installed\n"
+
+
 def test_a_measurement_that_fails_or_takes_too_long_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    flags = Device(out=tmp_path, env="CartPole-v1", network="no-such-network")
-    setting = Setting(2, "float32", False)
-    assert "no-such-network" in measure(setting, flags)["failed"]
+    flags, setting = Device(out=tmp_path, env="CartPole-v1", network="mlp"), Setting(2, "float8", False)
+    found = measure(setting, flags)
+    assert (found["num_env"], found["precision"], found["overlap"]) == (2, "float8", False)
+    assert "float8" in found["failed"]
     monkeypatch.setattr(device, "LONGEST", 0.01)
     assert "took more than" in measure(setting, flags)["failed"]
 
 
+@pytest.mark.slow
 def test_the_script_needs_no_time_to_leave_a_report(tmp_path: Path) -> None:
     command = [str(SCRIPT), "--out", str(tmp_path), "--minutes", "0", "--num_envs", "4"]
     environment = os.environ | {"PYTHON": sys.executable}
@@ -47,6 +56,7 @@ def test_the_script_needs_no_time_to_leave_a_report(tmp_path: Path) -> None:
     written = json.loads((tmp_path / "device.json").read_text(encoding="utf-8"))
     assert written["machine"]["cores"] >= 1 and "CPU" in written["machine"]["device"]
     assert [result["failed"] for result in written["results"]] == ["left out, as the time was over"] * 4
+    assert written["collectors"] == {"failed": "left out, as the time was over"}
     assert (tmp_path / "device.md").read_text(encoding="utf-8") in done.stdout
 
 
