@@ -30,6 +30,7 @@ nlstm: {choices: [8, 16], when: {network: lstm}}
 def finished(cluster: tuple[Nodes, Path], out: Path, words: Sequence[str], after: str) -> str:
     """Runs a sweep, removes the node of a training once it has said so, and returns what it said."""
     flags = ["--num_timesteps", str(STEPS), "--nsteps", "10", "--replay_start", "100", "--checkpoint_every", "500"]
+    flags += ["--exact_resume", "False"]  # else episodes that are longer than 500 steps would never end
     words = [*words, *flags, "--engine", "ray", "--ray_address", cluster[0].address, "--out", str(out)]
     sweep = Training([sys.executable, "-m", "acer_tf.sweep", *words], out, variables(cluster[1]))
     try:
