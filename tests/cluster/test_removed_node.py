@@ -34,7 +34,7 @@ def finished(cluster: tuple[Nodes, Path], out: Path, words: Sequence[str], after
     words = [*words, *flags, "--engine", "ray", "--ray_address", cluster[0].address, "--out", str(out)]
     sweep = Training([sys.executable, "-m", "acer_tf.sweep", *words], out, variables(cluster[1]))
     try:
-        sweep.wait_for(after)
+        sweep.wait_for(after, patience=1200)
         worker = next(
             int(process[1])
             for beat in out.rglob("*.beat")

@@ -46,9 +46,9 @@ class Training:
         for line in self.process.stdout:
             self._lines.put(line)
 
-    def wait_for(self, pattern: str) -> str:
+    def wait_for(self, pattern: str, patience: float = PATIENCE) -> str:
         """Waits for a line that matches; returns its first group, or all that matched."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + patience
         while not (match := re.search(pattern, self.said)):
             assert time.monotonic() < deadline, self.said
             with contextlib.suppress(queue.Empty):
