@@ -101,9 +101,10 @@ def test_training_writes_the_run_folder(trained: tuple[Path, str]) -> None:
         "progress.csv",
         "progress.jsonl",
         "tb",
+        "usage.csv",
     }
     assert str(folder / "model.zip") in out
-    assert f"training on 2 x CartPole-v1 (SyncVectorEnv); run folder: {folder}" in out
+    assert f"training on 2 x CartPole-v1 (SerialEnvs); run folder: {folder}" in out
     assert "\ndevice: " in out
     assert "rollout/episode_return" in read(folder / "tb")
     config = yaml.safe_load((folder / "config.yml").read_text())

@@ -116,14 +116,15 @@ def train(job: Job) -> int:
 
 @contextlib.contextmanager
 def _noting_usage(course: Course, meter: Meter) -> Iterator[None]:
-    """Notes how long the block took, also where it fails; a full disk or a lost lease leaves it unknown."""
+    """Notes how long the block took if it trained, also if it fails; a full disk or a lost lease leaves it unknown."""
     begin = course.loop.steps
     try:
         yield
     finally:
         with contextlib.suppress(OSError, SupersededError):
             course.lease.check()
-            meter.note(course.folder, begin, course.loop.steps)
+            if course.loop.steps > begin:
+                meter.note(course.folder, begin, course.loop.steps)
 
 
 def _environments(job: Job) -> tuple[Job, FrameStack, Callable[[], FrameStack]]:

@@ -62,13 +62,18 @@ def judge(experiment: Experiment, results: Results, references: Sequence[Referen
             judged.append(_better(experiment, criterion, results))
             continue
         for env in (e for e in experiment.envs if e.id in criterion.envs):
-            by_seed = _scores(results, criterion.variation, env, criterion)
-            scores = np.array([*by_seed.values()])
-            if number := _missing(experiment, by_seed):
-                seeds = f"{len(experiment.seeds) - number} of {len(experiment.seeds)} seeds"
+            names = [criterion.variation, criterion.than] if criterion.than else [criterion.variation]
+            by_seed = [_scores(results, name, env, criterion) for name in names]
+            scores, *others = (np.array([*found.values()]) for found in by_seed)
+            if number := sum(_missing(experiment, found) for found in by_seed):
+                total = len(experiment.seeds) * len(names)
+                seeds = f"{total - number} of {total} seeds"
                 judged.append(Verdict(_question(criterion, env), env.id, seeds, Outcome.INCOMPLETE))
             elif criterion.kind == "same":
-                judged.append(_same(experiment, criterion, env, scores, results, references))
+                if not others:
+                    window = _window(criterion, env)
+                    others = [reference_scores(references, criterion.reference, env.id, *window)]
+                judged.append(_same(criterion, env, scores, others[0]))
             else:
                 runs = [r for r in results[criterion.variation, env.id] if r.is_whole]
                 judged.append(_reaches(criterion, env, scores, max(float(r.facts["seconds"]) for r in runs) / 60))
@@ -82,22 +87,8 @@ def overall(verdicts: Sequence[Verdict]) -> str:
     return ", ".join([yes, *(f"{count} {outcome.value}" for outcome, count in counts.items() if count)])
 
 
-def _same(
-    experiment: Experiment,
-    criterion: Criterion,
-    env: Environment,
-    scores: Scores,
-    results: Results,
-    references: Sequence[ReferenceRun],
-) -> Verdict:
+def _same(criterion: Criterion, env: Environment, scores: Scores, others: Scores) -> Verdict:
     question = _question(criterion, env)
-    if criterion.than:
-        others = _scores(results, criterion.than, env, criterion)
-        if len(others) < len(experiment.seeds):
-            missing = f"{criterion.than}: {len(others)} of {len(experiment.seeds)} seeds"
-            return Verdict(question, env.id, missing, Outcome.INCOMPLETE)
-    else:
-        others = reference_scores(references, criterion.reference, env.id, *_window(criterion, env))
     if len(others) < 2:
         return Verdict(question, env.id, f"the reference has {len(others)} seeds there", Outcome.UNDECIDED)
     found, p = difference(scores, others), mann_whitney(scores, others)
