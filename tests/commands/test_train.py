@@ -63,7 +63,7 @@ def test_interrupt_ends_whole_logs_and_saves_weights(tmp_path: Path) -> None:
     own = r"[\d.]+%  .*steps.*|stopping after this update; once more stops at once|"
     assert [line for line in err.splitlines() if not re.fullmatch(own, line)] == [], "TensorFlow greets"
     assert "stopping after this update" in err
-    begin = re.escape(f"training on 1 x CartPole-v1 (SyncVectorEnv); run folder: {tmp_path / 'run'}\n")
+    begin = re.escape(f"training on 1 x CartPole-v1 (SerialEnvs); run folder: {tmp_path / 'run'}\n")
     assert re.search(begin + r"device: .*\n +steps +return +length", out)
     assert f"agent: {tmp_path / 'run' / 'model.zip'}" in out
     assert f"to go on: {sys.executable} -m acer_tf.run --num_timesteps 1e8" in out
