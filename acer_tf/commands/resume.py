@@ -13,10 +13,12 @@ from acer_tf.storage.checkpoint_store import CheckpointStore
 FREE = (
     *("preset", "logdir", "load_path", "num_workers", "vectorization", "threads", "tune_malloc", "stall_seconds"),
     *("checkpoint_every", "exact_resume", "keep_checkpoints", "keep_every"),
-    *("actors", "ray_address", "publish_every", "actor_depth", "max_staleness", "actor_timeout", "lockstep"),
+    *("ray_address", "actor_timeout"),
     *("log_interval", "verbose", "track", "eval_every", "eval_episodes"),
 )
 """Settings that may change, as learning does not depend on them; the settings of a preset are compared one by one."""
+FREE_COLLECTING = ("actors", "publish_every", "actor_depth", "max_staleness", "lockstep")
+"""Settings that may change though learning depends on them: a run goes on with the machines that there are."""
 FIXED = ("nsteps", "buffer_size", "compress_replay", "trust_region", "optimizer")
 """Hyper-parameters that never change, as the saved state or the columns of progress.csv depend on them."""
 
@@ -44,7 +46,9 @@ def resumed_settings(checkpoints: CheckpointStore, settings: Mapping[str, Any], 
     started = {name: value for name, value in defaults.items() if name in settings} | started
     if settings["seed"] is None:
         settings = {**settings, "seed": started["seed"]}
-    changed = {name: values for name, values in differences(started, settings).items() if name not in FREE}
+    changed = {
+        name: values for name, values in differences(started, settings).items() if name not in (*FREE, *FREE_COLLECTING)
+    }
     changeable = vars(Config()).keys() - FIXED
     run = checkpoints.folder.parent
     if fixed := {name: values for name, values in changed.items() if name not in changeable}:
