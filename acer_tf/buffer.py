@@ -129,12 +129,14 @@ class Buffer:
     def groups(self, rng: np.random.RandomState, number: int) -> Iterator[list[Segment]]:
         """Draws segments as `get` does, in groups to be trained on in one call each.
 
-        A group's observations take at most `GROUP_BYTES`, or it is a single segment: images are drawn one by one.
+        A group's observations take at most `GROUP_BYTES`, or it is a single segment: images are drawn one by one. So
+        are vectors without states, of a feed-forward network: a single update runs on the calling thread alone, and
+        several in one call share their operations among threads, which takes longer than operations as small as these.
         """
         group: list[Segment] = []
         for _ in range(number):
             group.append(self.get(rng))
-            if (len(group) + 1) * group[0].obs.nbytes > GROUP_BYTES:
+            if (len(group) + 1) * group[0].obs.nbytes > GROUP_BYTES or _is_for_feed_forward(group[0]):
                 yield group
                 group = []
         if group:
@@ -151,6 +153,11 @@ class Buffer:
         if name == "enc_obs":
             return FrameColumn(self.slots, row, self._nsteps)
         return PlainColumn(self.slots, row)
+
+
+def _is_for_feed_forward(segment: Segment) -> bool:
+    """Returns whether observations are vectors, without states of a recurrent network."""
+    return segment.obs.ndim == 3 and not segment.states.shape[-1]
 
 
 def stack_obs(enc_obs: NDArray[Any], dones: NDArray[np.bool_]) -> NDArray[Any]:

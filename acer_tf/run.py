@@ -105,10 +105,11 @@ def _job(argv: Sequence[str], preset: Preset) -> Job:
         network_kwargs = {**preset.network_kwargs, **network_kwargs}
     wrappers = {field.name: getattr(flags, field.name) for field in dataclasses.fields(GymnasiumFlags)}
     continuous = Continuous(**{name: getattr(flags, name) for name in vars(CONTINUOUS)})
-    if ":" in flags.env and flags.env != defaults.env:  # it was typed; that of a preset's file imports nothing
-        from acer_tf.envs.ids import typed_env_id
+    from acer_tf.envs.ids import check_env_id, typed_env_id  # imports gymnasium: after the flags are known to be right
 
+    if ":" in flags.env and flags.env != defaults.env:  # it was typed; that of a preset's file imports nothing
         flags = dataclasses.replace(flags, env=typed_env_id(flags.env))
+    check_env_id(flags.env)
     return Job(flags, flags.network, network_kwargs, wrappers, continuous)
 
 

@@ -235,3 +235,11 @@ def test_groups_are_as_large_as_their_observations_allow(share: float, sizes: li
     for segment in (segment for group in drawn for segment in group):
         np.testing.assert_array_equal(segment.rewards, buffer.get(expected).rewards)
     assert list(buffer.groups(RandomState(0), 0)) == []
+
+
+@pytest.mark.parametrize(("recurrent", "sizes"), [(False, [1, 1, 1]), (True, [3])])
+def test_vectors_without_states_are_drawn_one_by_one(recurrent: bool, sizes: list[int]) -> None:
+    buffer = Buffer(3, 9)
+    for segment in segments(3, 2, 3, 1, (4,), seed=0):
+        buffer.put(segment if recurrent else segment._replace(states=segment.states[:, :0]))
+    assert [len(group) for group in buffer.groups(RandomState(0), 3)] == sizes

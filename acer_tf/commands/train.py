@@ -18,7 +18,7 @@ from acer_tf.commands.signals import stop_on_signals
 from acer_tf.commands.train_flags import Job, TrainFlags, check, checked, job_settings
 from acer_tf.commands.watchdog import watchdog
 from acer_tf.config import Config
-from acer_tf.envs.atari.pool import frames_per_step
+from acer_tf.envs.atari.pool import AtariPool, frames_per_step
 from acer_tf.envs.closing import closing
 from acer_tf.envs.elsewhere import MakerOfId
 from acer_tf.envs.ids import is_atari
@@ -173,6 +173,8 @@ def _begin(
     )
     if flags.verbose:
         _announce(job, config, env, folder)
+    if isinstance(env.unwrapped, AtariPool):
+        env.unwrapped.start_workers()  # which takes as long as a third of TensorFlow's import, beside it
     agent = _make_agent(job, env, make_env, config, settings["seed"])
     stack.callback(agent.close)
     moved()  # TensorFlow has been imported

@@ -63,7 +63,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         max_restarts: int = 10,
         render_mode: str | None = None,
     ) -> None:
-        """Describes the environments; the first reset starts the workers and loads the games.
+        """Describes the environments; `start_workers` or the first reset starts the workers, which load the games.
 
         Args:
             env_id: such as `BreakoutNoFrameskip-v4`.
@@ -171,6 +171,13 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         rows = self._rows
         return self._frames, rows.rewards.copy(), rows.terminations.copy(), rows.truncations.copy(), infos
 
+    def start_workers(self) -> None:
+        """Starts the workers, if there are to be any and the first reset has not; they load the games meanwhile."""
+        self._require(not self.closed, "it is closed")
+        with self._closed_on_error():
+            if self.num_workers and self._workers is None:
+                self._workers = Workers(self._make_games, self._shared, self.num_envs, self.num_workers)
+
     def render(self) -> tuple[NDArray[np.uint8], ...] | None:
         """Returns the screen of every game in RGB, uint8 [210, 160, 3] in most, or None but for `rgb_array`."""
         if self.render_mode != "rgb_array":
@@ -235,11 +242,9 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
             raise
 
     def _send(self, command: str) -> None:
-        self._require(not self.closed, "it is closed")
+        self.start_workers()
         with self._closed_on_error():
-            if self.num_workers:
-                if self._workers is None:
-                    self._workers = Workers(self._make_games, self._shared, self.num_envs, self.num_workers)
+            if self._workers is not None:
                 self._workers.send(command)
             else:
                 if self._games is None:

@@ -218,6 +218,19 @@ def test_close_twice_and_use_after_close(num_workers: int) -> None:
             call()
 
 
+def test_workers_that_were_started_early_serve_the_first_reset() -> None:
+    pool, others = AtariPool(PONG, 2, num_workers=2), set(multiprocessing.active_children())
+    pool.start_workers()
+    started = set(multiprocessing.active_children()) - others
+    assert len(started) == 2
+    pool.start_workers()
+    pool.reset(seed=0)
+    assert set(multiprocessing.active_children()) - others == started
+    pool.close()
+    with pytest.raises(RuntimeError, match="it is closed"):
+        pool.start_workers()
+
+
 @pytest.mark.parametrize("num_workers", [0, 2])
 def test_after_an_interrupt_a_reset_begins_anew(num_workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     pool = AtariPool(PONG, 2, num_workers=num_workers)
