@@ -11,7 +11,7 @@ import sys
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -192,12 +192,13 @@ def _draw(path: Path, tables: dict[str, list[Result]]) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
-    panels: list[Any] = [(axes[0], "steps_per_s", "agent steps/s"), (axes[1], "staleness", "mean staleness, updates")]
-    for axis, field, label in panels:
+    labels = {"steps_per_s": "agent steps/s", "efficiency": "efficiency", "staleness": "mean staleness, updates"}
+    figure, axes = pyplot.subplots(1, len(labels), figsize=(15, 4.2), layout="constrained")
+    for axis, (field, label) in zip(axes, labels.items(), strict=True):
         for name, results in tables.items():
             axis.plot([r.collectors for r in results], [getattr(r, field) for r in results], marker=".", label=name)
-        axis.set(xscale="log", yscale="log" if field == "steps_per_s" else "symlog", xlabel="collectors", ylabel=label)
+        scale = "linear" if field == "efficiency" else "log"
+        axis.set(xscale="log", yscale=scale, xlabel="collectors", ylabel=label)
         axis.grid(alpha=0.3)
     axes[0].legend(fontsize=8)
     figure.suptitle("One learner and many collectors: a model, with measured inputs")
