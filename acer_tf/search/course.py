@@ -109,7 +109,7 @@ def search(path: Path, flags: SearchFlags, execution: Execution, base: Base, out
 
         begun = len(study.trials)
         print(
-            f"{flags.num_trials} trials with {len(base.seeds)} seeds each, {begun} begun before; table: {out / TABLE}"
+            f"{flags.num_trials} trials with {_seeds(base)} each, {begun} begun before; table: {out / TABLE}"
         )
         source = StudySource(study, space, flags.num_trials, make, course.table.is_done, told)
 
@@ -120,6 +120,11 @@ def search(path: Path, flags: SearchFlags, execution: Execution, base: Base, out
         course.run(source, report)
         is_well = _conclude(study, base, out)
     return course.status(is_well)
+
+
+def _seeds(base: Base) -> str:
+    count = len(base.seeds)
+    return f"{count} seed{'s' * (count > 1)}"
 
 
 def _label(number: int) -> str:
@@ -151,7 +156,7 @@ def _conclude(study: "optuna.Study", base: Base, out: Path) -> bool:
         return False
     best = study.best_trial
     run = out / _label(best.number) / f"seed-{base.seeds[0]}"
-    note = f"{base.name}: best of {len(study.trials)} trials, mean return {best.value:.6g} over {len(base.seeds)} seeds"
+    note = f"{base.name}: best of {len(study.trials)} trials, mean return {best.value:.6g} over {_seeds(base)}"
     write_preset(out / PRESET, run, note)
     pictures = draw(out, study)
     print(f"best: trial {best.number}, mean return {best.value:.6g} ({', '.join(words(best.params))})")
