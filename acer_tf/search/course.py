@@ -108,9 +108,7 @@ def search(path: Path, flags: SearchFlags, execution: Execution, base: Base, out
             _print(study, number)
 
         begun = len(study.trials)
-        print(
-            f"{flags.num_trials} trials with {_seeds(base)} each, {begun} begun before; table: {out / TABLE}"
-        )
+        print(f"{flags.num_trials} trials with {_seeds(base)} each, {begun} begun before; table: {out / TABLE}")
         source = StudySource(study, space, flags.num_trials, make, course.table.is_done, told)
 
         def report(trial: Trial, status: str) -> None:
