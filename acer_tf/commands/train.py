@@ -174,7 +174,7 @@ def _begin(
     if flags.verbose:
         _announce(job, config, env, folder)
     if isinstance(env.unwrapped, AtariPool):
-        env.unwrapped.start_workers()  # which takes as long as a third of TensorFlow's import, beside it
+        env.unwrapped.start_workers()  # they load the games while TensorFlow is imported
     agent = _make_agent(job, env, make_env, config, settings["seed"])
     stack.callback(agent.close)
     moved()  # TensorFlow has been imported
