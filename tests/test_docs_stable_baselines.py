@@ -29,6 +29,7 @@ FEWER = (
     (r"range\(1000\)", "range(5)"),
     (r"n_eval_episodes=\d+", "n_eval_episodes=1"),
     (r"n_epochs=\d+", "n_epochs=1"),
+    (r"reward_threshold=475", "reward_threshold=501"),  # an untrained agent may balance the pole for a whole episode
 )
 
 
