@@ -30,6 +30,7 @@ class Evaluations:
         *,
         every: int | None,
         episodes: int,
+        deterministic: bool,
         seed: int,
         folder: Path,
     ) -> None:
@@ -41,6 +42,7 @@ class Evaluations:
             make_env: makes environments as `evaluate` does.
             every: agent steps; None makes neither evaluations nor environments.
             episodes: of each evaluation.
+            deterministic: whether to take the most probable action instead of sampling from the policy.
             seed: of the run.
             folder: of the run; best.zip is written there.
         """
@@ -49,6 +51,7 @@ class Evaluations:
         self._env = None if every is None else make_env()
         self._every = every
         self._episodes = episodes
+        self._deterministic = deterministic
         self._seed = seed
         self._file = folder / BEST
         self._step = 0  # of the last evaluation
@@ -98,7 +101,7 @@ class Evaluations:
         of_env, of_actions = np.random.SeedSequence([self._seed, step], spawn_key=(0,)).generate_state(2).tolist()
         played = []
         with self._agent.predicting_from(of_actions), environment_errors():
-            for ended in play(self._agent, env, self._episodes, deterministic=False, seed=of_env):
+            for ended in play(self._agent, env, self._episodes, self._deterministic, seed=of_env):
                 if not goes_on():
                     return None
                 played += ended

@@ -14,7 +14,7 @@ FREE = (
     *("preset", "logdir", "load_path", "num_workers", "vectorization", "threads", "tune_malloc", "stall_seconds"),
     *("checkpoint_every", "exact_resume", "keep_checkpoints", "keep_every"),
     *("ray_address", "actor_timeout"),
-    *("log_interval", "verbose", "track", "eval_every", "eval_episodes"),
+    *("log_interval", "verbose", "track", "eval_every", "eval_episodes", "eval_deterministic"),
 )
 """Settings that may change, as learning does not depend on them; the settings of a preset are compared one by one."""
 FREE_COLLECTING = ("actors", "publish_every", "actor_depth", "max_staleness", "lockstep")

@@ -242,6 +242,7 @@ def _evaluations(job: Job, agent: "ACER", logger: Logger, seed: int, folder: Pat
         lambda: make_vec_env(flags.env, min(flags.eval_episodes, MOST_ENVS), **own),
         every=flags.eval_every,
         episodes=flags.eval_episodes,
+        deterministic=flags.eval_deterministic,
         seed=seed,
         folder=folder,
     )

@@ -128,6 +128,8 @@ class EvaluationFlags:
     """Agent steps between two evaluations, for evaluations.csv and best.zip; None makes none."""
     eval_episodes: int = 10
     """Whole episodes of an evaluation, played as the command evaluate plays them."""
+    eval_deterministic: bool = False
+    """Take the most probable action in evaluations (the mean of continuous ones) instead of drawing from the policy."""
 
 
 @dataclasses.dataclass(frozen=True)

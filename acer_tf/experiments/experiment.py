@@ -69,6 +69,8 @@ class Criterion(NamedTuple):
         variation: name of what is judged.
         envs: ids of the environments in which it is judged.
         window: part of each run whose mean return is its score.
+        of: what `reaches` takes as the score: `training` returns in the window, mean returns of the `evaluations` in
+            the window, or the mean of the run's `last_100` episodes.
         reference: label of the reference, for `same`; empty if `than` is given.
         margin: largest difference to the others' mean that counts as none, in standard deviations of their seeds.
         values: by environment, for `reaches`.
@@ -81,6 +83,7 @@ class Criterion(NamedTuple):
     variation: str
     envs: tuple[str, ...]
     window: Window
+    of: str = "training"
     reference: str = ""
     margin: float = 0.0
     values: Mapping[str, float] = MappingProxyType({})

@@ -140,6 +140,9 @@ def _criterion(
         chosen = section.items("envs", ids)
     elif kind == "reaches":
         read["values"] = section.numbers("values")
+        read["of"] = section.choice("of", ("training", "evaluations", "last_100"), "training")
+        if read["of"] == "last_100" and "window" in section:
+            raise InputError(f"{section.where}: window is of no use for the last 100 episodes; leave it out.")
         read["every_seed"] = section.switch("every_seed")
         read["minutes"] = section.number("minutes", math.inf)
         chosen = [*read["values"]]

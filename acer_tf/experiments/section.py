@@ -37,9 +37,9 @@ class Section:
         value = self._value(key, default)
         return str(value).strip() if isinstance(value, str) else self._reject(key, value, "text")
 
-    def choice(self, key: str, choices: Sequence[str]) -> str:
+    def choice(self, key: str, choices: Sequence[str], default: str | None = None) -> str:
         """Returns one of several words."""
-        value = self.text(key)
+        value = self.text(key, default)
         if value not in choices:
             raise InputError(f"{self.where}: {key} '{value}' does not exist; expected one of {', '.join(choices)}.")
         return value

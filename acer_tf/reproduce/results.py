@@ -13,7 +13,17 @@ from numpy.typing import NDArray
 from acer_tf.commands.resume import describe, differences
 from acer_tf.errors import InputError
 from acer_tf.plots.curves import curve
-from acer_tf.plots.sources import EPISODES, MONITOR, Series, Table, clock, has_rows, read_returns
+from acer_tf.plots.sources import (
+    EPISODES,
+    EVALUATIONS,
+    MONITOR,
+    Series,
+    Table,
+    clock,
+    has_rows,
+    read_returns,
+    read_series,
+)
 from acer_tf.reproduce.plan import Planned, decisive
 from acer_tf.storage.checkpoint import checkpoint_folders, step_of
 from acer_tf.storage.durable import reading, replacing
@@ -39,7 +49,8 @@ class Result(NamedTuple):
     Attributes:
         facts: by name, plain values: variation, environment, seed, steps (of a whole run), trained (steps so far),
             episodes, last_100 (mean raw return of the last hundred episodes), seconds, processor_seconds, commit,
-            versions, cores, settings (`decisive` ones).
+            versions, cores, settings (`decisive` ones); of a run that has some, evaluations (their steps and mean
+            returns, the number of episodes of each, and whether actions were deterministic).
         steps: [K] float64, agent steps at the end of each bin in which an episode ended.
         mean: [K] float64, mean raw return of the episodes that ended in it.
         episodes: [K] float64, their number.
@@ -65,6 +76,12 @@ class Result(NamedTuple):
             end: agent steps; the bin that ends there is included.
         """
         return window_mean(self.steps, self.mean, self.episodes, begin, end)
+
+    def evaluated(self, begin: float, end: float) -> float:
+        """Returns the mean of the evaluations in (begin, end] agent steps; nan if there is none."""
+        found = self.facts.get("evaluations", {"steps": (), "mean_return": ()})
+        steps, mean = np.array(found["steps"], np.float64), np.array(found["mean_return"], np.float64)
+        return window_mean(steps, mean, np.ones(len(steps)), begin, end)
 
 
 def window_mean(
@@ -127,6 +144,7 @@ def collect(planned: Planned) -> Result | None:
         **{name: settings[name] for name in ("commit", LOST_REPLAY, "cores", "tensorflow_threads") if name in settings},
         "versions": settings.get("versions", {}),
         "settings": dict(planned.settings),
+        **_evaluations(folder, settings, total),
     }
     return Result(facts, binned.x, binned.mean, binned.values.astype(float), np.interp(binned.x, *times))
 
@@ -186,6 +204,20 @@ def check_same(result: Result, planned: Planned, path: Path) -> None:
         raise InputError(
             f"{path} is of other settings: {describe(changed)}; choose another --results, or move the file."
         )
+
+
+def _evaluations(folder: Path, settings: Mapping[str, Any], total: int) -> dict[str, Any]:
+    """Returns the fact `evaluations`; nothing for a run without."""
+    if not has_rows(folder / EVALUATIONS):
+        return {}
+    found = read_series(folder, "eval")
+    evaluations = {
+        "episodes": settings["eval_episodes"],
+        "deterministic": settings.get("eval_deterministic", False),
+        "steps": [min(int(step), total) for step in found.x],
+        "mean_return": [_rounded(value) for value in found.values],
+    }
+    return {"evaluations": evaluations}
 
 
 def _identity(result: Result) -> dict[str, Any]:

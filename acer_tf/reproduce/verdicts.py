@@ -135,8 +135,14 @@ def _better(experiment: Experiment, criterion: Criterion, results: Results) -> V
 def _scores(results: Results, variation: str, env: Environment, criterion: Criterion) -> dict[int, float]:
     """Returns the scores of whole runs by seed; one without an episode in the window counts as missing."""
     whole = [r for r in results.get((variation, env.id), ()) if r.is_whole]
-    found = {int(r.facts["seed"]): r.score(*_window(criterion, env)) for r in whole}
+    found = {int(r.facts["seed"]): _score(r, criterion, _window(criterion, env)) for r in whole}
     return {seed: score for seed, score in found.items() if not math.isnan(score)}
+
+
+def _score(result: Result, criterion: Criterion, window: tuple[float, float]) -> float:
+    if criterion.of == "last_100":
+        return float(result.facts["last_100"])
+    return result.evaluated(*window) if criterion.of == "evaluations" else result.score(*window)
 
 
 def _missing(experiment: Experiment, by_seed: Mapping[int, float]) -> int:
@@ -151,6 +157,7 @@ def _window(criterion: Criterion, env: Environment) -> tuple[float, float]:
 def _question(criterion: Criterion, env: Environment) -> str:
     begin, end = (round(100 * fraction) for fraction in criterion.window)
     part = f"from {begin} % to {end} % of the run"
+    part = {"evaluations": f"in evaluations {part}", "last_100": "in the last 100 episodes"}.get(criterion.of, part)
     if criterion.kind == "same":
         return f"{criterion.variation} is as {_other(criterion)}, {part}"
     if criterion.kind == "reaches":

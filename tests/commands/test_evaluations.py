@@ -9,7 +9,9 @@ import pytest
 
 from acer_tf import ACER
 from acer_tf.commands.evaluations import Evaluations
+from acer_tf.evaluation.episodes import evaluate_policy
 from acer_tf.logs.files import run_files
+from acer_tf.logs.logger import Logger
 from acer_tf.run import main
 from acer_tf.storage.checkpoint import step_folder
 from tests import event_files
@@ -24,6 +26,12 @@ def train(folder: Path, **flags: Any) -> Path:
     words = [word for name, value in settings.items() for word in (f"--{name}", str(value))]
     assert main([*words, "--logdir", str(folder)]) == 0
     return folder
+
+
+def evaluations(agent: ACER, logger: Logger, folder: Path, deterministic: bool = False) -> Evaluations:
+    return Evaluations(
+        agent, logger, vec_env, every=100, episodes=2, deterministic=deterministic, seed=1, folder=folder
+    )
 
 
 def rows(folder: Path) -> list[dict[str, str]]:
@@ -77,9 +85,7 @@ def test_an_evaluation_that_was_abandoned_stays_due(tmp_path: Path) -> None:
     for name, states in (("at once", []), ("abandoned", [{"step": 0, "best": None}])):
         (tmp_path / name).mkdir()
         logger = run_files(tmp_path / name, None)
-        made = [
-            Evaluations(agent, logger, vec_env, every=100, episodes=2, seed=1, folder=tmp_path / name) for _ in "ab"
-        ]
+        made = [evaluations(agent, logger, tmp_path / name) for _ in "ab"]
         if states:
             made[0].if_due(lambda: False)
             assert made[0].state_dict() == states[0] and not (tmp_path / name / "evaluations.csv").exists()
@@ -91,3 +97,19 @@ def test_an_evaluation_that_was_abandoned_stays_due(tmp_path: Path) -> None:
         logger.close()
     assert results[0] == results[1] and results[0].count(b"\n") == 2
     np.testing.assert_equal(everything(agent), before)
+
+
+def test_actions_are_sampled_unless_the_most_probable_ones_are_wanted(tmp_path: Path) -> None:
+    agent = tiny()
+    agent.num_timesteps = 250
+    of_env = int(np.random.SeedSequence([1, 250], spawn_key=(0,)).generate_state(2)[0])
+    expected, _ = evaluate_policy(agent, vec_env(), n_eval_episodes=2, deterministic=True, seed=of_env)
+    means = {}
+    for deterministic in (False, True):
+        folder = tmp_path / str(deterministic)
+        folder.mkdir()
+        logger = run_files(folder, None)
+        evaluations(agent, logger, folder, deterministic).if_due(lambda: True)
+        logger.close()
+        means[deterministic] = float(rows(folder)[0]["mean_return"])
+    assert means[True] == expected != means[False]

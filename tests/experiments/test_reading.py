@@ -35,6 +35,9 @@ SMALL: dict[str, Any] = {
 }
 
 
+LAST = {"kind": "reaches", "variation": "a", "values": {"CartPole-v1": 1}, "of": "last_100"}
+
+
 def written(folder: Path, **changes: Any) -> str:
     (folder / "theirs.csv").write_text("environment,seed,steps,mean_return,episodes\nAcrobot-v1,0,300,-500,1\n")
     path = folder / "mine.yml"
@@ -54,7 +57,7 @@ def test_everything_in_the_file_is_in_the_experiment(tmp_path: Path) -> None:
     assert found.references[1].curves == tmp_path / "theirs.csv"
     reaches, better, same, as_other = found.criteria
     assert (reaches.envs, reaches.values, reaches.window) == (("CartPole-v1",), {"CartPole-v1": -1}, (0.9, 1))
-    assert (reaches.every_seed, reaches.minutes) == (False, math.inf)
+    assert (reaches.every_seed, reaches.minutes, reaches.of) == (False, math.inf, "training")
     assert (better.than, better.window, better.envs) == ("b", (0, 0.5), ("CartPole-v1", "Acrobot-v1"))
     assert (same.reference, same.margin, same.envs) == ("curves", 2, ("Acrobot-v1",))
     assert (as_other.reference, as_other.than, as_other.margin) == ("", "a", 2)
@@ -108,6 +111,11 @@ def test_more_seeds_leave_out_those_that_were_chosen_with(tmp_path: Path) -> Non
             {"criteria": [{"kind": "reaches", "variation": "a", "values": {"CartPole-v1": "high"}}]},
             "values of CartPole-v1 is 'high'; expected a number",
         ),
+        (
+            {"criteria": [LAST | {"of": "best"}]},
+            "of 'best' does not exist; expected one of training, evaluations, last_100",
+        ),
+        ({"criteria": [LAST | {"window": [0, 0.5]}]}, "window is of no use for the last 100 episodes"),
     ],
 )
 def test_mistakes_are_one_sentence(tmp_path: Path, changes: dict[str, Any], message: str) -> None:

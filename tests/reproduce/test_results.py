@@ -43,6 +43,19 @@ def test_a_run_under_way_and_none_yet(tmp_path: Path) -> None:
     assert found is not None and found.is_whole  # the last episode ended long before the run did
 
 
+def test_evaluations_are_kept(tmp_path: Path) -> None:
+    run(tmp_path, RETURNS, eval_episodes=4, eval_deterministic=True)
+    (tmp_path / "run" / "evaluations.csv").write_text("steps,episodes,mean_return\n250,4,1.5\n520,4,2.5\n")
+    found = collect(planned(tmp_path))
+    assert found is not None
+    expected = {"episodes": 4, "deterministic": True, "steps": [250, 500], "mean_return": [1.5, 2.5]}
+    assert found.facts["evaluations"] == expected
+    assert (found.evaluated(0, 500), found.evaluated(250, 500)) == (2, 2.5)
+    assert np.isnan(found.evaluated(0, 200)) and np.isnan(result(1.0).evaluated(0, 1000))
+    write(tmp_path / "kept.csv", found)
+    assert read(tmp_path / "kept.csv").facts["evaluations"] == expected
+
+
 def test_a_run_of_other_settings_is_refused(tmp_path: Path) -> None:
     run(tmp_path, RETURNS, gamma=0.9)
     with pytest.raises(InputError, match=r"is of other settings: gamma 0\.9 \(now None\); choose another --out"):

@@ -100,6 +100,22 @@ def test_a_value_may_have_to_be_reached_by_every_seed_and_in_time() -> None:
     assert verdict.question.endswith("of the run, in at most 0.05 minutes")
 
 
+def test_a_value_may_be_reached_by_the_last_episodes_or_by_evaluations() -> None:
+    found = results([9.0] * 3)
+    for one in found:
+        one.facts["last_100"] = 11.0
+        one.facts["evaluations"] = {"steps": [400, 700, 1000], "mean_return": [0.0, 12.0, 14.0]}
+    criteria = [REACHES._replace(of=of) for of in ("training", "last_100", "evaluations")]
+    training, last, evaluations = judge(experiment(*criteria), {("a", "CartPole-v1"): found}, [])
+    assert [v.outcome for v in (training, last, evaluations)] == [Outcome.NO, Outcome.YES, Outcome.YES]
+    assert (last.question, last.numbers) == ("a reaches 10, in the last 100 episodes", "11, least 11 (3 seeds)")
+    assert evaluations.question == "a reaches 10, in evaluations from 50 % to 100 % of the run"
+    assert evaluations.numbers == "13, least 13 (3 seeds)"
+    del found[0].facts["evaluations"]
+    (verdict,) = judge(experiment(criteria[2]), {("a", "CartPole-v1"): found}, [])
+    assert (verdict.outcome, verdict.numbers) == (Outcome.INCOMPLETE, "2 of 3 seeds")
+
+
 def test_a_missing_seed_or_one_under_way_leaves_everything_open() -> None:
     verdict = judged(REACHES, [99.0] * 4)
     assert (verdict.outcome, verdict.numbers) == (Outcome.INCOMPLETE, "4 of 5 seeds")
