@@ -11,7 +11,7 @@ from acer_tf.plots.curves import ENOUGH_SEEDS, Curve
 from acer_tf.plots.groups import short_number
 from acer_tf.plots.references import Reference
 from acer_tf.plots.sources import RETURNS, Axis
-from acer_tf.plots.style import DASHES, GREY, Dashes, Line, count_in_thousands, lines, new_figure
+from acer_tf.plots.style import DASHES, GREY, Dashes, Line, count_in_thousands, draw_legend, lines, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,7 +85,7 @@ def figure_of_curves(curves: Sequence[Curve], view: View, references: Sequence[R
     for panel in panels[::columns]:
         panel.set_ylabel(_metric_label(view.metric))
     figure.suptitle(caption, fontsize="small", color=GREY)
-    _draw_legend(figure, names, [*looks.values(), *(Line(GREY, dashes) for dashes in grey.values())], legend_columns)
+    draw_legend(figure, names, [*looks.values(), *(Line(GREY, dashes) for dashes in grey.values())], legend_columns)
     return figure
 
 
@@ -112,14 +112,6 @@ def _draw_level(panel: "Axes", label: str, level: float, dashes: Dashes) -> None
         return
     y, side, arrow = (0.97, "top", "↑") if level > high else (0.03, "bottom", "↓")
     panel.text(0.02, y, f"{arrow} {label}: {level:,}", color=GREY, size="small", va=side, transform=panel.transAxes)
-
-
-def _draw_legend(figure: "Figure", names: Sequence[str], looks: Sequence[Line], columns: int) -> None:
-    """Draws a legend below the panels, so that they have the same size whatever is in it."""
-    from matplotlib.lines import Line2D
-
-    handles = [Line2D([], [], color=look.color, linestyle=look.dashes) for look in looks]
-    figure.legend(handles, names, loc="outside lower center", ncols=columns, handlelength=2.8)
 
 
 def _legend_columns(names: Sequence[str], characters: int) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from acer_tf.plots.curves import ENOUGH_SEEDS
 from acer_tf.plots.intervals import AGGREGATES, Band, Interval
-from acer_tf.plots.style import GREY, Line, count_in_thousands, lines, new_figure
+from acer_tf.plots.style import GREY, Line, count_in_thousands, draw_legend, lines, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,6 +66,23 @@ def figure_of_performance(found: Performance) -> "Figure":
         f"Bars and bands: 95 % stratified bootstrap intervals, from {ENOUGH_SEEDS} seeds per environment on.",
         fontsize="small",
         color=GREY,
+    )
+    return figure
+
+
+def figure_of_bands(panels: Mapping[str, Mapping[str, Band]], y_label: str) -> "Figure":
+    """Draws estimates by setting, a panel for each label of an x axis; call it inside of `styled`."""
+    settings = list(dict.fromkeys(setting for bands in panels.values() for setting in bands))
+    looks = lines(settings)
+    figure = new_figure(max(6.4, 4.5 * len(panels)), 4.2)
+    for panel, (x_label, bands) in zip(
+        figure.subplots(1, len(panels), squeeze=False).flat, panels.items(), strict=True
+    ):
+        _draw_bands(panel, bands, looks)
+        panel.set(xlabel=x_label, ylabel=y_label, xlim=(0, None))
+    draw_legend(figure, settings, [looks[setting] for setting in settings], len(settings))
+    figure.suptitle(
+        "Lines: interquartile means. Bands: 95 % stratified bootstrap intervals.", fontsize="small", color=GREY
     )
     return figure
 

@@ -127,8 +127,6 @@ def sample_efficiency(runs: Sequence[Run]) -> dict[str, Band]:
     Raises:
         InputError: as `score_matrices`, rliable cannot be imported, or runs have nothing in common.
     """
-    from scipy.stats import trim_mean
-
     width = max(run.series.x[-1] for run in runs) / _EFFICIENCY_POINTS
     curves = {id(run): curve(run.env, run.setting, run.series, width) for run in runs}
     start, end = max(c.x[0] for c in curves.values()), min(c.x[-1] for c in curves.values())
@@ -136,6 +134,21 @@ def sample_efficiency(runs: Sequence[Run]) -> dict[str, Band]:
         raise InputError("the runs have no steps in common; --rliable compares runs of similar length.")
     x = np.linspace(start, end, _EFFICIENCY_POINTS)
     values = _arranged(runs, lambda run: normalized(run.env, np.interp(x, curves[id(run)].x, curves[id(run)].mean)))
+    return iqm_curves(values, x)
+
+
+def iqm_curves(values: Mapping[str, NDArray[np.float64]], x: NDArray[np.float64]) -> dict[str, Band]:
+    """Estimates each setting's interquartile mean at K places.
+
+    Args:
+        values: [seeds, environments, K] by setting.
+        x: [K], the places.
+
+    Raises:
+        InputError: rliable cannot be imported.
+    """
+    with _rliable():
+        from scipy.stats import trim_mean
     return _estimated(values, lambda scores: trim_mean(scores.reshape(-1, len(x)), 0.25, axis=0), x)
 
 

@@ -77,6 +77,14 @@ def new_figure(width: float, height: float) -> "Figure":
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def draw_legend(figure: "Figure", names: Sequence[str], looks: Sequence[Line], columns: int) -> None:
+    """Draws a legend below the panels, so that they have the same size whatever is in it."""
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], color=look.color, linestyle=look.dashes) for look in looks]
+    figure.legend(handles, names, loc="outside lower center", ncols=columns, handlelength=2.8)
+
+
 def save(figure: "Figure", path: Path) -> None:
     """Writes a picture in the format of its suffix, one of `FORMATS`; an existing file is replaced."""
     path.write_bytes(rendered(figure, path.suffix.lower()))

@@ -9,9 +9,11 @@ import numpy as np
 from acer_tf.experiments.experiment import Environment
 from acer_tf.plots.curves import Curve, mean_curve
 from acer_tf.plots.figures import View, figure_of_curves
+from acer_tf.plots.interval_figures import figure_of_bands
 from acer_tf.plots.references import Reference
 from acer_tf.plots.sources import Axis
 from acer_tf.plots.style import rendered, styled
+from acer_tf.reproduce.aggregate import aggregated
 from acer_tf.reproduce.findings import Findings, cost
 from acer_tf.reproduce.references import scores as reference_scores
 from acer_tf.reproduce.references import to_draw
@@ -21,6 +23,8 @@ from acer_tf.reproduce.verdicts import overall
 from acer_tf.storage.durable import replacing
 
 PAGE = "README.md"
+PICTURES: Mapping[Axis, str] = {"steps": "curves.png", "minutes": "curves-minutes.png"}
+PLACES: Mapping[Axis, str] = {"steps": "% of the agent steps of a run", "minutes": "minutes of training"}
 TITLES: Mapping[Axis, str] = {
     "steps": "Mean raw return over agent steps",
     "minutes": "The same over minutes of training",
@@ -39,16 +43,25 @@ def write_page(folder: Path, found: Findings, command: str) -> None:
         InputError: matplotlib or rliable cannot be imported.
         OSError: a file cannot be written.
     """
-    axes: list[Axis] = ["steps", "minutes"] if found.experiment.over_time else ["steps"]
-    pictures = {}
-    if found.runs:
-        for axis in axes:
-            name = "curves.png" if axis == "steps" else "curves-minutes.png"
-            pictures[name] = TITLES[axis]
-            with styled(), replacing(folder / name) as file:
-                file.write(_picture(found, axis))
+    pictures = _pictures(found) if found.runs else {}
+    for name, (_, picture) in pictures.items():
+        with replacing(folder / name) as file:
+            file.write(picture)
+    titles = {name: title for name, (title, _) in pictures.items()}
     with replacing(folder / PAGE) as file:
-        file.write(_page(found, pictures, command).encode())
+        file.write(_page(found, titles, command).encode())
+
+
+def _pictures(found: Findings) -> dict[str, tuple[str, bytes]]:
+    """Returns title and PNG of each picture by file name."""
+    axes: list[Axis] = ["steps", "minutes"] if found.experiment.over_time else ["steps"]
+    with styled():
+        pictures = {PICTURES[axis]: (TITLES[axis], _curves(found, axis)) for axis in axes}
+        bands = {PLACES[axis]: aggregated(found, axis) for axis in axes}
+        if all(bands.values()):
+            drawn = rendered(figure_of_bands(bands, "normalised return"), ".png")
+            pictures["aggregate.png"] = ("Normalised return over all environments", drawn)
+    return pictures
 
 
 def _page(found: Findings, pictures: Mapping[str, str], command: str) -> str:
@@ -68,9 +81,12 @@ def _table(found: Findings) -> list[str]:
     begin, end = (round(100 * fraction) for fraction in found.experiment.score)
     labels = [source.label for source in found.experiment.references]
     columns = ["environment", "variation", "seeds", "scores", "mean", "interval", "minutes", *labels]
+    evaluated = any("evaluations" in result.facts for result in found.runs)
+    columns += ["evaluations"] * evaluated
     lines = [
         f"Mean raw return of the episodes that ended from {begin} % to {end} % of a run, for each seed; rliable's 95 % "
-        "bootstrap interval of the mean over seeds; mean minutes of a run. Runs under way have no score yet.",
+        "bootstrap interval of the mean over seeds; mean minutes of a run. Runs under way have no score yet."
+        + (" The last column has the mean return of the evaluations in the same part of each run." * evaluated),
         "",
         f"| {' | '.join(columns)} |",
         "|---" * len(columns) + "|",
@@ -79,17 +95,21 @@ def _table(found: Findings) -> list[str]:
         for variation in found.experiment.variations:
             group = found.results.get((variation.name, env.id), ())
             if group:
-                lines.append(_row(found, env, variation.name, group, labels))
+                cells = _row(found, env, variation.name, group, labels)
+                cells += [_evaluations_cell(found, env, group)] * evaluated
+                lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 
-def _row(found: Findings, env: Environment, variation: str, group: Sequence[Result], labels: Sequence[str]) -> str:
+def _row(
+    found: Findings, env: Environment, variation: str, group: Sequence[Result], labels: Sequence[str]
+) -> list[str]:
     begin, end = (fraction * env.steps for fraction in found.experiment.score)
     whole = [result for result in group if result.is_whole]
     scores = np.array([result.score(begin, end) for result in whole])
     low, high = mean_interval(scores)
     needed = sum(result.facts["seed"] in found.experiment.seeds for result in whole)
-    cells = [
+    return [
         env.id,
         variation,
         f"{needed} of {len(found.experiment.seeds)}"
@@ -100,7 +120,12 @@ def _row(found: Findings, env: Environment, variation: str, group: Sequence[Resu
         f"{np.mean([float(r.facts['seconds']) for r in whole]) / 60:.1f}" if whole else "",
         *(_reference_cell(found, label, env, begin, end) for label in labels),
     ]
-    return f"| {' | '.join(cells)} |"
+
+
+def _evaluations_cell(found: Findings, env: Environment, group: Sequence[Result]) -> str:
+    begin, end = (fraction * env.steps for fraction in found.experiment.score)
+    means = [result.evaluated(begin, end) for result in group if result.is_whole]
+    return ", ".join(f"{mean:.4g}" for mean in means if not math.isnan(mean))
 
 
 def _reference_cell(found: Findings, label: str, env: Environment, begin: float, end: float) -> str:
@@ -146,7 +171,7 @@ def _runs(found: Findings, command: str) -> list[str]:
     return lines
 
 
-def _picture(found: Findings, axis: Axis) -> bytes:
+def _curves(found: Findings, axis: Axis) -> bytes:
     curves: list[Curve] = []
     for (variation, env), group in found.results.items():
         if group:

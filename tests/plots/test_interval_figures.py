@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from acer_tf.plots.interval_figures import Performance, figure_of_performance
+from acer_tf.plots.interval_figures import Performance, figure_of_bands, figure_of_performance
 from acer_tf.plots.intervals import AGGREGATES, Band, Interval
 from acer_tf.plots.style import rendered, styled
 
@@ -32,3 +32,18 @@ def test_every_estimate_is_drawn_and_named(settings: list[str]) -> None:
     assert [label.get_text().replace("\n", "") for label in bars.get_yticklabels()] == settings
     assert len(profile.lines) == len(profile.collections) == len(settings)
     assert "95 %" in figure.get_suptitle()
+
+
+def test_a_panel_of_bands_for_each_axis() -> None:
+    panels = {"steps": {"a": band([1, 2], [3, 4]), "b": band([1, 2], [5, 6])}, "minutes": {"a": band([7, 8], [3, 4])}}
+    with styled():
+        figure = figure_of_bands(panels, "return")
+        rendered(figure, ".png")
+    left, right = figure.axes
+    assert [(axes.get_xlabel(), axes.get_ylabel()) for axes in (left, right)] == [
+        ("steps", "return"),
+        ("minutes", "return"),
+    ]
+    assert [list(line.get_ydata()) for line in left.lines] == [[3, 4], [5, 6]]
+    assert [list(line.get_xdata()) for line in right.lines] == [[7, 8]]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a", "b"]

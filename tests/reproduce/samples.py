@@ -66,7 +66,7 @@ def experiment(*criteria: Criterion, seeds: int = 3, envs: tuple[str, ...] = ("C
 
 def result(score: float, seed: int = 0, variation: str = "a", env: str = "CartPole-v1", trained: int = 1000) -> Result:
     """A result whose score in the second half is given; in the first half it is 0."""
-    facts = {
+    facts: dict[str, Any] = {
         "variation": variation,
         "environment": env,
         "seed": seed,

@@ -28,6 +28,16 @@ def test_the_page_has_verdicts_scores_references_and_how_much_is_missing(tmp_pat
     assert "    acer reproduce sample\n" in text and (tmp_path / "curves.png").exists()
 
 
+def test_evaluations_have_a_column(tmp_path: Path) -> None:
+    evaluated = [result(11.0, seed) for seed in (0, 1)]
+    for one in evaluated:
+        one.facts["evaluations"] = {"steps": [500, 1000], "mean_return": [1.0, 20.0 + one.facts["seed"]]}
+    text = page(tmp_path, experiment(REACHES), *evaluated, result(11.0, 2))
+    assert "| minutes | evaluations |\n" in text
+    assert "| CartPole-v1 | a | 3 of 3 | 11, 11, 11 | 11 | 11 to 11 | 0.1 | 20, 21 |" in text
+    assert "evaluations" not in page(tmp_path, experiment(REACHES), result(11.0))
+
+
 def test_a_run_under_way_has_no_score(tmp_path: Path) -> None:
     text = page(tmp_path, experiment(REACHES), result(11.0, 0), result(12.0, 1, trained=999))
     assert "**1 of 6 runs are complete; criteria: 0 of 1 reproduced, 1 incomplete.**" in text
