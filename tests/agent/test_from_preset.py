@@ -34,10 +34,10 @@ def test_another_policy_comes_without_the_presets_arguments() -> None:
 
 
 def test_observations_and_rewards_are_normalised_where_the_preset_says_so() -> None:
-    agent = ACER.from_preset("Acrobot-v1")
+    agent = ACER.from_preset("zoo-Acrobot-v1")
     assert agent.normalize_observations and agent.normalize_rewards
     assert agent.get_vec_normalize_env() is not None
-    assert not ACER.from_preset("Acrobot-v1", normalize_rewards=False).normalize_rewards
+    assert not ACER.from_preset("zoo-Acrobot-v1", normalize_rewards=False).normalize_rewards
 
 
 def first_reward(**overrides: float) -> float:

@@ -9,7 +9,7 @@ def test_a_row_for_each_preset(capsys: pytest.CaptureFixture[str]) -> None:
     header, *rows = capsys.readouterr().out.splitlines()
     assert header.split() == ["preset", "environment", "network", "what", "it", "is"]
     assert [row.split()[0] for row in rows] == preset_names()
-    (row,) = [row for row in rows if row.startswith("Acrobot-v1 ")]
+    (row,) = [row for row in rows if row.startswith("zoo-Acrobot-v1 ")]
     assert row.split(maxsplit=3)[1:] == [
         "Acrobot-v1",
         "mlp",

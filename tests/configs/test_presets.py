@@ -45,7 +45,7 @@ def test_the_package_holds_the_files() -> None:
 
 
 def test_values_are_those_of_the_file_and_defaults_elsewhere() -> None:
-    flags = with_preset(Run(), load_preset("Acrobot-v1"))
+    flags = with_preset(Run(), load_preset("zoo-Acrobot-v1"))
     assert (flags.env, flags.num_env, flags.value_network, flags.normalize_observations) == (
         "Acrobot-v1",
         16,
