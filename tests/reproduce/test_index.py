@@ -35,6 +35,7 @@ def test_the_page_lists_every_experiment_and_links_what_is_there(tmp_path: Path)
         shown = "[zoo](zoo/README.md)" if name == "zoo" else name
         assert f"| {shown} | {load_experiment(name).claim} (" in text
     assert "| 0 of 20 | about 1 h | not run |" in text and "[earlier.md](earlier.md)" in text
+    assert "searches.md" not in text  # which this folder lacks
     write_index(tmp_path)
     assert (tmp_path / "README.md").read_text(encoding="utf-8") == text
 
