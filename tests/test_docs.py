@@ -28,7 +28,6 @@ from acer_tf.reproduce.__main__ import Reproduce
 from acer_tf.run import Run
 from acer_tf.run_atari import RunAtari
 from acer_tf.sweep import Sweep
-from benchmarks.cartpole import CartPole
 from benchmarks.checkpoints import CheckpointCost
 from benchmarks.collectors import Collectors
 from benchmarks.compression import Compression
@@ -66,7 +65,6 @@ FLAGS = {
     "acer_tf.compare_baselines": CompareBaselines,
     "acer_tf.commands.list_envs": ListEnvs,
     "acer_tf.commands.list_presets": ListPresets,
-    "benchmarks.cartpole": CartPole,
     "benchmarks.checkpoints": CheckpointCost,
     "benchmarks.collectors": Collectors,
     "benchmarks.compression": Compression,

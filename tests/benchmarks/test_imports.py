@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-NAMES = ("cartpole", "continuous", "device", "growth", "operations", "precision", "throughput")
+NAMES = ("continuous", "device", "growth", "operations", "precision", "throughput")
 CHECK = """
 import os, sys
 from benchmarks import prepare

@@ -2,6 +2,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
@@ -148,3 +149,12 @@ def test_the_last_of_several_flags_counts() -> None:
 def test_all_experiments_are_told() -> None:
     page = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
     assert [name for name in experiment_names() if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize(("prefix", "name"), [("tf1/", "cartpole-original-tf1"), ("", "cartpole-original-tf2")])
+def test_the_originals_curves_of_cartpole_are_the_recorded_ones(prefix: str, name: str) -> None:
+    text = (ROOT / "acer_tf" / "experiments" / f"{name}.csv").read_text(encoding="utf-8")
+    found = np.array([line.split(",")[1:] for line in text.splitlines()[2:]], np.float64).reshape(10, 10, 4)
+    with np.load(ROOT / "tests" / "golden" / "curves_cartpole.npz") as recorded:
+        np.testing.assert_allclose(found[:, :, 2], recorded[f"{prefix}mean_return_per_10k_steps"], rtol=1e-5)
+        np.testing.assert_array_equal(found[:, :, 3].sum(1), recorded[f"{prefix}summary"][:, 3])
