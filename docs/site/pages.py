@@ -48,8 +48,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         target = (source_of[uri].parent / path).resolve()
         if target in page_of:
             return f"{image}[{text}]({relpath(page_of[target], Path(uri).parent)}{anchor})"
-        is_copied = target.is_file() and target.is_relative_to(ROOT / "docs")  # images and tables, beside the pages
-        return link[0] if is_copied or not target.exists() else text
+        if target.is_file() and target.is_relative_to(ROOT / "docs"):  # images and tables, copied beside the pages
+            return f"{image}[{text}]({relpath(target.relative_to(ROOT / 'docs'), Path(uri).parent)})"
+        return text if target.exists() else link[0]
 
     return LINK.sub(pointed, markdown)
 
