@@ -25,7 +25,7 @@ from acer_tf.plots.intervals import (
     unit_of,
 )
 from acer_tf.plots.references import read_references
-from acer_tf.plots.sources import RETURNS, Axis
+from acer_tf.plots.sources import RETURNS, Axis, without_logs
 from acer_tf.plots.style import require_format, save, styled
 
 
@@ -65,8 +65,9 @@ class Plot:
         Raises:
             InputError: a file cannot be read or written, or the flags do not fit the runs.
         """
-        self._check()
-        runs = read_runs(self.runs, self.label, UNNAMED, self.metric, self.x)
+        sources = without_logs(self.runs)
+        self._check(sources)
+        runs = read_runs(sources, self.label, UNNAMED, self.metric, self.x)
         widths = default_widths(runs, self.metric) if self.smooth is None else {run.env: self.smooth for run in runs}
         view = View(self.metric, self.x, tuple(width for width in widths.values() if width is not None))
         curves = mean_curves(runs, widths)
@@ -85,11 +86,11 @@ class Plot:
         _warn_of_few_seeds(curves)
         print(f"drew {len(curves)} curve{'s' if len(curves) > 1 else ''}: {self.out}, {numbers}")
 
-    def _check(self) -> None:
-        if not self.runs:
+    def _check(self, sources: Sequence[Path]) -> None:
+        if not sources:
             raise InputError("no run to draw; expected run folders or CSV files, such as runs/A runs/B.")
-        if self.label and len(self.label) != len(self.runs):
-            raise InputError(f"got {len(self.label)} labels for {len(self.runs)} runs; expected one each.")
+        if self.label and len(self.label) != len(sources):
+            raise InputError(f"got {len(self.label)} labels for {len(sources)} runs; expected one each.")
         if self.smooth is not None and not self.smooth > 0:
             raise InputError(f"--smooth is {self.smooth:g}; expected more than 0.")
         if self.metric not in RETURNS and (self.reference or self.rliable):

@@ -83,6 +83,14 @@ def test_labels_group_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "y (1)" in capsys.readouterr().err
 
 
+def test_a_pattern_that_matches_the_logs_of_a_sweep_draws_its_runs(tmp_path: Path) -> None:
+    (run,) = seeds(tmp_path, [1.0], env="CartPole-v1", network="mlp")
+    log = Path(f"{run}.log")
+    log.write_text("steps 100\n")
+    assert main([run, str(log), "--out", str(tmp_path / "a.png"), "--label", "x"]) == 0
+    assert {row.split(",")[0] for row in rows(tmp_path / "a.csv")} == {"x"}
+
+
 def test_runs_of_one_curve_may_differ_in_where_and_how_they_ran(tmp_path: Path) -> None:
     runs = [
         *seeds(tmp_path, [1.0], env="A-v0", network="mlp", cores=2, versions={"numpy": "1"}, keep_every=5, threads=1),

@@ -11,6 +11,7 @@ from acer_tf.commands.naming import UNNAMED
 from acer_tf.errors import InputError
 from acer_tf.plots.records import read_records
 from acer_tf.plots.report import page
+from acer_tf.plots.sources import without_logs
 from acer_tf.storage.durable import replacing
 
 
@@ -36,7 +37,7 @@ class RunReport:
             raise InputError("no run to report; expected run folders, such as runs/A runs/B.")
         if self.out.suffix.lower() not in (".html", ".htm"):
             raise InputError(f"the page {self.out} is HTML; expected {self.out.with_suffix('.html')}.")
-        records = read_records(self.runs, UNNAMED)
+        records = read_records(without_logs(self.runs), UNNAMED)
         text = page(records, UNNAMED)
         with writing(self.out), replacing(self.out) as file:
             file.write(text.encode())

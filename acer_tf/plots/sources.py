@@ -34,6 +34,11 @@ class Series(NamedTuple):
     values: NDArray[np.float64]
 
 
+def without_logs(paths: Sequence[Path]) -> list[Path]:
+    """Leaves out the logs that a sweep keeps beside its run folders: `seed-*` names both."""
+    return [path for path in paths if path.suffix != ".log" or path.with_suffix("") not in paths]
+
+
 def runs_at(path: Path) -> list[Path]:
     """Returns the runs in a folder, at any depth, such as those of a sweep; the path itself if it is one or a file."""
     if not path.is_dir() or (path / SETTINGS).exists() or (path / EPISODES).exists():

@@ -5,7 +5,7 @@ import pytest
 
 from acer_tf.errors import InputError
 from acer_tf.logs.files import EpisodesCsv
-from acer_tf.plots.sources import on_axis, read_returns, read_series
+from acer_tf.plots.sources import on_axis, read_returns, read_series, without_logs
 from acer_tf.segment import Episode
 from tests.plots.samples import series, write_run
 
@@ -19,6 +19,11 @@ def test_reads_what_a_run_writes(tmp_path: Path) -> None:
         steps, values = read_returns(source)
         np.testing.assert_array_equal(steps, [40, 40])
         np.testing.assert_array_equal(values, [2.5, -1.0])
+
+
+def test_the_logs_of_a_sweep_are_no_runs() -> None:
+    names = ["seed-0", "seed-0.log", "seed-1.log", "seed-1.csv"]
+    assert without_logs([Path(name) for name in names]) == [Path("seed-0"), Path("seed-1.log"), Path("seed-1.csv")]
 
 
 def test_reads_a_recorded_curve_with_comments_and_columns_in_any_order(tmp_path: Path) -> None:
