@@ -144,7 +144,7 @@ def _runs(found: Findings, command: str) -> list[str]:
     seeds = ", ".join(map(str, experiment.seeds))
     others = sorted({int(r.facts["seed"]) for r in found.runs} - {*experiment.seeds})
     further = f"; some settings also have {', '.join(map(str, others))}" if others else ""
-    tuned = ", ".join(map(str, experiment.tuned_with))
+    tuned = f"seed{'s' * (len(experiment.tuned_with) > 1)} {', '.join(map(str, experiment.tuned_with))}"
     cores = f" ({spent.processor:.2f} hours of a core for the {spent.noted} that noted it)" if spent.noted else ""
     versions = {
         f"{r.facts.get('versions', {}).get('acer_tf')} ({r.facts.get('commit', 'no commit known')})" for r in found.runs
@@ -153,7 +153,7 @@ def _runs(found: Findings, command: str) -> list[str]:
     lines = [
         f"    {command}",
         "",
-        f"* Seeds: {seeds}{further}." + (f" The settings were chosen with seeds {tuned}." if tuned else ""),
+        f"* Seeds: {seeds}{further}." + (f" The settings were chosen with {tuned}." if experiment.tuned_with else ""),
     ]
     if found.runs:
         lines.append(f"* acer_tf {', '.join(sorted(versions))}, on {', '.join(sorted(machines))}.")

@@ -118,18 +118,19 @@ def _better(experiment: Experiment, criterion: Criterion, results: Results) -> V
         [_scores(results, variation, env, criterion) for env in envs]
         for variation in (criterion.variation, criterion.than)
     ]
-    question = _question(criterion, envs[0])
+    question, env = _question(criterion, envs[0]), envs[0].id if len(envs) == 1 else ""
     total = needed * 2 * len(envs)
     if missing := sum(_missing(experiment, scores) for group in both for scores in group):
-        return Verdict(question, "", f"{total - missing} of {total} runs", Outcome.INCOMPLETE)
+        return Verdict(question, env, f"{total - missing} of {total} runs", Outcome.INCOMPLETE)
     number = min(len(scores) for group in both for scores in group)
     first, second = (np.stack([[*scores.values()][:number] for scores in group], axis=1) for group in both)
     band = improvement(first, second)
     low, high = float(band.low[0]), float(band.high[0])
-    numbers = f"probability {band.estimate[0]:.2f} [{low:.2f}, {high:.2f}] over {len(envs)} tasks"
+    numbers = f"probability {band.estimate[0]:.2f} [{low:.2f}, {high:.2f}]"
+    numbers += f" over {len(envs)} tasks" if len(envs) > 1 else ""
     if math.isnan(low) or low <= 0.5 <= high:
-        return Verdict(question, "", numbers, Outcome.UNDECIDED)
-    return Verdict(question, "", numbers, Outcome.YES if low > 0.5 else Outcome.NO)
+        return Verdict(question, env, numbers, Outcome.UNDECIDED)
+    return Verdict(question, env, numbers, Outcome.YES if low > 0.5 else Outcome.NO)
 
 
 def _scores(results: Results, variation: str, env: Environment, criterion: Criterion) -> dict[int, float]:

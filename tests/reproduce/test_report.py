@@ -24,7 +24,7 @@ def test_the_page_has_verdicts_scores_references_and_how_much_is_missing(tmp_pat
     )
     assert "| a reaches 10, from 50 % to 100 % of the run | CartPole-v1 | 13, least 11 (3 seeds) | reproduced |" in text
     assert "| CartPole-v1 | a | 3 of 3 | 11, 12, 16 | 13 | 11 to 16 | 0.1 | 9.5 |" in text
-    assert "* Seeds: 0, 1, 2. The settings were chosen with seeds 7." in text
+    assert "* Seeds: 0, 1, 2. The settings were chosen with seed 7." in text
     assert "    acer reproduce sample\n" in text and (tmp_path / "curves.png").exists()
 
 

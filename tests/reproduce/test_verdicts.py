@@ -153,6 +153,14 @@ def test_better_is_a_probability_of_improvement_above_one_half() -> None:
     assert better(high, low).numbers.startswith("probability 0.92 [")
     assert better(high, low[:4]).numbers == "18 of 20 runs"
     assert better(high, low[:4]).outcome is Outcome.INCOMPLETE
+    assert better(high, low).env == "" and better(high, low).numbers.endswith("] over 2 tasks")
+
+
+def test_better_in_one_environment_names_it() -> None:
+    criterion = Criterion("better", "a", ("CartPole-v1",), HALF, than="b")
+    found = {("a", "CartPole-v1"): results([4.0, 5.0, 6.0]), ("b", "CartPole-v1"): results([1.0, 2.0, 3.0], "b")}
+    (verdict,) = judge(experiment(criterion, seeds=3), found, [])
+    assert (verdict.env, verdict.numbers) == ("CartPole-v1", "probability 1.00 [1.00, 1.00]")
 
 
 def test_outcomes_in_a_few_words() -> None:
