@@ -60,14 +60,25 @@ def all_findings(results: Path) -> list[Findings]:
 
 
 def rows(findings: Sequence[Findings]) -> list[tuple[str, str, str, str, str]]:
-    """Returns name, size, hours, runs and result of each experiment, as text."""
+    """Returns name, size, time, runs and result of each experiment, as text."""
     found = []
     for f in findings:
-        hours = cost(f)
-        left = f"{hours.spent:.1f} h spent, about {hours.left:.0f} h left" if f.runs else f"about {hours.left:.0f} h"
         result = overall(f.verdicts) if f.runs else "not run"
-        found.append((f.experiment.name, summary_of_size(f.experiment), left, f"{f.whole} of {f.needed}", result))
+        found.append((f.experiment.name, summary_of_size(f.experiment), _time(f), f"{f.whole} of {f.needed}", result))
     return found
+
+
+def _time(f: Findings) -> str:
+    hours = cost(f)
+    left = f"about {_duration(hours.left)}"
+    if not f.runs:
+        return left
+    spent = f"{_duration(hours.spent)} spent"
+    return spent if f.whole >= f.needed else f"{spent}, {left} left"
+
+
+def _duration(hours: float) -> str:
+    return f"{hours:.0f} h" if hours >= 2 else f"{max(1, 60 * hours):.0f} min"
 
 
 def check_index(results: Path) -> None:
@@ -100,9 +111,9 @@ def write_index(results: Path) -> None:
         "| experiment | what it tests | runs | time | result |",
         "|---|---|---|---|---|",
     ]
-    for f, (name, size, hours, runs, result) in zip(findings, rows(findings), strict=True):
+    for f, (name, size, time, runs, result) in zip(findings, rows(findings), strict=True):
         title = f"[{name}]({name}/{PAGE})" if (results / name / PAGE).exists() else name
-        lines.append(f"| {title} | {f.experiment.claim} ({size}) | {runs} | {hours} | {result} |")
+        lines.append(f"| {title} | {f.experiment.claim} ({size}) | {runs} | {time} | {result} |")
     for page, what in FURTHER.items():
         if (results / page).exists():
             lines += ["", f"{what}: [{page}]({page})."]

@@ -5,7 +5,8 @@ import pytest
 from acer_tf.commands.execution import Execution
 from acer_tf.errors import InputError
 from acer_tf.experiments.reading import experiment_names, load_experiment
-from acer_tf.reproduce.index import check_index, read_results, write_index
+from acer_tf.reproduce.findings import find
+from acer_tf.reproduce.index import check_index, read_results, rows, write_index
 from acer_tf.reproduce.plan import plan
 from acer_tf.reproduce.results import check_same, path_of, read, write
 from tests.reproduce.samples import experiment, result
@@ -34,10 +35,22 @@ def test_the_page_lists_every_experiment_and_links_what_is_there(tmp_path: Path)
     for name in experiment_names():
         shown = "[zoo](zoo/README.md)" if name == "zoo" else name
         assert f"| {shown} | {load_experiment(name).claim} (" in text
-    assert "| 0 of 20 | about 1 h | not run |" in text and "[earlier.md](earlier.md)" in text
+    assert "| 0 of 20 | about 56 min | not run |" in text and "[earlier.md](earlier.md)" in text
     assert "searches.md" not in text  # which this folder lacks
     write_index(tmp_path)
     assert (tmp_path / "README.md").read_text(encoding="utf-8") == text
+
+
+def test_time_is_what_was_spent_and_what_is_left(tmp_path: Path) -> None:
+    def time(*seconds: float) -> str:
+        found = [result(1.0, seed) for seed in range(len(seconds))]
+        found = [r._replace(facts={**r.facts, "seconds": s}) for r, s in zip(found, seconds, strict=True)]
+        ((_, _, time, _, _),) = rows([find(experiment(seeds=2), {("a", "CartPole-v1"): found})])
+        return time
+
+    assert time() == "about 1 min"  # 10 s a run of a, 20 s one of b
+    assert time(36_000) == "10 h spent, about 10 h left"
+    assert time(600, 1200) == "30 min spent, about 1 min left"
 
 
 def test_a_page_of_somebody_else_is_kept(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def test_nothing_has_been_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     lines = capsys.readouterr().out.splitlines()
     (minatar,) = (line for line in lines if line.startswith("minatar-original"))
     assert minatar.split("  ")[0] == "minatar-original" and minatar.split()[-5:] == ["0", "of", "25", "not", "run"]
-    assert "5 environments, 1 variation, 5 seeds, 300k steps" in minatar and "about 1 h" in minatar
+    assert "5 environments, 1 variation, 5 seeds, 300k steps" in minatar and "about 89 min" in minatar
 
 
 @pytest.mark.parametrize(
