@@ -1,12 +1,11 @@
-"""The page of an experiment: verdicts, table, curves, cost and seeds, made of the kept results alone."""
+"""The page of an experiment: verdicts, tables, curves, cost and seeds, made of the kept results alone."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from acer_tf.experiments.experiment import Environment
 from acer_tf.plots.curves import Curve, mean_curve
 from acer_tf.plots.figures import View, figure_of_curves
 from acer_tf.plots.interval_figures import figure_of_bands
@@ -15,10 +14,9 @@ from acer_tf.plots.sources import Axis
 from acer_tf.plots.style import rendered, styled
 from acer_tf.reproduce.aggregate import aggregated
 from acer_tf.reproduce.findings import Findings, cost
-from acer_tf.reproduce.references import scores as reference_scores
 from acer_tf.reproduce.references import to_draw
 from acer_tf.reproduce.results import BINS, Result
-from acer_tf.reproduce.statistics import mean_interval
+from acer_tf.reproduce.tables import evaluation_table, has_evaluations, score_table
 from acer_tf.reproduce.verdicts import overall
 from acer_tf.storage.durable import replacing
 
@@ -29,6 +27,7 @@ TITLES: Mapping[Axis, str] = {
     "steps": "Mean raw return over agent steps",
     "minutes": "The same over minutes of training",
 }
+EVALUATIONS, EVALUATIONS_TITLE = "evaluations.png", "Mean raw return of evaluations over agent steps"
 
 
 def write_page(folder: Path, found: Findings, command: str) -> None:
@@ -57,6 +56,8 @@ def _pictures(found: Findings) -> dict[str, tuple[str, bytes]]:
     axes: list[Axis] = ["steps", "minutes"] if found.experiment.over_time else ["steps"]
     with styled():
         pictures = {PICTURES[axis]: (TITLES[axis], _curves(found, axis)) for axis in axes}
+        if has_evaluations(found):
+            pictures[EVALUATIONS] = (EVALUATIONS_TITLE, _evaluation_curves(found))
         bands = {PLACES[axis]: aggregated(found, axis) for axis in axes}
         if all(bands.values()):
             drawn = rendered(figure_of_bands(bands, "normalised return"), ".png")
@@ -73,70 +74,9 @@ def _page(found: Findings, pictures: Mapping[str, str], command: str) -> str:
     lines += [f"| {v.question} | {v.env or 'all'} | {v.numbers} | {v.outcome.value} |" for v in found.verdicts]
     for name, title in pictures.items():
         lines += ["", f"![{title}]({name})"]
-    lines += ["", "## Scores", "", *_table(found), "", "## Runs", "", *_runs(found, command), ""]
+    lines += ["", "## Evaluations", "", *evaluation_table(found)] if has_evaluations(found) else []
+    lines += ["", "## Scores", "", *score_table(found), "", "## Runs", "", *_runs(found, command), ""]
     return "\n".join(lines)
-
-
-def _table(found: Findings) -> list[str]:
-    begin, end = (round(100 * fraction) for fraction in found.experiment.score)
-    labels = [source.label for source in found.experiment.references]
-    columns = ["environment", "variation", "seeds", "scores", "mean", "interval", "minutes", *labels]
-    evaluated = any("evaluations" in result.facts for result in found.runs)
-    columns += ["evaluations"] * evaluated
-    lines = [
-        f"Mean raw return of the episodes that ended from {begin} % to {end} % of a run, for each seed; rliable's 95 % "
-        "bootstrap interval of the mean over seeds; mean minutes of a run. Runs under way have no score yet."
-        + (" The last column has the mean return of the evaluations in the same part of each run." * evaluated),
-        "",
-        f"| {' | '.join(columns)} |",
-        "|---" * len(columns) + "|",
-    ]
-    for env in found.experiment.envs:
-        for variation in found.experiment.variations:
-            group = found.results.get((variation.name, env.id), ())
-            if group:
-                cells = _row(found, env, variation.name, group, labels)
-                cells += [_evaluations_cell(found, env, group)] * evaluated
-                lines.append(f"| {' | '.join(cells)} |")
-    return lines
-
-
-def _row(
-    found: Findings, env: Environment, variation: str, group: Sequence[Result], labels: Sequence[str]
-) -> list[str]:
-    begin, end = (fraction * env.steps for fraction in found.experiment.score)
-    whole = [result for result in group if result.is_whole]
-    scores = np.array([result.score(begin, end) for result in whole])
-    low, high = mean_interval(scores)
-    needed = sum(result.facts["seed"] in found.experiment.seeds for result in whole)
-    return [
-        env.id,
-        variation,
-        f"{needed} of {len(found.experiment.seeds)}"
-        + (f" and {len(whole) - needed} more" if needed < len(whole) else ""),
-        ", ".join(f"{score:.4g}" for score in scores),
-        f"{scores.mean():.4g}" if len(scores) else "",
-        "" if math.isnan(low) else f"{low:.4g} to {high:.4g}",
-        f"{np.mean([float(r.facts['seconds']) for r in whole]) / 60:.1f}" if whole else "",
-        *(_reference_cell(found, label, env, begin, end) for label in labels),
-    ]
-
-
-def _evaluations_cell(found: Findings, env: Environment, group: Sequence[Result]) -> str:
-    begin, end = (fraction * env.steps for fraction in found.experiment.score)
-    means = [result.evaluated(begin, end) for result in group if result.is_whole]
-    return ", ".join(f"{mean:.4g}" for mean in means if not math.isnan(mean))
-
-
-def _reference_cell(found: Findings, label: str, env: Environment, begin: float, end: float) -> str:
-    (source,) = (source for source in found.experiment.references if source.label == label)
-    if env.id in source.numbers:
-        return f"{source.numbers[env.id]:g}"
-    scores = reference_scores(found.references, label, env.id, begin, end)
-    if not len(scores):
-        return ""
-    has_seeds = any(run.seed for run in found.references if run.label == label)
-    return f"{scores.mean():.4g}" + (f" ({len(scores)} seed{'s' * (len(scores) > 1)})" if has_seeds else "")
 
 
 def _runs(found: Findings, command: str) -> list[str]:
@@ -172,18 +112,32 @@ def _runs(found: Findings, command: str) -> list[str]:
 
 
 def _curves(found: Findings, axis: Axis) -> bytes:
-    curves: list[Curve] = []
-    for (variation, env), group in found.results.items():
-        if group:
-            curves.append(mean_curve([_curve(variation, env, result, axis) for result in averaged(group)]))
-    order = [e.id for e in found.experiment.envs]
-    curves.sort(key=lambda c: order.index(c.env))
+    """Draws training returns, with the references unless evaluations are drawn, too."""
+    curves = _mean_curves(found, lambda result: _training(result, axis))
+    if axis != "steps":
+        return rendered(figure_of_curves(curves, View(axis=axis)), ".png")
     shown = {c.env for c in curves}
-    references: list[Reference] = []
-    if axis == "steps":
-        references = [r for r in to_draw(found.experiment, found.references) if r.env in shown]
-    widths = tuple(e.steps / BINS for e in found.experiment.envs if e.id in shown) if axis == "steps" else ()
-    return rendered(figure_of_curves(curves, View(axis=axis, widths=widths), references), ".png")
+    widths = tuple(e.steps / BINS for e in found.experiment.envs if e.id in shown)
+    references = [] if has_evaluations(found) else _references(found, curves)
+    return rendered(figure_of_curves(curves, View(widths=widths), references), ".png")
+
+
+def _evaluation_curves(found: Findings) -> bytes:
+    curves = _mean_curves(found, _evaluations)
+    return rendered(figure_of_curves(curves, View("eval"), _references(found, curves)), ".png")
+
+
+def _mean_curves(found: Findings, curve: Callable[[Result], Curve | None]) -> list[Curve]:
+    """Returns the mean curve of each variation and environment that has one, in the order of environments."""
+    order = [e.id for e in found.experiment.envs]
+    groups = sorted(found.results.items(), key=lambda item: order.index(item[0][1]))
+    by_group = [[c for r in averaged(group) if (c := curve(r)) is not None] for _, group in groups if group]
+    return [mean_curve(curves) for curves in by_group if curves]
+
+
+def _references(found: Findings, curves: Sequence[Curve]) -> list[Reference]:
+    shown = {c.env for c in curves}
+    return [r for r in to_draw(found.experiment, found.references) if r.env in shown]
 
 
 def averaged(group: Sequence[Result]) -> list[Result]:
@@ -196,8 +150,19 @@ def averaged(group: Sequence[Result]) -> list[Result]:
     return whole or [result for result in group if int(result.facts["trained"]) >= longest / 2]
 
 
-def _curve(variation: str, env: str, result: Result, axis: Axis) -> Curve:
+def _training(result: Result, axis: Axis) -> Curve:
     x = result.steps if axis == "steps" else result.seconds / 60
-    count = len(x)
-    episodes = result.episodes.astype(np.int64)
-    return Curve(env, variation, x, result.mean, episodes, np.ones(count, np.int64), np.full(count, np.nan))
+    return _curve(result, x, result.mean, result.episodes.astype(np.int64))
+
+
+def _evaluations(result: Result) -> Curve | None:
+    found = result.facts.get("evaluations")
+    if found is None:
+        return None
+    steps, mean = np.array(found["steps"], np.float64), np.array(found["mean_return"], np.float64)
+    return _curve(result, steps, mean, np.full(len(steps), found["episodes"]))
+
+
+def _curve(result: Result, x: NDArray[np.float64], mean: NDArray[np.float64], episodes: NDArray[np.int64]) -> Curve:
+    env, variation, ones = result.facts["environment"], result.facts["variation"], np.ones(len(x), np.int64)
+    return Curve(env, variation, x, mean, episodes, ones, np.full(len(x), np.nan))

@@ -28,14 +28,19 @@ def test_the_page_has_verdicts_scores_references_and_how_much_is_missing(tmp_pat
     assert "    acer reproduce sample\n" in text and (tmp_path / "curves.png").exists()
 
 
-def test_evaluations_have_a_column(tmp_path: Path) -> None:
+def test_evaluations_have_a_table_with_the_references_and_a_picture(tmp_path: Path) -> None:
+    others = Reference("others", "S", {"CartPole-v1": 25.0}, None)
+    whole = experiment(REACHES)._replace(references=(others,))
     evaluated = [result(11.0, seed) for seed in (0, 1)]
     for one in evaluated:
-        one.facts["evaluations"] = {"steps": [500, 1000], "mean_return": [1.0, 20.0 + one.facts["seed"]]}
-    text = page(tmp_path, experiment(REACHES), *evaluated, result(11.0, 2))
-    assert "| minutes | evaluations |\n" in text
-    assert "| CartPole-v1 | a | 3 of 3 | 11, 11, 11 | 11 | 11 to 11 | 0.1 | 20, 21 |" in text
-    assert "evaluations" not in page(tmp_path, experiment(REACHES), result(11.0))
+        means = [1.0, 30.0, 20.0 + one.facts["seed"]]
+        one.facts["evaluations"] = {"episodes": 5, "steps": [200, 500, 1000], "mean_return": means}
+    text = page(tmp_path, whole, *evaluated, result(11.0, 2))
+    assert "| environment | variation | evaluations | mean | interval | best | others |\n" in text
+    assert "| CartPole-v1 | a | 20, 21 | 20.5 |  | 30 | 25 |" in text
+    assert "| CartPole-v1 | a | 3 of 3 | 11, 11, 11 | 11 | 11 to 11 | 0.1 |\n" in text
+    assert "(evaluations.png)" in text and (tmp_path / "evaluations.png").exists()
+    assert "valuations" not in page(tmp_path, whole, result(11.0))
 
 
 def test_a_run_under_way_has_no_score(tmp_path: Path) -> None:
@@ -59,7 +64,7 @@ def test_the_mean_is_of_whole_runs_or_else_of_long_ones() -> None:
     assert [r.facts["seed"] for r in averaged(begun)] == [5, 9]
 
 
-def test_minutes_areaveraged_where_the_experiment_wants_them(tmp_path: Path) -> None:
+def test_minutes_are_drawn_where_the_experiment_wants_them(tmp_path: Path) -> None:
     assert "curves-minutes.png" not in page(tmp_path, experiment(REACHES), result(1.0))
     text = page(tmp_path, experiment(REACHES)._replace(over_time=True), result(1.0))
     assert "![The same over minutes of training](curves-minutes.png)" in text
