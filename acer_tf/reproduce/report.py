@@ -56,7 +56,7 @@ def _pictures(found: Findings) -> dict[str, tuple[str, bytes]]:
     axes: list[Axis] = ["steps", "minutes"] if found.experiment.over_time else ["steps"]
     with styled():
         pictures = {PICTURES[axis]: (TITLES[axis], _curves(found, axis)) for axis in axes}
-        if has_evaluations(found):
+        if any(len(r.facts.get("evaluations", {"steps": ()})["steps"]) > 1 for r in found.runs):
             pictures[EVALUATIONS] = (EVALUATIONS_TITLE, _evaluation_curves(found))
         bands = {PLACES[axis]: aggregated(found, axis) for axis in axes}
         if all(bands.values()):
