@@ -74,9 +74,9 @@ def test_without_the_package_its_extra_is_named(monkeypatch: pytest.MonkeyPatch)
         make_vec_env("MinAtar/Breakout-v1", 1)
 
 
-def test_the_preset_is_learn_with_a_smaller_replay() -> None:
+def test_the_preset_was_searched_for_all_five_games() -> None:
     preset = load_preset("minatar")
     assert preset.command == {"env": "MinAtar/Breakout-v1", "num_env": 8, "network": "cnn_minatar"}
     config = Config(**preset.config)
-    assert (config.nsteps, config.replay_ratio, config.buffer_size, config.replay_start) == (20, 4, 20_000, 2_000)
-    assert config.lrschedule == "constant"
+    assert (config.nsteps, config.replay_ratio, config.buffer_size, config.replay_start) == (20, 4, 100_000, 2_000)
+    assert (config.optimizer, config.lr, config.lrschedule) == ("adam", 0.003, "linear")
