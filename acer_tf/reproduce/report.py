@@ -56,7 +56,7 @@ def _pictures(found: Findings) -> dict[str, tuple[str, bytes]]:
     axes: list[Axis] = ["steps", "minutes"] if found.experiment.over_time else ["steps"]
     with styled():
         pictures = {PICTURES[axis]: (TITLES[axis], _curves(found, axis)) for axis in axes}
-        if any(len(r.facts.get("evaluations", {"steps": ()})["steps"]) > 1 for r in found.runs):
+        if any(len(r.facts["evaluations"]["steps"]) > 1 for r in found.runs if "evaluations" in r.facts):
             pictures[EVALUATIONS] = (EVALUATIONS_TITLE, _evaluation_curves(found))
         bands = {PLACES[axis]: aggregated(found, axis) for axis in axes}
         if all(bands.values()):
@@ -112,7 +112,7 @@ def _runs(found: Findings, command: str) -> list[str]:
 
 
 def _curves(found: Findings, axis: Axis) -> bytes:
-    """Draws training returns, with the references unless evaluations are drawn, too."""
+    """Draws training returns, with the references unless runs have evaluations."""
     curves = _mean_curves(found, lambda result: _training(result, axis))
     if axis != "steps":
         return rendered(figure_of_curves(curves, View(axis=axis)), ".png")

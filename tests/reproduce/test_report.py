@@ -41,6 +41,8 @@ def test_evaluations_have_a_table_with_the_references_and_a_picture(tmp_path: Pa
     assert "| CartPole-v1 | a | 3 of 3 | 11, 11, 11 | 11 | 11 to 11 | 0.1 |\n" in text
     assert "(evaluations.png)" in text and (tmp_path / "evaluations.png").exists()
     assert "valuations" not in page(tmp_path, whole, result(11.0))
+    evaluated[0].facts["evaluations"] = {"episodes": 5, "steps": [1000], "mean_return": [20.0]}
+    assert "evaluations.png" not in page(tmp_path, whole, evaluated[0])
 
 
 def test_a_run_under_way_has_no_score(tmp_path: Path) -> None:
