@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -163,7 +163,7 @@ class Course(NamedTuple):
         row = self.table.update(trial, status)
         details = ""
         if status == DONE:
-            details = f": {int(row['steps']):,} steps, mean return {row['mean_return']} of the last {LAST_EPISODES}"
+            details = f": {_score(row)}"
         elif status == FAILED:
             details = f": {_last_line(trial.log)} ({trial.log})"
         elif status == LOCKED:
@@ -176,6 +176,12 @@ class Course(NamedTuple):
             print(f"to go on: {shlex.join(resuming(command_line()))}")
             return self.stop.status
         return Status.DONE if is_well else Status.FAILED
+
+
+def _score(row: Mapping[str, str]) -> str:
+    if row["episodes"] == "0":
+        return "no episode ended"
+    return f"{int(row['steps']):,} steps, mean return {row['mean_return']} of the last {LAST_EPISODES}"
 
 
 def _last_line(log: Path) -> str:

@@ -78,7 +78,8 @@ def summary(rows: Sequence[Mapping[str, str]]) -> str:
         "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip() for cells in shown
     ]
     for name in dict.fromkeys(row["name"] for row in rows):
-        returns = [float(row["mean_return"]) for row in rows if row["name"] == name and row["status"] == DONE]
+        done = [row for row in rows if row["name"] == name and row["status"] == DONE]
+        returns = [float(row["mean_return"]) for row in done if row["episodes"] != "0"]
         if returns:
             lines.append(f"{name}: {np.mean(returns):.1f} +- {np.std(returns):.1f} over {len(returns)} seeds")
     return "\n".join(lines)

@@ -1,6 +1,11 @@
+from pathlib import Path
+
 import pytest
 
-from acer_tf.commands.execution import Execution
+from acer_tf.commands.execution import Course, Execution
+from acer_tf.commands.signals import stop_on_signals
+from acer_tf.commands.sweep_table import SweepTable
+from acer_tf.commands.trials import Trial
 from acer_tf.errors import InputError
 
 
@@ -25,3 +30,18 @@ def test_a_trial_on_ray_has_as_many_threads_as_processors() -> None:
     assert Execution(engine="ray").shares({"num_workers"}, names) == ["--threads", "1"]
     assert Execution(engine="ray", trial_cpus=3).shares(set(), names) == ["--threads", "3", "--num_workers", "3"]
     assert Execution().shares(set(), names) == []
+
+
+def test_the_line_of_a_trial_that_is_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trials = [Trial("Freeway", seed, tmp_path / str(seed), ("acer_tf.run",)) for seed in (0, 1)]
+    for trial in trials:
+        trial.folder.mkdir()
+    (trials[1].folder / "episodes.csv").write_text("steps,return\n2500,3\n5000,4\n")
+    with stop_on_signals() as stop:
+        course = Course(Execution(), SweepTable(tmp_path / "sweep.csv"), stop)
+        for trial in trials:
+            course.report(trial, "done")
+    assert capsys.readouterr().out.splitlines() == [
+        "done Freeway seed 0: no episode ended",
+        "done Freeway seed 1: 5,000 steps, mean return 3.5 of the last 100",
+    ]

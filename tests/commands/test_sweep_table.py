@@ -27,6 +27,7 @@ def test_the_summary_is_over_seeds_that_are_done() -> None:
         row("a", 1, "failed", "90"),
         row("b", 0, "stopped", "2"),
         row("a", 2, "done", "3"),
+        row("a", 3, "done", "nan") | {"episodes": "0"},
     ]
     assert summary(rows).splitlines() == [
         "name  seed  status   steps  episodes  mean_return",
@@ -34,6 +35,7 @@ def test_the_summary_is_over_seeds_that_are_done() -> None:
         "a     1     failed   10     2         90",
         "b     0     stopped  10     2         2",
         "a     2     done     10     2         3",
+        "a     3     done     10     0         nan",
         "a: 2.0 +- 1.0 over 2 seeds",
     ]
 
