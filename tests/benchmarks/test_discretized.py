@@ -1,7 +1,14 @@
+from pathlib import Path
+
 import gymnasium as gym
 import numpy as np
 
-import benchmarks.discretized  # noqa: F401  (registers HopperLevels-v5)
+import benchmarks.discretized
+from acer_tf.commands.execution import Execution
+from acer_tf.experiments.reading import load_experiment
+from acer_tf.reproduce.plan import plan
+
+EXPERIMENT = Path(benchmarks.discretized.__file__).with_name("multidiscrete.yml")
 
 
 def test_levels_span_the_bounds_of_every_joint():
@@ -19,6 +26,12 @@ def test_an_episode_is_that_of_hopper_with_the_same_torques():
         ours, theirs = levels.step(action), hopper.step((action - 1).astype(np.float32))
         np.testing.assert_array_equal(ours[0], theirs[0])
         assert ours[1:4] == theirs[1:4]
+
+
+def test_training_knows_all_settings_of_the_experiment():
+    experiment = load_experiment(str(EXPERIMENT))
+    planned = plan(experiment, experiment.seeds, Path("runs"), Execution())
+    assert [p.settings["env"] for p in planned] == 5 * ["HopperLevels-v5"]
 
 
 def test_episodes_are_cut_as_those_of_hopper():

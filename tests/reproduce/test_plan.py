@@ -10,6 +10,10 @@ from acer_tf.experiments.reading import experiment_names, load_experiment
 from acer_tf.reproduce.plan import decisive, place, plan, selected
 from tests.reproduce.samples import write_tiny
 
+ROOT = Path(__file__).parents[2]
+SEARCHES = ROOT / "docs" / "results" / "searches"
+FILES = [str(p) for p in SEARCHES.glob("*.yml") if "variations:" in p.read_text()]
+"""Experiments that do not ship with the package; the other files of `SEARCHES` are spaces to sample from."""
 START = "acer_tf.run --preset baselines --env CartPole-v1 --num_timesteps 2000"
 COMMON = "--num_env 2 --nsteps 5 --buffer_size 500 --replay_start 100 --replay_ratio"
 
@@ -18,12 +22,12 @@ def tiny(folder: Path) -> Experiment:
     return load_experiment(write_tiny(folder))
 
 
-@pytest.mark.parametrize("name", experiment_names())
-def test_training_knows_all_settings_of_the_experiments_that_ship(name: str) -> None:
+@pytest.mark.parametrize("name", [*experiment_names(), *sorted(FILES)], ids=lambda name: Path(name).stem)
+def test_training_knows_all_settings_of_the_experiments(name: str) -> None:
     whole = load_experiment(name)
     for env in whole.envs:
         check_env_id(env.id)
-    few = whole._replace(envs=whole.envs[:4])
+    few = whole._replace(envs=whole.envs[: 1 if name in FILES else 4])
     planned = plan(few, few.seeds, Path("runs"), Execution())
     cells = len(few.envs) * len(few.variations)
     assert len({p.place for p in planned}) == len(planned) == cells * len(few.seeds)
