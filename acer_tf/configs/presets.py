@@ -15,7 +15,7 @@ Flags = TypeVar("Flags")
 SUFFIXES = (".yml", ".yaml")
 BASELINES = "baselines"
 CONTINUOUS_ACTIONS = "HalfCheetah-v5"
-"""The preset whose settings suit most continuous tasks: see docs/results/earlier.md."""
+"""The preset whose settings are a start for any continuous task: see docs/continuous.md."""
 
 COMMAND: dict[str, tuple[type, str]] = {
     "env": (str, "an environment id"),
