@@ -3,15 +3,15 @@
 import itertools
 import math
 import textwrap
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acer_tf.logs.metrics import METRICS
 from acer_tf.plots.curves import ENOUGH_SEEDS, Curve
 from acer_tf.plots.groups import short_number
 from acer_tf.plots.references import Reference
 from acer_tf.plots.sources import RETURNS, Axis
-from acer_tf.plots.style import DASHES, GREY, Dashes, Line, count_in_thousands, draw_legend, lines, new_figure
+from acer_tf.plots.style import GREY, REFERENCE_DASHES, Dashes, Line, count_in_thousands, draw_legend, lines, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +64,7 @@ def figure_of_curves(curves: Sequence[Curve], view: View, references: Sequence[R
     width = max(_WIDTH, 3.4 * columns)
     characters = round(_CHARACTERS_PER_INCH * width)
     looks = lines([c.setting for c in curves])
-    grey = dict(zip(dict.fromkeys(r.label for r in references), itertools.cycle(DASHES[1:])))
+    grey = dict(zip(dict.fromkeys(r.label for r in references), itertools.cycle(REFERENCE_DASHES)))
     names = [textwrap.fill(name, characters) for name in [*_with_seeds(curves).values(), *grey]]
     legend_columns = _legend_columns(names, characters)
     caption = textwrap.fill(_caption(curves, view), characters)
@@ -75,8 +75,10 @@ def figure_of_curves(curves: Sequence[Curve], view: View, references: Sequence[R
     for panel, env in zip(panels, envs, strict=False):
         for c in [c for c in curves if c.env == env]:
             _draw_curve(panel, c, looks[c.setting])
-        for reference in [r for r in references if r.env == env]:
+        here = [r for r in references if r.env == env]
+        for reference in [r for r in here if len(r.x)]:
             _draw_reference(panel, reference, grey[reference.label])
+        _draw_levels(panel, {r.label: float(r.mean[0]) for r in here if not len(r.x)}, grey)
         panel.set(title=env, xlabel=AXIS_LABELS[view.axis], xlim=(0, None))
         if view.axis in ("steps", "frames"):
             count_in_thousands(panel.xaxis)
@@ -97,21 +99,22 @@ def _draw_curve(panel: "Axes", c: Curve, look: Line) -> None:
 
 
 def _draw_reference(panel: "Axes", reference: Reference, dashes: Dashes) -> None:
-    if len(reference.x):
-        panel.plot(reference.x, reference.mean, color=GREY, linestyle=dashes, linewidth=1.2, zorder=1)
-        panel.fill_between(reference.x, reference.low, reference.high, color=GREY, alpha=0.15, linewidth=0)
-    else:
-        _draw_level(panel, reference.label, float(reference.mean[0]), dashes)
+    panel.plot(reference.x, reference.mean, color=GREY, linestyle=dashes, linewidth=1.2, zorder=1)
+    panel.fill_between(reference.x, reference.low, reference.high, color=GREY, alpha=0.15, linewidth=0)
 
 
-def _draw_level(panel: "Axes", label: str, level: float, dashes: Dashes) -> None:
-    """Draws a level; one so far away that the curves would become flat is an arrow at the edge."""
+def _draw_levels(panel: "Axes", levels: Mapping[str, float], dashes: Mapping[str, Dashes]) -> None:
+    """Draws levels; those so far away that the curves would become flat are named at the edge, with an arrow."""
     low, high = panel.get_ylim()
-    if low - (high - low) <= level <= high + (high - low):
-        panel.axhline(level, color=GREY, linestyle=dashes, linewidth=1.2, zorder=1)
-        return
-    y, side, arrow = (0.97, "top", "↑") if level > high else (0.03, "bottom", "↓")
-    panel.text(0.02, y, f"{arrow} {label}: {level:,}", color=GREY, size="small", va=side, transform=panel.transAxes)
+    above = [label for label, level in levels.items() if level > 2 * high - low]
+    below = [label for label, level in levels.items() if level < 2 * low - high]
+    for label in [label for label in levels if label not in (*above, *below)]:
+        panel.axhline(levels[label], color=GREY, linestyle=dashes[label], linewidth=1.2, zorder=1)
+    background: dict[str, Any] = {"facecolor": panel.get_facecolor(), "edgecolor": "none", "pad": 1.5}
+    for labels, y, side, arrow in ((above, 0.97, "top", "↑"), (below, 0.03, "bottom", "↓")):
+        if labels:
+            text = "\n".join(f"{arrow} {label}: {levels[label]:,}" for label in labels)
+            panel.text(0.02, y, text, color=GREY, size="small", va=side, bbox=background, transform=panel.transAxes)
 
 
 def _legend_columns(names: Sequence[str], characters: int) -> int:

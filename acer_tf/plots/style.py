@@ -16,10 +16,18 @@ FORMATS = (".png", ".svg", ".pdf")
 
 # Okabe and Ito's palette for all kinds of colour vision, without black and its yellow, which is pale on white.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-Dashes = Literal["-", "--", ":", "-."]
+NamedDashes = Literal["-", "--", ":", "-."]
+Dashes = NamedDashes | tuple[int, tuple[float, ...]]
+"""As in matplotlib: a name, or an offset and the lengths of dashes and gaps."""
 GREY = "#808080"
 """Of captions and references; legible on black and on white."""
-DASHES: tuple[Dashes, ...] = get_args(Dashes)
+DASHES: tuple[NamedDashes, ...] = get_args(NamedDashes)
+REFERENCE_DASHES: tuple[Dashes, ...] = (
+    *DASHES[1:],
+    (0, (10, 4)),
+    (0, (7, 1.5, 1, 1.5, 1, 1.5)),
+)
+"""Of references, which are all grey: those of curves but for the solid line, long dashes, and dashes with two dots."""
 
 _SMALL = 8
 _STYLE: dict[Any, Any] = {

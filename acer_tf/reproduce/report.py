@@ -1,5 +1,6 @@
 """The page of an experiment: verdicts, tables, curves, cost and seeds, made of the kept results alone."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -27,6 +28,8 @@ TITLES: Mapping[Axis, str] = {
     "steps": "Mean raw return over agent steps",
     "minutes": "The same over minutes of training",
 }
+MOST_CURVES = 12
+"""Variations in a panel; more could not be told apart."""
 EVALUATIONS, EVALUATIONS_TITLE = "evaluations.png", "Mean raw return of evaluations over agent steps"
 
 
@@ -46,7 +49,8 @@ def write_page(folder: Path, found: Findings, command: str) -> None:
     for name, (_, picture) in pictures.items():
         with replacing(folder / name) as file:
             file.write(picture)
-    titles = {name: title for name, (title, _) in pictures.items()}
+    choice = f" ({MOST_CURVES} highest of each environment)" if len(found.experiment.variations) > MOST_CURVES else ""
+    titles = {name: title + choice for name, (title, _) in pictures.items()}
     with replacing(folder / PAGE) as file:
         file.write(_page(found, titles, command).encode())
 
@@ -128,11 +132,19 @@ def _evaluation_curves(found: Findings) -> bytes:
 
 
 def _mean_curves(found: Findings, curve: Callable[[Result], Curve | None]) -> list[Curve]:
-    """Returns the mean curve of each variation and environment that has one, in the order of environments."""
+    """Returns the mean curves to draw, one for each variation and environment, in the order of environments."""
     order = [e.id for e in found.experiment.envs]
     groups = sorted(found.results.items(), key=lambda item: order.index(item[0][1]))
     by_group = [[c for r in averaged(group) if (c := curve(r)) is not None] for _, group in groups if group]
-    return [mean_curve(curves) for curves in by_group if curves]
+    return highest([mean_curve(curves) for curves in by_group if curves])
+
+
+def highest(curves: Sequence[Curve]) -> list[Curve]:
+    """Returns the `MOST_CURVES` curves of each environment that are highest in their last tenth, in the same order."""
+    ends = [float(np.mean(c.mean[-math.ceil(len(c.mean) / 10) :])) for c in curves]
+    best_first = sorted(range(len(curves)), key=lambda i: -ends[i])
+    places = {env: [i for i in best_first if curves[i].env == env] for env in {c.env for c in curves}}
+    return [c for i, c in enumerate(curves) if i in places[c.env][:MOST_CURVES]]
 
 
 def _references(found: Findings, curves: Sequence[Curve]) -> list[Reference]:

@@ -1,3 +1,4 @@
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -25,8 +26,8 @@ def drawn(curves: list[Curve], view: View | None = None, references: tuple[Refer
     return figure
 
 
-def level(value: float) -> Reference:
-    return Reference("A-v0", "human", np.empty(0), np.array([value]), UNKNOWN, UNKNOWN)
+def level(value: float, label: str = "human") -> Reference:
+    return Reference("A-v0", label, np.empty(0), np.array([value]), UNKNOWN, UNKNOWN)
 
 
 def legend(figure: Figure) -> list[str]:
@@ -101,3 +102,14 @@ def test_a_level_is_a_line_unless_it_would_flatten_the_curves() -> None:
     far = drawn([some_curve("A-v0", "x")], references=(level(42054.7),)).axes[0]
     assert len(far.lines) == 1 and far.get_ylim()[1] < 15
     assert far.texts[0].get_text() == "↑ human: 42,054.7"
+
+
+def test_levels_are_told_apart_and_far_ones_named_together() -> None:
+    levels = {"PPO": 14.0, "SAC": 900.0, "TD3": 15.0, "A2C": 11.0, "DDPG": 800.0, "TRPO": -900.0, "ACKTR": 12.0}
+    panel = drawn([some_curve("A-v0", "x")], references=tuple(level(y, name) for name, y in levels.items())).axes[0]
+    assert [text.get_text() for text in panel.texts] == ["↑ SAC: 900.0\n↑ DDPG: 800.0", "↓ TRPO: -900.0"]
+    lines = panel.lines[1:]
+    assert {line.get_ydata()[0] for line in lines} == {14, 15, 11, 12}
+    five = drawn([some_curve("A-v0", "x")], references=tuple(level(y, f"{y}") for y in (10.0, 11.0, 12.0, 13.0, 14.0)))
+    patterns = re.findall(rb"stroke-dasharray: ([^;]+)", rendered(five, ".svg"))
+    assert len(set(patterns)) == 2 * 5  # in the panel and, as thicker lines, in the legend

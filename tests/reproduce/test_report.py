@@ -1,8 +1,11 @@
 from pathlib import Path
 
-from acer_tf.experiments.experiment import Criterion, Experiment, Reference
+import numpy as np
+
+from acer_tf.experiments.experiment import Criterion, Experiment, Reference, Variation
+from acer_tf.plots.curves import Curve
 from acer_tf.reproduce.findings import find
-from acer_tf.reproduce.report import averaged, write_page
+from acer_tf.reproduce.report import MOST_CURVES, averaged, highest, write_page
 from acer_tf.reproduce.results import Result
 from tests.reproduce.samples import experiment, result
 
@@ -64,6 +67,24 @@ def test_the_mean_is_of_whole_runs_or_else_of_long_ones() -> None:
     whole, begun = result(1.0, 0), [result(1.0, seed, trained=100 * seed) for seed in (4, 5, 9)]
     assert averaged([whole, *begun]) == [whole]
     assert [r.facts["seed"] for r in averaged(begun)] == [5, 9]
+
+
+def test_of_many_variations_the_highest_of_each_environment_are_drawn(tmp_path: Path) -> None:
+    x, ones = np.arange(20.0), np.ones(20, np.int64)
+    ends = [3.0, 50.0, *range(100, 111), 7.0]
+    curves = [
+        Curve(env, f"v{end}", x, np.where(x < 18, -end, end), ones, ones, x) for env in ("A-v0", "B-v0") for end in ends
+    ]
+    drawn = highest([*curves, curves[0]._replace(env="C-v0")])
+    kept = [f"v{end}" for end in (50.0, *range(100, 111))]
+    assert [(c.env, c.setting) for c in drawn] == [(e, v) for e in ("A-v0", "B-v0") for v in kept] + [("C-v0", "v3.0")]
+
+    whole = experiment(REACHES)
+    assert f"({MOST_CURVES} highest" not in page(tmp_path, whole, result(1.0))
+    many = whole._replace(variations=(*whole.variations, *(Variation(f"v{i}", {}, 1.0) for i in range(11))))
+    assert "![Mean raw return over agent steps (12 highest of each environment)](curves.png)" in page(
+        tmp_path, many, result(1.0)
+    )
 
 
 def test_minutes_are_drawn_where_the_experiment_wants_them(tmp_path: Path) -> None:
