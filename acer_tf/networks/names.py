@@ -10,6 +10,7 @@ _RECURRENT_CORE = (*_CORE[:3], "n_lstm", "layer_norm", *_CORE[3:])
 NETWORKS: dict[str, tuple[str, ...]] = {
     "mlp": ("num_layers", "num_hidden", "activation", "layer_norm"),
     "cnn": (),
+    "cnn_a3c": (),
     "cnn_small": (),
     "cnn_minatar": (),
     "impala_cnn": ("depths",),

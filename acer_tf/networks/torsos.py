@@ -70,6 +70,12 @@ def cnn_small(rng: np.random.RandomState) -> NetworkFn:
     return _convolutional(rng, ((8, 8, 4), (16, 4, 2)), units=128)
 
 
+@register("cnn_a3c", sees_pixels=True)
+def cnn_a3c(rng: np.random.RandomState) -> NetworkFn:
+    """The network of A3C (https://arxiv.org/abs/1602.01783): images [B, H, W, C] to [B, 256]."""
+    return _convolutional(rng, ((16, 8, 4), (32, 4, 2)), units=256)
+
+
 @register("cnn_minatar", sees_pixels=True)
 def cnn_minatar(rng: np.random.RandomState) -> NetworkFn:
     """MinAtar's one convolution: images [B, H, W, C] to [B, 128]."""

@@ -42,6 +42,12 @@ def build(torso: NetworkFn, inputs: keras.KerasTensor) -> keras.Model:
             (8 * 8 * 4 * 8 + 8) + (4 * 4 * 8 * 16 + 16) + (9 * 9 * 16 * 128 + 128),
         ),
         (
+            torsos.cnn_a3c(RandomState(0)),
+            PIXELS,
+            (256,),
+            (8 * 8 * 4 * 16 + 16) + (4 * 4 * 16 * 32 + 32) + (9 * 9 * 32 * 256 + 256),
+        ),
+        (
             torsos.cnn_minatar(RandomState(0)),
             keras.Input((10, 10, 7), dtype="uint8"),
             (128,),
@@ -74,7 +80,7 @@ def test_features_and_number_of_parameters(
     assert model.count_params() == count
 
 
-@pytest.mark.parametrize("name", ["cnn", "cnn_small", "cnn_minatar", "conv_only", "impala_cnn"])
+@pytest.mark.parametrize("name", ["cnn", "cnn_a3c", "cnn_small", "cnn_minatar", "conv_only", "impala_cnn"])
 def test_pixels_are_divided_by_255(name: str) -> None:
     model = build(network_fn(name, RandomState(0), {}), keras.Input((40, 40, 2), dtype="float32"))
     first = next(layer for layer in model.layers if layer.weights)
