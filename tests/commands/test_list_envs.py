@@ -12,7 +12,7 @@ def test_all_that_can_be_trained_on_and_their_presets(capsys: pytest.CaptureFixt
     assert cart_pole.split() == ["CartPole-v1", "classic", "control", "CartPole-v1"]
     assert any(row.startswith("MaskedCartPole-v1 ") for row in rows)
     (breakout,) = [row for row in rows if row.startswith("BreakoutNoFrameskip-v4 ")]
-    assert breakout.split(maxsplit=2)[1:] == ["Atari", "atari, coach-atari, paper"]
+    assert breakout.split(maxsplit=2)[1:] == ["Atari", "atari, atari-fast, coach-atari, paper"]
     assert sum("NoFrameskip-v4 " in row for row in rows) > 50
     assert not any(row.startswith(("HalfCheetah-v2", "GymV21", "Breakout-v4", "ALE/Breakout")) for row in rows)
 
