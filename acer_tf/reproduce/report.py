@@ -90,17 +90,17 @@ def _runs(found: Findings, command: str) -> list[str]:
     further = f"; some settings also have {', '.join(map(str, others))}" if others else ""
     tuned = f"seed{'s' * (len(experiment.tuned_with) > 1)} {', '.join(map(str, experiment.tuned_with))}"
     cores = f" ({spent.processor:.2f} hours of a core for the {spent.noted} that noted it)" if spent.noted else ""
-    versions = {
-        f"{r.facts.get('versions', {}).get('acer_tf')} ({r.facts.get('commit', 'no commit known')})" for r in found.runs
-    }
-    machines = {f"{r.facts['cores']} cores" for r in found.runs if "cores" in r.facts}
+    versions = sorted({str(r.facts.get("versions", {}).get("acer_tf")) for r in found.runs})
+    commits = sorted({str(r.facts.get("commit", "unknown")) for r in found.runs})
+    machines = sorted({int(r.facts["cores"]) for r in found.runs if "cores" in r.facts})
     lines = [
         f"    {command}",
         "",
         f"* Seeds: {seeds}{further}." + (f" The settings were chosen with {tuned}." if experiment.tuned_with else ""),
     ]
     if found.runs:
-        lines.append(f"* acer_tf {', '.join(sorted(versions))}, on {', '.join(sorted(machines))}.")
+        on = f", on {' or '.join(map(str, machines))} core{'s' * (machines != [1])}" if machines else ""
+        lines.append(f"* acer_tf {', '.join(versions)}, commit{'s' * (len(commits) > 1)} {', '.join(commits)}{on}.")
     lines.append(
         f"* Cost so far: {spent.spent:.2f} hours of runs, one at a time{cores}; left: about {spent.left:.1f} hours."
     )

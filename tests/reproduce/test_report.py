@@ -63,6 +63,14 @@ def test_further_seeds_are_told(tmp_path: Path) -> None:
     assert "**3 of 6 runs are complete; criteria: 1 of 1 reproduced.**" in text
 
 
+def test_versions_commits_and_cores_are_told_once_each(tmp_path: Path) -> None:
+    runs = [result(11.0, seed) for seed in (0, 1, 2)]
+    for one, commit, cores in zip(runs, ("bb", "aa", "bb"), (2, 1, 1), strict=True):
+        one.facts.update(versions={"acer_tf": "1.0"}, commit=commit, cores=cores)
+    assert "\n* acer_tf 1.0, commits aa, bb, on 1 or 2 cores.\n" in page(tmp_path, experiment(REACHES), *runs)
+    assert "\n* acer_tf 1.0, commit aa, on 1 core.\n" in page(tmp_path, experiment(REACHES), runs[1])
+
+
 def test_the_mean_is_of_whole_runs_or_else_of_long_ones() -> None:
     whole, begun = result(1.0, 0), [result(1.0, seed, trained=100 * seed) for seed in (4, 5, 9)]
     assert averaged([whole, *begun]) == [whole]
