@@ -30,7 +30,7 @@ def preset_arguments(name: str | Path, env: Any, overrides: Mapping[str, Any]) -
     Raises:
         InputError: see `load_preset` and `make_training_env`; or the preset has no environment.
     """
-    preset = load_preset(name)
+    preset = load_preset(name, env if isinstance(env, str) else None)
     command = {"network": "mlp", "value_network": None, **OF_ENVIRONMENT, **OF_BOTH, **preset.command}
     defaults = vars(Config())
     policy_kwargs = {"value_network": command["value_network"], **preset.network_kwargs}

@@ -202,15 +202,16 @@ class TrainFlags(
 
 
 def given_preset(argv: Sequence[str]) -> Preset | None:
-    """Returns the preset that `--preset` names, None without this flag.
+    """Returns the preset that `--preset` names, for the environment of `--env`; None without `--preset`.
 
     Raises:
         InputError: see `load_preset`.
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--preset", nargs="?")
-    name = parser.parse_known_args(argv)[0].preset
-    return None if name is None else load_preset(name)
+    parser.add_argument("--env", nargs="?")
+    given = parser.parse_known_args(argv)[0]
+    return None if given.preset is None else load_preset(given.preset, given.env)
 
 
 class Job(NamedTuple):

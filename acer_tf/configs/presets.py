@@ -63,11 +63,12 @@ def presets_of(env_id: str) -> list[str]:
     return sorted(names, key=lambda name: name != env_id)
 
 
-def load_preset(name: str | Path) -> Preset:
+def load_preset(name: str | Path, env_id: str | None = None) -> Preset:
     """Reads a preset and checks every key and value.
 
     Args:
         name: one of `preset_names()`, or the path of a file of your own, ending in .yml.
+        env_id: the environment it is loaded for, None for its own; for another one its `env_kwargs` are left out.
 
     Raises:
         InputError: there is no such preset, or a key or value in it cannot work; the message names the nearest choice.
@@ -91,6 +92,8 @@ def load_preset(name: str | Path) -> Preset:
         Continuous(**continuous)
     except InputError as error:
         raise InputError(f"preset {name}: {error}") from error
+    if env_id is not None and command.get("env", env_id) != env_id:
+        command.pop("env_kwargs", None)
     return Preset(str(name), command, command.pop("network_kwargs", {}), config, continuous)
 
 

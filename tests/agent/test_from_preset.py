@@ -5,6 +5,7 @@ import gymnasium
 import pytest
 
 from acer_tf import ACER
+from acer_tf.agent.from_preset import preset_arguments
 from acer_tf.configs.presets import load_preset
 from acer_tf.errors import InputError
 
@@ -55,6 +56,11 @@ def first_reward(**overrides: float) -> float:
 def test_rewards_are_scaled_as_in_the_command() -> None:
     assert first_reward() == pytest.approx(0.1 * first_reward(reward_scale=1), rel=1e-6)
     assert ACER.from_preset("Pendulum-v1", gymnasium.make("Pendulum-v1")).reward_scale == 0.1
+
+
+def test_arguments_of_the_presets_environment_are_not_for_another_one() -> None:
+    assert preset_arguments("Ant-v5", None, {})["env"].observation_space.shape == (4, 27)
+    assert preset_arguments("Ant-v5", "Hopper-v5", {})["env"].observation_space.shape == (4, 11)
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,17 @@ def test_flags_override_the_preset() -> None:
     assert run_flags("--preset", "Pendulum-v1", "--env", "Acrobot-v1").env == "Acrobot-v1"
 
 
+def test_arguments_of_the_presets_environment_are_not_for_another_one(tmp_path: Path) -> None:
+    arguments = {"include_cfrc_ext_in_observation": False}
+    assert run_flags("--preset=Ant-v5").env_kwargs == arguments
+    assert run_flags("--preset=Ant-v5", "--env", "Ant-v5").env_kwargs == arguments
+    assert run_flags("--preset=Ant-v5", "--env=Hopper-v5").env_kwargs is None
+    assert run_flags("--preset=Ant-v5", "--env", "Hopper-v5", "--env_kwargs", "a:1").env_kwargs == {"a": 1}
+    path = tmp_path / "any.yml"
+    path.write_text("env_kwargs: {a: 1}")
+    assert run_flags(f"--preset={path}", "--env", "Hopper-v5").env_kwargs == {"a": 1}
+
+
 def test_run_atari_takes_the_network_as_its_policy() -> None:
     flags = with_preset(RunAtari(), load_preset("coach-atari"))
     assert (flags.policy, flags.num_env, flags.ent_coef) == ("cnn", 16, 0.05)
