@@ -1,6 +1,12 @@
 import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
+
+from tests.cluster.nodes import Nodes, nodes
 
 # Before any test imports TensorFlow: the kernels that the recorded tolerances were found with.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
@@ -8,3 +14,10 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 # Every run of the tests tries the same examples: what fails, fails again.
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.load_profile("same")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[tuple[Nodes, Path]]:
+    with tempfile.TemporaryDirectory(prefix="acer-", ignore_cleanup_errors=True) as folder:
+        with nodes(Path(folder)) as started:
+            yield started, Path(folder)

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from tests.cluster.nodes import Nodes, variables
-from tests.faults.processes import PATIENCE, TINY, Training
+from tests.faults.processes import PATIENCE, TINY, Training, check_that_none_is_left
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 STEPS = 8_000
@@ -53,7 +53,10 @@ class Driver(Training):
         return int(re.search(r"^pid=(\d+)", (self.folder / ".lease").read_text(), re.M)[1])
 
     def check_that_all_is_well(self, resumed: bool = True) -> None:
-        """Everything was trained to the end, nothing from the beginning again, and nothing is left running."""
+        """Everything was trained to the end, the first trial not from the beginning again, and nothing is left running.
+
+        On a busy machine the second trial may not have come further than its first checkpoint, that of step 0.
+        """
         assert self.end() == 0, self.said
         with (self.out / "sweep.csv").open() as file:
             assert [row["status"] for row in csv.DictReader(file)] == ["done", "done"], self.said
@@ -61,17 +64,10 @@ class Driver(Training):
             log = self.folder_of(seed).with_suffix(".log").read_text()
             assert f"done at step {STEPS:,}" in log
             starts = [int(step.replace(",", "")) for step in re.findall(r"resumed at step ([\d,]+)", log)]
-            assert all(step >= 500 for step in starts), log
+            assert all(step >= 500 for step in starts) or seed == 1, log
             assert bool(starts) == resumed or seed == 1, log
             assert not self.folder_of(seed).with_suffix(".beat").exists()
-        check_that_nothing_is_left(self.out)
-
-
-def check_that_nothing_is_left(out: Path) -> None:
-    deadline = time.monotonic() + 10
-    while left := [p.info for p in psutil.process_iter(["pid", "cmdline"]) if str(out) in str(p.info["cmdline"])]:
-        assert time.monotonic() < deadline, left
-        time.sleep(0.2)
+        check_that_none_is_left(str(self.out))
 
 
 @pytest.fixture
@@ -118,7 +114,7 @@ def test_a_killed_driver_takes_everything_along_and_the_same_command_goes_on(
 ) -> None:
     driver.trial()
     driver.kill()
-    check_that_nothing_is_left(driver.out)
+    check_that_none_is_left(str(driver.out))
     Driver(cluster, driver.out).check_that_all_is_well()
 
 
@@ -129,7 +125,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(cluster: tuple[Nodes, Path], 
     assert driver.end() == 130, driver.said
     assert "to go on: " in driver.said
     assert "stopped at step" in driver.folder.with_suffix(".log").read_text()
-    check_that_nothing_is_left(driver.out)
+    check_that_none_is_left(str(driver.out))
     Driver(cluster, driver.out).check_that_all_is_well()
 
 

@@ -3,16 +3,13 @@
 import importlib.util
 import re
 import signal
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
-from tests.cluster.nodes import Nodes, nodes, variables
-from tests.faults.processes import PATIENCE, TINY, Training, command
+from tests.cluster.nodes import Nodes, variables
+from tests.faults.processes import PATIENCE, TINY, Training, check_that_none_is_left, command
 
 pytestmark = [
     pytest.mark.slow,
@@ -23,29 +20,15 @@ STEPS = 4_000
 TIMES = pytest.mark.parametrize("time_", range(3))
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[tuple[Nodes, Path]]:
-    with tempfile.TemporaryDirectory(prefix="acer-", ignore_cleanup_errors=True) as folder:
-        with nodes(Path(folder)) as started:
-            yield started, Path(folder)
-
-
 def learner(cluster: tuple[Nodes, Path], folder: Path) -> Training:
     flags = TINY | {"actors": 2, "ray_address": cluster[0].address, "num_timesteps": STEPS, "checkpoint_every": 500}
     return Training(command(folder, env="CartPole-v1", **flags), folder, variables(cluster[1]))
 
 
-def check_that_no_collector_is_left() -> None:
-    deadline = time.monotonic() + 10
-    while left := [p.info for p in psutil.process_iter(["pid", "cmdline"]) if "ray::Collector" in str(p.info)]:
-        assert time.monotonic() < deadline, left
-        time.sleep(0.2)
-
-
 def check_that_it_ended_well(training: Training) -> None:
     assert training.end() == 0, training.said
     assert f"done at step {STEPS:,}" in training.said
-    check_that_no_collector_is_left()
+    check_that_none_is_left("ray::Collector")
 
 
 def test_a_killed_learner_takes_its_collectors_along_and_the_same_command_goes_on(
@@ -55,7 +38,7 @@ def test_a_killed_learner_takes_its_collectors_along_and_the_same_command_goes_o
         training = learner(cluster, tmp_path / "run")
         training.wait_for_checkpoint(step)
         training.kill()
-        check_that_no_collector_is_left()
+        check_that_none_is_left("ray::Collector")
         if step > 500:
             assert int(re.search(r"resumed at step ([\d,]+)", training.said)[1].replace(",", "")) >= step - 1000
     check_that_it_ended_well(learner(cluster, tmp_path / "run"))
@@ -67,7 +50,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(cluster: tuple[Nodes, Path], 
     training.process.send_signal(signal.SIGINT)
     assert training.end() == 130, training.said
     assert "to go on: " in training.said
-    check_that_no_collector_is_left()
+    check_that_none_is_left("ray::Collector")
     check_that_it_ended_well(learner(cluster, tmp_path / "run"))
 
 
@@ -90,4 +73,4 @@ def test_a_wrong_token_is_told_at_once(
     assert training.end() == 2
     assert time.monotonic() - began < PATIENCE / 10
     assert "does not accept the token of this process (RAY_AUTH_TOKEN)" in training.said
-    check_that_no_collector_is_left()
+    check_that_none_is_left("ray::Collector")

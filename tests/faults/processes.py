@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from tests.saved import steps
 
 ROOT = Path(__file__).parents[2]
@@ -93,3 +95,11 @@ def training(folder: Path, words: Sequence[str] | None = None, **flags: Any) -> 
             os.killpg(started.process.pid, signal.SIGKILL)
         started.process.wait()
         started.process.stdout.close()
+
+
+def check_that_none_is_left(text: str) -> None:
+    """Within ten seconds, no process has this text in its command line."""
+    deadline = time.monotonic() + 10
+    while left := [p.info for p in psutil.process_iter(["pid", "cmdline"]) if text in str(p.info["cmdline"])]:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.2)
