@@ -13,8 +13,7 @@ import pytest
 
 from acer_tf.plots.sources import read_returns
 from tests.cluster.nodes import Nodes, variables
-from tests.cluster.test_faults import check_that_nothing_is_left
-from tests.faults.processes import Training
+from tests.faults.processes import Training, check_that_none_is_left
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 STEPS = 3000
@@ -48,7 +47,7 @@ def finished(cluster: tuple[Nodes, Path], out: Path, words: Sequence[str], after
         assert sweep.end() == status == 0, sweep.said
     finally:
         sweep.process.kill()
-    check_that_nothing_is_left(out)
+    check_that_none_is_left(str(out))
 
 
 def acer(*words: object) -> None:
