@@ -59,10 +59,10 @@ class Training:
                 assert re.search(pattern, self.said), f"ended with {self.process.returncode}:\n{self.said}"
         return match[match.lastindex or 0]
 
-    def wait_for_checkpoint(self, step: int) -> None:
-        """Waits until one of this step or later is published."""
+    def wait_for_checkpoint(self, step: int, folder: Path | None = None) -> None:
+        """Waits until one of this step or later is published, in another folder than its own if one is given."""
         deadline = time.monotonic() + PATIENCE
-        while (steps(self.folder / "checkpoints") or [-1])[-1] < step:
+        while (steps((folder or self.folder) / "checkpoints") or [-1])[-1] < step:
             assert time.monotonic() < deadline, self.said
             assert self.process.poll() is None, f"ended with {self.process.returncode} before step {step}:\n{self.said}"
             time.sleep(0.002)
