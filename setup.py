@@ -20,7 +20,7 @@ MUJOCO = ["gymnasium[mujoco]", "mujoco>=3.17,<4"]  # as the control suite wants 
 BOX2D = ["gymnasium[box2d]"]
 BEFORE_313 = '; python_version < "3.13"'  # labmaze, which the control suite needs, has no wheels for Python 3.13
 DM_CONTROL = [f"dm-control{BEFORE_313}", f"shimmy{BEFORE_313}", *MUJOCO]
-RUN_NOTEBOOKS = ["ipykernel", "ipywidgets", "nbclient"]
+RUN_NOTEBOOKS = ["ipykernel", "ipywidgets", "nbclient>=0.10"]
 NOTEBOOKS = [*PLOTS, *RUN_NOTEBOOKS, "jupyter"]
 VIDEO = ["imageio", "imageio-ffmpeg"]
 GPU = ["tensorflow[and-cuda]"]

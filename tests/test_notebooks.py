@@ -16,7 +16,13 @@ def read(path: Path) -> nbformat.NotebookNode:
 
 def execute(path: Path) -> nbformat.NotebookNode:
     notebook = read(path)
-    NotebookClient(notebook, timeout=1200, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}}).execute()
+    NotebookClient(
+        notebook,
+        timeout=1200,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(ROOT)}},
+        coalesce_streams=True,  # the kernel sends what a cell prints in one piece or in several
+    ).execute()
     return notebook
 
 
