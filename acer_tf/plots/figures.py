@@ -11,7 +11,18 @@ from acer_tf.plots.curves import ENOUGH_SEEDS, Curve
 from acer_tf.plots.groups import short_number
 from acer_tf.plots.references import Reference
 from acer_tf.plots.sources import RETURNS, Axis
-from acer_tf.plots.style import GREY, REFERENCE_DASHES, Dashes, Line, count_in_thousands, draw_legend, lines, new_figure
+from acer_tf.plots.style import (
+    CHARACTERS_PER_INCH,
+    GREY,
+    REFERENCE_DASHES,
+    Dashes,
+    Line,
+    count_in_thousands,
+    draw_legend,
+    legend_columns,
+    lines,
+    new_figure,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +32,6 @@ _PANELS_IN_A_ROW = 3
 _WIDTH = 6.4
 _HEIGHTS = {1: 3.4, 2: 2.6}
 """Of a row of panels, in inches: of a single one, and of each of several."""
-_CHARACTERS_PER_INCH = 14
 _LINE, _GAP = 0.135, 0.055
 """Height of a line of small text, and the space between entries of the legend, in inches."""
 
@@ -62,13 +72,12 @@ def figure_of_curves(curves: Sequence[Curve], view: View, references: Sequence[R
     columns = min(len(envs), _PANELS_IN_A_ROW)
     rows = math.ceil(len(envs) / columns)
     width = max(_WIDTH, 3.4 * columns)
-    characters = round(_CHARACTERS_PER_INCH * width)
+    characters = round(CHARACTERS_PER_INCH * width)
     looks = lines([c.setting for c in curves])
     grey = dict(zip(dict.fromkeys(r.label for r in references), itertools.cycle(REFERENCE_DASHES)))
     names = [textwrap.fill(name, characters) for name in [*_with_seeds(curves).values(), *grey]]
-    legend_columns = _legend_columns(names, characters)
     caption = textwrap.fill(_caption(curves, view), characters)
-    of_legend = sum(_LINE * (name.count("\n") + 1) + _GAP for name in names) / legend_columns
+    of_legend = sum(_LINE * (name.count("\n") + 1) + _GAP for name in names) / legend_columns(names, width)
     figure = new_figure(width, _HEIGHTS[min(rows, 2)] * rows + _LINE * (caption.count("\n") + 1) + of_legend)
 
     panels = list(figure.subplots(rows, columns, squeeze=False).flat)
@@ -87,7 +96,7 @@ def figure_of_curves(curves: Sequence[Curve], view: View, references: Sequence[R
     for panel in panels[::columns]:
         panel.set_ylabel(_metric_label(view.metric))
     figure.suptitle(caption, fontsize="small", color=GREY)
-    draw_legend(figure, names, [*looks.values(), *(Line(GREY, dashes) for dashes in grey.values())], legend_columns)
+    draw_legend(figure, names, [*looks.values(), *(Line(GREY, dashes) for dashes in grey.values())])
     return figure
 
 
@@ -115,12 +124,6 @@ def _draw_levels(panel: "Axes", levels: Mapping[str, float], dashes: Mapping[str
         if labels:
             text = "\n".join(f"{arrow} {label}: {levels[label]:,}" for label in labels)
             panel.text(0.02, y, text, color=GREY, size="small", va=side, bbox=background, transform=panel.transAxes)
-
-
-def _legend_columns(names: Sequence[str], characters: int) -> int:
-    """Returns how many columns of these names fit into a line of so many characters."""
-    longest = max(len(line) for name in names for line in name.splitlines())
-    return max(1, min(len(names), characters // (longest + 9)))
 
 
 def _with_seeds(curves: Sequence[Curve]) -> dict[str, str]:

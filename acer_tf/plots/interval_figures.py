@@ -80,7 +80,7 @@ def figure_of_bands(panels: Mapping[str, Mapping[str, Band]], y_label: str) -> "
     ):
         _draw_bands(panel, bands, looks)
         panel.set(xlabel=x_label, ylabel=y_label, xlim=(0, None))
-    draw_legend(figure, settings, [looks[setting] for setting in settings], len(settings))
+    draw_legend(figure, settings, [looks[setting] for setting in settings])
     figure.suptitle(
         "Lines: interquartile means. Bands: 95 % stratified bootstrap intervals.", fontsize="small", color=GREY
     )

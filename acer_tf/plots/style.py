@@ -30,6 +30,8 @@ REFERENCE_DASHES: tuple[Dashes, ...] = (
 """Of references, which are all grey: those of curves but for the solid line, long dashes, and dashes with two dots."""
 
 _SMALL = 8
+CHARACTERS_PER_INCH = 14
+"""Of small text, on average."""
 _STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
@@ -85,11 +87,18 @@ def new_figure(width: float, height: float) -> "Figure":
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def draw_legend(figure: "Figure", names: Sequence[str], looks: Sequence[Line], columns: int) -> None:
+def legend_columns(names: Sequence[str], width: float) -> int:
+    """Returns how many columns of these names fit below a figure that is so many inches wide."""
+    longest = max(len(line) for name in names for line in name.splitlines())
+    return max(1, min(len(names), round(CHARACTERS_PER_INCH * width) // (longest + 9)))
+
+
+def draw_legend(figure: "Figure", names: Sequence[str], looks: Sequence[Line]) -> None:
     """Draws a legend below the panels, so that they have the same size whatever is in it."""
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], color=look.color, linestyle=look.dashes) for look in looks]
+    columns = legend_columns(names, figure.get_figwidth())
     figure.legend(handles, names, loc="outside lower center", ncols=columns, handlelength=2.8)
 
 

@@ -47,3 +47,13 @@ def test_a_panel_of_bands_for_each_axis() -> None:
     assert [list(line.get_ydata()) for line in left.lines] == [[3, 4], [5, 6]]
     assert [list(line.get_xdata()) for line in right.lines] == [[7, 8]]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a", "b"]
+
+
+def test_a_legend_of_many_settings_stays_within_the_figure() -> None:
+    settings = [f"no-trust-region-{i}" for i in range(6)]
+    with styled():
+        figure = figure_of_bands({"steps": {s: band([1, 2], [3, 4]) for s in settings}}, "return")
+        rendered(figure, ".png")
+    box = figure.legends[0].get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= figure.bbox.width
+    assert 0 <= box.y0 < box.y1 <= figure.axes[0].xaxis.label.get_window_extent().y0
