@@ -31,9 +31,9 @@ def test_an_episode_is_that_of_hopper_with_the_same_torques():
 def test_training_knows_all_settings_of_the_experiment():
     experiment = load_experiment(str(EXPERIMENT))
     planned = plan(experiment, experiment.seeds, Path("runs"), Execution())
-    assert [(p.settings["env"], p.settings["lrschedule"]) for p in planned] == [
-        *5 * [("HopperLevels-v5", "constant")],
-        *5 * [("HopperLevels-v5", "linear")],
+    assert [(p.settings["env"], p.variation) for p in planned] == 5 * [
+        ("HopperLevels-v5", "constant"),
+        ("HopperLevels-v5", "linear"),
     ]
 
 
