@@ -98,7 +98,7 @@ def test_without_a_network_what_was_fetched_before_is_found(folder: Path, monkey
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(Path("cache").resolve()))
     assert fetch.main(["me/cart"]) == 0
-    assert Path("runs/cart/model.zip").read_bytes() == demo_file("cartpole").read_bytes()
+    assert Path("runs/cart/model.zip").read_bytes() == (snapshot / "model.zip").read_bytes()
     assert fetch.main(["me/cart", "--revision", COMMIT, "--logdir", "elsewhere"]) == 0
     assert Path("elsewhere/config.yml").is_file()
 
