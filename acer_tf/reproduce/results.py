@@ -25,7 +25,7 @@ from acer_tf.plots.sources import (
     read_series,
 )
 from acer_tf.reproduce.plan import Planned, decisive
-from acer_tf.storage.checkpoint import checkpoint_folders, step_of
+from acer_tf.storage.checkpoint import newest_step
 from acer_tf.storage.durable import reading, replacing
 from acer_tf.storage.run_folder import CHECKPOINTS, LOST_REPLAY, read_settings
 from acer_tf.storage.usage import read_processor_seconds
@@ -129,7 +129,7 @@ def collect(planned: Planned) -> Result | None:
     steps, returns = read_returns(folder)
     times = clock(folder)
     binned = curve("", "", Series(np.minimum(steps, total), returns), total / BINS)
-    trained = _trained(folder, int(steps[-1]))
+    trained = max(int(steps[-1]), newest_step(folder / CHECKPOINTS))  # after the last episode's end, too
     used = read_processor_seconds(folder, min(trained, total))
     facts = {
         "variation": planned.variation,
@@ -223,11 +223,6 @@ def _evaluations(folder: Path, settings: Mapping[str, Any], total: int) -> dict[
 def _identity(result: Result) -> dict[str, Any]:
     facts = result.facts
     return {**facts["settings"], **{name: facts[name] for name in ("variation", "environment", "seed", "steps")}}
-
-
-def _trained(folder: Path, least: int) -> int:
-    """Returns the agent steps of a run: those of its newest checkpoint, or at the last episode's end."""
-    return max([least, *map(step_of, checkpoint_folders(folder / CHECKPOINTS))])
 
 
 def _rounded(value: float) -> float:

@@ -47,6 +47,8 @@ def test_only_the_same_command_that_ended_well_is_done(tmp_path: Path) -> None:
     trial = Trial("a", 0, folder, ("acer_tf.run", "--env", "A B"))
     written = SweepTable(tmp_path / "sweep.csv").update(trial, "stopped")
     assert (written["steps"], written["episodes"], written["mean_return"]) == ("300", "300", "251")
+    (folder / "checkpoints" / "step-000000000320").mkdir(parents=True)  # twenty steps into the next episode
+    assert SweepTable(tmp_path / "sweep.csv").update(trial, "stopped")["steps"] == "320"
     assert not SweepTable(tmp_path / "sweep.csv").is_done(trial)
     SweepTable(tmp_path / "sweep.csv").update(trial, "done")
     read = SweepTable(tmp_path / "sweep.csv")
