@@ -11,10 +11,8 @@ import numpy as np
 from acer_tf.commands.trials import DONE, Trial
 from acer_tf.errors import InputError
 from acer_tf.plots.intervals import LAST_EPISODES
-from acer_tf.plots.sources import read_returns
-from acer_tf.storage.checkpoint import newest_step
+from acer_tf.plots.sources import Series, read_returns, trained_steps
 from acer_tf.storage.durable import replacing
-from acer_tf.storage.run_folder import CHECKPOINTS
 from acer_tf.system.console import say
 
 COLUMNS = ("name", "seed", "status", "steps", "episodes", "mean_return", "folder", "command")
@@ -89,10 +87,14 @@ def summary(rows: Sequence[Mapping[str, str]]) -> str:
 
 def _outcome(folder: Path) -> dict[str, str]:
     """Returns the agent steps trained, whole episodes, and the mean raw return of the last ones."""
-    saved = newest_step(folder / CHECKPOINTS)
     try:
-        steps, returns = read_returns(folder)
+        episodes = read_returns(folder)
     except InputError:
-        return {"steps": str(saved), "episodes": "0", "mean_return": "nan"}
-    mean = returns[-LAST_EPISODES:].mean()
-    return {"steps": str(max(int(steps[-1]), saved)), "episodes": str(len(returns)), "mean_return": f"{mean:.6g}"}
+        episodes = Series(np.empty(0), np.empty(0))
+    returns = episodes.values
+    mean = returns[-LAST_EPISODES:].mean() if len(returns) else np.nan
+    return {
+        "steps": str(trained_steps(folder, episodes)),
+        "episodes": str(len(returns)),
+        "mean_return": f"{mean:.6g}",
+    }

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from acer_tf.envs.atari.game import FRAMES_PER_STEP
 from acer_tf.envs.ids import is_atari
 from acer_tf.errors import InputError, nearest
-from acer_tf.storage.run_folder import PROGRESS, SETTINGS
+from acer_tf.storage.checkpoint import checkpoint_folders, step_of
+from acer_tf.storage.run_folder import CHECKPOINTS, PROGRESS, SETTINGS
 
 EPISODES, MONITOR, EVALUATIONS = "episodes.csv", "monitor.csv", "evaluations.csv"
 RETURNS = ("episodes", "eval")
@@ -66,6 +67,16 @@ def read_returns(source: Path) -> Series:
     if not len(series.x):
         raise InputError(f"{path} has no finished episode yet.")
     return series
+
+
+def trained_steps(folder: Path, episodes: Series) -> int:
+    """Returns the agent steps that a run has trained: those of its newest checkpoint, or at the last episode's end.
+
+    Args:
+        folder: of the run.
+        episodes: its returns as `read_returns` reads them; empty if no episode has ended yet.
+    """
+    return max([0, *map(int, episodes.x[-1:]), *map(step_of, checkpoint_folders(folder / CHECKPOINTS)[:1])])
 
 
 def read_series(source: Path, metric: str) -> Series:

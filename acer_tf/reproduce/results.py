@@ -23,11 +23,11 @@ from acer_tf.plots.sources import (
     has_rows,
     read_returns,
     read_series,
+    trained_steps,
 )
 from acer_tf.reproduce.plan import Planned, decisive
-from acer_tf.storage.checkpoint import newest_step
 from acer_tf.storage.durable import reading, replacing
-from acer_tf.storage.run_folder import CHECKPOINTS, LOST_REPLAY, read_settings
+from acer_tf.storage.run_folder import LOST_REPLAY, read_settings
 from acer_tf.storage.usage import read_processor_seconds
 from acer_tf.storage.yaml_text import parse_settings
 
@@ -126,10 +126,11 @@ def collect(planned: Planned) -> Result | None:
         raise InputError(f"the run in {folder} is of other settings: {describe(changed)}; choose another --out.")
     if settings.get("seed") != planned.seed:
         raise InputError(f"the run in {folder} has seed {settings.get('seed')}; expected {planned.seed}.")
-    steps, returns = read_returns(folder)
+    episodes = read_returns(folder)
+    steps, returns = episodes
     times = clock(folder)
     binned = curve("", "", Series(np.minimum(steps, total), returns), total / BINS)
-    trained = max(int(steps[-1]), newest_step(folder / CHECKPOINTS))  # after the last episode's end, too
+    trained = trained_steps(folder, episodes)
     used = read_processor_seconds(folder, min(trained, total))
     facts = {
         "variation": planned.variation,

@@ -70,11 +70,6 @@ def checkpoint_folders(folder: Path) -> Sequence[Path]:
     return sorted((path for path in folder.glob("step-*") if STEP.fullmatch(path.name)), reverse=True)
 
 
-def newest_step(folder: Path) -> int:
-    """Returns the agent step of the newest published checkpoint; 0 if there is none."""
-    return next(map(step_of, checkpoint_folders(folder)), 0)
-
-
 def write_checkpoint(checkpoint: Checkpoint, state: State, before_publishing: Callable[[], None]) -> None:
     """Writes a checkpoint into a temporary folder, syncs every file, the manifest last, and renames the folder.
 

@@ -49,6 +49,10 @@ def test_only_the_same_command_that_ended_well_is_done(tmp_path: Path) -> None:
     assert (written["steps"], written["episodes"], written["mean_return"]) == ("300", "300", "251")
     (folder / "checkpoints" / "step-000000000320").mkdir(parents=True)  # twenty steps into the next episode
     assert SweepTable(tmp_path / "sweep.csv").update(trial, "stopped")["steps"] == "320"
+    unfinished = trial._replace(folder=tmp_path / "a" / "seed-1")  # still in its first episode
+    (unfinished.folder / "checkpoints" / "step-000000000040").mkdir(parents=True)
+    begun = SweepTable(tmp_path / "sweep.csv").update(unfinished, "stopped")
+    assert (begun["steps"], begun["episodes"], begun["mean_return"]) == ("40", "0", "nan")
     assert not SweepTable(tmp_path / "sweep.csv").is_done(trial)
     SweepTable(tmp_path / "sweep.csv").update(trial, "done")
     read = SweepTable(tmp_path / "sweep.csv")
