@@ -16,6 +16,9 @@ FULL, LAST = 1, 4
 
 def wandb_runs(folder: Path) -> list[dict[str, Any]]:
     """Id, name, project, exit code, config and curves of each offline file in a run folder, oldest first."""
+    import wandb
+
+    wandb.teardown()  # finish() does not wait until the last block of a file is written, teardown() does
     return [_wandb_run(path) for path in sorted(folder.glob("wandb/offline-run-*/*.wandb"))]
 
 
