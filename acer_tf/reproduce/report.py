@@ -17,7 +17,7 @@ from acer_tf.reproduce.aggregate import aggregated
 from acer_tf.reproduce.findings import Findings, cost
 from acer_tf.reproduce.references import to_draw
 from acer_tf.reproduce.results import BINS, Result
-from acer_tf.reproduce.tables import evaluation_table, has_evaluations, score_table
+from acer_tf.reproduce.tables import evaluation_table, has_evaluations, score_table, under_way_table
 from acer_tf.reproduce.verdicts import overall
 from acer_tf.storage.durable import replacing
 
@@ -79,7 +79,9 @@ def _page(found: Findings, pictures: Mapping[str, str], command: str) -> str:
     for name, title in pictures.items():
         lines += ["", f"![{title}]({name})"]
     lines += ["", "## Evaluations", "", *evaluation_table(found)] if has_evaluations(found) else []
-    lines += ["", "## Scores", "", *score_table(found), "", "## Runs", "", *_runs(found, command), ""]
+    lines += ["", "## Scores", "", *score_table(found)]
+    lines += ["", "## Under way", "", *under_way] if (under_way := under_way_table(found)) else []
+    lines += ["", "## Runs", "", *_runs(found, command), ""]
     return "\n".join(lines)
 
 
@@ -104,13 +106,6 @@ def _runs(found: Findings, command: str) -> list[str]:
     lines.append(
         f"* Cost so far: {spent.spent:.2f} hours of runs, one at a time{cores}; left: about {spent.left:.1f} hours."
     )
-    if under_way := [result.facts for result in found.runs if not result.is_whole]:
-        shown = [
-            f"{f['variation']} {f['environment']} seed {f['seed']} at {f['trained']:,} of {f['steps']:,} steps (mean "
-            f"return of its last 100 episodes {f['last_100']:.4g})"
-            for f in under_way
-        ]
-        lines.append(f"* Under way: {'; '.join(shown)}.")
     lines.append("* A file for each seed, with its curve, settings and versions: variation/environment/seed-N.csv.")
     return lines
 

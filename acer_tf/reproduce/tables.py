@@ -1,4 +1,4 @@
-"""The tables of an experiment's page: the scores of each environment and variation."""
+"""The tables of an experiment's page: the scores of each environment and variation, and runs under way."""
 
 import math
 from collections.abc import Sequence
@@ -41,6 +41,27 @@ def evaluation_table(found: Findings) -> Lines:
     ]
 
 
+def under_way_table(found: Findings) -> Lines:
+    """Returns the lines of the table of runs that have not come to their end; none if there are none."""
+    references = [reference for reference in found.experiment.references if reference.curves is not None]
+    lines = [
+        _line(*_under_way_cells(found, env, result, references))
+        for env, group in _groups(found)
+        for result in group
+        if not result.is_whole
+    ]
+    if not lines:
+        return []
+    begin, end = _percent(found)
+    return [
+        f"Mean raw return of the last 100 episodes, and of those that ended from {begin} % to {end} % of the steps so "
+        "far; references from the same steps.",
+        "",
+        *_head("environment", "variation", "seed", "steps", "last 100", "mean", *_labels(references)),
+        *lines,
+    ]
+
+
 def has_evaluations(found: Findings) -> bool:
     """Returns whether a run was evaluated."""
     return any("evaluations" in result.facts for result in found.runs)
@@ -78,6 +99,20 @@ def _evaluation_cells(
     ]
 
 
+def _under_way_cells(found: Findings, env: Environment, result: Result, references: Sequence[Reference]) -> list[str]:
+    facts = result.facts
+    begin, end = (fraction * facts["trained"] for fraction in found.experiment.score)
+    return [
+        env.id,
+        str(facts["variation"]),
+        str(facts["seed"]),
+        f"{facts['trained']:,} of {facts['steps']:,}",
+        f"{facts['last_100']:.4g}",
+        f"{result.score(begin, end):.4g}",
+        *(_curve_cell(found, reference, env, begin, end) for reference in references),
+    ]
+
+
 def _seeds_mean_interval(scores: NDArray[np.float64]) -> tuple[str, str, str]:
     low, high = mean_interval(scores)
     return (
@@ -90,7 +125,11 @@ def _seeds_mean_interval(scores: NDArray[np.float64]) -> tuple[str, str, str]:
 def _reference_cell(found: Findings, reference: Reference, env: Environment) -> str:
     if env.id in reference.numbers:
         return f"{reference.numbers[env.id]:g}"
-    scores = reference_scores(found.references, reference.label, env.id, *_window(found, env))
+    return _curve_cell(found, reference, env, *_window(found, env))
+
+
+def _curve_cell(found: Findings, reference: Reference, env: Environment, begin: float, end: float) -> str:
+    scores = reference_scores(found.references, reference.label, env.id, begin, end)
     if not len(scores):
         return ""
     has_seeds = any(run.seed for run in found.references if run.label == reference.label)

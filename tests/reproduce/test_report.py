@@ -52,8 +52,19 @@ def test_a_run_under_way_has_no_score(tmp_path: Path) -> None:
     text = page(tmp_path, experiment(REACHES), result(11.0, 0), result(12.0, 1, trained=999))
     assert "**1 of 6 runs are complete; criteria: 0 of 1 reproduced, 1 incomplete.**" in text
     assert "| CartPole-v1 | a | 1 of 3 | 11 | 11 |  | 0.1 |" in text
-    expected = "a CartPole-v1 seed 1 at 999 of 1,000 steps (mean return of its last 100 episodes 12)."
-    assert f"* Under way: {expected}" in text
+    assert "| CartPole-v1 | a | 1 | 999 of 1,000 | 12 | 8.25 |\n" in text
+    assert "Under way" not in page(tmp_path, experiment(REACHES), result(11.0, 0))
+
+
+def test_a_run_under_way_stands_beside_the_references_at_the_same_steps(tmp_path: Path) -> None:
+    curves = tmp_path / "others.csv"
+    rows = ("400,3", "500,4", "600,5", "1000,90")
+    curves.write_text("environment,seed,steps,mean_return,episodes\n" + "".join(f"CartPole-v1,,{r},\n" for r in rows))
+    others = Reference("others", "S", {}, curves), Reference("level", "S", {"CartPole-v1": 95.0}, None)
+    whole = experiment(REACHES)._replace(references=others, score=(0.8, 1.0))
+    text = page(tmp_path, whole, result(12.0, 1, trained=600))
+    assert "| environment | variation | seed | steps | last 100 | mean | others |\n" in text
+    assert "| CartPole-v1 | a | 1 | 600 of 1,000 | 12 | 0 | 4.5 |\n" in text
 
 
 def test_further_seeds_are_told(tmp_path: Path) -> None:
