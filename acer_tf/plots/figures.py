@@ -32,6 +32,8 @@ _PANELS_IN_A_ROW = 3
 _WIDTH = 6.4
 _HEIGHTS = {1: 3.4, 2: 2.6}
 """Of a row of panels, in inches: of a single one, and of each of several."""
+_FEW_POINTS = 10
+"""Points up to which a reference has markers, being a few readings of a curve."""
 _LINE, _GAP = 0.135, 0.055
 """Height of a line of small text, and the space between entries of the legend, in inches."""
 
@@ -108,7 +110,10 @@ def _draw_curve(panel: "Axes", c: Curve, look: Line) -> None:
 
 
 def _draw_reference(panel: "Axes", reference: Reference, dashes: Dashes) -> None:
-    panel.plot(reference.x, reference.mean, color=GREY, linestyle=dashes, linewidth=1.2, zorder=1)
+    marker = "o" if len(reference.x) <= _FEW_POINTS else None
+    panel.plot(
+        reference.x, reference.mean, color=GREY, linestyle=dashes, linewidth=1.2, marker=marker, markersize=4, zorder=1
+    )
     panel.fill_between(reference.x, reference.low, reference.high, color=GREY, alpha=0.15, linewidth=0)
 
 

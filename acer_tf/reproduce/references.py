@@ -1,7 +1,7 @@
 """Runs of others, read from the CSV files beside the experiments."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -52,18 +52,25 @@ def read_runs(experiment: Experiment) -> list[ReferenceRun]:
     return [run for source in experiment.references if source.curves is not None for run in _read(source)]
 
 
-def to_draw(experiment: Experiment, runs: list[ReferenceRun]) -> list[drawn.Reference]:
-    """Returns what stands behind the curves of a plot: means of reference runs with their spread, and levels."""
+def to_draw(experiment: Experiment, runs: Sequence[ReferenceRun], ends: Mapping[str, float]) -> list[drawn.Reference]:
+    """Returns what stands behind the curves of a plot: means of reference runs with their spread, and levels.
+
+    Args:
+        experiment: which has the levels.
+        runs: of all references.
+        ends: agent steps up to which references are drawn, by environment; other environments are left out.
+    """
     found = []
     for label, env in dict.fromkeys((run.label, run.env) for run in runs):
-        if env in {e.id for e in experiment.envs}:
-            found.append(_mean(label, env, [run for run in runs if (run.label, run.env) == (label, env)]))
+        begun = [r for r in runs if (r.label, r.env) == (label, env) and r.steps[0] <= ends.get(env, -math.inf)]
+        if begun:
+            found.append(_mean(label, env, begun, ends[env]))
     unknown = np.full(1, np.nan)
     for source in experiment.references:
-        for e in experiment.envs:
-            if e.id in source.numbers:
-                level = np.array([source.numbers[e.id]])
-                found.append(drawn.Reference(e.id, source.label, np.empty(0), level, unknown, unknown))
+        for env in ends:
+            if env in source.numbers:
+                level = np.array([source.numbers[env]])
+                found.append(drawn.Reference(env, source.label, np.empty(0), level, unknown, unknown))
     return found
 
 
@@ -95,9 +102,9 @@ def _read(source: Source) -> list[ReferenceRun]:
     return runs
 
 
-def _mean(label: str, env: str, runs: list[ReferenceRun]) -> drawn.Reference:
-    """Averages the runs that reach each place, with a band of one standard deviation from three runs on."""
-    x = np.unique(np.concatenate([run.steps for run in runs]))
+def _mean(label: str, env: str, runs: Sequence[ReferenceRun], end: float) -> drawn.Reference:
+    """Averages the runs that reach each place up to `end`, with a band of one standard deviation from three runs on."""
+    x = np.unique(np.concatenate([run.steps[run.steps <= end] for run in runs]))
     values = np.full((len(runs), len(x)), math.nan)
     for row, run in zip(values, runs, strict=True):
         reached = (x >= run.steps[0]) & (x <= run.steps[-1])

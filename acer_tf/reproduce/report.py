@@ -143,8 +143,9 @@ def highest(curves: Sequence[Curve]) -> list[Curve]:
 
 
 def _references(found: Findings, curves: Sequence[Curve]) -> list[Reference]:
-    shown = {c.env for c in curves}
-    return [r for r in to_draw(found.experiment, found.references) if r.env in shown]
+    """Returns the references of the environments that are drawn, as far as a run has come there."""
+    trained = {c.env: [int(r.facts["trained"]) for r in found.runs if r.facts["environment"] == c.env] for c in curves}
+    return to_draw(found.experiment, found.references, {env: max(steps) for env, steps in trained.items()})
 
 
 def averaged(group: Sequence[Result]) -> list[Result]:

@@ -32,7 +32,7 @@ def test_runs_of_a_file_and_what_is_drawn_of_them(tmp_path: Path) -> None:
         ("CartPole-v1", "2", [100]),
         ("Acrobot-v1", "", [100]),
     ]
-    mean, drawn = to_draw(e, runs)
+    mean, drawn = to_draw(e, runs, {"CartPole-v1": 200})
     assert (mean.env, mean.label, mean.x.tolist(), mean.mean.tolist()) == (
         "CartPole-v1",
         "theirs",
@@ -41,6 +41,16 @@ def test_runs_of_a_file_and_what_is_drawn_of_them(tmp_path: Path) -> None:
     )
     assert (mean.low[0], mean.high[0]) == pytest.approx((1, 3)) and np.isnan(mean.low[1])  # of two seeds no band
     assert (drawn.label, drawn.mean.tolist(), len(drawn.x)) == ("others", [9], 0)
+
+
+def test_references_are_drawn_as_far_as_runs_have_come(tmp_path: Path) -> None:
+    (tmp_path / "theirs.csv").write_text(ROWS)
+    e = experiment()._replace(references=(Reference("theirs", "S", {}, tmp_path / "theirs.csv"),))
+    runs = read_runs(e)
+    first, other = to_draw(e, runs, {"CartPole-v1": 150, "Acrobot-v1": 150})
+    assert (first.env, first.x.tolist(), first.mean.tolist()) == ("CartPole-v1", [100], [2])
+    assert (other.env, other.x.tolist(), other.mean.tolist()) == ("Acrobot-v1", [100], [7])
+    assert to_draw(e, runs, {"CartPole-v1": 99}) == []
 
 
 def test_scores_are_of_runs_that_go_on_to_the_end(tmp_path: Path) -> None:
