@@ -54,8 +54,8 @@ def under_way_table(found: Findings) -> Lines:
         return []
     begin, end = _percent(found)
     return [
-        f"Mean raw return of the last 100 episodes, and of those that ended from {begin} % to {end} % of the steps so "
-        "far; references from the same steps.",
+        f"Mean raw return of the last 100 episodes, and of those in the bins that end from {begin} % to {end} % of "
+        "the steps so far; references from the same steps.",
         "",
         *_head("environment", "variation", "seed", "steps", "last 100", "mean", *_labels(references)),
         *lines,
@@ -102,13 +102,14 @@ def _evaluation_cells(
 def _under_way_cells(found: Findings, env: Environment, result: Result, references: Sequence[Reference]) -> list[str]:
     facts = result.facts
     begin, end = (fraction * facts["trained"] for fraction in found.experiment.score)
+    mean = result.score(begin, end)
     return [
         env.id,
         str(facts["variation"]),
         str(facts["seed"]),
         f"{facts['trained']:,} of {facts['steps']:,}",
         f"{facts['last_100']:.4g}",
-        f"{result.score(begin, end):.4g}",
+        "" if math.isnan(mean) else f"{mean:.4g}",
         *(_curve_cell(found, reference, env, begin, end) for reference in references),
     ]
 

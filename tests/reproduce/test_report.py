@@ -53,6 +53,7 @@ def test_a_run_under_way_has_no_score(tmp_path: Path) -> None:
     assert "**1 of 6 runs are complete; criteria: 0 of 1 reproduced, 1 incomplete.**" in text
     assert "| CartPole-v1 | a | 1 of 3 | 11 | 11 |  | 0.1 |" in text
     assert "| CartPole-v1 | a | 1 | 999 of 1,000 | 12 | 8.25 |\n" in text
+    assert "| 1 | 100 of 1,000 | 12 |  |\n" in page(tmp_path, experiment(REACHES), result(12.0, 1, trained=100))
     assert "Under way" not in page(tmp_path, experiment(REACHES), result(11.0, 0))
 
 
