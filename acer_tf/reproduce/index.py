@@ -17,11 +17,8 @@ INTRODUCTION = """\
 Each experiment tests a published claim. `acer reproduce NAME` runs it, keeps a small file for every seed, and writes
 its page and this one from these files alone, so that it can be collected over weeks and on several machines. A
 criterion is judged when all of its seeds are there. `acer reproduce --list` prints this table."""
-FURTHER = {
-    "searches.md": "How the settings of presets were found, with seeds that no experiment reports",
-    "earlier.md": "Results from before there were experiments, with the commands that made them",
-}
-"""Further pages and what they hold; named if the folder has them."""
+SEARCHES = "searches.md"
+"""The page on how presets were found; linked if the folder has it."""
 
 
 def read_results(folder: Path, experiment: Experiment) -> dict[tuple[str, str], list[Result]]:
@@ -114,8 +111,8 @@ def write_index(results: Path) -> None:
     for f, (name, size, time, runs, result) in zip(findings, rows(findings), strict=True):
         title = f"[{name}]({name}/{PAGE})" if (results / name / PAGE).exists() else name
         lines.append(f"| {title} | {f.experiment.claim} ({size}) | {runs} | {time} | {result} |")
-    for page, what in FURTHER.items():
-        if (results / page).exists():
-            lines += ["", f"{what}: [{page}]({page})."]
+    if (results / SEARCHES).exists():
+        what = "How the settings of presets were found, with seeds that no experiment reports"
+        lines += ["", f"{what}: [{SEARCHES}]({SEARCHES})."]
     with replacing(path) as file:
         file.write("\n".join([*lines, ""]).encode())

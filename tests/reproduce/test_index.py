@@ -29,16 +29,23 @@ def test_results_are_those_of_the_experiments_steps_ordered_by_seed(tmp_path: Pa
 def test_the_page_lists_every_experiment_and_links_what_is_there(tmp_path: Path) -> None:
     (tmp_path / "zoo").mkdir()
     (tmp_path / "zoo" / "README.md").touch()
-    (tmp_path / "earlier.md").touch()
     write_index(tmp_path)
     text = (tmp_path / "README.md").read_text(encoding="utf-8")
     for name in experiment_names():
         shown = "[zoo](zoo/README.md)" if name == "zoo" else name
         assert f"| {shown} | {load_experiment(name).claim} (" in text
-    assert "| 0 of 20 | about 56 min | not run |" in text and "[earlier.md](earlier.md)" in text
-    assert "searches.md" not in text  # which this folder lacks
+    assert "| 0 of 20 | about 56 min | not run |" in text
     write_index(tmp_path)
     assert (tmp_path / "README.md").read_text(encoding="utf-8") == text
+
+
+def test_the_page_links_the_searches_if_there_are_some(tmp_path: Path) -> None:
+    link = "[searches.md](searches.md)"
+    write_index(tmp_path)
+    assert link not in (tmp_path / "README.md").read_text(encoding="utf-8")
+    (tmp_path / "searches.md").touch()
+    write_index(tmp_path)
+    assert link in (tmp_path / "README.md").read_text(encoding="utf-8")
 
 
 def test_time_is_what_was_spent_and_what_is_left(tmp_path: Path) -> None:
