@@ -45,7 +45,7 @@ def write_page(folder: Path, found: Findings, command: str) -> None:
         InputError: matplotlib or rliable cannot be imported.
         OSError: a file cannot be written.
     """
-    pictures = _pictures(found) if found.runs else {}
+    pictures = _pictures(found)
     for name, (_, picture) in pictures.items():
         with replacing(folder / name) as file:
             file.write(picture)
@@ -59,7 +59,7 @@ def _pictures(found: Findings) -> dict[str, tuple[str, bytes]]:
     """Returns title and PNG of each picture by file name."""
     axes: list[Axis] = ["steps", "minutes"] if found.experiment.over_time else ["steps"]
     with styled():
-        pictures = {PICTURES[axis]: (TITLES[axis], _curves(found, axis)) for axis in axes}
+        pictures = {PICTURES[axis]: (TITLES[axis], drawn) for axis in axes if (drawn := _curves(found, axis))}
         if any(len(r.facts["evaluations"]["steps"]) > 1 for r in found.runs if "evaluations" in r.facts):
             pictures[EVALUATIONS] = (EVALUATIONS_TITLE, _evaluation_curves(found))
         bands = {PLACES[axis]: aggregated(found, axis) for axis in axes}
@@ -110,9 +110,11 @@ def _runs(found: Findings, command: str) -> list[str]:
     return lines
 
 
-def _curves(found: Findings, axis: Axis) -> bytes:
-    """Draws training returns, with the references unless runs have evaluations."""
+def _curves(found: Findings, axis: Axis) -> bytes | None:
+    """Draws training returns, with the references unless runs have evaluations; None without a curve."""
     curves = _mean_curves(found, lambda result: _training(result, axis))
+    if not curves:
+        return None
     if axis != "steps":
         return rendered(figure_of_curves(curves, View(axis=axis)), ".png")
     shown = {c.env for c in curves}
@@ -158,9 +160,13 @@ def averaged(group: Sequence[Result]) -> list[Result]:
     return whole or [result for result in group if int(result.facts["trained"]) >= longest / 2]
 
 
-def _training(result: Result, axis: Axis) -> Curve:
+def _training(result: Result, axis: Axis) -> Curve | None:
+    """Returns the curve of the bins that lie within a run, or within what is trained of it; None without any."""
+    ended = result.steps <= int(result.facts["trained"])
+    if not ended.any():
+        return None
     x = result.steps if axis == "steps" else result.seconds / 60
-    return _curve(result, x, result.mean, result.episodes.astype(np.int64))
+    return _curve(result, x[ended], result.mean[ended], result.episodes[ended].astype(np.int64))
 
 
 def _evaluations(result: Result) -> Curve | None:

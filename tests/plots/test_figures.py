@@ -96,6 +96,13 @@ def test_references_are_grey_and_have_their_band() -> None:
     assert len(figure.axes[0].collections) == 1
 
 
+def test_a_reference_of_few_points_has_markers() -> None:
+    curves = [np.arange(float(count)) for count in (10, 11)]
+    references = tuple(Reference("A-v0", f"{len(x)}", x, x, x, x) for x in curves)
+    markers = [line.get_marker() for line in drawn([some_curve("A-v0", "x")], references=references).axes[0].lines]
+    assert markers[1:] == ["o", "None"]
+
+
 def test_a_level_is_a_line_unless_it_would_flatten_the_curves() -> None:
     near = drawn([some_curve("A-v0", "x")], references=(level(15.0),)).axes[0]
     assert len(near.lines) == 2 and near.get_ylim()[1] > 15

@@ -68,6 +68,16 @@ def test_a_run_under_way_stands_beside_the_references_at_the_same_steps(tmp_path
     assert "| CartPole-v1 | a | 1 | 600 of 1,000 | 12 | 0 | 4.5 |\n" in text
 
 
+def test_the_curve_of_a_run_under_way_ends_with_its_last_whole_bin(tmp_path: Path) -> None:
+    whole = experiment(REACHES)
+    pictures = []
+    for trained in (1000, 999, 750):
+        page(tmp_path, whole, result(12.0, trained=trained))
+        pictures.append((tmp_path / "curves.png").read_bytes())
+    assert pictures[0] != pictures[1] == pictures[2]
+    assert "![" not in page(tmp_path, whole, result(12.0, trained=100))
+
+
 def test_further_seeds_are_told(tmp_path: Path) -> None:
     text = page(tmp_path, experiment(REACHES), *(result(11.0, seed) for seed in (0, 1, 2, 7, 5)))
     assert "| CartPole-v1 | a | 3 of 3 and 2 more | 11, 11, 11, 11, 11 |" in text
