@@ -85,6 +85,7 @@ PERMALINK = re.compile(
 )
 TESTS = re.compile(r"((?:`test_\w+`(?:, )?)+)\]\(([^)]+\.py)\)")
 BOX = re.compile(r"<b>([^<]+)</b>")
+FROM_AN_INDEX = re.compile(r"pip install [^\n&]*?(?<![/\w])acer[_-]tf\b.*")
 
 
 def anchors(page: Path) -> set[str]:
@@ -243,6 +244,18 @@ def test_the_examples_of_the_readme_run_one_after_the_other(tmp_path: Path, monk
     variables = runpy.run_path(str(script))
     assert variables["model"].num_timesteps == 80 and (tmp_path / "acer_cartpole.zip").exists()
     assert (tmp_path / "best" / "best_model.zip").exists() and variables["mean"] > 0
+
+
+@pytest.mark.parametrize("folder", ["acer_tf", "benchmarks", "docs", "notebooks", "."])
+def test_the_package_is_installed_from_its_repository_only(folder: str) -> None:
+    """No package index has it, and whoever registered the name there would be installed."""
+    of_text = (".py", ".md", ".ipynb", ".sh", ".yml", ".html")
+    files = (ROOT / folder).glob("*.*") if folder == "." else (ROOT / folder).rglob("*.*")
+    found = {path: FROM_AN_INDEX.findall(path.read_text(encoding="utf-8")) for path in files if path.suffix in of_text}
+    assert found and {path: lines for path, lines in found.items() if lines} == {}
+    assert FROM_AN_INDEX.search('pip install "acer_tf[ray]"') and not FROM_AN_INDEX.search(
+        "pip install -e /content/acer_tf"
+    )
 
 
 def test_a_name_that_does_not_exist_is_noticed() -> None:

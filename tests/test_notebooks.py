@@ -49,7 +49,10 @@ def test_is_kept_with_small_outputs_and_installs_itself_in_colab(path: Path) -> 
     notebook = read(path)
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in cells] == [*range(1, len(cells) + 1)]
-    assert '"google.colab" in sys.modules' in cells[0].source and "%pip install --quiet acer_tf" in cells[0].source
+    assert (
+        '"google.colab" in sys.modules' in cells[0].source
+        and "%pip install --quiet -e /content/acer_tf" in cells[0].source
+    )
     assert path.stat().st_size < 600_000 and set(notebook.metadata) == {"kernelspec", "language_info"}
     assert not any(output.get("name") == "stderr" for output in outputs(notebook))
 

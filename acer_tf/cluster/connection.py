@@ -28,7 +28,7 @@ def require_ray() -> None:
         InputError: it is not.
     """
     if importlib.util.find_spec("ray") is None:
-        raise InputError('Ray is not installed; install it with: pip install "acer_tf[ray]".')
+        raise InputError('Ray is not installed; install it with: pip install -e ".[ray]".')
 
 
 @contextlib.contextmanager

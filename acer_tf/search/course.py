@@ -69,7 +69,7 @@ class SearchFlags:
             return
         require_count("trials", self.num_trials)
         if importlib.util.find_spec("optuna") is None:
-            raise InputError('a search needs Optuna; install it with: pip install "acer_tf[ray]".')
+            raise InputError('a search needs Optuna; install it with: pip install -e ".[ray]".')
 
 
 def search(path: Path, flags: SearchFlags, execution: Execution, base: Base, out: Path) -> int:

@@ -86,7 +86,7 @@ def draw(folder: Path, study: "optuna.Study") -> Sequence[Path]:
         import matplotlib
         import optuna.visualization.matplotlib as plots
     except ImportError:
-        say('pictures need matplotlib; install it with: pip install "acer_tf[plots]".', is_error=True)
+        say('pictures need matplotlib; install it with: pip install -e ".[plots]".', is_error=True)
         return []
     matplotlib.use("Agg")
     drawings: dict[str, Callable[[optuna.Study], Any]] = dict(

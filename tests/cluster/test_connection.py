@@ -6,7 +6,7 @@ from acer_tf.errors import InputError
 
 def test_without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r'^Ray is not installed; install it with: pip install "acer_tf\[ray\]"\.$'):
+    with pytest.raises(InputError, match=r'^Ray is not installed; install it with: pip install -e "\.\[ray\]"\.$'):
         require_ray()
 
 
