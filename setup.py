@@ -31,7 +31,8 @@ MLFLOW = ["mlflow-skinny", "sqlalchemy", "alembic"]  # its client and its local 
 MINARI = ["minari[hdf5]"]  # its files are HDF5, but h5py is an extra of its own
 RAY = ["ray[default]>=2.60", "optuna>=5"]
 SB3 = ["stable-baselines3"]  # brings PyTorch, 3 GB with CUDA: not in TEST; what is tested with it is skipped without
-DOCS = ["mkdocs<2", "mkdocs-material", "mkdocstrings[python]", "nbconvert", "latex2mathml"]
+# ruff wraps the signatures of the API pages.
+DOCS = ["mkdocs<2", "mkdocs-material", "mkdocstrings[python]", "nbconvert", "latex2mathml", "ruff"]
 AUDIT = ["pip-audit"]
 TEST = [
     *PLOTS,

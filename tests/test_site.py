@@ -5,12 +5,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import griffe
 import pytest
 from mkdocs.config import load_config
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import Files, get_files
 from mkdocs.structure.pages import Page
+
+from acer_tf.config import CONTINUOUS, Config
 
 ROOT = Path(__file__).parent.parent
 
@@ -88,3 +91,22 @@ def test_a_page_that_loads_something_from_another_host_is_refused(rendering: Any
     for tag in '<script src="https://a.org/a.js">', '<link rel="stylesheet" href="//a.org/a.css">':
         with pytest.raises(PluginError, match=r"loads .*a\.org"):
             rendering.on_post_page(f"<html>{tag}</html>")
+
+
+def test_it_can_be_read_and_searched_from_disk(config: MkDocsConfig) -> None:
+    """Links lead to files, the index is a script, and what stands in for a Worker is a file of the site."""
+    assert not config.use_directory_urls and "material/offline" in config.plugins
+    (shim,) = config.extra["polyfills"]
+    assert (ROOT / "docs" / shim).is_file()
+
+
+def test_defaults_are_shown_by_their_values() -> None:
+    extensions = griffe.load_extensions(str(ROOT / "docs" / "site" / "defaults.py"))
+    package = griffe.load("acer_tf", extensions=extensions, search_paths=[ROOT], docstring_parser="google")
+    agent = package["agent.acer_class.ACER"]
+    shown = {parameter.name: str(parameter.default) for parameter in agent["__init__"].parameters}
+    assert shown["gamma"] == repr(Config.gamma) == "0.99" and shown["sigma"] == repr(CONTINUOUS.sigma)
+    assert shown["lr_schedule"] == "'linear'" and shown["buffer_size"] == "5000" and shown["max_staleness"] == "None"
+    assert [name for name, default in shown.items() if "." in default and not default[0].isdigit()] == []
+    (attributes,) = (section.value for section in agent.docstring.parsed if section.kind.value == "attributes")
+    assert {str(attribute.annotation) for attribute in attributes if attribute.name == "seed"} == {"int"}

@@ -53,7 +53,7 @@ class ACER:
         action_space: likewise.
         num_timesteps: agent steps so far, over all environments.
         logger: receives the metrics and episodes of `learn`.
-        seed: that the random streams began with.
+        seed (int): that the random streams began with.
     """
 
     # fmt: off

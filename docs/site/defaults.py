@@ -1,0 +1,28 @@
+"""Defaults of hyper-parameters on the API pages: their values, in place of names such as `Config.gamma`."""
+
+import re
+from typing import Any
+
+from griffe import Attribute, Extension, Function
+
+from acer_tf import config
+
+NAME = re.compile(r"(Config|CONTINUOUS|COLLECTING)\.(\w+)")
+
+
+class Defaults(Extension):
+    """Looks names of `acer_tf.config` up."""
+
+    def on_function(self, *, func: Function, **_: Any) -> None:
+        """Replaces the defaults of parameters."""
+        for parameter in func.parameters:
+            parameter.default = _value(parameter.default)
+
+    def on_attribute(self, *, attr: Attribute, **_: Any) -> None:
+        """Replaces the defaults of dataclasses' fields."""
+        attr.value = _value(attr.value)
+
+
+def _value(default: Any) -> Any:
+    named = NAME.fullmatch(str(default))
+    return repr(getattr(getattr(config, named[1]), named[2])) if named else default
