@@ -7,14 +7,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from acer_tf.acer import learn
     from acer_tf.agent import ACER
+    from acer_tf.learning import learn
     from acer_tf.networks.registry import register
 
 __version__ = "0.1.0"
 __all__ = ["ACER", "__version__", "learn", "register"]
 
-_HOME = {"ACER": "acer_tf.agent", "learn": "acer_tf.acer", "register": "acer_tf.networks.registry"}
+_HOME = {"ACER": "acer_tf.agent", "learn": "acer_tf.learning", "register": "acer_tf.networks.registry"}
 
 
 def __getattr__(name: str) -> Any:

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Sequence
 
 from acer_tf import __version__
-from acer_tf.commands.statuses import Status
 from acer_tf.system.output import keep_output_open
+from acer_tf.system.statuses import Status
 
 COMMANDS = {
     "run": ("acer_tf.run", "Train on any gymnasium environment."),
@@ -14,15 +14,15 @@ COMMANDS = {
     "evaluate": ("acer_tf.evaluate", "Play whole episodes with an agent; print their mean return."),
     "enjoy": ("acer_tf.enjoy", "Watch a trained agent, in a window or a video."),
     "plot": ("acer_tf.plot", "Draw learning curves of one or more runs."),
-    "report": ("acer_tf.commands.run_report", "Write one HTML page about one or more runs."),
+    "report": ("acer_tf.report", "Write one HTML page about one or more runs."),
     "sweep": ("acer_tf.sweep", "Train on several environments and seeds."),
-    "reproduce": ("acer_tf.reproduce.__main__", "Reproduce published results; show what has been reproduced."),
+    "reproduce": ("acer_tf.reproduce", "Reproduce published results; show what has been reproduced."),
     "convert": ("acer_tf.convert", "Convert an agent of Stable Baselines 2 or baselines."),
-    "publish": ("acer_tf.commands.publish", "Publish an agent on the Hugging Face Hub, or in a folder."),
-    "fetch": ("acer_tf.commands.fetch", "Fetch a published agent."),
+    "publish": ("acer_tf.publish", "Publish an agent on the Hugging Face Hub, or in a folder."),
+    "fetch": ("acer_tf.fetch", "Fetch a published agent."),
     "compare-baselines": ("acer_tf.compare_baselines", "Compare this package's numbers with baselines'."),
-    "presets": ("acer_tf.commands.list_presets", "List presets, or show one."),
-    "envs": ("acer_tf.commands.list_envs", "List environments to train on, and their presets."),
+    "presets": ("acer_tf.presets", "List presets, or show one."),
+    "envs": ("acer_tf.envs.__main__", "List environments to train on, and their presets."),
 }
 """Module and description of each command; the module's `main` gets the words that follow, and returns the status."""
 

@@ -1,39 +1,27 @@
 """ACER: one on-policy update per segment, then a random number of updates from replay (baselines, `acer/acer.py`)."""
 
 import contextlib
-import dataclasses
 import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-import gymnasium as gym
 import numpy as np
-import tensorflow as tf
 
 from acer_tf.buffer import Buffer
-from acer_tf.config import CONTINUOUS, Config, Continuous
-from acer_tf.envs.check import check_vec_env
-from acer_tf.envs.make import stacked
-from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.episode_stats import EpisodeStats
 from acer_tf.logs.logger import Logger
 from acer_tf.logs.metrics import METRICS
-from acer_tf.logs.tables import TableSink
 from acer_tf.maths.schedules import learning_rate
 from acer_tf.model import Model
-from acer_tf.networks.registry import Network
 from acer_tf.policies.actor import Actor
-from acer_tf.policies.make import make_policy
-from acer_tf.replay.size import FIRST_SEGMENTS, check_replay, compressed_row, projected_bytes
-from acer_tf.runner import AfterStep, Runner, TrainingStoppedError
+from acer_tf.replay.size import FIRST_SEGMENTS, projected_bytes
+from acer_tf.runner import AfterStep, TrainingStoppedError
 from acer_tf.segment import Episode, Segment, joined
 from acer_tf.system.background import Background
 from acer_tf.system.console import in_bytes, say
-from acer_tf.system.device import bfloat16_slowdown
-from acer_tf.system.streams import checked_seed, load_stream_state, stream_state
+from acer_tf.system.streams import load_stream_state, stream_state
 
 
 class Callback(Protocol):
@@ -50,7 +38,7 @@ class Callback(Protocol):
 
 
 class SegmentSource(Protocol):
-    """Where segments come from: the `Runner`, or collectors elsewhere (`acer_tf.collectors`).
+    """Where segments come from: the `Runner`, or collectors elsewhere (`acer_tf.distributed`).
 
     Attributes:
         episodes: whole episodes that ended during the last `run`.
@@ -376,162 +364,3 @@ class TrainingLoop:
     def _learning_rate(self) -> float:
         config = self.model.config
         return learning_rate(config.lr, config.lrschedule, self.steps / self._end)
-
-
-# fmt: off
-def learn(
-    network: str | Network, env: gym.vector.VectorEnv, seed: int | None = None, nsteps: int = Config.nsteps,
-    total_timesteps: int = Config.total_timesteps, q_coef: float = Config.q_coef, ent_coef: float = Config.ent_coef,
-    max_grad_norm: float | None = Config.max_grad_norm,
-    lr: float = Config.lr, lrschedule: str | Callable[[float], float] = Config.lrschedule,
-    rprop_epsilon: float = Config.rprop_epsilon, rprop_alpha: float = Config.rprop_alpha, gamma: float = Config.gamma,
-    log_interval: int = Config.log_interval, buffer_size: int = Config.buffer_size,
-    replay_ratio: float = Config.replay_ratio, replay_start: int = Config.replay_start, c: float = Config.c,
-    trust_region: bool = Config.trust_region, alpha: float = Config.alpha, delta: float = Config.delta,
-    load_path: str | Path | None = None, *,
-    # Beyond baselines:
-    compress_replay: bool = Config.compress_replay, replay_state: str = Config.replay_state,
-    burn_in: int = Config.burn_in, correction: bool = Config.correction, q_lambda: float | None = Config.q_lambda,
-    on_policy_updates: bool = Config.on_policy_updates, optimizer: object = Config.optimizer,
-    bootstrap_truncated: bool = Config.bootstrap_truncated, action_masks: bool = Config.action_masks,
-    precision: str = Config.precision, overlap: bool = Config.overlap,
-    continuous: Continuous = CONTINUOUS, logger: Logger | None = None,
-    should_stop: Callable[[], bool] = lambda: False,
-    **network_kwargs: Any,
-) -> Model:
-    # fmt: on
-    """Trains ACER, with the arguments and defaults of baselines' `acer.learn`.
-
-    The arguments from `nsteps` to `delta`, and those from `compress_replay` to `overlap`, are the hyper-parameters that
-    `Config` documents, under the same names.
-
-    Small networks need few threads of TensorFlow: the commands give them two. Here it is the caller's choice, before
-    TensorFlow starts: `tf.config.threading`, or TF_NUM_INTRAOP_THREADS and TF_NUM_INTEROP_THREADS.
-
-    Args:
-        network: name of a registered network, a function from observations [B, *shape] to features, in Keras,
-            or a `Recurrent`.
-        env: a gymnasium vector environment with any observations but text, graphs and sequences, and Discrete or finite
-            Box actions, that resets itself in the step that ends an episode
-            (`autoreset_mode=AutoresetMode.SAME_STEP`).
-        seed: seed of environments, weights, replay and sampling, at most 2³² − 1; None draws one.
-        load_path: weights to start from, as `Model.save` wrote them.
-        continuous: settings that only Box actions have.
-        logger: receives metrics and episodes; None prints baselines' table.
-        should_stop: called after each iteration; True ends training early.
-        **network_kwargs: arguments of the named network, and `value_network`.
-
-    Returns:
-        The trained model.
-
-    Raises:
-        InputError: an argument, the environment, or a number from the environment cannot work.
-    """
-    arguments = locals()
-    config = Config(**{field.name: arguments[field.name] for field in dataclasses.fields(Config)})
-    logger = Logger([TableSink()]) if logger is None else logger
-    check_vec_env(env)
-    loop = make_model_and_loop(
-        network, stacked(env), checked_seed(seed), config, logger, load_path, continuous, False, **network_kwargs
-    )
-    loop.learn(should_stop)
-    return loop.model
-
-
-def make_model_and_loop(
-    network: str | Network,
-    env: FrameStack,
-    seed: int,
-    config: Config,
-    logger: Logger,
-    load_path: str | Path | None = None,
-    continuous: Continuous = CONTINUOUS,
-    is_quiet: bool = True,
-    /,
-    **network_kwargs: Any,
-) -> TrainingLoop:
-    """Builds model and training loop from the arguments of `learn`, and resets the environments.
-
-    Raises:
-        InputError: as `learn`.
-    """
-    rng = np.random.RandomState(seed)  # baselines' one numpy stream: weights, then replay counts and slots
-    spaces = env.single_observation_space, env.single_action_space
-    model = make_model(network, *spaces, rng, seed, config, continuous, **network_kwargs)
-    if load_path is not None:
-        model.load(load_path)
-    return make_loop(env, model, rng, seed, logger, is_quiet=is_quiet)
-
-
-def make_model(
-    network: str | Network,
-    observation_space: gym.Space[Any],
-    action_space: gym.Space[Any],
-    rng: np.random.RandomState,
-    seed: int,
-    config: Config,
-    continuous: Continuous = CONTINUOUS,
-    /,
-    **network_kwargs: Any,
-) -> Model:
-    """Builds a model for the spaces of the Runner's environments; arguments and errors as of `learn`.
-
-    Python's and numpy's global random streams are left as they are.
-
-    Args:
-        rng: draws the initial weights.
-    """
-    policy = make_policy(
-        network, observation_space, action_space, rng, seed, continuous, config.precision, **network_kwargs
-    )
-    return Model(policy, config, seed)
-
-
-def make_loop(
-    env: FrameStack,
-    model: Model,
-    rng: np.random.RandomState,
-    seed: int,
-    logger: Logger,
-    *,
-    is_quiet: bool = True,
-    elsewhere: Elsewhere | None = None,
-) -> TrainingLoop:
-    """Builds the training loop of a model in environments, and resets these.
-
-    Args:
-        env: the environments.
-        model: the model to train.
-        rng: draws how often to replay, and which segments.
-        seed: seed of the environments.
-        logger: receives metrics and episodes.
-        is_quiet: leaves out the announcement of replay's size, and of a precision that this processor lacks.
-        elsewhere: the source of segments that are not collected here; the environments are left alone then.
-
-    Raises:
-        InputError: replay cannot fit into memory; no environment has been started then.
-        EnvironmentFailedError: an environment raised an error.
-    """
-    config = model.config
-    check_replay(env, config, model.policy.network.state_size)
-    if not is_quiet and config.precision == "bfloat16" and (times := bfloat16_slowdown()) > 1:
-        say(f"precision: no bfloat16 instructions here; convolutions take about {times} times as long as in float32")
-    per_update = 1 if elsewhere is None else elsewhere.segments_per_update
-    row = compressed_row(env, config)
-    buffer = Buffer(config.nsteps, config.buffer_size, row, config.unread, per_update)
-    if elsewhere is not None:
-        all_envs = elsewhere.sources * env.num_envs
-        return TrainingLoop(
-            env.num_envs, elsewhere.source, model, buffer, rng, logger, is_quiet=is_quiet, all_envs=all_envs
-        )
-    behavior = _with_copies(model) if config.overlap else None
-    actor = behavior or model.actor
-    values = actor.values if config.bootstrap_truncated else None
-    runner = Runner(env, actor, config.nsteps, seed, values, obeys_masks=config.action_masks)
-    return TrainingLoop(env.num_envs, runner, model, buffer, rng, logger, behavior, is_quiet)
-
-
-def _with_copies(model: Model) -> Actor:
-    """Returns the behaviour policy of the option `overlap`: training in another thread leaves its parameters alone."""
-    copies = [tf.Variable(param) for param in model.params]
-    return Actor(model.policy, tf.random.Generator.from_seed(0, alg="philox"), copies)

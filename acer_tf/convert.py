@@ -6,7 +6,7 @@ from pathlib import Path
 
 import tyro
 
-from acer_tf.commands.cli import command, writing
+from acer_tf.cli.parsing import command, writing
 from acer_tf.envs.ids import typed_env_id
 from acer_tf.errors import InputError
 from acer_tf.importers.normalization import has_normalization, read_normalization

@@ -10,8 +10,8 @@ from typing import Any
 import gymnasium
 from gymnasium.vector import VectorEnv
 
-from acer_tf.commands.cli import command
-from acer_tf.commands.play import PlayFlags
+from acer_tf.cli.parsing import command
+from acer_tf.cli.play import PlayFlags
 from acer_tf.envs.closing import closing
 from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import Played, Predictor, play

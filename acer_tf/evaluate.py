@@ -4,9 +4,9 @@ import dataclasses
 import sys
 from pathlib import Path
 
-from acer_tf.commands.cli import command, write_json
-from acer_tf.commands.play import PlayFlags, Trained, require_free
-from acer_tf.commands.report import Report
+from acer_tf.cli.evaluation_report import Report
+from acer_tf.cli.parsing import command, write_json
+from acer_tf.cli.play import PlayFlags, Trained, require_free
 from acer_tf.envs.closing import closing
 from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import Predictor, play

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import tyro
 
-from acer_tf.commands.cli import command, writing
-from acer_tf.commands.naming import UNNAMED
+from acer_tf.cli.parsing import command, writing
 from acer_tf.errors import InputError
 from acer_tf.plots.csv_files import write_curves, write_intervals
 from acer_tf.plots.curves import ENOUGH_SEEDS, Curve
@@ -27,6 +26,7 @@ from acer_tf.plots.intervals import (
 from acer_tf.plots.references import read_references
 from acer_tf.plots.sources import RETURNS, Axis, without_logs
 from acer_tf.plots.style import require_format, save, styled
+from acer_tf.training.naming import UNNAMED
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,11 +7,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import tyro
 
-from acer_tf.commands.cli import guarded, one_of, parse_known
-from acer_tf.commands.env_kwargs import ENV_KWARGS
-from acer_tf.commands.mistakes import flag_names
-from acer_tf.commands.network_flags import network_arguments
-from acer_tf.commands.train_flags import Job, TrainFlags, given_preset, run_job
+from acer_tf.cli.env_kwargs import ENV_KWARGS
+from acer_tf.cli.mistakes import flag_names
+from acer_tf.cli.network_flags import network_arguments
+from acer_tf.cli.parsing import guarded, one_of, parse_known
 from acer_tf.config import CONTINUOUS, Continuous, ContinuousActions, require_positive
 from acer_tf.configs.presets import (
     BASELINES,
@@ -23,6 +22,7 @@ from acer_tf.configs.presets import (
 )
 from acer_tf.errors import InputError
 from acer_tf.networks.names import NETWORKS
+from acer_tf.training.job import Job, TrainFlags, given_preset, run_job
 
 VALUE_NETWORKS = ("shared", "copy")
 

@@ -5,10 +5,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from acer_tf.commands.cli import guarded, parse, program
-from acer_tf.commands.train_flags import Job, TrainFlags, given_preset, run_job
+from acer_tf.cli.parsing import guarded, parse, program
 from acer_tf.configs.presets import BASELINES, load_preset, with_preset
 from acer_tf.errors import InputError
+from acer_tf.training.job import Job, TrainFlags, given_preset, run_job
 
 RECURRENT_POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
     "lstm": ("cnn_lstm", {"nlstm": 256}),

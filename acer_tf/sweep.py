@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from acer_tf import run, run_atari
-from acer_tf.commands.cli import guarded, parse_known
-from acer_tf.commands.execution import Execution
-from acer_tf.commands.mistakes import check_spelling, flag_names
-from acer_tf.commands.train_flags import check
-from acer_tf.commands.trials import Trial
+from acer_tf.cli.mistakes import check_spelling, flag_names
+from acer_tf.cli.parsing import guarded, parse_known
 from acer_tf.configs.presets import load_preset
 from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
 from acer_tf.errors import InputError
 from acer_tf.networks.names import NETWORKS
 from acer_tf.search.course import Base, SearchFlags, search
+from acer_tf.training.job import check
+from acer_tf.trials.execution import Execution
+from acer_tf.trials.scheduler import Trial
 
 OWN = ("env", "preset", "seed", "logdir")
 """Flags of a training command that the sweep sets itself."""

@@ -8,14 +8,15 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from acer_tf.acer import TrainingLoop, make_model_and_loop
-from acer_tf.commands.checkpointer import SECONDS
-from acer_tf.commands.cli import guarded, parse
+from acer_tf.acer import TrainingLoop
+from acer_tf.cli.parsing import guarded, parse
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
+from acer_tf.learning import make_model_and_loop
 from acer_tf.logs.logger import Logger
 from acer_tf.storage.checkpoint import checkpoint_folders, read_manifest, verify
 from acer_tf.storage.checkpoint_store import CheckpointStore
+from acer_tf.training.checkpointer import SECONDS
 
 PLAYED = 30
 """Segments that are played; the buffer is filled with copies of them."""

@@ -17,8 +17,8 @@ from typing import Any, Literal
 
 import psutil
 
-from acer_tf.cluster.connection import require_ray
-from acer_tf.commands.cli import guarded, parse
+from acer_tf.cli.parsing import guarded, parse
+from acer_tf.distributed.connection import require_ray
 from benchmarks import prepare
 
 WARM_UP = 5

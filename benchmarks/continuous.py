@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from acer_tf.commands.cli import guarded, parse
+from acer_tf.cli.parsing import guarded, parse
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.logs.logger import Logger
@@ -38,7 +38,7 @@ class ContinuousSpeed:
 def measure(flags: ContinuousSpeed) -> dict[str, Any]:
     """Measures the loop; observations are normalised as in the tuned settings."""
     # These import TensorFlow, which takes its threads and kernels as they are chosen then.
-    from acer_tf.acer import make_model_and_loop
+    from acer_tf.learning import make_model_and_loop
     from benchmarks.loop import loop
 
     config = Config(

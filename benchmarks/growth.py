@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 
-from acer_tf.commands.cli import guarded, parse
+from acer_tf.cli.parsing import guarded, parse
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.logs.logger import Logger
@@ -80,7 +80,7 @@ class Point:
 def measure(point: Point) -> dict[str, float]:
     """Returns environment steps per second with a full replay memory, and MiB of this process and its children."""
     prepare(point.network)
-    from acer_tf.acer import make_model_and_loop
+    from acer_tf.learning import make_model_and_loop
 
     per_env = max(point.replay // point.num_env, point.nsteps)
     config = Config(

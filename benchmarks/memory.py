@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import psutil
 
-from acer_tf.commands.cli import guarded, parse, write_json
+from acer_tf.cli.parsing import guarded, parse, write_json
 from acer_tf.errors import InputError
 from acer_tf.storage.run_folder import PROGRESS
 

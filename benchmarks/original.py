@@ -21,7 +21,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from acer_tf.commands.cli import guarded, one_of, parse
+from acer_tf.cli.parsing import guarded, one_of, parse
 from acer_tf.errors import InputError
 from acer_tf.system.threads import ONEDNN_VARIABLE
 

@@ -1,6 +1,6 @@
 """A model of many collectors and one learner: `python -m benchmarks.scale`. Nothing is measured: the inputs were.
 
-Simulates, event by event, what `acer_tf.collectors` does: orders and their weights, collecting, the learner's network
+Simulates, event by event, what `acer_tf.distributed` does: orders and their weights, collecting, the learner's network
 link, and the learner, which takes segments as they arrive and makes updates on them.
 """
 
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acer_tf.commands.cli import guarded, parse
+from acer_tf.cli.parsing import guarded, parse
 from acer_tf.config import require_count, require_positive
 from acer_tf.errors import InputError
 

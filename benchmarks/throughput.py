@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from acer_tf.commands.cli import guarded, one_of, parse
+from acer_tf.cli.parsing import guarded, one_of, parse
 from acer_tf.config import PRECISIONS, Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.logs.logger import Logger
@@ -46,7 +46,7 @@ class Throughput:
 def measure(flags: Throughput) -> dict[str, Any]:
     """Measures train step and loop."""
     # These import TensorFlow, which takes its threads and kernels as they are chosen then.
-    from acer_tf.acer import make_model_and_loop
+    from acer_tf.learning import make_model_and_loop
     from benchmarks.flops import update_flops
     from benchmarks.loop import device_memory_mib, loop, train_step
 

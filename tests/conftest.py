@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.cluster.nodes import Nodes, nodes
+from tests.distributed.nodes import Nodes, nodes
 
 # Before any test imports TensorFlow: the kernels that the recorded tolerances were found with.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")

@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 from numpy.random import RandomState
 
-from acer_tf.acer import TrainingLoop, make_model_and_loop
+from acer_tf.acer import TrainingLoop
 from acer_tf.buffer import Buffer
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.episode_stats import EpisodeStats
+from acer_tf.learning import make_model_and_loop
 from acer_tf.logs.logger import Logger, Sink
 from acer_tf.model import Model
 from acer_tf.policies.categorical import CategoricalPolicy

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, MultiBinary
 
-from acer_tf.acer import make_model_and_loop
 from acer_tf.agent import ACER
 from acer_tf.config import Config
 from acer_tf.envs.make import training_env
 from acer_tf.errors import InputError
 from acer_tf.evaluation import evaluate_policy
+from acer_tf.learning import make_model_and_loop
 from acer_tf.logs.logger import Logger
 from tests.envs.wrappers.test_action_masks import Clock, TwoWheels
 

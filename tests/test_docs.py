@@ -9,25 +9,25 @@ from pathlib import Path
 import pytest
 
 from acer_tf.__main__ import COMMANDS
-from acer_tf.commands.cli import parse, parse_known
-from acer_tf.commands.fetch import Fetch
-from acer_tf.commands.list_envs import ListEnvs
-from acer_tf.commands.list_presets import ListPresets
-from acer_tf.commands.mistakes import OTHER_NAMES, flag_names
-from acer_tf.commands.network_flags import network_arguments
-from acer_tf.commands.publish import Publish
-from acer_tf.commands.run_report import RunReport
-from acer_tf.commands.train_flags import given_preset
+from acer_tf.cli.mistakes import OTHER_NAMES, flag_names
+from acer_tf.cli.network_flags import network_arguments
+from acer_tf.cli.parsing import parse, parse_known
 from acer_tf.compare_baselines import CompareBaselines
 from acer_tf.configs.presets import load_preset, preset_names, with_preset
 from acer_tf.convert import Convert
 from acer_tf.enjoy import Enjoy
+from acer_tf.envs.__main__ import ListEnvs
 from acer_tf.evaluate import Evaluate
+from acer_tf.fetch import Fetch
 from acer_tf.plot import Plot
-from acer_tf.reproduce.__main__ import Reproduce
+from acer_tf.presets import ListPresets
+from acer_tf.publish import Publish
+from acer_tf.report import RunReport
+from acer_tf.reproduce import Reproduce
 from acer_tf.run import Run
 from acer_tf.run_atari import RunAtari
 from acer_tf.sweep import Sweep
+from acer_tf.training.job import given_preset
 from benchmarks.checkpoints import CheckpointCost
 from benchmarks.collectors import Collectors
 from benchmarks.compression import Compression
@@ -55,16 +55,15 @@ COMMAND_LINE = re.compile(
 FLAGS = {
     "acer_tf.evaluate": Evaluate,
     "acer_tf.enjoy": Enjoy,
-    "acer_tf.commands.publish": Publish,
-    "acer_tf.commands.fetch": Fetch,
+    "acer_tf.publish": Publish,
+    "acer_tf.fetch": Fetch,
     "acer_tf.plot": Plot,
-    "acer_tf.commands.run_report": RunReport,
+    "acer_tf.report": RunReport,
     "acer_tf.reproduce": Reproduce,
-    "acer_tf.reproduce.__main__": Reproduce,
     "acer_tf.convert": Convert,
     "acer_tf.compare_baselines": CompareBaselines,
-    "acer_tf.commands.list_envs": ListEnvs,
-    "acer_tf.commands.list_presets": ListPresets,
+    "acer_tf.envs.__main__": ListEnvs,
+    "acer_tf.presets": ListPresets,
     "benchmarks.checkpoints": CheckpointCost,
     "benchmarks.collectors": Collectors,
     "benchmarks.compression": Compression,

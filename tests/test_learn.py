@@ -13,10 +13,10 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.random import RandomState
 
 import acer_tf
-from acer_tf.acer import learn
 from acer_tf.config import Continuous
 from acer_tf.envs.make import make_training_env
 from acer_tf.errors import InputError
+from acer_tf.learning import learn
 from acer_tf.logs.logger import Logger, Sink
 from acer_tf.model import Model
 from acer_tf.networks.registry import Recurrent

@@ -8,10 +8,11 @@ import pytest
 from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from acer_tf.acer import TrainingLoop, learn, make_model_and_loop
+from acer_tf.acer import TrainingLoop
 from acer_tf.config import Config, Continuous
 from acer_tf.envs.make import make_training_env
 from acer_tf.errors import InputError
+from acer_tf.learning import learn, make_model_and_loop
 from acer_tf.logs.logger import Logger
 from acer_tf.model import Model
 from tests.agents import arrays, assert_same

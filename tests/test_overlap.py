@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from acer_tf.acer import TrainingLoop, make_model_and_loop
+from acer_tf.acer import TrainingLoop
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.errors import EnvironmentFailedError
+from acer_tf.learning import make_model_and_loop
 from acer_tf.logs.logger import Logger, Sink
 from acer_tf.segment import Episode, Segment
 

@@ -19,7 +19,7 @@ def run(code: str) -> str:
     [
         "acer_tf",
         "acer_tf.callbacks",
-        "acer_tf.commands.cli",
+        "acer_tf.cli.parsing",
         "acer_tf.enjoy",
         "acer_tf.envs.make",
         "acer_tf.envs.atari.pool",
@@ -28,7 +28,7 @@ def run(code: str) -> str:
         "acer_tf.plot",
         "acer_tf.run",
         "acer_tf.run_atari",
-        "acer_tf.commands.train",
+        "acer_tf.training.run",
     ],
 )
 def test_imports_neither_tensorflow_nor_keras(module: str) -> None:
@@ -37,7 +37,7 @@ def test_imports_neither_tensorflow_nor_keras(module: str) -> None:
 
 
 def test_learn_and_register_come_on_first_use() -> None:
-    from acer_tf.acer import learn
+    from acer_tf.learning import learn
     from acer_tf.networks.registry import register
 
     assert acer_tf.learn is learn

@@ -12,8 +12,8 @@ from gymnasium.spaces import Box, Discrete
 from numpy.random import RandomState
 
 from acer_tf import ACER
-from acer_tf.acer import make_model
 from acer_tf.config import Config
+from acer_tf.learning import make_model
 from acer_tf.model import Model
 from acer_tf.run import main
 from acer_tf.segment import Segment

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from acer_tf.commands.cli import parse
-from acer_tf.commands.train_flags import Job
+from acer_tf.cli.parsing import parse
 from acer_tf.run_atari import RunAtari, main
+from acer_tf.training.job import Job
 from tests.event_files import read
 
 

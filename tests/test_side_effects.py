@@ -16,9 +16,9 @@ import tensorflow as tf
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from acer_tf.acer import make_model
 from acer_tf.agent import ACER
 from acer_tf.config import Config
+from acer_tf.learning import make_model
 from acer_tf.system import allocator
 from acer_tf.system.streams import seeded
 

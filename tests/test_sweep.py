@@ -32,7 +32,7 @@ def test_presets_bring_their_environment() -> None:
 
 
 def test_trials_side_by_side_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("acer_tf.commands.execution.cores", lambda: 9)
+    monkeypatch.setattr("acer_tf.trials.execution.cores", lambda: 9)
     pong, cartpole = commands(envs=("Pong", "CartPole-v1"), seeds=(1,), workers=2)
     assert "--threads 4 --num_workers 4" in pong
     assert cartpole.endswith("--threads 4")

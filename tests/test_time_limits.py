@@ -8,7 +8,7 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from acer_tf.acer import learn
+from acer_tf.learning import learn
 from acer_tf.logs.logger import Logger
 from tests.agents import linear
 

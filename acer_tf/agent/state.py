@@ -8,12 +8,12 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from acer_tf.acer import make_model
 from acer_tf.agent.settings import Settings
 from acer_tf.agent.spaces import Spaces
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.envs.wrappers.normalize import load_normalization_state, normalization_state
 from acer_tf.errors import InputError
+from acer_tf.learning import make_model
 from acer_tf.model import Model
 from acer_tf.policies.actor import Actor
 from acer_tf.storage.agent_file import Arrays

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 from gymnasium.vector import VectorEnv
 
-from acer_tf.acer import Elsewhere, TrainingLoop, make_loop
+from acer_tf.acer import Elsewhere, TrainingLoop
 from acer_tf.agent.run_logger import log_folder, open_logger
 from acer_tf.agent.settings import Settings
 from acer_tf.agent.spaces import Spaces
@@ -24,11 +24,12 @@ from acer_tf.envs.players import Player
 from acer_tf.envs.stable_baselines import VecEnv, normalizer
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import EnvironmentFailedError, InputError
+from acer_tf.learning import make_loop
 from acer_tf.logs.logger import Logger
 from acer_tf.networks.registry import check_pixels
 
 if TYPE_CHECKING:
-    from acer_tf.collectors.source import CollectorSource
+    from acer_tf.distributed.source import CollectorSource
 
 MakeEnv = Callable[[], AnyEnv]
 """Makes the environments of one collector."""
@@ -201,7 +202,7 @@ class Training:
             return None
         if self._make_env is None:
             raise InputError("each of the actors makes environments of its own; give set_env an id or a function.")
-        from acer_tf.collectors.start import start_collectors
+        from acer_tf.distributed.start import start_collectors
 
         self._collectors = start_collectors(
             self._make_env,

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import tyro
 
-from acer_tf.commands.execution import Execution
-from acer_tf.commands.trials import Trial
 from acer_tf.config import require_count
 from acer_tf.errors import InputError
 from acer_tf.search.results import PRESET, TABLE, draw, write_preset, write_table
 from acer_tf.search.space import Value, check_space, read_space, words
 from acer_tf.search.study import PrunerName, Runs, SamplerName, StudySource, open_study
 from acer_tf.system.console import say
+from acer_tf.trials.execution import Execution
+from acer_tf.trials.scheduler import Trial
 
 if TYPE_CHECKING:
     import optuna

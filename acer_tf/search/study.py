@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from acer_tf.commands.trials import DONE, FAILED, RUNNING, STOPPED, LockedTrials, Trial
 from acer_tf.errors import InputError
 from acer_tf.search.curves import RUNGS, curve, final_return
 from acer_tf.search.space import Space, Value, suggested
 from acer_tf.system.console import say
+from acer_tf.trials.scheduler import DONE, FAILED, RUNNING, STOPPED, LockedTrials, Trial
 
 if TYPE_CHECKING:
     import optuna

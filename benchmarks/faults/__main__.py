@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from acer_tf.commands.cli import guarded, parse, write_json
-from acer_tf.commands.statuses import Status
+from acer_tf.cli.parsing import guarded, parse, write_json
 from acer_tf.errors import InputError
+from acer_tf.system.statuses import Status
 from benchmarks.faults.scratch import Scratch, scratch
 from benchmarks.faults.story import Story, ViolationError
 from benchmarks.faults.tasks import TASKS

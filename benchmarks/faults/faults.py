@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from acer_tf.commands.statuses import Status
 from acer_tf.storage.checkpoint import ARRAYS, MANIFEST, VALUES, checkpoint_folders
 from acer_tf.storage.run_folder import CHECKPOINTS
+from acer_tf.system.statuses import Status
 from benchmarks.faults.process import Training
 from benchmarks.faults.scratch import Scratch
 

@@ -4,9 +4,9 @@ import gymnasium as gym
 import numpy as np
 
 import benchmarks.discretized
-from acer_tf.commands.execution import Execution
+from acer_tf.experiments.plan import plan
 from acer_tf.experiments.reading import load_experiment
-from acer_tf.reproduce.plan import plan
+from acer_tf.trials.execution import Execution
 
 EXPERIMENT = Path(benchmarks.discretized.__file__).with_name("multidiscrete.yml")
 

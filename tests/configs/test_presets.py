@@ -4,8 +4,7 @@ import gymnasium
 import pytest
 import yaml
 
-from acer_tf.commands.cli import parse
-from acer_tf.commands.train_flags import given_preset
+from acer_tf.cli.parsing import parse
 from acer_tf.config import Config
 from acer_tf.configs.presets import load_preset, preset_names, with_preset
 from acer_tf.envs.ids import SUITE  # with it, the ids of all games are registered
@@ -13,6 +12,7 @@ from acer_tf.errors import InputError
 from acer_tf.networks.names import NETWORKS
 from acer_tf.run import Run, main
 from acer_tf.run_atari import RunAtari
+from acer_tf.training.job import given_preset
 
 ROOT = Path(__file__).parents[2]
 

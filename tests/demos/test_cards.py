@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from acer_tf import ACER
-from acer_tf.commands.cli import parse
-from acer_tf.commands.train_flags import given_preset
+from acer_tf.cli.parsing import parse
 from acer_tf.configs.presets import with_preset
 from acer_tf.demos.cards import demo_file, demo_names, read_card
 from acer_tf.enjoy import main
 from acer_tf.envs.make import make_vec_env
 from acer_tf.evaluation import evaluate_policy
 from acer_tf.run import Run
+from acer_tf.training.job import given_preset
 
 LARGEST = 3 * 2**20
 PAGE = Path(__file__).parents[2] / "docs" / "demos.md"

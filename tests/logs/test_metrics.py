@@ -4,9 +4,9 @@ import json
 import re
 from pathlib import Path
 
-from acer_tf.acer import make_model_and_loop
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
+from acer_tf.learning import make_model_and_loop
 from acer_tf.logs.files import ProgressCsv, ProgressJsonLines
 from acer_tf.logs.logger import Logger
 from acer_tf.logs.metrics import METRICS, full_name

@@ -140,7 +140,7 @@ def test_a_missing_package_is_one_sentence_before_the_run_begins(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    monkeypatch.delattr("acer_tf.commands.train.prepare_tensorflow")  # it comes before TensorFlow
+    monkeypatch.delattr("acer_tf.training.run.prepare_tensorflow")  # it comes before TensorFlow
     assert main(["--track", name, "--logdir", str(tmp_path / "run")]) == 2
     message = f"error: --track {name} needs packages that are missing; install: pip install -e '.[{name}]'.\n"
     assert capsys.readouterr().err == message

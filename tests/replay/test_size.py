@@ -11,13 +11,13 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from acer_tf.acer import learn
 from acer_tf.agent import ACER
 from acer_tf.buffer import Buffer
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env, stacked
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
+from acer_tf.learning import learn
 from acer_tf.logs.logger import Logger
 from acer_tf.replay.columns import FrameColumn
 from acer_tf.replay.size import FIRST_SEGMENTS, check_replay, compressed_row, projected_bytes, smallest_bytes

@@ -6,12 +6,12 @@ from pathlib import Path
 import optuna
 import pytest
 
-from acer_tf.commands.trials import DONE, FAILED, RUNNING, STOPPED, Trial
 from acer_tf.errors import InputError
 from acer_tf.search import study as module
 from acer_tf.search.curves import RUNGS
 from acer_tf.search.space import Parameter
 from acer_tf.search.study import JOURNAL, PRUNED, Runs, StudySource, open_study
+from acer_tf.trials.scheduler import DONE, FAILED, RUNNING, STOPPED, Trial
 from tests.plots.samples import write_run
 
 SPACE = [Parameter("x", low=0.0, high=1.0)]

@@ -9,13 +9,13 @@ import numpy as np
 import psutil
 import pytest
 
-from acer_tf.acer import make_model_and_loop
-from acer_tf.commands.checkpointer import Checkpointer
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
+from acer_tf.learning import make_model_and_loop
 from acer_tf.logs.files import EpisodesCsv, ProgressCsv
 from acer_tf.logs.logger import Logger
 from acer_tf.storage.checkpoint_store import CheckpointStore
+from acer_tf.training.checkpointer import Checkpointer
 
 WARM = 60_000
 STEPS = 260_000

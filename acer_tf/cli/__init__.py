@@ -1,0 +1,1 @@
+"""Command lines: parsing, and what several commands share."""

@@ -1,1 +1,0 @@
-"""Ray, the extra `ray`: processes on several machines."""

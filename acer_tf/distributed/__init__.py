@@ -1,0 +1,1 @@
+"""Segments that are collected elsewhere, and trials that run elsewhere: all that knows Ray."""

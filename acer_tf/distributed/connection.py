@@ -1,0 +1,119 @@
+"""Connects this process to Ray, on this machine alone or on a cluster, with token authentication."""
+
+import contextlib
+import importlib
+import importlib.util
+import os
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+
+from acer_tf.distributed.access import TOKEN, check_access, check_address, token_variables
+from acer_tf.errors import InputError
+
+OBJECT_STORE_BYTES = 256 * 2**20
+"""Shared memory of a Ray that is started here."""
+FOLDER = "RAY_TMPDIR"
+"""Ray's variable for the folder of its sockets and logs."""
+
+_NO_STATISTICS = {"RAY_USAGE_STATS_ENABLED": "0"}
+
+
+def require_ray() -> None:
+    """Checks that Ray is installed, without importing it.
+
+    Raises:
+        InputError: it is not.
+    """
+    if importlib.util.find_spec("ray") is None:
+        raise InputError('Ray is not installed; install it with: pip install -e ".[ray]".')
+
+
+@contextlib.contextmanager
+def connected(
+    address: str | None = None, cpus: int | None = None, object_store_bytes: int = OBJECT_STORE_BYTES
+) -> Iterator[ModuleType]:
+    """Connects to Ray while the block runs, and yields the module `ray`.
+
+    Without an address, Ray starts on this machine, and ends with the block or with this process. It has a token of its
+    own unless the user has one (see `token_variables`), no dashboard, and sends no statistics. Its logs are in a
+    temporary folder that is removed at the end, or, if RAY_TMPDIR is set, there, and are kept.
+
+    A process that is connected already keeps its connection, if the cluster there is authenticated as well.
+
+    Args:
+        address: HOST:PORT of the head of a running cluster, one of whose nodes this machine is; None starts Ray here.
+        cpus: number of processors that a Ray started here gives to tasks and actors; None counts those of the machine.
+        object_store_bytes: shared memory of a Ray started here.
+
+    Raises:
+        InputError: Ray is not installed, or does not start; the cluster does not answer, wants no token, or another
+            one; this machine is none of its nodes.
+    """
+    require_ray()
+    if address is not None:
+        check_address(address)
+    with contextlib.ExitStack() as stack:
+        variables = token_variables(is_new=address is None)
+        if address is not None:
+            check_access(address, variables[TOKEN])
+        stack.enter_context(_environment(_NO_STATISTICS | variables))
+        ray = _imported()
+        if ray.is_initialized():
+            check_access(ray.get_runtime_context().gcs_address, variables[TOKEN])
+            yield ray
+            return
+        arguments: dict[str, object] = {"address": address}
+        if address is None:
+            arguments = {"address": "local", "num_cpus": cpus, "object_store_memory": object_store_bytes}
+            arguments["include_dashboard"] = False
+            if FOLDER not in os.environ:
+                folder = tempfile.TemporaryDirectory(prefix="acer-ray-", ignore_cleanup_errors=True)
+                arguments["_temp_dir"] = stack.enter_context(folder)
+        stack.callback(ray.shutdown)
+        with _same_sigterm():
+            try:
+                ray.init(log_to_driver=False, logging_level="WARNING", **arguments)
+            except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+                where = "on this machine" if address is None else f"at {address}"
+                raise InputError(f"no connection to Ray {where}: {' '.join(str(error).split())}") from error
+        yield ray
+
+
+def _imported() -> ModuleType:
+    """Imports Ray, which reads its variables when it is imported; if that was earlier, has it read them again."""
+    ray = importlib.import_module("ray")
+    if not ray.is_initialized():
+        ray._raylet.Config.initialize("")
+        ray._raylet.AuthenticationTokenLoader.instance().reset_cache()
+    return ray
+
+
+@contextlib.contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Sets variables of this process, which those that Ray starts inherit, and restores them."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@contextlib.contextmanager
+def _same_sigterm() -> Iterator[None]:
+    """Restores the handler of SIGTERM, which `ray.init` replaces by one that exits."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, handler)

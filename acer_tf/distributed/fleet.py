@@ -1,0 +1,143 @@
+"""The collectors as Ray actors, and what becomes of a call to one of them."""
+
+import weakref
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any, NamedTuple, Protocol
+
+from acer_tf.distributed.collector import Blueprint, Collector, NotBegunError, Order, Refusal, Start, Weights
+from acer_tf.distributed.connection import connected
+from acer_tf.errors import EnvironmentFailedError, InputError
+from acer_tf.system.threads import cores
+
+
+class Lost(NamedTuple):
+    """The outcome of a call to a process that died, was restarted, or cannot be reached.
+
+    Attributes:
+        reason: one sentence.
+        is_gone: whether no process will take its place by itself.
+    """
+
+    reason: str
+    is_gone: bool
+
+
+Outcome = bytes | Refusal | Lost | BaseException | None
+"""Of a call: a packed segment, None of `begin`, or why there is neither; an exception is a mistake in the code."""
+Tell = Callable[[Outcome], None]
+"""Called with the outcome, in any thread."""
+
+
+class Fleet(Protocol):
+    """Collectors, by number."""
+
+    def publish(self, weights: Weights) -> Any:
+        """Returns what stands for the weights in `collect`."""
+        ...
+
+    def begin(self, index: int, start: Start, tell: Tell) -> None:
+        """Calls `Collector.begin`."""
+        ...
+
+    def collect(self, index: int, order: Order, weights: Any, tell: Tell) -> None:
+        """Calls `Collector.collect`; calls to the same collector are made in order."""
+        ...
+
+    def replace(self, index: int) -> None:
+        """Ends the process of a collector and starts another."""
+        ...
+
+    def close(self) -> None:
+        """Ends all processes; may be called again."""
+        ...
+
+
+class RayFleet:
+    """Collectors on Ray, one processor each, spread over the nodes.
+
+    Ray restarts an actor whose process or node was lost, as often as that happens, but repeats none of its calls: the
+    learner decides what is to be collected then.
+    """
+
+    def __init__(self, blueprint: Blueprint, count: int, address: str | None) -> None:
+        """Connects to Ray and starts the processes.
+
+        Args:
+            blueprint: what each collector is made of.
+            count: number of collectors.
+            address: HOST:PORT of a cluster's head; None starts Ray on this machine.
+
+        Raises:
+            InputError: there is no connection (see `connected`), or the cluster has too few processors.
+        """
+        stack = ExitStack()
+        self._ray = ray = stack.enter_context(connected(address, cpus=max(cores(), count)))
+        self._end = weakref.finalize(self, stack.close)  # at the latest when the process ends
+        if (cpus := int(ray.cluster_resources().get("CPU", 0))) < count:
+            self.close()
+            raise InputError(
+                f"actors is {count}, but the Ray cluster has {cpus} processors, and a collector takes one; start its "
+                "nodes with more (ray start --num-cpus), or take fewer actors."
+            )
+        options = {"num_cpus": 1, "max_restarts": -1, "max_task_retries": 0, "scheduling_strategy": "SPREAD"}
+        self._class = ray.remote(**options)(Collector)
+        self._blueprint = blueprint
+        self._actors = [self._started(index) for index in range(count)]
+
+    def publish(self, weights: Weights) -> Any:
+        """Puts the weights into the object store, from which every node gets them once."""
+        return self._ray.put(list(weights))
+
+    def begin(self, index: int, start: Start, tell: Tell) -> None:
+        """Calls `Collector.begin`."""
+        self._call(lambda: self._actors[index].begin.remote(start), tell)
+
+    def collect(self, index: int, order: Order, weights: Any, tell: Tell) -> None:
+        """Calls `Collector.collect`."""
+        self._call(lambda: self._actors[index].collect.remote(order, weights), tell)
+
+    def replace(self, index: int) -> None:
+        """Kills an actor and starts another."""
+        self._ray.kill(self._actors[index])
+        self._actors[index] = self._started(index)
+
+    def close(self) -> None:
+        """Kills all actors, and disconnects from Ray if this fleet has connected to it."""
+        if self._end.alive:
+            for actor in getattr(self, "_actors", ()):
+                self._ray.kill(actor)
+            self._end()
+
+    def _started(self, index: int) -> Any:
+        return self._class.remote(index, self._blueprint)
+
+    def _call(self, call: Callable[[], Any], tell: Tell) -> None:
+        try:
+            future = call().future()
+        except self._ray.exceptions.RayError as error:
+            tell(self._outcome(error))
+            return
+        future.add_done_callback(lambda done: tell(self._outcome(done.exception()) or done.result()))
+
+    def _outcome(self, error: BaseException | None) -> Outcome:
+        """Returns what an error means; None without any."""
+        exceptions = self._ray.exceptions
+        if isinstance(error, exceptions.RayTaskError):
+            cause = error.cause
+            return Lost("it was restarted", is_gone=False) if isinstance(cause, NotBegunError) else error
+        if isinstance(error, exceptions.ActorDiedError) and "creation task" in str(error):
+            return InputError(
+                "a collector cannot be made: its environments and its network have to be modules or functions that "
+                f"other processes can import ({' '.join(str(error).split())[-400:]})"
+            )
+        if isinstance(error, exceptions.RayError):
+            is_gone = isinstance(error, exceptions.ActorDiedError)
+            return Lost(" ".join(str(error).split(". ")[0].split()), is_gone)
+        return error
+
+
+def raised(index: int, refusal: Refusal) -> Exception:
+    """Returns the exception for a collector's refusal."""
+    kind = InputError if refusal.is_input else EnvironmentFailedError
+    return kind(f"collector {index}: {refusal.message}")

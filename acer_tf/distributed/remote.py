@@ -1,0 +1,133 @@
+"""A program that runs on some node of a Ray cluster, whatever happens to workers and nodes meanwhile."""
+
+import signal
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from acer_tf.distributed.supervisor import BEAT_SECONDS, POLL_SECONDS, Ended, Program, is_running, new_beat, supervise
+from acer_tf.system.console import say
+
+STOPPED_SECONDS = 120.0
+"""Without a beat after which a supervisor is taken for stopped; a network file system may show beats a minute late."""
+VAIN_STARTS = 3
+"""Starts without progress after which a program that was killed counts as failed."""
+
+
+class RemoteProgram:
+    """A program under a Ray task; its methods are those of `subprocess.Popen`.
+
+    Ray starts the task again, without limit, when its worker or node ends. It is started again from here when its
+    worker is stopped, or when the program itself was killed, for want of memory for instance, as long as it gets
+    further each time. Any other exit status is final.
+    """
+
+    def __init__(
+        self,
+        ray: ModuleType,
+        words: Sequence[str],
+        log: Path,
+        cpus: int,
+        is_temporary: Callable[[int], bool],
+        progress: Callable[[], object],
+    ) -> None:
+        """Starts the program on the first node with room for it.
+
+        Args:
+            ray: the module, connected.
+            words: the words after `python -m`; the program starts in this process's working directory.
+            log: file for what it prints, on storage that the nodes share.
+            cpus: processors that Ray reserves for it.
+            is_temporary: returns whether a return code, as in `subprocess`, is that of a failure to start again after.
+            progress: returns something that changes whenever the program gets further.
+        """
+        self._ray = ray
+        self._words, self._log, self._cpus = words, log.absolute(), cpus
+        self._is_temporary, self._progress = is_temporary, progress
+        self._beat = self._log.with_suffix(".beat")
+        self._returncode: int | None = None
+        self._is_stopping = False
+        self._vain_starts, self._reached = 0, progress()
+        self._submit()
+
+    def poll(self) -> int | None:
+        """Returns the return code, None while the program runs or waits for room."""
+        if self._returncode is None:
+            done, _ = self._ray.wait([self._task], timeout=0)
+            if done:
+                self._end(self._outcome())
+            else:
+                self._watch()
+        return self._returncode
+
+    def terminate(self) -> None:
+        """Sends SIGTERM to the program, or withdraws it if it waits for room."""
+        self._is_stopping = True
+        self._ray.cancel(self._task)
+
+    def wait(self) -> int:
+        """Waits for the end of the program and returns its return code."""
+        while (returncode := self.poll()) is None:
+            time.sleep(POLL_SECONDS)
+        return returncode
+
+    def _submit(self) -> None:
+        program = Program(tuple(self._words), Path.cwd(), self._log, self._beat, new_beat(self._beat))
+        options = {"num_cpus": self._cpus, "max_retries": -1, "scheduling_strategy": "SPREAD"}
+        self._task: Any = self._ray.remote(supervise).options(**options).remote(program)
+        self._is_lost = False
+        self._last_beat, self._next_look = (0, time.monotonic()), 0.0
+
+    def _watch(self) -> None:
+        """Withdraws the task from a worker that was stopped; Ray itself only notices workers that have ended."""
+        now = time.monotonic()
+        if now < self._next_look or self._is_lost:
+            return
+        self._next_look = now + BEAT_SECONDS
+        beat = self._beat.stat().st_mtime_ns if self._beat.exists() else 0
+        if beat != self._last_beat[0] or not is_running(self._beat):
+            self._last_beat = beat, now
+        elif now - self._last_beat[1] > STOPPED_SECONDS:
+            say(
+                f"{self._log}: no sign of life from the worker for {STOPPED_SECONDS:g} s; starting again", is_error=True
+            )
+            self._is_lost = True
+            self._ray.cancel(self._task, force=True)
+
+    def _outcome(self) -> Ended | None:
+        """Returns how the program ended; None if the task was withdrawn."""
+        try:
+            ended: Ended = self._ray.get(self._task)
+            return ended
+        except self._ray.exceptions.TaskCancelledError:
+            return None
+        except self._ray.exceptions.RayError as error:
+            return Ended(None, "", str(error))
+
+    def _end(self, ended: Ended | None) -> None:
+        if self._is_stopping and (ended is None or ended.returncode is None):
+            self._returncode = -signal.SIGTERM
+        elif ended is None:
+            self._submit()
+        elif ended.returncode is None:
+            self._note(f"error: {ended.reason}")
+            self._returncode = 1
+        elif self._is_temporary(ended.returncode) and not self._is_stopping and self._goes_on():
+            self._note(f"ended with status {ended.returncode} on {ended.host}; started again")
+            self._submit()
+        else:
+            self._returncode = ended.returncode
+        if self._returncode is not None:
+            self._beat.unlink(missing_ok=True)
+
+    def _goes_on(self) -> bool:
+        reached = self._progress()
+        self._vain_starts = 0 if reached != self._reached else self._vain_starts + 1
+        self._reached = reached
+        return self._vain_starts < VAIN_STARTS
+
+    def _note(self, text: str) -> None:
+        with self._log.open("a", encoding="utf-8") as log:
+            log.write(f"\n{text}\n")

@@ -1,0 +1,79 @@
+"""Lists the environments that can be trained on as installed: `acer envs`, `acer envs pendulum`."""
+
+import dataclasses
+import fnmatch
+import importlib.util
+import sys
+from collections import defaultdict
+
+import gymnasium
+import tyro
+
+from acer_tf.cli.parsing import command, print_table
+from acer_tf.configs.presets import load_preset, preset_names
+from acer_tf.envs.ids import SUITE, accepted_ids, is_atari, register_suite
+from acer_tf.errors import InputError, nearest
+
+KINDS = {
+    "gymnasium.envs.classic_control": ("classic control", None),
+    "gymnasium.envs.toy_text": ("toy text", None),
+    "gymnasium.envs.box2d": ("Box2D", "Box2D"),
+    "gymnasium.envs.mujoco": ("MuJoCo", "mujoco"),
+    "gymnasium.envs.phys2d": ("phys2d", "jax"),
+    "gymnasium.envs.tabular": ("tabular", "jax"),
+    "acer_tf.envs.minatar": ("MinAtar", "minatar"),
+    "acer_tf.envs.masked": ("memory", None),
+}
+"""By the module of an entry point, or its start: the kind of environment, and the module that it needs."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ListEnvs:
+    """Lists the environments that can be trained on as installed, and the presets for them.
+
+    Any other environment that gymnasium knows can be trained on, too, if its spaces suit; see docs/environments.md.
+    """
+
+    pattern: tyro.conf.Positional[str] = "*"
+    """Part of an id, or a pattern such as "*Pendulum*"; DeepMind's control suite is listed for dm_control."""
+
+    def show(self) -> None:
+        """Prints the table.
+
+        Raises:
+            InputError: no id matches; the message names the nearest.
+        """
+        if self.pattern.lower().startswith(SUITE.rstrip("/")):
+            register_suite(self.pattern)
+        kinds = {env_id: kind for env_id in accepted_ids() if (kind := kind_of(env_id)) is not None}
+        pattern = self.pattern if any(c in self.pattern for c in "*?[") else f"*{self.pattern}*"
+        found = [env_id for env_id in kinds if fnmatch.fnmatch(env_id.lower(), pattern.lower())]
+        if not found:
+            raise InputError(
+                f"no environment matches '{self.pattern}'; the nearest are {', '.join(nearest(self.pattern, kinds))}."
+            )
+        found.sort(key=lambda env_id: (kinds[env_id], env_id))
+        presets = defaultdict(list)
+        for name in preset_names():
+            presets[load_preset(name).command.get("env")].append(name)
+        print_table(("environment", "kind", "presets"), [(i, kinds[i], ", ".join(presets[i])) for i in found])
+
+
+def kind_of(env_id: str) -> str | None:
+    """Returns what kind of environment an accepted id is; None if a package that it needs is not installed."""
+    if is_atari(env_id):
+        return "Atari"
+    if env_id.startswith(SUITE):
+        return "control suite"
+    entry_point = gymnasium.registry[env_id].entry_point
+    place = entry_point.__module__ if callable(entry_point) else str(entry_point)
+    for prefix, (kind, module) in KINDS.items():
+        if place.startswith(prefix):
+            return kind if module is None or importlib.util.find_spec(module) else None
+    return None
+
+
+main = command("acer_tf.envs", ListEnvs, ListEnvs.show)
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,88 @@
+"""Learning curves over all environments of an experiment, whose returns are brought to one scale."""
+
+import itertools
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acer_tf.experiments.experiment import Environment
+from acer_tf.experiments.findings import Findings
+from acer_tf.experiments.results import Result
+from acer_tf.plots.intervals import Band, iqm_curves
+from acer_tf.plots.sources import Axis
+
+POINTS = 20
+"""Of a curve."""
+
+
+def aggregated(found: Findings, axis: Axis) -> dict[str, Band]:
+    """Estimates each variation's interquartile mean over environments and seeds in the course of training.
+
+    In each environment, 0 is the mean return of all runs in the first twentieth, 1 the highest mean score of a
+    variation.
+
+    Args:
+        found: what is known of the experiment.
+        axis: `steps`, which are percent of a run, or `minutes`, as far as all runs of a variation go.
+
+    Returns:
+        The curves by variation; none as long as a run is missing, for a single environment or variation, or where no
+        variation learns.
+
+    Raises:
+        InputError: rliable cannot be imported.
+    """
+    experiment = found.experiment
+    if min(len(experiment.envs), len(experiment.variations)) < 2 or found.whole < found.needed:
+        return {}
+    scales = [_scale(found, env) for env in experiment.envs]
+    if not all(low < high for low, high in scales):
+        return {}
+    bands: dict[str, Band] = {}
+    for variation in experiment.variations:
+        groups = [_group(found, variation.name, env) for env in experiment.envs]
+        x = _places(groups, axis)
+        values = [
+            [(_at(x, result, axis) - low) / (high - low) for result in group]
+            for group, (low, high) in zip(groups, scales, strict=True)
+        ]
+        bands |= iqm_curves({variation.name: np.swapaxes(np.array(values), 0, 1)}, x)
+    return bands
+
+
+def _group(found: Findings, variation: str, env: Environment) -> list[Result]:
+    """Returns the results of the experiment's own seeds."""
+    return [r for r in found.results[variation, env.id] if r.facts["seed"] in found.experiment.seeds]
+
+
+def _scale(found: Findings, env: Environment) -> tuple[float, float]:
+    """Returns the mean return at the beginning, and the highest mean score of a variation."""
+    begin, end = (fraction * env.steps for fraction in found.experiment.score)
+    groups = [_group(found, variation.name, env) for variation in found.experiment.variations]
+    first = [_course(result)[1][0] for group in groups for result in group]
+    return float(np.mean(first)), max(float(np.mean([r.score(begin, end) for r in group])) for group in groups)
+
+
+def _places(groups: list[list[Result]], axis: Axis) -> NDArray[np.float64]:
+    """Returns where the curve of a variation has its points, in the unit of the axis."""
+    if axis == "steps":
+        return np.linspace(0, 100, POINTS + 1)[1:]
+    shortest = min(float(result.seconds[-1]) for group in groups for result in group)
+    return np.linspace(0, shortest / 60, POINTS + 1)[1:]
+
+
+def _at(x: NDArray[np.float64], result: Result, axis: Axis) -> NDArray[np.float64]:
+    """Returns the mean return of a run at places of the axis."""
+    steps, means = _course(result)
+    if axis == "steps":
+        return np.interp(x, steps / float(result.facts["steps"]) * 100, means)
+    return np.interp(x, np.interp(steps, result.steps, result.seconds) / 60, means)
+
+
+def _course(result: Result) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns the ends of those twentieths of a run in which episodes ended, and the mean return in each."""
+    ends = np.linspace(0, float(result.facts["steps"]), POINTS + 1)
+    means = [(end, result.score(begin, end)) for begin, end in itertools.pairwise(ends)]
+    steps, values = zip(*((end, mean) for end, mean in means if not math.isnan(mean)), strict=True)
+    return np.array(steps), np.array(values)

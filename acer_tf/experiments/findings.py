@@ -1,0 +1,102 @@
+"""What is known of an experiment: its results, verdicts and cost."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from acer_tf.experiments.experiment import Experiment
+from acer_tf.experiments.references import ReferenceRun, read_runs
+from acer_tf.experiments.results import Result
+from acer_tf.experiments.verdicts import Results, Verdict, judge
+from acer_tf.plots.groups import short_number
+
+HOUR = 3600.0
+
+
+class Cost(NamedTuple):
+    """Time of an experiment, in hours of runs one at a time.
+
+    Attributes:
+        spent: of the results that are there.
+        processor: of those that have it, in hours of a core.
+        noted: number of results that have it.
+        left: of the rest, estimated.
+    """
+
+    spent: float
+    processor: float
+    noted: int
+    left: float
+
+
+class Findings(NamedTuple):
+    """An experiment with everything that is known of it.
+
+    Attributes:
+        experiment: the whole.
+        results: by variation and environment.
+        references: runs of others.
+        verdicts: one for each criterion and environment.
+    """
+
+    experiment: Experiment
+    results: Results
+    references: list[ReferenceRun]
+    verdicts: list[Verdict]
+
+    @property
+    def runs(self) -> list[Result]:
+        """All results."""
+        return [result for group in self.results.values() for result in group]
+
+    @property
+    def needed(self) -> int:
+        """Number of runs of the whole experiment."""
+        e = self.experiment
+        return len(e.seeds) * len(e.envs) * len(e.variations)
+
+    @property
+    def whole(self) -> int:
+        """How many of the needed runs have come to their end."""
+        seeds = self.experiment.seeds
+        return sum(result.is_whole and result.facts["seed"] in seeds for result in self.runs)
+
+
+def find(experiment: Experiment, results: Results) -> Findings:
+    """Judges an experiment.
+
+    Raises:
+        InputError: a reference cannot be read, or a library of statistics cannot be imported.
+    """
+    references = read_runs(experiment)
+    return Findings(experiment, results, references, judge(experiment, results, references))
+
+
+def cost(found: Findings) -> Cost:
+    """Returns what the results have cost, and an estimate for the missing ones.
+
+    The time of a missing run is that of the others of its variation and environment, if there are any.
+    """
+    spent = sum(float(result.facts["seconds"]) for result in found.runs)
+    noted = [float(r.facts["processor_seconds"]) for r in found.runs if "processor_seconds" in r.facts]
+    left = 0.0
+    for variation in found.experiment.variations:
+        for env in found.experiment.envs:
+            group = found.results.get((variation.name, env.id), ())
+            rates = [float(r.facts["seconds"]) / int(r.facts["trained"]) for r in group if r.is_whole]
+            rate = float(np.mean(rates)) if rates else variation.slowdown / env.steps_per_second
+            done = {r.facts["seed"]: min(int(r.facts["trained"]), env.steps) for r in group}
+            left += sum(rate * (env.steps - done.get(seed, 0)) for seed in found.experiment.seeds)
+    return Cost(spent / HOUR, sum(noted) / HOUR, len(noted), left / HOUR)
+
+
+def summary_of_size(experiment: Experiment) -> str:
+    """Returns how many runs of which length an experiment has, in a few words."""
+    lengths = sorted({e.steps for e in experiment.envs})
+    steps = " to ".join(short_number(length) for length in dict.fromkeys((lengths[0], lengths[-1])))
+    parts = (
+        (len(experiment.envs), "environment"),
+        (len(experiment.variations), "variation"),
+        (len(experiment.seeds), "seed"),
+    )
+    return ", ".join(f"{n} {word}{'s' * (n > 1)}" for n, word in parts) + f", {steps} steps"

@@ -1,0 +1,135 @@
+"""The trainings of an experiment: a trial for each seed, variation and environment."""
+
+import functools
+import json
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from acer_tf import run, run_atari
+from acer_tf.configs.presets import BASELINES
+from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
+from acer_tf.errors import InputError, nearest
+from acer_tf.experiments.experiment import Environment, Experiment, Variation
+from acer_tf.experiments.reading import flag_words
+from acer_tf.training.job import check, checked, job_settings
+from acer_tf.training.naming import UNNAMED
+from acer_tf.trials.execution import Execution
+from acer_tf.trials.scheduler import Trial
+
+
+class Planned(NamedTuple):
+    """A training of an experiment.
+
+    Attributes:
+        trial: its process.
+        variation: name of its settings.
+        env: its environment, with the length of the run.
+        seed: of the run.
+        settings: all settings that make a difference, by name, as `decisive` returns them.
+    """
+
+    trial: Trial
+    variation: str
+    env: Environment
+    seed: int
+    settings: Mapping[str, Any]
+
+    @property
+    def place(self) -> Path:
+        """Path of its run folder, or of its result without suffix, relative to those of the experiment."""
+        return place(self.variation, self.env.id, self.seed)
+
+
+def place(variation: str, env_id: str, seed: int) -> Path:
+    """Returns variation/environment/seed-N, as a sweep arranges its run folders."""
+    return Path(variation, env_id.replace("/", "-").replace(":", "-"), f"seed-{seed}")
+
+
+def selected(experiment: Experiment, variations: Sequence[str], envs: Sequence[str], steps: int | None) -> Experiment:
+    """Returns a part of an experiment.
+
+    Args:
+        experiment: the whole.
+        variations: names of those to keep; empty keeps all.
+        envs: ids of those to keep; empty keeps all.
+        steps: length of every run; None keeps the experiment's.
+
+    Raises:
+        InputError: the experiment has no such variation or environment.
+    """
+    _require("variation", variations, [v.name for v in experiment.variations], experiment.name)
+    _require("environment", envs, [e.id for e in experiment.envs], experiment.name)
+    kept = [e if steps is None else e._replace(steps=steps) for e in experiment.envs if not envs or e.id in envs]
+    chosen = [v for v in experiment.variations if not variations or v.name in variations]
+    return experiment._replace(envs=tuple(kept), variations=tuple(chosen))
+
+
+def plan(experiment: Experiment, seeds: Sequence[int], out: Path, execution: Execution) -> list[Planned]:
+    """Returns the trainings, ordered by seed, so that all parts of an experiment grow alike.
+
+    Args:
+        experiment: whole or `selected`.
+        seeds: of each variation and environment.
+        out: folder of the run folders.
+        execution: how many run side by side.
+
+    Raises:
+        InputError: an environment or a preset does not exist, or training does not know a flag or rejects its value.
+    """
+    cells = [(variation, env) for variation in experiment.variations for env in experiment.envs]
+    prepared = [_prepared(experiment.name, variation, env, execution) for variation, env in cells]
+    planned = []
+    for seed in seeds:
+        for (variation, env), (module, words, settings) in zip(cells, prepared, strict=True):
+            folder = out / place(variation.name, env.id, seed)
+            command = (module, *words, "--seed", str(seed), "--logdir", str(folder))
+            trial = Trial(f"{variation.name} {env.id}", seed, folder, command)
+            planned.append(Planned(trial, variation.name, env, seed, settings))
+    return planned
+
+
+def decisive(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the settings on which learning depends, and which are not the defaults of baselines' learn().
+
+    What older versions of this package did not have was as the default is, so that it needs no entry.
+
+    Args:
+        settings: those of a run, as its config.yml or `job_settings` has them.
+    """
+    plain = json.loads(json.dumps(dict(settings)))
+    kept = {name: value for name, value in plain.items() if name not in UNNAMED}
+    return {name: value for name, value in sorted(kept.items()) if _defaults().get(name) != value}
+
+
+@functools.cache
+def _defaults() -> dict[str, Any]:
+    job = run.read(["--preset", BASELINES])
+    found: dict[str, Any] = json.loads(json.dumps(job_settings(job, checked(job))))
+    del found["env"]
+    return found
+
+
+def _prepared(
+    name: str, variation: Variation, env: Environment, execution: Execution
+) -> tuple[str, list[str], dict[str, Any]]:
+    """Returns module, words and settings of a training, without its seed and folder."""
+    try:
+        env_id = typed_env_id(env.id)
+        check_env_id(env_id)
+        module = run_atari if is_atari(env_id) else run
+        given = set(env.flags) | set(variation.flags)
+        counts = ["threads", "num_workers"] if module is run_atari else ["threads"]
+        words = ["--preset", env.preset, "--env", env.id, "--num_timesteps", str(env.steps)]
+        words += [*flag_words(env.flags, variation.flags), *execution.shares(given, counts)]
+        job = module.read(words)
+        check(job)
+        return module.__name__, words, decisive(job_settings(job, checked(job)))
+    except InputError as error:
+        raise InputError(f"experiment {name}, variation {variation.name}, {env.id}: {error}") from error
+
+
+def _require(kind: str, names: Collection[str], known: Sequence[str], experiment: str) -> None:
+    for name in names:
+        if name not in known:
+            raise InputError(f"{experiment} has no {kind} '{name}'; the nearest are {', '.join(nearest(name, known))}.")

@@ -1,0 +1,176 @@
+"""Judges each criterion of an experiment by the results so far."""
+
+import enum
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from acer_tf.experiments.experiment import Criterion, Environment, Experiment
+from acer_tf.experiments.references import ReferenceRun
+from acer_tf.experiments.references import scores as reference_scores
+from acer_tf.experiments.results import Result
+from acer_tf.experiments.statistics import Scores, difference, improvement, mann_whitney
+
+LEVEL = 0.05
+"""Of Mann and Whitney's test: a smaller p-value is a difference."""
+
+Results = Mapping[tuple[str, str], Sequence[Result]]
+"""Results by variation and environment, ordered by seed."""
+
+
+class Outcome(enum.Enum):
+    """What a criterion has come to."""
+
+    YES = "reproduced"
+    NO = "not reproduced"
+    UNDECIDED = "undecided"
+    INCOMPLETE = "incomplete"
+
+
+class Verdict(NamedTuple):
+    """A criterion judged.
+
+    Attributes:
+        question: the criterion in words.
+        env: environment id; empty for one that is judged over several.
+        numbers: what the outcome follows from.
+        outcome: what it has come to; `incomplete` as long as a seed is missing.
+    """
+
+    question: str
+    env: str
+    numbers: str
+    outcome: Outcome
+
+
+def judge(experiment: Experiment, results: Results, references: Sequence[ReferenceRun]) -> list[Verdict]:
+    """Judges every criterion, in each of its environments.
+
+    Args:
+        experiment: the whole experiment, with the seeds that are needed.
+        results: those there are; of runs under way as well.
+        references: runs of others.
+
+    Raises:
+        InputError: a library of statistics cannot be imported.
+    """
+    judged = []
+    for criterion in experiment.criteria:
+        if criterion.kind == "better":
+            judged.append(_better(experiment, criterion, results))
+            continue
+        for env in (e for e in experiment.envs if e.id in criterion.envs):
+            names = [criterion.variation, criterion.than] if criterion.than else [criterion.variation]
+            by_seed = [_scores(results, name, env, criterion) for name in names]
+            scores, *others = (np.array([*found.values()]) for found in by_seed)
+            if number := sum(_missing(experiment, found) for found in by_seed):
+                total = len(experiment.seeds) * len(names)
+                seeds = f"{total - number} of {total} seeds"
+                judged.append(Verdict(_question(criterion, env), env.id, seeds, Outcome.INCOMPLETE))
+            elif criterion.kind == "same":
+                if not others:
+                    window = _window(criterion, env)
+                    others = [reference_scores(references, criterion.reference, env.id, *window)]
+                judged.append(_same(criterion, env, scores, others[0]))
+            else:
+                runs = [r for r in results[criterion.variation, env.id] if r.is_whole]
+                judged.append(_reaches(criterion, env, scores, max(float(r.facts["seconds"]) for r in runs) / 60))
+    return judged
+
+
+def overall(verdicts: Sequence[Verdict]) -> str:
+    """Returns the outcomes in a few words, such as `7 of 9 reproduced, 2 undecided`."""
+    counts = {outcome: sum(v.outcome is outcome for v in verdicts) for outcome in Outcome}
+    yes = f"{counts.pop(Outcome.YES)} of {len(verdicts)} reproduced"
+    return ", ".join([yes, *(f"{count} {outcome.value}" for outcome, count in counts.items() if count)])
+
+
+def _same(criterion: Criterion, env: Environment, scores: Scores, others: Scores) -> Verdict:
+    question = _question(criterion, env)
+    if len(others) < 2:
+        return Verdict(question, env.id, f"the reference has {len(others)} seeds there", Outcome.UNDECIDED)
+    found, p = difference(scores, others), mann_whitney(scores, others)
+    margin = criterion.margin * float(others.std(ddof=1))
+    numbers = (
+        f"{_number(scores.mean())} ({len(scores)} seeds), {_other(criterion)} {_number(others.mean())} "
+        f"({len(others)}); difference {_number(found.estimate)} [{_number(found.low)}, {_number(found.high)}], "
+        f"margin ±{_number(margin)}; p = {p:.2g}"
+    )
+    if p < LEVEL or found.low > margin or found.high < -margin:
+        return Verdict(question, env.id, numbers, Outcome.NO)
+    return Verdict(question, env.id, numbers, Outcome.YES if found.is_within(margin) else Outcome.UNDECIDED)
+
+
+def _reaches(criterion: Criterion, env: Environment, scores: Scores, minutes: float) -> Verdict:
+    score = scores.min() if criterion.every_seed else scores.mean()
+    shown = f"{_number(scores.mean())}, least {_number(scores.min())} ({len(scores)} seeds)"
+    if not math.isinf(criterion.minutes):
+        shown += f"; longest run {minutes:.1f} minutes"
+    is_reached = score >= criterion.values[env.id] and minutes <= criterion.minutes
+    return Verdict(_question(criterion, env), env.id, shown, Outcome.YES if is_reached else Outcome.NO)
+
+
+def _better(experiment: Experiment, criterion: Criterion, results: Results) -> Verdict:
+    envs, needed = [e for e in experiment.envs if e.id in criterion.envs], len(experiment.seeds)
+    both = [
+        [_scores(results, variation, env, criterion) for env in envs]
+        for variation in (criterion.variation, criterion.than)
+    ]
+    question, env = _question(criterion, envs[0]), envs[0].id if len(envs) == 1 else ""
+    total = needed * 2 * len(envs)
+    if missing := sum(_missing(experiment, scores) for group in both for scores in group):
+        return Verdict(question, env, f"{total - missing} of {total} runs", Outcome.INCOMPLETE)
+    number = min(len(scores) for group in both for scores in group)
+    first, second = (np.stack([[*scores.values()][:number] for scores in group], axis=1) for group in both)
+    band = improvement(first, second)
+    low, high = float(band.low[0]), float(band.high[0])
+    numbers = f"probability {band.estimate[0]:.2f} [{low:.2f}, {high:.2f}]"
+    numbers += f" over {len(envs)} tasks" if len(envs) > 1 else ""
+    if math.isnan(low) or low <= 0.5 <= high:
+        return Verdict(question, env, numbers, Outcome.UNDECIDED)
+    return Verdict(question, env, numbers, Outcome.YES if low > 0.5 else Outcome.NO)
+
+
+def _scores(results: Results, variation: str, env: Environment, criterion: Criterion) -> dict[int, float]:
+    """Returns the scores of whole runs by seed; one without an episode in the window counts as missing."""
+    whole = [r for r in results.get((variation, env.id), ()) if r.is_whole]
+    found = {int(r.facts["seed"]): _score(r, criterion, _window(criterion, env)) for r in whole}
+    return {seed: score for seed, score in found.items() if not math.isnan(score)}
+
+
+def _score(result: Result, criterion: Criterion, window: tuple[float, float]) -> float:
+    if criterion.of == "last_100":
+        return float(result.facts["last_100"])
+    return result.evaluated(*window) if criterion.of == "evaluations" else result.score(*window)
+
+
+def _missing(experiment: Experiment, by_seed: Mapping[int, float]) -> int:
+    """Returns how many of the experiment's seeds have no score; further seeds do not stand in for them."""
+    return len(set(experiment.seeds) - by_seed.keys())
+
+
+def _window(criterion: Criterion, env: Environment) -> tuple[float, float]:
+    return criterion.window[0] * env.steps, criterion.window[1] * env.steps
+
+
+def _question(criterion: Criterion, env: Environment) -> str:
+    begin, end = (round(100 * fraction) for fraction in criterion.window)
+    part = f"from {begin} % to {end} % of the run"
+    part = {"evaluations": f"in evaluations {part}", "last_100": "in the last 100 episodes"}.get(criterion.of, part)
+    if criterion.kind == "same":
+        return f"{criterion.variation} is as {_other(criterion)}, {part}"
+    if criterion.kind == "reaches":
+        seeds = " with every seed" if criterion.every_seed else ""
+        limit = "" if math.isinf(criterion.minutes) else f", in at most {_number(criterion.minutes)} minutes"
+        return f"{criterion.variation} reaches {_number(criterion.values[env.id])}{seeds}, {part}{limit}"
+    return f"{criterion.variation} is better than {criterion.than}, {part}"
+
+
+def _other(criterion: Criterion) -> str:
+    return criterion.than or criterion.reference
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}"

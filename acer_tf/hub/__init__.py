@@ -1,0 +1,1 @@
+"""Publishing agents, and fetching those of others."""

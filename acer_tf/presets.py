@@ -1,0 +1,53 @@
+"""Lists the presets, or shows one: `acer presets`, `acer presets Acrobot-v1`."""
+
+import dataclasses
+import re
+import sys
+
+import gymnasium
+import tyro
+
+from acer_tf.cli.parsing import command, print_table
+from acer_tf.configs.presets import load_preset, preset_names, preset_text
+from acer_tf.envs.ids import is_atari
+
+
+@dataclasses.dataclass(frozen=True)
+class ListPresets:
+    """Lists the presets that ship with this package, with their environments and sources; or shows one of them."""
+
+    name: tyro.conf.Positional[str | None] = None
+    """The preset to show, or a file of your own, ending in .yml."""
+
+    def show(self) -> None:
+        """Prints the table, or the file of one preset and the command that trains with it.
+
+        Raises:
+            InputError: there is no such preset, or a value in it cannot work.
+        """
+        if self.name is None:
+            rows = [(name, *_environment_and_network(name), source(name)) for name in preset_names()]
+            print_table(("preset", "environment", "network", "what it is"), rows)
+            return
+        env, _ = _environment_and_network(self.name)
+        is_game = env in gymnasium.registry and is_atari(env)
+        print(f"acer {'run-atari' if is_game else 'run'} --preset {self.name}\n\n{preset_text(self.name).strip()}")
+
+
+def source(name: str) -> str:
+    """Returns the first sentence of the comment at the top of a preset's file."""
+    lines = preset_text(name).splitlines()
+    length = next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    comment = " ".join(line.removeprefix("#").strip() for line in lines[:length])
+    return re.split(r"; |(?<!et al)\. |\.$", comment)[0]
+
+
+def _environment_and_network(name: str) -> tuple[str, str]:
+    settings = load_preset(name).command
+    return str(settings.get("env", "any")), str(settings.get("network", "any"))
+
+
+main = command("acer_tf.presets", ListPresets, ListPresets.show)
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

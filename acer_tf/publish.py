@@ -1,0 +1,66 @@
+"""Publishes a trained agent: `acer publish RUN REPO`."""
+
+import dataclasses
+import json
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from acer_tf.cli.parsing import command
+from acer_tf.cli.play import find_trained
+from acer_tf.envs.ids import typed_env_id
+from acer_tf.errors import InputError
+from acer_tf.hub.published import stage
+from acer_tf.hub.repository import repository, require_hub
+from acer_tf.storage.run_folder import read_settings
+
+
+@dataclasses.dataclass(frozen=True)
+class Publish:
+    """Publishes an agent on the Hugging Face Hub, or in a folder, with a model card and the settings of its run."""
+
+    run: tyro.conf.Positional[Path]
+    """Run folder, one of its checkpoints, or a file that ACER.save wrote."""
+    repo: tyro.conf.Positional[str]
+    """Repository OWNER/NAME on the Hub, where you are logged in; or a local folder, such as ./agents/pong."""
+    evaluation: Path | None = None
+    """File that `acer evaluate --json` wrote, whose score goes into the model card."""
+    env: str | None = None
+    """Environment id, or module:id if importing a module registers it; None takes that of the run."""
+
+    def publish(self) -> None:
+        """Collects the files and sends them.
+
+        Raises:
+            InputError: there is no such agent or evaluation, or the repository cannot be written.
+        """
+        require_hub()
+        trained = find_trained(self.run, None if self.env is None else typed_env_id(self.env))
+        target = repository(self.repo)
+        settings = trained.saved.settings
+        if settings is None:
+            settings = read_settings(self.run if self.run.is_dir() else self.run.parent) or {}
+        report = None if self.evaluation is None else _read_report(self.evaluation)
+        with tempfile.TemporaryDirectory() as folder:
+            stage(Path(folder), trained.saved, settings | {"env": trained.env_id}, self.repo, target.name, report)
+            print(f"published: {target.send(Path(folder))}")
+
+
+def _read_report(path: Path) -> Mapping[str, Any]:
+    try:
+        report = json.loads(path.read_bytes())
+        return {name: float(report[name]) for name in ("mean", "std")}
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}).") from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InputError(f"{path} is not what `acer evaluate --json` writes ({error!r}).") from error
+
+
+main = command("acer_tf.publish", Publish, Publish.publish)
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

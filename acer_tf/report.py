@@ -1,0 +1,50 @@
+"""Writes a page about runs: `acer report RUN [RUN ...] --out report.html`."""
+
+import dataclasses
+import sys
+from pathlib import Path
+
+import tyro
+
+from acer_tf.cli.parsing import command, writing
+from acer_tf.errors import InputError
+from acer_tf.plots.records import read_records
+from acer_tf.plots.report import page
+from acer_tf.plots.sources import without_logs
+from acer_tf.storage.durable import replacing
+from acer_tf.training.naming import UNNAMED
+
+
+@dataclasses.dataclass(frozen=True)
+class RunReport:
+    """Writes one HTML file with learning curves, final scores, settings and commands of runs, finished or not.
+
+    The file contains its pictures and loads nothing.
+    """
+
+    runs: tyro.conf.Positional[tuple[Path, ...]]
+    """Run folders, or folders of runs, such as that of a sweep."""
+    out: Path = Path("report.html")
+    """The page; an earlier one is replaced."""
+
+    def write(self) -> None:
+        """Reads the runs and writes the page.
+
+        Raises:
+            InputError: a run cannot be read, or the page cannot be written.
+        """
+        if not self.runs:
+            raise InputError("no run to report; expected run folders, such as runs/A runs/B.")
+        if self.out.suffix.lower() not in (".html", ".htm"):
+            raise InputError(f"the page {self.out} is HTML; expected {self.out.with_suffix('.html')}.")
+        records = read_records(without_logs(self.runs), UNNAMED)
+        text = page(records, UNNAMED)
+        with writing(self.out), replacing(self.out) as file:
+            file.write(text.encode())
+        print(f"wrote {self.out}: {len(records)} run{'s' if len(records) > 1 else ''}")
+
+
+main = command("acer_tf.report", RunReport, RunReport.write)
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,140 @@
+"""Reproduces published results: `python -m acer_tf.reproduce minatar-original`."""
+
+import dataclasses
+import sys
+from pathlib import Path
+
+import tyro
+
+from acer_tf.cli.parsing import command, print_table, program, writing
+from acer_tf.config import require_count
+from acer_tf.errors import InputError
+from acer_tf.experiments import results as kept
+from acer_tf.experiments.experiment import Experiment
+from acer_tf.experiments.findings import find
+from acer_tf.experiments.index import all_findings, check_index, read_results, rows, write_index
+from acer_tf.experiments.plan import Planned, plan, selected
+from acer_tf.experiments.reading import experiment_names, load_experiment
+from acer_tf.experiments.report import PAGE, write_page
+from acer_tf.system.console import say
+from acer_tf.trials.execution import Execution
+from acer_tf.trials.scheduler import Trial
+
+RESULTS = Path("docs/results")
+
+
+@dataclasses.dataclass(frozen=True)
+class Reproduce(Execution):
+    """Runs an experiment, keeps the result of every seed as a small file, and writes a report of these files.
+
+    The same command again goes on where it was; seeds whose results are there are not run again, on whatever machine
+    they were run. Runs that a sweep has left in OUT/VARIATION/ENVIRONMENT/seed-N with the same settings are adopted.
+    """
+
+    name: tyro.conf.Positional[str | None] = None
+    """The experiment (--list shows them), or a file of your own, ending in .yml."""
+    list: bool = False
+    """Show all experiments, what they cost, what of them has been run and with which result."""
+    seeds: int | None = None
+    """How many seeds of each variation and environment to run; None takes the experiment's number."""
+    steps: int | None = None
+    """Agent steps of each run; None takes the experiment's. Other steps need results of their own (--results)."""
+    variations: tuple[str, ...] = ()
+    """Run these variations only."""
+    envs: tuple[str, ...] = ()
+    """Run in these environments only."""
+    out: Path | None = None
+    """Folder of the run folders; None takes runs/NAME."""
+    results: Path = RESULTS
+    """Folder of what is kept: NAME/VARIATION/ENVIRONMENT/seed-N.csv, and the reports."""
+    report_only: bool = False
+    """Run nothing: keep the results that run folders hold, if there are any, and write the report."""
+
+    def run(self) -> int:
+        """Lists, reports or runs; returns the exit status.
+
+        Raises:
+            InputError: there is no such experiment, a flag or setting cannot work, or a file is of other settings.
+        """
+        if self.list:
+            print_table(("experiment", "size", "time", "runs", "result"), rows(all_findings(self.results)))
+            return 0
+        if self.name is None:
+            raise InputError(f"which experiment? Expected one of {', '.join(experiment_names())}, or --list.")
+        self.check()
+        for flag in ("seeds", "steps"):
+            if getattr(self, flag) is not None:
+                require_count(flag, getattr(self, flag))
+        if self.steps is not None and self.results == RESULTS:
+            raise InputError(
+                "--steps makes another experiment of it; expected a folder of its own, too: --results DIR."
+            )
+        whole = selected(load_experiment(self.name), (), (), self.steps)
+        check_index(self.results)
+        status = self._run(selected(whole, self.variations, self.envs, None))
+        self._report(whole)
+        return status
+
+    def _run(self, experiment: Experiment) -> int:
+        """Runs what is missing, and keeps its results as they come."""
+        folder = self.results / experiment.name
+        out = Path("runs") / experiment.name if self.out is None else self.out
+        seeds = experiment.more_seeds(self.seeds or len(experiment.seeds))
+        planned = plan(experiment, seeds, out, self)
+        missing = [p for p in planned if not _is_kept(folder, p)]
+        of_trial: dict[Trial, Planned] = {p.trial: p for p in missing}
+        print(f"{experiment.name}: {len(planned)} runs, {len(planned) - len(missing)} of them in {folder}")
+        if self.report_only or not missing:
+            return 0
+        status = self.run_all([p.trial for p in missing], out, lambda trial: try_to_keep(folder, of_trial[trial]))
+        for p in missing:  # runs that were stopped have a part of their curve
+            _keep(folder, p)
+        return status
+
+    def _report(self, experiment: Experiment) -> None:
+        folder = self.results / experiment.name
+        found = find(experiment, read_results(folder, experiment))
+        with writing(folder / PAGE):
+            write_page(folder, found, f"{program('acer_tf.reproduce')} {self.name}")
+        for verdict in found.verdicts:
+            env = f"{verdict.env}: " if verdict.env else ""
+            print(f"{verdict.outcome.value}: {env}{verdict.question}: {verdict.numbers}")
+        print(f"{found.whole} of {found.needed} runs are complete; report: {folder / PAGE}")
+        if self.steps is None and experiment.name in experiment_names():
+            with writing(self.results / PAGE):
+                write_index(self.results)
+
+
+def _is_kept(folder: Path, planned: Planned) -> bool:
+    """Returns whether the result of a whole run is there, now or from its run folder."""
+    path = kept.path_of(folder, planned)
+    if path.exists():
+        found = kept.read(path)
+        kept.check_same(found, planned, path)
+        if found.is_whole:
+            return True
+    _keep(folder, planned)
+    return path.exists() and kept.read(path).is_whole
+
+
+def try_to_keep(folder: Path, planned: Planned) -> None:
+    """Writes the result of a run; if that fails, as on a full disk, it says so, and other runs go on."""
+    try:
+        _keep(folder, planned)
+    except InputError as error:
+        say(f"the result of {planned.trial.folder} is not kept yet: {error}", is_error=True)
+
+
+def _keep(folder: Path, planned: Planned) -> None:
+    """Writes the result of a run, as far as it has come, unless a longer one is there."""
+    found = kept.collect(planned)
+    path = kept.path_of(folder, planned)
+    if found is not None:
+        with writing(path):
+            kept.write(path, found)
+
+
+main = command("acer_tf.reproduce", Reproduce, Reproduce.run)
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,1 +1,0 @@
-"""Runs experiments, keeps the result of every seed, and writes reports."""

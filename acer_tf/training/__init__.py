@@ -1,0 +1,1 @@
+"""One training run: its job, its folder, its checkpoints, its end."""

@@ -1,0 +1,174 @@
+"""Saves the whole state of a run while it trains, and resumes from it."""
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Protocol
+
+import numpy as np
+
+from acer_tf.acer import TrainingLoop
+from acer_tf.errors import InputError
+from acer_tf.importers.files import as_input_error
+from acer_tf.storage.checkpoint import Checkpoint
+from acer_tf.storage.checkpoint_store import CheckpointStore
+from acer_tf.storage.run_folder import note_lost_replay
+from acer_tf.system.console import say
+from acer_tf.training.resume import describe, differences
+
+SECONDS = 600.0
+"""Seconds between two checkpoints, if no number of agent steps is given."""
+RETRY_SECONDS = 60.0
+"""Seconds before a failed checkpoint is tried again."""
+
+
+class Part(Protocol):
+    """A part of a run besides its training loop."""
+
+    def state_dict(self) -> Mapping[str, Any]:
+        """Returns arrays and plain values by name."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restores what `state_dict` returned."""
+        ...
+
+
+class Checkpointer:
+    """Decides when to save a checkpoint; a failed one does not end training but is tried again.
+
+    Environments cannot be saved. With `is_exact` they are therefore seeded anew from (seed, step) at every checkpoint,
+    whether or not the run is ever interrupted, and a resumed run equals an undisturbed one to the bit. Otherwise they
+    are left alone, and a resumed run begins new episodes.
+    """
+
+    def __init__(
+        self,
+        acer: TrainingLoop,
+        checkpoints: CheckpointStore,
+        *,
+        seed: int,
+        every: int | None,
+        is_exact: bool,
+        settings: Mapping[str, Any],
+        origin: Mapping[str, Any],
+        parts: Mapping[str, Part] = MappingProxyType({}),
+    ) -> None:
+        """Saves nothing before `begin` is called.
+
+        Args:
+            acer: the training loop of a run that has not begun.
+            checkpoints: those of the run.
+            seed: of the run.
+            every: agent steps between two checkpoints; None saves one every 10 minutes.
+            is_exact: whether the environments are seeded anew at each checkpoint.
+            settings: those of the run, kept in each checkpoint.
+            origin: software and hardware, kept in each checkpoint.
+            parts: the other parts of the run by name; one that a checkpoint lacks stays as it is.
+        """
+        self._acer = acer
+        self._checkpoints = checkpoints
+        self._seed = seed
+        self._every = every
+        self._is_exact = is_exact
+        self._settings = settings
+        self._origin = origin
+        self._parts = parts
+        self._saved_at = time.monotonic()
+        self._retry_at: float | None = None
+
+    def begin(self) -> None:
+        """Resumes from the newest checkpoint that is whole; without any checkpoint, saves the first.
+
+        Raises:
+            OtherFormatError: another version of this package wrote a checkpoint.
+            InputError: there are checkpoints, but none is whole, and nothing has been changed; or the first cannot be
+                written.
+        """
+        self._checkpoints.tidy()
+        problems = []
+        for found in self._checkpoints.verified():
+            if isinstance(found, Checkpoint):
+                self._resume(found)
+                return
+            print(f"checkpoint skipped: {found}", file=sys.stderr)
+            problems.append(found)
+        if problems:
+            raise InputError(
+                f"none of the {len(problems)} checkpoints in {self._checkpoints.folder} is whole: {problems[0]} "
+                "--restart_behavior restart begins anew and keeps the folder under another name."
+            )
+        if self._is_exact:
+            self._restart_environments()
+        try:
+            self.write()
+        except OSError as error:
+            raise InputError(
+                f"the first checkpoint cannot be written to {self._checkpoints.folder} ({error.strerror or error}); "
+                "make room, or choose another folder."
+            ) from error
+
+    def after_iteration(self) -> None:
+        """Saves a checkpoint if one is due."""
+        now = time.monotonic()
+        is_due = self._is_due(now)
+        if is_due and self._is_exact:
+            self._restart_environments()  # also while saving fails: what is learned does not depend on the disk
+        if is_due if self._retry_at is None else now >= self._retry_at:
+            self.save()
+
+    def save(self) -> bool:
+        """Saves a checkpoint now; returns whether that worked. A failure is printed, and tried again in a minute."""
+        try:
+            self.write()
+        except OSError as error:
+            say(f"checkpoint at step {self._acer.steps:,} failed ({error}); training goes on.", is_error=True)
+            self._retry_at = time.monotonic() + RETRY_SECONDS
+            return False
+        return True
+
+    def write(self) -> None:
+        """Saves a checkpoint now.
+
+        Raises:
+            OSError: the disk is full or cannot be written; earlier checkpoints are as they were.
+        """
+        acer = self._acer
+        score = acer.episode_stats.mean_reward() if acer.episode_stats.has_ended else None
+        state = acer.state_dict() | {name: part.state_dict() for name, part in self._parts.items()}
+        self._checkpoints.save(acer.steps, state, acer.buffer, score, self._settings, self._origin)
+        self._retry_at, self._saved_at = None, time.monotonic()
+
+    def _is_due(self, now: float) -> bool:
+        if self._every is None:
+            return now - self._saved_at >= SECONDS
+        return self._acer.steps // self._every > (self._acer.steps - self._acer.nbatch) // self._every
+
+    def _resume(self, checkpoint: Checkpoint) -> None:
+        state, lost = self._checkpoints.restore(checkpoint, self._acer.buffer)
+        with as_input_error(checkpoint.path, "the state of this run"):
+            if state["loop"]["steps"] != checkpoint.step:
+                raise ValueError(f"its step is {state['loop']['steps']}")
+            is_restored = self._acer.load_state_dict(state)
+            for name in self._parts.keys() & state.keys():
+                self._parts[name].load_state_dict(state[name])
+        if not is_restored:
+            self._restart_environments()
+        kept = f"{self._acer.buffer.num_in_buffer:,} segments of replay"
+        if lost:
+            self._tell_lost_replay(lost)
+        print(f"resumed at step {self._acer.steps:,} from {checkpoint.path} (with {kept})", flush=True)
+        if differing := differences(checkpoint.origin, self._origin):
+            print(f"results may differ in the last bits: {describe(differing)}", file=sys.stderr)
+
+    def _tell_lost_replay(self, lost: Sequence[InputError]) -> None:
+        """Withdraws the promise that this run equals an undisturbed one, in words and in its settings."""
+        step = self._acer.steps
+        files = f"{len(lost)} file{'s' if len(lost) > 1 else ''} of replay left out: {' '.join(map(str, lost))}"
+        say(f"{files} From step {step:,} on, this run differs from an undisturbed one.", is_error=True)
+        note_lost_replay(self._checkpoints.folder.parent, step)
+
+    def _restart_environments(self) -> None:
+        seed = np.random.SeedSequence([self._seed, self._acer.steps]).generate_state(1)
+        self._acer.restart_environments(int(seed[0]), is_recorded=self._is_exact)

@@ -1,0 +1,189 @@
+"""Where trials run, and the course of a sweep: its table, its folder's lock, what goes on after a stop."""
+
+import contextlib
+import dataclasses
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from acer_tf.config import require_count
+from acer_tf.distributed.access import check_address
+from acer_tf.distributed.connection import connected, require_ray
+from acer_tf.errors import InputError
+from acer_tf.plots.intervals import LAST_EPISODES
+from acer_tf.storage.lock import locked
+from acer_tf.system.command_line import command_line
+from acer_tf.system.statuses import Status
+from acer_tf.system.threads import cores
+from acer_tf.training.resume import resuming
+from acer_tf.training.signals import Stop, stop_on_signals
+from acer_tf.trials.engines import LocalEngine, RayEngine
+from acer_tf.trials.scheduler import DONE, FAILED, LOCKED, Engine, Source, Trial, Trials, run_trials
+from acer_tf.trials.table import SweepTable, summary
+
+TABLE = "sweep.csv"
+
+
+def _nothing(trial: Trial) -> None:
+    pass
+
+
+@dataclasses.dataclass(frozen=True)
+class Execution:
+    """Flags of every command that runs trials."""
+
+    workers: int = 1
+    """Trials that run side by side on this machine, each with an equal share of the cores."""
+    engine: Literal["local", "ray"] = "local"
+    """Where trials run: on this machine, or on a cluster of Ray, whose nodes share this folder (docs/scale.md)."""
+    ray_address: str | None = None
+    """HOST:PORT of the cluster's head; None starts Ray on this machine alone."""
+    slots: int | None = None
+    """Trials that run side by side on Ray; None takes as many as the cluster has processors for."""
+    trial_cpus: int = 1
+    """Processors (and threads) of a trial on Ray."""
+
+    def run_all(self, trials: Sequence[Trial], out: Path, done: Callable[[Trial], None] = _nothing) -> int:
+        """Runs the trials that are not done yet.
+
+        Args:
+            trials: the trials, in the order in which they start.
+            out: folder for the table, sweep.csv, and all run folders.
+            done: called with each trial that has ended well, now or before.
+
+        Returns:
+            The exit status: 0 if all trials are done, 1 if one failed; 129, 130 or 143 after a signal.
+
+        Raises:
+            LockedError: another sweep works in the folder.
+            InputError: the folder cannot be made.
+        """
+        with self.course(out) as course:
+            remaining = [trial for trial in trials if not course.table.is_done(trial)]
+            for trial in trials:
+                if trial not in remaining:
+                    done(trial)
+            print(f"{len(trials)} trials, {len(trials) - len(remaining)} done before; table: {out / TABLE}")
+
+            def report(trial: Trial, status: str) -> None:
+                course.report(trial, status)
+                if status == DONE:
+                    done(trial)
+
+            course.run(Trials(remaining), report)
+            rows = course.table.rows(trials)
+        print(summary(rows))
+        return course.status(is_well={row["status"] for row in rows} <= {DONE})
+
+    @contextlib.contextmanager
+    def course(self, out: Path) -> Iterator["Course"]:
+        """Makes the folder, locks it, and handles signals while the block runs.
+
+        Raises:
+            LockedError: another sweep works in the folder.
+            InputError: the folder cannot be made.
+        """
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{out} cannot be made ({error.strerror}); choose another folder with --out.") from error
+        with locked(out), stop_on_signals() as stop:
+            yield Course(self, SweepTable(out / TABLE), stop)
+
+    def shares(self, given: set[str], names: Sequence[str]) -> list[str]:
+        """Returns the flags that give each of several trials its share of the cores.
+
+        Args:
+            given: flags that the trial has already; they are left out.
+            names: flags of counts, such as threads.
+        """
+        if self.engine == "local" and self.workers == 1:
+            return []
+        share = max(1, cores() // self.workers) if self.engine == "local" else self.trial_cpus
+        return [word for name in names if name not in given for word in (f"--{name}", str(share))]
+
+    def check(self) -> None:
+        """Checks the flags.
+
+        Raises:
+            InputError: one has a value that cannot work, or belongs to the other engine.
+        """
+        for name in ("workers", "slots", "trial_cpus"):
+            if getattr(self, name) is not None:
+                require_count(name, getattr(self, name))
+        of_ray = {"ray_address": self.ray_address, "slots": self.slots, "trial_cpus": self.trial_cpus}
+        defaults = {field.name: field.default for field in dataclasses.fields(Execution)}
+        changed = [name for name, value in of_ray.items() if value != defaults[name]]
+        if self.engine == "local" and changed:
+            raise InputError(f"--{changed[0]} is of no use on this machine alone; add --engine ray.")
+        if self.engine == "ray":
+            require_ray()
+            if self.workers != 1:
+                raise InputError("--workers is of no use with --engine ray; expected --slots.")
+            if self.ray_address is not None:
+                check_address(self.ray_address)
+
+    @contextlib.contextmanager
+    def started(self) -> Iterator[Engine]:
+        """Yields the engine; a Ray that it started ends with the block.
+
+        Raises:
+            InputError: there is no connection to Ray, see `connected`.
+        """
+        if self.engine == "local":
+            yield LocalEngine(self.workers)
+            return
+        cpus = None if self.slots is None else self.slots * self.trial_cpus
+        with connected(self.ray_address, cpus) as ray:
+            yield RayEngine(ray, self.slots, self.trial_cpus)
+
+
+class Course(NamedTuple):
+    """Trials of one command, as they are run.
+
+    Attributes:
+        execution: where they run.
+        table: a row for each.
+        stop: whether a signal has arrived.
+    """
+
+    execution: Execution
+    table: SweepTable
+    stop: Stop
+
+    def run(self, source: Source, report: Callable[[Trial, str], None]) -> None:
+        """Runs trials, see `run_trials`; starts nothing where there are none."""
+        if not source.is_exhausted():
+            with self.execution.started() as engine:
+                run_trials(source, engine, self.stop, report)
+
+    def report(self, trial: Trial, status: str) -> None:
+        """Puts a trial's new status into the table, and prints it."""
+        row = self.table.update(trial, status)
+        details = ""
+        if status == DONE:
+            details = f": {_score(row)}"
+        elif status == FAILED:
+            details = f": {_last_line(trial.log)} ({trial.log})"
+        elif status == LOCKED:
+            details = f": {_last_line(trial.log)} It starts when that process has ended."
+        print(f"{status} {trial.name} seed {trial.seed}{details}")
+
+    def status(self, is_well: bool) -> int:
+        """Returns the exit status: 0 or 1, or that of a signal, after which it prints the command that goes on."""
+        if self.stop():
+            print(f"to go on: {shlex.join(resuming(command_line()))}")
+            return self.stop.status
+        return Status.DONE if is_well else Status.FAILED
+
+
+def _score(row: Mapping[str, str]) -> str:
+    if row["episodes"] == "0":
+        return "no episode ended"
+    return f"{int(row['steps']):,} steps, mean return {row['mean_return']} of the last {LAST_EPISODES}"
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it printed nothing"

@@ -1,0 +1,195 @@
+"""Runs trainings in processes of their own, several side by side; a failing one does not affect the others."""
+
+import contextlib
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from acer_tf.storage.lock import is_locked
+from acer_tf.system.statuses import Status
+from acer_tf.training.signals import SIGNALS
+
+POLL_SECONDS = 0.2
+LOCKED_SECONDS = 2.0
+"""Before the next look at the folder of a trial in which another process works."""
+MOST_LOCKED_SECONDS = 60.0
+DONE, RUNNING, STOPPED, FAILED, LOCKED = "done", "running", "stopped", "failed", "locked"
+
+STOPPED_STATUSES = {status for number in SIGNALS for status in (128 + number, -number)}
+"""Exit statuses after a stop signal; negative if it came before the run had installed its handlers."""
+
+
+class Trial(NamedTuple):
+    """One training run of a sweep.
+
+    Attributes:
+        name: name of the environment or preset.
+        seed: seed of the run.
+        folder: its run folder.
+        command: the words after `python -m`.
+    """
+
+    name: str
+    seed: int
+    folder: Path
+    command: tuple[str, ...]
+
+    @property
+    def log(self) -> Path:
+        """File for what the run prints, beside its folder."""
+        return self.folder.with_name(f"{self.folder.name}.log")
+
+
+class Process(Protocol):
+    """A trial that was started; `subprocess.Popen` is one."""
+
+    def poll(self) -> int | None:
+        """Returns the return code, as in `subprocess`; None while it has not ended."""
+
+    def terminate(self) -> None:
+        """Has it save and end; the second time, end at once."""
+
+    def wait(self) -> int:
+        """Waits for its end and returns the return code."""
+
+
+class Engine(Protocol):
+    """Where trials run."""
+
+    def slots(self) -> int:
+        """Returns how many trials may run side by side now."""
+
+    def start(self, trial: Trial) -> Process:
+        """Starts a trial; the folder of its log exists."""
+
+
+class Source(Protocol):
+    """Trials to start."""
+
+    def take(self) -> Trial | None:
+        """Returns the next trial that can start now, if there is one."""
+
+    def put_back(self, trial: Trial) -> None:
+        """Takes back a trial in whose folder another process works."""
+
+    def is_exhausted(self) -> bool:
+        """Returns whether no other trial will follow those that are running."""
+
+    def superfluous(self) -> Collection[Trial]:
+        """Returns those of the running trials that are to save and end early."""
+
+
+def run_trials(
+    source: Source,
+    engine: Engine,
+    stop: Callable[[], bool],
+    report: Callable[[Trial, str], None],
+) -> None:
+    """Runs all trials; when a stop is requested, the running ones save and end, and no other starts.
+
+    Args:
+        source: the trials.
+        engine: where they run.
+        stop: returns whether a stop was requested.
+        report: called with each trial and its status when it starts (`running`) and ends (`done`, `stopped`, `failed`,
+            `locked`).
+    """
+    running: dict[Trial, Process] = {}
+    ending: set[Trial] = set()
+    try:
+        while running or not (source.is_exhausted() or stop()):
+            while len(running) < engine.slots() and not stop() and (trial := source.take()):
+                trial.log.parent.mkdir(parents=True, exist_ok=True)
+                running[trial] = engine.start(trial)
+                report(trial, RUNNING)
+            for trial in running.keys() & set(running if stop() else source.superfluous()) - ending:
+                running[trial].terminate()
+                ending.add(trial)
+            for trial in [trial for trial, process in running.items() if process.poll() is not None]:
+                ending.discard(trial)
+                status = _status(trial, running.pop(trial).wait())
+                if status == LOCKED:
+                    source.put_back(trial)
+                report(trial, status)
+            time.sleep(POLL_SECONDS)
+    finally:  # after a second signal, which ends this at once, the trials get a second one, too
+        for process in running.values():
+            process.terminate()
+        for process in running.values():
+            process.wait()
+
+
+class Trials:
+    """Given trials, in their order; those in whose folders other processes work come last.
+
+    If such a process has done the work, the trial finds it done.
+    """
+
+    def __init__(self, trials: Sequence[Trial]) -> None:
+        self._waiting = deque(trials)
+        self._locked = LockedTrials()
+
+    def take(self) -> Trial | None:
+        """Returns the next trial that can start now, if there is one."""
+        return self._waiting.popleft() if self._waiting else self._locked.take()
+
+    def put_back(self, trial: Trial) -> None:
+        """Takes back a trial in whose folder another process works."""
+        self._locked.add(trial)
+
+    def is_exhausted(self) -> bool:
+        """Returns whether all trials were taken."""
+        return not self._waiting and not self._locked
+
+    def superfluous(self) -> Collection[Trial]:
+        """Returns none."""
+        return ()
+
+
+class LockedTrials:
+    """Trials in whose folders other processes work; each waits twice as long after every attempt in vain."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[Trial, float] = {}
+        self._due: dict[Trial, float] = {}
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    def add(self, trial: Trial) -> None:
+        """Adds a trial."""
+        self._seconds[trial] = min(2 * self._seconds.get(trial, LOCKED_SECONDS / 2), MOST_LOCKED_SECONDS)
+        self._due[trial] = time.monotonic() + self._seconds[trial]
+
+    def remove(self, trials: Iterable[Trial]) -> None:
+        """Removes those of the trials that are here."""
+        for trial in trials:
+            self._due.pop(trial, None)
+
+    def take(self) -> Trial | None:
+        """Returns one whose time has come, unless a process of this host still works in its folder."""
+        now = time.monotonic()
+        for trial, due in self._due.items():
+            if due > now:
+                continue
+            if not is_locked(trial.folder):
+                del self._due[trial]
+                return trial
+            self._due[trial] = now + LOCKED_SECONDS
+        return None
+
+
+def _status(trial: Trial, returncode: int) -> str:
+    if returncode == 0:
+        return DONE
+    if returncode in STOPPED_STATUSES:
+        return STOPPED
+    if returncode in (Status.LOCKED, Status.SUPERSEDED):
+        return LOCKED
+    if returncode < 0:  # a signal that it could not report itself
+        with contextlib.suppress(OSError), trial.log.open("a", encoding="utf-8") as log:
+            log.write(f"\nended by {signal.Signals(-returncode).name}\n")
+    return FAILED

@@ -1,0 +1,100 @@
+"""sweep.csv, the table of a sweep's trials."""
+
+import csv
+import io
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from acer_tf.errors import InputError
+from acer_tf.plots.intervals import LAST_EPISODES
+from acer_tf.plots.sources import Series, read_returns, trained_steps
+from acer_tf.storage.durable import replacing
+from acer_tf.system.console import say
+from acer_tf.trials.scheduler import DONE, Trial
+
+COLUMNS = ("name", "seed", "status", "steps", "episodes", "mean_return", "folder", "command")
+SHOWN = COLUMNS[:6]
+
+
+class SweepTable:
+    """A row per trial, on disk after every change; rows of trials that this sweep leaves out are kept."""
+
+    def __init__(self, path: Path) -> None:
+        """Reads the file if it exists.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        self._path = path
+        self._rows: dict[str, dict[str, str]] = {}
+        if path.exists():
+            try:
+                with path.open(newline="", encoding="utf-8") as file:
+                    self._rows = {row["folder"]: row for row in csv.DictReader(file)}
+            except (OSError, KeyError, UnicodeDecodeError) as error:
+                raise InputError(f"{path} cannot be read ({error}); choose another folder with --out.") from error
+
+    def is_done(self, trial: Trial) -> bool:
+        """Returns whether a trial with the same command has ended well before, and its folder is still there."""
+        row = self._rows.get(str(trial.folder), {})
+        is_same = row.get("command") == shlex.join(trial.command)
+        return row.get("status") == DONE and is_same and trial.folder.is_dir()
+
+    def update(self, trial: Trial, status: str) -> Mapping[str, str]:
+        """Replaces a trial's row by its new status and its returns so far, writes the file, and returns the row.
+
+        If the file cannot be written, on a full disk for instance, a message says so and the next call tries again.
+        """
+        row = {"name": trial.name, "seed": str(trial.seed), "status": status} | _outcome(trial.folder)
+        row |= {"folder": str(trial.folder), "command": shlex.join(trial.command)}
+        self._rows[row["folder"]] = row
+        try:
+            self._write()
+        except OSError as error:
+            say(f"{self._path} cannot be written ({error.strerror}); it will be tried again", is_error=True)
+        return row
+
+    def rows(self, trials: Iterable[Trial]) -> list[Mapping[str, str]]:
+        """Returns the rows of those of these trials that have begun."""
+        return [self._rows[str(trial.folder)] for trial in trials if str(trial.folder) in self._rows]
+
+    def _write(self) -> None:
+        text = io.StringIO()
+        writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self._rows.values())
+        with replacing(self._path) as file:
+            file.write(text.getvalue().encode())
+
+
+def summary(rows: Sequence[Mapping[str, str]]) -> str:
+    """Returns the rows as text, then mean and standard deviation over each name's seeds that are done."""
+    shown = [SHOWN, *([row[column] for column in SHOWN] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip() for cells in shown
+    ]
+    for name in dict.fromkeys(row["name"] for row in rows):
+        done = [row for row in rows if row["name"] == name and row["status"] == DONE]
+        returns = [float(row["mean_return"]) for row in done if row["episodes"] != "0"]
+        if returns:
+            lines.append(f"{name}: {np.mean(returns):.1f} +- {np.std(returns):.1f} over {len(returns)} seeds")
+    return "\n".join(lines)
+
+
+def _outcome(folder: Path) -> dict[str, str]:
+    """Returns the agent steps trained, whole episodes, and the mean raw return of the last ones."""
+    try:
+        episodes = read_returns(folder)
+    except InputError:
+        episodes = Series(np.empty(0), np.empty(0))
+    returns = episodes.values
+    mean = returns[-LAST_EPISODES:].mean() if len(returns) else np.nan
+    return {
+        "steps": str(trained_steps(folder, episodes)),
+        "episodes": str(len(returns)),
+        "mean_return": f"{mean:.6g}",
+    }

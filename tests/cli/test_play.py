@@ -1,0 +1,118 @@
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import pytest
+import yaml
+
+from acer_tf.cli.parsing import parse
+from acer_tf.cli.play import PlayFlags, find_trained
+from acer_tf.envs.atari.game import MAX_EPISODE_FRAMES
+from acer_tf.errors import InputError
+from acer_tf.storage.agent_file import write_agent
+
+
+def write_run(folder: Path, **settings: Any) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "config.yml").write_text(yaml.safe_dump(settings))
+    write_agent(folder / "model.zip", {}, {})
+    return folder
+
+
+def test_a_run_folder_says_what_was_played(tmp_path: Path) -> None:
+    run = write_run(tmp_path, env="PongNoFrameskip-v4", max_episode_frames=2000)
+    trained = find_trained(run, None)
+    assert (trained.name, *trained[1:3]) == (str(run / "model.zip"), "PongNoFrameskip-v4", 2000)
+    assert trained.game == "pong"
+    env = trained.make_env(3)
+    assert env.num_envs == 3 and env.single_observation_space.shape == (84, 84, 4)
+
+
+def test_another_environment_may_be_given(tmp_path: Path) -> None:
+    trained = find_trained(write_run(tmp_path, env="CartPole-v1"), "Acrobot-v1")
+    assert (trained.env_id, trained.game) == ("Acrobot-v1", None)
+
+
+def test_a_file_needs_an_environment(tmp_path: Path) -> None:
+    file = tmp_path / "agent.zip"
+    write_agent(file, {}, {})
+    trained = find_trained(file, "CartPole-v1")
+    assert (trained.name, *trained[1:3]) == (str(file), "CartPole-v1", MAX_EPISODE_FRAMES)
+    with pytest.raises(InputError, match=r"agent\.zip does not say which environment it plays; give it with --env\."):
+        find_trained(file, None)
+    (run := tmp_path / "run").mkdir()
+    assert find_trained(write_run(run, env="CartPole-v1") / "model.zip", None).env_id == "CartPole-v1"
+
+
+def test_a_typed_environment_may_come_from_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own_module.py").write_text(
+        "import gymnasium\ngymnasium.register('Own-v0', 'gymnasium.envs.classic_control:CartPoleEnv')\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    run = write_run(tmp_path / "run", env="Own-v0")
+    try:
+        assert PlayFlags(run, env="own_module:Own-v0").find().env_id == "Own-v0"
+    finally:
+        gymnasium.registry.pop("Own-v0", None)
+
+
+def test_frames_of_a_game_that_is_observed_and_rendered(tmp_path: Path) -> None:
+    trained = find_trained(write_run(tmp_path, env="BreakoutNoFrameskip-v4", max_episode_frames=0), None)
+    env = trained.make_env(1, "rgb_array")
+    env.reset(seed=0)
+    (screen,) = env.render() or ()
+    assert screen.shape == (210, 160, 3)
+    env.close()
+
+
+def test_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nowhere does not exist; expected a run folder, a checkpoint, a file"):
+        find_trained(Path("nowhere"), None)
+    with pytest.raises(InputError, match="holds no agent; expected a run folder, a checkpoint, or a file that ACER"):
+        find_trained(tmp_path, None)
+    with pytest.raises(
+        InputError, match="environment 'Breakot' does not exist; the nearest are BreakoutNoFrameskip-v4"
+    ):
+        find_trained(write_run(tmp_path / "a"), "Breakot")
+    with pytest.raises(InputError, match=r"'Gone-v0' does not exist.* registers it, give --env MODULE:Gone-v0\."):
+        find_trained(write_run(tmp_path / "b", env="Gone-v0"), None)
+    run = write_run(tmp_path / "c")
+    (run / "config.yml").write_text("a: [")
+    with pytest.raises(InputError, match=r"config\.yml is not valid YAML"):
+        find_trained(run, None)
+
+
+def test_flags(tmp_path: Path) -> None:
+    run = Path("run")
+    PlayFlags(run, video=tmp_path / "video.mp4").check()
+    assert PlayFlags(run, video=tmp_path / "video.mp4").video_file() == tmp_path / "video.mp4"
+    assert (PlayFlags(run).actions, PlayFlags(run, deterministic=True).actions) == ("stochastic", "deterministic")
+    with pytest.raises(InputError, match="episodes is 0; expected a whole number >= 1"):
+        PlayFlags(run, episodes=0).check()
+    with pytest.raises(InputError, match="--deterministic and --stochastic exclude each other"):
+        PlayFlags(run, deterministic=True, stochastic=True).check()
+    (tmp_path / "old.mp4").touch()
+    with pytest.raises(InputError, match=r"old\.mp4 exists; choose another name"):
+        PlayFlags(run, video=tmp_path / "old.mp4").check()
+
+
+@pytest.mark.parametrize("words", [["RUN", "--video"], ["--video", "RUN"], ["RUN", "--video", "--episodes", "3"]])
+def test_a_video_without_a_name_is_with_the_agent_and_replaces_nothing(tmp_path: Path, words: list[str]) -> None:
+    agent = write_run(tmp_path / "run") / "agent-0.5.zip"
+    agent.touch()
+
+    def file(run: Path) -> Path | None:
+        flags = parse("acer_tf.some", PlayFlags, [str(run) if word == "RUN" else word for word in words])
+        flags.check()
+        return flags.video_file()
+
+    for run, first, second in ((tmp_path / "run", "video", "video-2"), (agent, "agent-0.5", "agent-0.5-2")):
+        assert file(run) == tmp_path / "run" / f"{first}.mp4"
+        (tmp_path / "run" / f"{first}.mp4").touch()
+        assert file(run) == tmp_path / "run" / f"{second}.mp4"
+
+
+def test_a_video_may_have_a_name_and_there_may_be_none() -> None:
+    for words, video in {(): None, ("--video", "None"): None, ("--video", "a.mp4"): Path("a.mp4")}.items():
+        flags = parse("acer_tf.some", PlayFlags, ["run", *words])
+        assert (flags.run, flags.video_file()) == (Path("run"), video)

@@ -1,0 +1,129 @@
+"""Collectors in threads of this process, whose timing a test decides."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from numpy.random import RandomState
+
+from acer_tf.acer import Elsewhere, TrainingLoop
+from acer_tf.config import CONTINUOUS, Collecting, Config, Continuous
+from acer_tf.distributed.collector import Blueprint, Collector, NotBegunError, Order, Start, Weights
+from acer_tf.distributed.fleet import Lost, Outcome, Tell
+from acer_tf.distributed.layout import Layout
+from acer_tf.distributed.source import CollectorSource
+from acer_tf.envs.make import make_training_env
+from acer_tf.learning import make_loop, make_model
+from acer_tf.logs.logger import Logger
+from acer_tf.model import Model
+from acer_tf.segment import Segment
+
+Delay = Callable[[int, int], float]
+"""Seconds before a collector, by number, collects a segment, by number."""
+
+
+class ThreadFleet:
+    """Each collector has a thread; `kill` loses what it has, as the death of a process would."""
+
+    def __init__(self, blueprint: Blueprint, count: int, delay: Delay = lambda index, sequence: 0.0) -> None:
+        self.blueprint, self.delay = blueprint, delay
+        self.collectors = [Collector(index, blueprint) for index in range(count)]
+        self.threads = [ThreadPoolExecutor(1) for _ in range(count)]
+        self.orders: list[tuple[int, Order]] = []
+        self.alter: Callable[[int, bytes], object] = lambda index, packed: packed
+        self.is_closed = False
+
+    def publish(self, weights: Weights) -> Any:
+        return [array.copy() for array in weights]
+
+    def begin(self, index: int, start: Start, tell: Tell) -> None:
+        self._call(index, lambda collector: collector.begin(start), tell)
+
+    def collect(self, index: int, order: Order, weights: Any, tell: Tell) -> None:
+        self.orders.append((index, order))
+
+        def collected(collector: Collector) -> Any:
+            time.sleep(self.delay(index, order.sequence))
+            packed = collector.collect(order, weights)
+            return self.alter(index, packed) if isinstance(packed, bytes) else packed
+
+        self._call(index, collected, tell)
+
+    def replace(self, index: int) -> None:
+        self.kill(index)
+
+    def kill(self, index: int) -> None:
+        self.collectors[index] = Collector(index, self.blueprint)
+
+    def close(self) -> None:
+        self.is_closed = True
+        for thread in self.threads:
+            thread.shutdown()
+
+    def _call(self, index: int, call: Callable[[Collector], Any], tell: Tell) -> None:
+        before = self.collectors[index]
+
+        def called() -> None:
+            outcome: Outcome
+            try:
+                outcome = call(before)
+            except NotBegunError:
+                outcome = Lost("it was restarted", is_gone=False)
+            tell(outcome if self.collectors[index] is before else Lost("it was killed", is_gone=False))
+
+        self.threads[index].submit(called)
+
+
+def loop(
+    actors: int = 2,
+    delay: Delay = lambda index, sequence: 0.0,
+    seed: int = 0,
+    env_id: str = "CartPole-v1",
+    network: str = "mlp",
+    network_kwargs: Any = None,
+    logger: Logger | None = None,
+    continuous: Continuous = CONTINUOUS,
+    collecting: Any = None,
+    learns: bool = False,
+    **config: Any,
+) -> tuple[TrainingLoop, ThreadFleet, CollectorSource]:
+    """A training loop with collectors of two environments each, and segments of 5 steps.
+
+    Unless it learns, nothing but the number of updates changes, and TensorFlow need not trace them.
+    """
+    settings = {"nsteps": 5, "total_timesteps": 10_000, "replay_start": 30, "buffer_size": 100, "log_interval": 1000}
+    settings |= {} if learns else {"replay_ratio": 0, "log_interval": 3}
+    full = Config(**(settings | config))
+    kwargs = {"num_layers": 1, "num_hidden": 4} if network_kwargs is None else network_kwargs
+    rng = RandomState(seed)
+
+    def make_env() -> Any:
+        return make_training_env(env_id, 2)
+
+    env = make_env()
+    spaces = env.single_observation_space, env.single_action_space
+    model = make_model(network, *spaces, rng, seed, full, continuous, **kwargs)
+    if not learns:
+        model.__class__ = Counting
+    how = Collecting(actors=actors, **(collecting or {}))
+    fleet = ThreadFleet(Blueprint(make_env, network, kwargs, full, continuous), actors, delay)
+    layout = Layout.of(env, full, continuous, model.policy.network.state_size)
+    source = CollectorSource(fleet, layout, model, how, seed)
+    elsewhere = Elsewhere(source, actors, how.segments_per_update)
+    return make_loop(env, model, rng, seed, logger or Logger(), elsewhere=elsewhere), fleet, source
+
+
+class Counting(Model):
+    """Counts updates in the place of making them."""
+
+    def train(self, segment: Segment, lr: float) -> None:
+        self.updates += 1
+
+    def report(self, segment: Segment) -> dict[str, float]:
+        return {"loss": float(len(segment.obs))}
+
+
+def train(acer: TrainingLoop, iterations: int) -> None:
+    last = acer.steps + iterations * acer.nbatch
+    acer.learn(lambda: acer.steps >= last)

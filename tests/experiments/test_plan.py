@@ -1,0 +1,93 @@
+from pathlib import Path
+
+import pytest
+
+from acer_tf.envs.ids import check_env_id
+from acer_tf.errors import InputError
+from acer_tf.experiments.experiment import Experiment
+from acer_tf.experiments.plan import decisive, place, plan, selected
+from acer_tf.experiments.reading import experiment_names, load_experiment
+from acer_tf.trials.execution import Execution
+from tests.experiments.samples import write_tiny
+
+ROOT = Path(__file__).parents[2]
+SEARCHES = ROOT / "docs" / "results" / "searches"
+FILES = [str(p) for p in SEARCHES.glob("*.yml") if "variations:" in p.read_text()]
+"""Experiments that do not ship with the package; the other files of `SEARCHES` are spaces to sample from."""
+START = "acer_tf.run --preset baselines --env CartPole-v1 --num_timesteps 2000"
+COMMON = "--num_env 2 --nsteps 5 --buffer_size 500 --replay_start 100 --replay_ratio"
+
+
+def tiny(folder: Path) -> Experiment:
+    return load_experiment(write_tiny(folder))
+
+
+@pytest.mark.parametrize("name", [*experiment_names(), *sorted(FILES)], ids=lambda name: Path(name).stem)
+def test_training_knows_all_settings_of_the_experiments(name: str) -> None:
+    whole = load_experiment(name)
+    for env in whole.envs:
+        check_env_id(env.id)
+    few = whole._replace(envs=whole.envs[: 1 if name in FILES else 4])
+    planned = plan(few, few.seeds, Path("runs"), Execution())
+    cells = len(few.envs) * len(few.variations)
+    assert len({p.place for p in planned}) == len(planned) == cells * len(few.seeds)
+    assert len({str((p.env.id, p.settings)) for p in planned}) == cells  # no variation is another one's twin
+
+
+def test_the_trainings_of_a_seed_come_before_those_of_the_next(tmp_path: Path) -> None:
+    planned = plan(tiny(tmp_path), (4, 5), Path("x"), Execution())
+    assert [" ".join(p.trial.command) for p in planned] == [
+        f"{START} {COMMON} {ratio} --num_layers 1 --threads 1 --seed {seed} --logdir x/{name}/CartPole-v1/seed-{seed}"
+        for seed in (4, 5)
+        for name, ratio in (("a", 1), ("b", 0))
+    ]
+    assert planned[0].place == place("a", "CartPole-v1", 4) == Path("a/CartPole-v1/seed-4")
+
+
+def test_settings_are_those_that_are_not_baselines_defaults(tmp_path: Path) -> None:
+    first, _ = plan(tiny(tmp_path), (4,), Path("x"), Execution())
+    assert first.settings == {
+        "buffer_size": 500,
+        "env": "CartPole-v1",
+        "nsteps": 5,
+        "num_env": 2,
+        "num_layers": 1,
+        "replay_ratio": 1,
+        "replay_start": 100,
+        "total_timesteps": 2000,
+    }
+    recorded = {**first.settings, "gamma": 0.99, "seed": 3, "logdir": "y", "command": "z", "cores": 5, "threads": 7}
+    assert decisive(recorded) == first.settings
+    assert decisive({**recorded, "gamma": 0.9})["gamma"] == 0.9
+
+
+def test_a_part_of_an_experiment(tmp_path: Path) -> None:
+    part = selected(tiny(tmp_path), ("b",), ("CartPole-v1",), 300)
+    assert [v.name for v in part.variations] == ["b"] and part.envs[0].steps == 300
+    with pytest.raises(InputError, match="tiny has no variation 'c'; the nearest are"):
+        selected(part, ("c",), (), None)
+    with pytest.raises(InputError, match="tiny has no environment 'CartPole-v0'; the nearest are CartPole-v1"):
+        selected(part, (), ("CartPole-v0",), None)
+
+
+def test_a_flag_that_training_does_not_know(tmp_path: Path) -> None:
+    wrong = load_experiment(write_tiny(tmp_path, flags={"gama": 0.9}))
+    with pytest.raises(InputError, match=r"experiment tiny, variation a, CartPole-v1: .*the nearest is --gamma"):
+        plan(wrong, (0,), tmp_path, Execution())
+    wrong = load_experiment(write_tiny(tmp_path, envs={"CartPol-v1": None}, criteria=[]))
+    with pytest.raises(InputError, match="environment 'CartPol-v1' does not exist; the nearest are CartPole-v1"):
+        plan(wrong, (0,), tmp_path, Execution())
+
+
+def test_the_settings_of_minatar_are_those_of_the_recorded_original() -> None:
+    experiment = load_experiment("minatar-original")
+    settings = plan(experiment, (0,), Path("x"), Execution())[0].settings
+    assert settings == {
+        "env": "MinAtar/Asterix-v1",
+        "network": "cnn_minatar",
+        "num_env": 8,
+        "buffer_size": 20_000,
+        "replay_start": 2_000,
+        "lrschedule": "constant",
+        "total_timesteps": 300_000,
+    }

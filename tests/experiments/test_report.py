@@ -1,0 +1,124 @@
+from pathlib import Path
+
+import numpy as np
+
+from acer_tf.experiments.experiment import Criterion, Experiment, Reference, Variation
+from acer_tf.experiments.findings import find
+from acer_tf.experiments.report import MOST_CURVES, averaged, highest, write_page
+from acer_tf.experiments.results import Result
+from acer_tf.plots.curves import Curve
+from tests.experiments.samples import experiment, result
+
+REACHES = Criterion("reaches", "a", ("CartPole-v1",), (0.5, 1.0), values={"CartPole-v1": 10.0})
+KEY = ("a", "CartPole-v1")
+
+
+def page(folder: Path, whole: Experiment, *results: Result) -> str:
+    write_page(folder, find(whole, {KEY: results}), "acer reproduce sample")
+    return (folder / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_page_has_verdicts_scores_references_and_how_much_is_missing(tmp_path: Path) -> None:
+    others = Reference("others", "S", {"CartPole-v1": 9.5}, None)
+    whole = experiment(REACHES)._replace(references=(others,), tuned_with=(7,), note="N.")
+    text = page(tmp_path, whole, *(result(score, seed) for seed, score in enumerate((11.0, 12.0, 16.0))))
+    assert text.startswith(
+        "# Sample\n\nC\n\nSource: S.\n\n**3 of 6 runs are complete; criteria: 1 of 1 reproduced.**\n\nN.\n"
+    )
+    assert "| a reaches 10, from 50 % to 100 % of the run | CartPole-v1 | 13, least 11 (3 seeds) | reproduced |" in text
+    assert "| CartPole-v1 | a | 3 of 3 | 11, 12, 16 | 13 | 11 to 16 | 0.1 | 9.5 |" in text
+    assert "* Seeds: 0, 1, 2. The settings were chosen with seed 7." in text
+    assert "    acer reproduce sample\n" in text and (tmp_path / "curves.png").exists()
+
+
+def test_evaluations_have_a_table_with_the_references_and_a_picture(tmp_path: Path) -> None:
+    others = Reference("others", "S", {"CartPole-v1": 25.0}, None)
+    whole = experiment(REACHES)._replace(references=(others,))
+    evaluated = [result(11.0, seed) for seed in (0, 1)]
+    for one in evaluated:
+        means = [1.0, 30.0, 20.0 + one.facts["seed"]]
+        one.facts["evaluations"] = {"episodes": 5, "steps": [200, 500, 1000], "mean_return": means}
+    text = page(tmp_path, whole, *evaluated, result(11.0, 2))
+    assert "| environment | variation | evaluations | mean | interval | best | others |\n" in text
+    assert "| CartPole-v1 | a | 20, 21 | 20.5 |  | 30 | 25 |" in text
+    assert "| CartPole-v1 | a | 3 of 3 | 11, 11, 11 | 11 | 11 to 11 | 0.1 |\n" in text
+    assert "(evaluations.png)" in text and (tmp_path / "evaluations.png").exists()
+    assert "valuations" not in page(tmp_path, whole, result(11.0))
+    evaluated[0].facts["evaluations"] = {"episodes": 5, "steps": [1000], "mean_return": [20.0]}
+    assert "evaluations.png" not in page(tmp_path, whole, evaluated[0])
+
+
+def test_a_run_under_way_has_no_score(tmp_path: Path) -> None:
+    text = page(tmp_path, experiment(REACHES), result(11.0, 0), result(12.0, 1, trained=999))
+    assert "**1 of 6 runs are complete; criteria: 0 of 1 reproduced, 1 incomplete.**" in text
+    assert "| CartPole-v1 | a | 1 of 3 | 11 | 11 |  | 0.1 |" in text
+    assert "| CartPole-v1 | a | 1 | 999 of 1,000 | 12 | 8.25 |\n" in text
+    assert "| 1 | 100 of 1,000 | 12 |  |\n" in page(tmp_path, experiment(REACHES), result(12.0, 1, trained=100))
+    assert "Under way" not in page(tmp_path, experiment(REACHES), result(11.0, 0))
+
+
+def test_a_run_under_way_stands_beside_the_references_at_the_same_steps(tmp_path: Path) -> None:
+    curves = tmp_path / "others.csv"
+    rows = ("400,3", "500,4", "600,5", "1000,90")
+    curves.write_text("environment,seed,steps,mean_return,episodes\n" + "".join(f"CartPole-v1,,{r},\n" for r in rows))
+    others = Reference("others", "S", {}, curves), Reference("level", "S", {"CartPole-v1": 95.0}, None)
+    whole = experiment(REACHES)._replace(references=others, score=(0.8, 1.0))
+    text = page(tmp_path, whole, result(12.0, 1, trained=600))
+    assert "| environment | variation | seed | steps | last 100 | mean | others |\n" in text
+    assert "| CartPole-v1 | a | 1 | 600 of 1,000 | 12 | 0 | 4.5 |\n" in text
+
+
+def test_the_curve_of_a_run_under_way_ends_with_its_last_whole_bin(tmp_path: Path) -> None:
+    whole = experiment(REACHES)
+    pictures = []
+    for trained in (1000, 999, 750):
+        page(tmp_path, whole, result(12.0, trained=trained))
+        pictures.append((tmp_path / "curves.png").read_bytes())
+    assert pictures[0] != pictures[1] == pictures[2]
+    assert "![" not in page(tmp_path, whole, result(12.0, trained=100))
+
+
+def test_further_seeds_are_told(tmp_path: Path) -> None:
+    text = page(tmp_path, experiment(REACHES), *(result(11.0, seed) for seed in (0, 1, 2, 7, 5)))
+    assert "| CartPole-v1 | a | 3 of 3 and 2 more | 11, 11, 11, 11, 11 |" in text
+    assert "* Seeds: 0, 1, 2; some settings also have 5, 7." in text
+    assert "**3 of 6 runs are complete; criteria: 1 of 1 reproduced.**" in text
+
+
+def test_versions_commits_and_cores_are_told_once_each(tmp_path: Path) -> None:
+    runs = [result(11.0, seed) for seed in (0, 1, 2)]
+    for one, commit, cores in zip(runs, ("bb", "aa", "bb"), (2, 1, 1), strict=True):
+        one.facts.update(versions={"acer_tf": "1.0"}, commit=commit, cores=cores)
+    assert "\n* acer_tf 1.0, commits aa, bb, on 1 or 2 cores.\n" in page(tmp_path, experiment(REACHES), *runs)
+    assert "\n* acer_tf 1.0, commit aa, on 1 core.\n" in page(tmp_path, experiment(REACHES), runs[1])
+
+
+def test_the_mean_is_of_whole_runs_or_else_of_long_ones() -> None:
+    whole, begun = result(1.0, 0), [result(1.0, seed, trained=100 * seed) for seed in (4, 5, 9)]
+    assert averaged([whole, *begun]) == [whole]
+    assert [r.facts["seed"] for r in averaged(begun)] == [5, 9]
+
+
+def test_of_many_variations_the_highest_of_each_environment_are_drawn(tmp_path: Path) -> None:
+    x, ones = np.arange(20.0), np.ones(20, np.int64)
+    ends = [3.0, 50.0, *range(100, 111), 7.0]
+    curves = [
+        Curve(env, f"v{end}", x, np.where(x < 18, -end, end), ones, ones, x) for env in ("A-v0", "B-v0") for end in ends
+    ]
+    drawn = highest([*curves, curves[0]._replace(env="C-v0")])
+    kept = [f"v{end}" for end in (50.0, *range(100, 111))]
+    assert [(c.env, c.setting) for c in drawn] == [(e, v) for e in ("A-v0", "B-v0") for v in kept] + [("C-v0", "v3.0")]
+
+    whole = experiment(REACHES)
+    assert f"({MOST_CURVES} highest" not in page(tmp_path, whole, result(1.0))
+    many = whole._replace(variations=(*whole.variations, *(Variation(f"v{i}", {}, 1.0) for i in range(11))))
+    assert "![Mean raw return over agent steps (12 highest of each environment)](curves.png)" in page(
+        tmp_path, many, result(1.0)
+    )
+
+
+def test_minutes_are_drawn_where_the_experiment_wants_them(tmp_path: Path) -> None:
+    assert "curves-minutes.png" not in page(tmp_path, experiment(REACHES), result(1.0))
+    text = page(tmp_path, experiment(REACHES)._replace(over_time=True), result(1.0))
+    assert "![The same over minutes of training](curves-minutes.png)" in text
+    assert (tmp_path / "curves-minutes.png").exists()

@@ -1,0 +1,169 @@
+import numpy as np
+import pytest
+
+from acer_tf.experiments.experiment import Criterion
+from acer_tf.experiments.references import ReferenceRun
+from acer_tf.experiments.results import Result
+from acer_tf.experiments.verdicts import Outcome, Verdict, judge, overall
+from tests.experiments.samples import experiment, result
+
+CARTPOLE = ("CartPole-v1",)
+HALF = (0.5, 1.0)
+SAME = Criterion("same", "a", CARTPOLE, HALF, reference="theirs", margin=3.0)
+REACHES = Criterion("reaches", "a", CARTPOLE, HALF, values={"CartPole-v1": 10.0})
+
+
+def results(scores: list[float], variation: str = "a", env: str = "CartPole-v1") -> list[Result]:
+    return [result(score, seed, variation, env) for seed, score in enumerate(scores)]
+
+
+def references(scores: list[float], end: float = 1000.0) -> list[ReferenceRun]:
+    steps = np.array([end / 2, end])
+    return [
+        ReferenceRun("theirs", "CartPole-v1", str(seed), steps, np.array([0.0, score]), np.ones(2))
+        for seed, score in enumerate(scores)
+    ]
+
+
+def judged(criterion: Criterion, scores: list[float], others: list[float] | None = None) -> Verdict:
+    found = {("a", "CartPole-v1"): results(scores)}
+    (verdict,) = judge(experiment(criterion, seeds=5), found, references(others or []))
+    return verdict
+
+
+THEIRS = [10.0, 11.0, 12.0, 13.0, 14.0]  # sd 1.58
+
+
+@pytest.mark.parametrize(
+    ("scores", "outcome"),
+    [
+        ([10.1, 11.1, 12.1, 13.1, 14.1], Outcome.YES),
+        ([13.0, 13.5, 15.0, 14.5, 14.2], Outcome.NO),  # p = 0.03
+        ([9.0, 11.0, 13.0, 15.0, 22.0], Outcome.UNDECIDED),  # the interval is as wide as the margin
+        ([50.0, 51.0, 52.0, 53.0, 54.0], Outcome.NO),
+    ],
+)
+def test_the_same_as_the_references_seeds(scores: list[float], outcome: Outcome) -> None:
+    verdict = judged(SAME, scores, THEIRS)
+    assert verdict.outcome is outcome, verdict.numbers
+
+
+@pytest.mark.parametrize(
+    ("others", "outcome"),
+    [
+        (THEIRS, Outcome.YES),
+        ([20.0, 21.0, 22.0, 23.0, 24.0], Outcome.NO),
+        (THEIRS[:4], Outcome.INCOMPLETE),
+    ],
+)
+def test_the_same_as_the_seeds_of_another_variation(others: list[float], outcome: Outcome) -> None:
+    criterion = SAME._replace(reference="", than="b")
+    found = {("a", "CartPole-v1"): results(THEIRS), ("b", "CartPole-v1"): results(others, "b")}
+    (verdict,) = judge(experiment(criterion, seeds=5), found, [])
+    assert verdict.question == "a is as b, from 50 % to 100 % of the run"
+    assert verdict.outcome is outcome, verdict.numbers
+
+
+def test_the_numbers_behind_a_verdict() -> None:
+    verdict = judged(SAME, [10.1, 11.1, 12.1, 13.1, 14.1], THEIRS)
+    assert verdict.question == "a is as theirs, from 50 % to 100 % of the run"
+    expected = "12.1 (5 seeds), theirs 12 (5); difference 0.1 [-1.76, 1.96], margin ±4.743; p = 0.69"
+    assert verdict.numbers == expected
+
+
+def test_a_smaller_margin_makes_it_undecided() -> None:
+    assert judged(SAME._replace(margin=1.0), [10.1, 11.1, 12.1, 13.1, 14.1], THEIRS).outcome is Outcome.UNDECIDED
+
+
+def test_a_reference_that_ends_before_the_window_does_not_count() -> None:
+    found = {("a", "CartPole-v1"): results(THEIRS)}
+    (verdict,) = judge(experiment(SAME, seeds=5), found, references(THEIRS, end=900))
+    assert verdict.outcome is Outcome.UNDECIDED and verdict.numbers == "the reference has 0 seeds there"
+
+
+def test_a_value_is_reached_by_the_mean_over_seeds() -> None:
+    assert judged(REACHES, [8.0, 9.0, 10.0, 11.0, 12.0]).outcome is Outcome.YES
+    assert judged(REACHES, [8.0, 9.0, 10.0, 11.0, 11.9]).outcome is Outcome.NO
+    assert judged(REACHES._replace(window=(0.0, 0.5)), [99.0] * 5).outcome is Outcome.NO  # only the second half is high
+
+
+def test_a_value_may_have_to_be_reached_by_every_seed_and_in_time() -> None:
+    every = REACHES._replace(every_seed=True)
+    assert judged(every, [10.0, 11.0, 12.0, 13.0, 14.0]).outcome is Outcome.YES
+    verdict = judged(every, [9.9, 11.0, 12.0, 13.0, 14.0])
+    assert verdict.outcome is Outcome.NO
+    assert verdict.question == "a reaches 10 with every seed, from 50 % to 100 % of the run"
+    in_time = REACHES._replace(minutes=0.1)  # every run of the samples takes 5 seconds
+    assert judged(in_time, [10.0] * 5).outcome is Outcome.YES
+    verdict = judged(in_time._replace(minutes=0.05), [10.0] * 5)
+    assert verdict.outcome is Outcome.NO and verdict.numbers.endswith("longest run 0.1 minutes")
+    assert verdict.question.endswith("of the run, in at most 0.05 minutes")
+
+
+def test_a_value_may_be_reached_by_the_last_episodes_or_by_evaluations() -> None:
+    found = results([9.0] * 3)
+    for one in found:
+        one.facts["last_100"] = 11.0
+        one.facts["evaluations"] = {"steps": [400, 700, 1000], "mean_return": [0.0, 12.0, 14.0]}
+    criteria = [REACHES._replace(of=of) for of in ("training", "last_100", "evaluations")]
+    training, last, evaluations = judge(experiment(*criteria), {("a", "CartPole-v1"): found}, [])
+    assert [v.outcome for v in (training, last, evaluations)] == [Outcome.NO, Outcome.YES, Outcome.YES]
+    assert (last.question, last.numbers) == ("a reaches 10, in the last 100 episodes", "11, least 11 (3 seeds)")
+    assert evaluations.question == "a reaches 10, in evaluations from 50 % to 100 % of the run"
+    assert evaluations.numbers == "13, least 13 (3 seeds)"
+    del found[0].facts["evaluations"]
+    (verdict,) = judge(experiment(criteria[2]), {("a", "CartPole-v1"): found}, [])
+    assert (verdict.outcome, verdict.numbers) == (Outcome.INCOMPLETE, "2 of 3 seeds")
+
+
+def test_a_missing_seed_or_one_under_way_leaves_everything_open() -> None:
+    verdict = judged(REACHES, [99.0] * 4)
+    assert (verdict.outcome, verdict.numbers) == (Outcome.INCOMPLETE, "4 of 5 seeds")
+    found = {("a", "CartPole-v1"): [*results([99.0] * 4), result(99.0, 4, trained=999)]}
+    (verdict,) = judge(experiment(REACHES, seeds=5), found, [])
+    assert verdict.outcome is Outcome.INCOMPLETE
+    assert judged(SAME, [12.0], THEIRS).outcome is Outcome.INCOMPLETE
+
+
+def test_a_further_seed_does_not_stand_in_for_a_missing_one() -> None:
+    found = {("a", "CartPole-v1"): [*results([99.0] * 4), result(99.0, 5)]}
+    (verdict,) = judge(experiment(REACHES, seeds=5), found, [])
+    assert (verdict.outcome, verdict.numbers) == (Outcome.INCOMPLETE, "4 of 5 seeds")
+    found["a", "CartPole-v1"].append(result(9.0, 4))
+    (verdict,) = judge(experiment(REACHES, seeds=5), found, [])
+    assert (verdict.outcome, verdict.numbers) == (Outcome.YES, "84, least 9 (6 seeds)")
+
+
+def better(first: list[float], second: list[float], env: str = "Acrobot-v1") -> Verdict:
+    criterion = Criterion("better", "a", ("CartPole-v1", env), HALF, than="b")
+    found = {
+        (variation, e): results(scores, variation, e)
+        for variation, scores in (("a", first), ("b", second))
+        for e in ("CartPole-v1", env)
+    }
+    (verdict,) = judge(experiment(criterion, seeds=5, envs=("CartPole-v1", env)), found, [])
+    return verdict
+
+
+def test_better_is_a_probability_of_improvement_above_one_half() -> None:
+    low, high = [1.0, 2.0, 3.0, 4.0, 5.0], [4.0, 5.0, 6.0, 7.0, 8.0]
+    assert better(high, low).outcome is Outcome.YES
+    assert better(low, high).outcome is Outcome.NO
+    assert better(low, [1.1, 2.1, 3.1, 4.1, 5.1]).outcome is Outcome.UNDECIDED
+    assert better(high, low).numbers.startswith("probability 0.92 [")
+    assert better(high, low[:4]).numbers == "18 of 20 runs"
+    assert better(high, low[:4]).outcome is Outcome.INCOMPLETE
+    assert better(high, low).env == "" and better(high, low).numbers.endswith("] over 2 tasks")
+
+
+def test_better_in_one_environment_names_it() -> None:
+    criterion = Criterion("better", "a", ("CartPole-v1",), HALF, than="b")
+    found = {("a", "CartPole-v1"): results([4.0, 5.0, 6.0]), ("b", "CartPole-v1"): results([1.0, 2.0, 3.0], "b")}
+    (verdict,) = judge(experiment(criterion, seeds=3), found, [])
+    assert (verdict.env, verdict.numbers) == ("CartPole-v1", "probability 1.00 [1.00, 1.00]")
+
+
+def test_outcomes_in_a_few_words() -> None:
+    verdicts = [Verdict("", "", "", outcome) for outcome in (*Outcome, Outcome.NO)]
+    assert overall(verdicts) == "1 of 5 reproduced, 2 not reproduced, 1 undecided, 1 incomplete"
+    assert overall(verdicts[:1]) == "1 of 1 reproduced"

@@ -1,0 +1,131 @@
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from huggingface_hub import ModelCard, constants
+
+from acer_tf import ACER, fetch, publish
+from acer_tf.cli.parsing import Main
+from acer_tf.demos.cards import demo_file
+from acer_tf.hub.published import LARGEST
+from acer_tf.storage.agent_file import read_agent
+from acer_tf.storage.durable import fingerprint
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with the agent of a run, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "model.zip").write_bytes(demo_file("cartpole").read_bytes())
+    (run / "config.yml").write_text(yaml.safe_dump({"env": "CartPole-v1", "lr": 0.5}))
+    (tmp_path / "score.json").write_text(json.dumps({"mean": 499.5, "std": 1.25, "returns": []}))
+    assert publish.main(["run", "./agents/cart", "--evaluation", "score.json"]) == 0
+    return tmp_path / "agents" / "cart"
+
+
+def failure(capsys: pytest.CaptureFixture[str], main: Main, *words: str) -> str:
+    capsys.readouterr()
+    assert main(list(words)) == 2
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    return message
+
+
+def test_what_was_published_is_fetched_as_a_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fetch.main(["./agents/cart", "--revision", "None"]) == 0
+    fetched = Path("runs/cart")
+    assert f"to watch it: acer enjoy {fetched}" in capsys.readouterr().out
+    assert sorted(file.name for file in fetched.iterdir()) == ["config.yml", "model.zip"]
+    assert yaml.safe_load((fetched / "config.yml").read_text()) == {"env": "CartPole-v1", "lr": 0.5}
+    assert ACER.load(fetched / "model.zip").num_timesteps == ACER.load(demo_file("cartpole")).num_timesteps
+    assert [file.name for file in fetched.parent.iterdir()] == ["cart"]
+
+
+def test_the_model_card_is_what_the_hub_reads(folder: Path) -> None:
+    card = ModelCard.load(folder / "README.md")
+    assert (card.data.library_name, card.data.pipeline_tag) == ("acer_tf", "reinforcement-learning")
+    (result,) = card.data.eval_results
+    assert (result.dataset_name, result.metric_type, result.metric_value) == (
+        "CartPole-v1",
+        "mean_reward",
+        "499.50 +/- 1.25",
+    )
+    assert "acer fetch ./agents/cart" in card.text
+
+
+def test_what_is_not_what_was_published_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = folder / "model.zip"
+    whole = model.read_bytes()
+    model.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    assert "model.zip is missing or damaged" in failure(capsys, fetch.main, "./agents/cart")
+    monkeypatch.setitem(LARGEST, "model.zip", len(whole) - 1)
+    assert f"has {len(whole):,} bytes; expected at most {len(whole) - 1:,}" in failure(
+        capsys, fetch.main, "./agents/cart"
+    )
+    (folder / "manifest.json").write_text('{"files": {"model.zip": 1}}')
+    assert "the manifest.json is damaged" in failure(capsys, fetch.main, "./agents/cart")
+    (folder / "manifest.json").unlink()
+    assert "agents/cart holds no manifest.json" in failure(capsys, fetch.main, "./agents/cart")
+    assert not list(Path("runs").iterdir())
+
+
+def test_a_file_that_is_no_agent_is_refused_though_its_digest_is_right(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "model.zip").write_bytes(b"no zip")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"]["model.zip"] = fingerprint(folder / "model.zip")._asdict()
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    assert "model.zip is not the file of a trained agent" in failure(capsys, fetch.main, "./agents/cart")
+    assert not list(Path("runs").iterdir())
+
+
+def test_without_a_network_what_was_fetched_before_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository = Path("cache/models--me--cart")
+    snapshot = repository / "snapshots" / COMMIT
+    snapshot.parent.mkdir(parents=True)
+    folder.rename(snapshot)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(COMMIT)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(Path("cache").resolve()))
+    assert fetch.main(["me/cart"]) == 0
+    assert Path("runs/cart/model.zip").read_bytes() == (snapshot / "model.zip").read_bytes()
+    # Not the bytes: the headers of npz members differ between patch releases of Python 3.11.
+    (data, groups), (expected, arrays) = read_agent(Path("runs/cart/model.zip")), read_agent(demo_file("cartpole"))
+    assert data == expected
+    np.testing.assert_equal(groups, arrays)
+    assert fetch.main(["me/cart", "--revision", COMMIT, "--logdir", "elsewhere"]) == 0
+    assert Path("elsewhere/config.yml").is_file()
+
+
+def test_an_unreachable_hub_is_told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", "http://127.0.0.1:9/{repo_id}/{revision}/{filename}")
+    assert "manifest.json of me/none cannot be fetched" in failure(capsys, fetch.main, "me/none")
+
+
+def test_bad_input(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(Path("cache").resolve()))
+    assert "manifest.json of me/none cannot be fetched" in failure(capsys, fetch.main, "me/none")
+    assert "a/b/c is neither a folder nor a repository OWNER/NAME" in failure(capsys, fetch.main, "a/b/c")
+    assert "me/none cannot be published" in failure(capsys, publish.main, "run", "me/none")
+    assert "which has no revisions" in failure(capsys, fetch.main, "./agents/cart", "--revision", "main")
+    assert "run exists; choose another name" in failure(capsys, fetch.main, "./agents/cart", "--logdir", "run")
+    assert "nowhere does not exist" in failure(capsys, publish.main, "nowhere", "./agents/x")
+    Path("score.json").write_text("{}")
+    assert "is not what `acer evaluate --json` writes" in failure(
+        capsys, publish.main, "run", "./agents/x", "--evaluation", "score.json"
+    )
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    assert "install it with: pip install -e '.[hub]'" in failure(capsys, fetch.main, "me/cart")

@@ -1,0 +1,35 @@
+import pytest
+
+from acer_tf.configs.presets import preset_names
+from acer_tf.presets import main, source
+
+
+def test_a_row_for_each_preset(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    header, *rows = capsys.readouterr().out.splitlines()
+    assert header.split() == ["preset", "environment", "network", "what", "it", "is"]
+    assert [row.split()[0] for row in rows] == preset_names()
+    (row,) = [row for row in rows if row.startswith("zoo-Acrobot-v1 ")]
+    assert row.split(maxsplit=3)[1:] == [
+        "Acrobot-v1",
+        "mlp",
+        "rl-baselines-zoo's settings of Stable Baselines 2's ACER",
+    ]
+
+
+def test_the_source_is_the_first_sentence() -> None:
+    assert source("paper").startswith("Wang et al. 2017 (") and source("paper").endswith("that does not fall")
+    assert all(source(name) for name in preset_names())
+
+
+@pytest.mark.parametrize(("name", "command"), [("Pendulum-v1", "run"), ("paper", "run-atari")])
+def test_one_preset_is_shown_with_its_command(name: str, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"acer {command} --preset {name}\n\n# ")
+    assert "\nlr: " in out
+
+
+def test_a_misspelt_preset(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["Pendulum"]) == 2
+    assert "the nearest are Pendulum-v1" in capsys.readouterr().err

@@ -1,0 +1,115 @@
+import csv
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from acer_tf import ACER
+from acer_tf.evaluation.episodes import evaluate_policy
+from acer_tf.logs.files import run_files
+from acer_tf.logs.logger import Logger
+from acer_tf.run import main
+from acer_tf.storage.checkpoint import step_folder
+from acer_tf.training.evaluations import Evaluations
+from tests import event_files
+from tests.faults.processes import TINY
+from tests.small_agents import everything, tiny, vec_env
+
+EVALUATED = {"eval_every": 200, "eval_episodes": 3}
+
+
+def train(folder: Path, **flags: Any) -> Path:
+    settings = TINY | {"num_timesteps": 600, "checkpoint_every": 200, "replay_ratio": 2, "log_interval": 10} | flags
+    words = [word for name, value in settings.items() for word in (f"--{name}", str(value))]
+    assert main([*words, "--logdir", str(folder)]) == 0
+    return folder
+
+
+def evaluations(agent: ACER, logger: Logger, folder: Path, deterministic: bool = False) -> Evaluations:
+    return Evaluations(
+        agent, logger, vec_env, every=100, episodes=2, deterministic=deterministic, seed=1, folder=folder
+    )
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader((folder / "evaluations.csv").open()))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train(tmp_path_factory.mktemp("runs") / "evaluated", **EVALUATED)
+
+
+def test_training_does_not_depend_on_evaluations(run: Path, tmp_path: Path) -> None:
+    """To the byte, streams of predictions and all."""
+    without = train(tmp_path / "run")
+    for name in ("model.zip", "episodes.csv"):
+        assert (run / name).read_bytes() == (without / name).read_bytes()
+    assert not (without / "evaluations.csv").exists() and not (without / "best.zip").exists()
+
+
+def test_the_curve_is_in_every_log_and_the_best_agent_is_kept(run: Path) -> None:
+    found = rows(run)
+    assert [(row["steps"], row["episodes"]) for row in found] == [("200", "3"), ("400", "3"), ("600", "3")]
+    means = [float(row["mean_return"]) for row in found]
+    assert [float(row["mean_length"]) for row in found] == pytest.approx(means, abs=1e-5)  # CartPole pays 1 a step
+    lines = [json.loads(line) for line in (run / "progress.jsonl").read_text().splitlines()]
+    logged = [(line["time/total_timesteps"], line["eval/mean_return"]) for line in lines if "eval/mean_return" in line]
+    assert logged == [(step, pytest.approx(mean, abs=1e-5)) for step, mean in zip((200, 400, 600), means, strict=True)]
+    points = event_files.read(run / "tb")["eval/mean_return"]
+    assert points == [(step, pytest.approx(mean, rel=1e-6)) for step, mean in zip((200, 400, 600), means, strict=True)]
+    best = ACER.load(run / "best.zip")
+    assert best.num_timesteps == 200 * (1 + int(np.argmax(means)))
+    then = ACER.load(step_folder(run / "checkpoints", best.num_timesteps))
+    np.testing.assert_equal(everything(best), everything(then))
+
+
+def test_a_resumed_run_has_the_same_curve_and_the_same_best(run: Path, tmp_path: Path) -> None:
+    """Rows after the checkpoint are there once, and the best so far is known."""
+    again = shutil.copytree(run, tmp_path / "run")
+    for step in (400, 600):
+        shutil.rmtree(step_folder(again / "checkpoints", step))
+    train(again, **EVALUATED)
+    for name in ("evaluations.csv", "best.zip", "model.zip"):
+        assert (again / name).read_bytes() == (run / name).read_bytes(), name
+
+
+def test_an_evaluation_that_was_abandoned_stays_due(tmp_path: Path) -> None:
+    """As SIGTERM abandons one: nothing is written, the checkpoint says so, and the next process makes up for it."""
+    agent = tiny()
+    before, results = everything(agent), []
+    agent.num_timesteps = 250
+    for name, states in (("at once", []), ("abandoned", [{"step": 0, "best": None}])):
+        (tmp_path / name).mkdir()
+        logger = run_files(tmp_path / name, None)
+        made = [evaluations(agent, logger, tmp_path / name) for _ in "ab"]
+        if states:
+            made[0].if_due(lambda: False)
+            assert made[0].state_dict() == states[0] and not (tmp_path / name / "evaluations.csv").exists()
+        made[1].load_state_dict(made[0].state_dict())
+        made[1].if_due(lambda: True)
+        made[1].if_due(lambda: pytest.fail("not due"))
+        results.append((tmp_path / name / "evaluations.csv").read_bytes())
+        assert made[1].state_dict() == {"step": 250, "best": float(rows(tmp_path / name)[0]["mean_return"])}
+        logger.close()
+    assert results[0] == results[1] and results[0].count(b"\n") == 2
+    np.testing.assert_equal(everything(agent), before)
+
+
+def test_actions_are_sampled_unless_the_most_probable_ones_are_wanted(tmp_path: Path) -> None:
+    agent = tiny()
+    agent.num_timesteps = 250
+    of_env = int(np.random.SeedSequence([1, 250], spawn_key=(0,)).generate_state(2)[0])
+    expected, _ = evaluate_policy(agent, vec_env(), n_eval_episodes=2, deterministic=True, seed=of_env)
+    means = {}
+    for deterministic in (False, True):
+        folder = tmp_path / str(deterministic)
+        folder.mkdir()
+        logger = run_files(folder, None)
+        evaluations(agent, logger, folder, deterministic).if_due(lambda: True)
+        logger.close()
+        means[deterministic] = float(rows(folder)[0]["mean_return"])
+    assert means[True] == expected != means[False]

@@ -1,0 +1,126 @@
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acer_tf.errors import InputError
+from acer_tf.run import main
+from acer_tf.storage.checkpoint import FORMAT, checkpoint_folders, step_folder
+from acer_tf.storage.checkpoint_store import CheckpointStore
+from acer_tf.storage.lock import locked
+from acer_tf.training.resume import resumed_settings
+from tests.saved import forge_manifest, hashes, make_buffer, make_state
+
+STARTED: dict[str, Any] = {
+    "env": "CartPole-v1", "num_env": 2, "network": "mlp", "num_layers": 1, "seed": 7, "logdir": "a", "load_path": None,
+    "num_workers": 0, "log_interval": 100, "stall_seconds": 600.0, "max_episode_frames": 108000, "nsteps": 20,
+    "buffer_size": 500, "trust_region": True, "lr": 7e-4, "gamma": 0.99, "total_timesteps": 1000,
+    "checkpoint_every": 100, "exact_resume": None, "keep_checkpoints": 3, "keep_every": None,
+    "precision": "bfloat16",
+}  # fmt: skip
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> CheckpointStore:
+    checkpoints = CheckpointStore(tmp_path / "run" / "checkpoints", 5, None)
+    for step in (1, 2):
+        checkpoints.save(step, make_state(step), make_buffer(), None, STARTED, {})
+    return checkpoints
+
+
+def test_without_a_run_anything_goes(tmp_path: Path) -> None:
+    assert resumed_settings(CheckpointStore(tmp_path, 5, None), {"seed": None, "env": "x"}, is_forced=False) == {}
+
+
+@pytest.mark.parametrize("seed", [7, None])
+def test_the_same_settings_go_on_with_the_seed_of_the_run(run: CheckpointStore, seed: int | None) -> None:
+    assert resumed_settings(run, STARTED | {"seed": seed}, is_forced=False) == {"seed": 7}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"logdir": "b", "load_path": "weights.npz", "num_workers": 2, "log_interval": 7, "stall_seconds": 1.0},
+        {"checkpoint_every": None, "exact_resume": False, "keep_checkpoints": 1, "keep_every": 50},
+    ],
+)
+def test_what_changes_nothing_may_change(run: CheckpointStore, changes: dict[str, Any]) -> None:
+    assert resumed_settings(run, STARTED | changes, is_forced=False) == {"seed": 7}
+
+
+@pytest.mark.parametrize("changes", [{"lr": 1e-3}, {"gamma": 0.5, "total_timesteps": 2000}, {"precision": "float32"}])
+def test_hyper_parameters_change_only_by_force(
+    run: CheckpointStore, changes: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = ", ".join(f"{name} {STARTED[name]} (now {value})" for name, value in changes.items())
+    with pytest.raises(InputError) as refused:
+        resumed_settings(run, STARTED | changes, is_forced=False)
+    assert str(refused.value) == f"the run in {run.folder.parent} has {said}; give the same, or --force to change."
+    assert resumed_settings(run, STARTED | changes, is_forced=True) == {"seed": 7}
+    assert capsys.readouterr().err == f"changed: {said}\n"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"env": "Acrobot-v1"},
+        {"network": "cnn", "num_env": 4},
+        {"num_layers": 2},
+        {"layer_norm": True},
+        {"seed": 8},
+        {"max_episode_frames": 0},
+        {"nsteps": 10},
+        {"buffer_size": 1000},
+        {"trust_region": False},
+    ],
+)
+@pytest.mark.parametrize("is_forced", [False, True])
+def test_what_the_state_does_not_fit_never_changes(
+    run: CheckpointStore, changes: dict[str, Any], is_forced: bool
+) -> None:
+    with pytest.raises(InputError) as refused:
+        resumed_settings(run, STARTED | changes | {"lr": 1.0}, is_forced)
+    said = ", ".join(f"{name} {STARTED.get(name)} (now {value})" for name, value in sorted(changes.items()))
+    assert str(refused.value) == f"the run in {run.folder.parent} has {said}; that cannot change."
+
+
+def test_a_setting_that_a_run_did_not_have_yet_was_as_its_default(run: CheckpointStore) -> None:
+    assert resumed_settings(run, STARTED | {"overlap": False}, is_forced=False) == {"seed": 7}
+    with pytest.raises(InputError, match="has overlap False \\(now True\\); give the same"):
+        resumed_settings(run, STARTED | {"overlap": True}, is_forced=False)
+
+
+def test_the_newest_readable_manifest_counts(run: CheckpointStore) -> None:
+    (step_folder(run.folder, 2) / "manifest.json").write_text("garbage")
+    with pytest.raises(InputError, match="num_env 2"):
+        resumed_settings(run, STARTED | {"num_env": 3}, is_forced=False)
+    (step_folder(run.folder, 1) / "manifest.json").write_text("garbage")
+    assert resumed_settings(run, STARTED, is_forced=False) == {}
+
+
+def test_a_folder_in_use_is_told_before_its_settings_are_compared(
+    run: CheckpointStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = run.folder.parent
+    with locked(folder):
+        assert main(["--env", "Acrobot-v1", "--gamma", "0.5", "--logdir", str(folder)]) == 69
+    assert f"error: {folder} is locked by process {os.getpid()}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flags", [[], ["--force"]])
+def test_a_command_says_what_to_do_with_checkpoints_of_another_version(
+    run: CheckpointStore, flags: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in checkpoint_folders(run.folder):
+        forge_manifest(path, format=FORMAT - 1)
+    before = hashes(run.folder.parent)
+    assert main(["--env", "CartPole-v1", "--logdir", str(run.folder.parent), *flags]) == 2
+    out, err = capsys.readouterr()
+    file = step_folder(run.folder, 2) / "manifest.json"
+    assert (out, err) == (
+        "",
+        f"error: {file} has format {FORMAT - 1}; expected {FORMAT}: resume with the version of acer_tf that wrote it, "
+        "or begin anew with --restart_behavior restart, which keeps the folder under another name.\n",
+    )
+    assert hashes(run.folder.parent) == before

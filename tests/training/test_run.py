@@ -1,0 +1,95 @@
+import dataclasses
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from acer_tf.cli.parsing import parse
+from acer_tf.config import Config
+from acer_tf.errors import InputError
+from acer_tf.training.job import Job, TrainFlags
+from acer_tf.training.run import resume_command, train
+
+
+@dataclasses.dataclass(frozen=True)
+class Flags(TrainFlags):
+    env: str = "CartPole-v1"
+
+
+def read(*argv: str) -> Flags:
+    return parse("acer_tf.some", Flags, argv)
+
+
+def test_every_hyperparameter_is_a_flag_and_has_the_default_of_learn() -> None:
+    assert read().config() == Config(total_timesteps=10**6)
+
+
+def test_values_are_checked_on_the_way_to_training() -> None:
+    assert read("--gamma", "0.5").config() == Config(gamma=0.5, total_timesteps=10**6)
+    with pytest.raises(InputError, match=r"gamma is 7\.0"):
+        read("--gamma", "7").config()
+
+
+@pytest.mark.parametrize("tune_malloc", [True, False])
+def test_the_allocator_is_left_alone_if_that_is_wanted(
+    tune_malloc: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[bool] = []
+    monkeypatch.setattr("acer_tf.training.run.keep_freed_memory", lambda: called.append(True))
+    word = "--tune_malloc" if tune_malloc else "--no-tune_malloc"
+    flags = read(word, "--buffer_size", "1000000000000", "--logdir", str(tmp_path / "run"))
+    with pytest.raises(InputError, match="lower buffer_size"):
+        train(Job(flags, "mlp", {}))
+    assert called == [True] * tune_malloc
+    assert not (tmp_path / "run").exists()
+
+
+def test_interrupt_ends_whole_logs_and_saves_weights(tmp_path: Path) -> None:
+    command = ["-m", "acer_tf.run", "--num_timesteps", "1e8", "--replay_ratio", "0", "--logdir", str(tmp_path / "run")]
+    with subprocess.Popen(
+        [sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        while not (tmp_path / "run" / "progress.csv").exists():
+            assert process.poll() is None
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    own = r"[\d.]+%  .*steps.*|stopping after this update; once more stops at once|"
+    assert [line for line in err.splitlines() if not re.fullmatch(own, line)] == [], "TensorFlow greets"
+    assert "stopping after this update" in err
+    begin = re.escape(f"training on 1 x CartPole-v1 (SerialEnvs); run folder: {tmp_path / 'run'}\n")
+    assert re.search(begin + r"device: .*\n +steps +return +length", out)
+    assert f"agent: {tmp_path / 'run' / 'model.zip'}" in out
+    assert f"to go on: {sys.executable} -m acer_tf.run --num_timesteps 1e8" in out
+    for name in ("episodes.csv", "monitor.csv", "progress.csv"):
+        lines = (tmp_path / "run" / name).read_text().split("\n")
+        header = next(line for line in lines if not line.startswith("#"))
+        assert lines[-1] == ""
+        assert {line.count(",") for line in lines[:-1] if not line.startswith("#")} == {header.count(",")}
+    assert (tmp_path / "run" / "model.zip").stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    ("given", "added"),
+    [
+        ([], ["--logdir", "runs/a b"]),
+        (["--logdir", "x"], []),
+        (["--logdir=x", "--restart_behavior", "overwrite"], ["--restart_behavior", "resume"]),
+        (["--restart-behavior=restart"], ["--logdir", "runs/a b", "--restart_behavior", "resume"]),
+    ],
+)
+def test_the_printed_command_resumes_and_never_overwrites(
+    given: list[str], added: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["python", "-m", "acer_tf.run", *given]
+    monkeypatch.setattr(sys, "orig_argv", words)
+    resumed = shlex.split(resume_command(Path("runs/a b")))
+    assert resumed == [*words, *added]
+    assert read(*resumed[3:]).restart_behavior == "resume"
+    assert sys.orig_argv == words

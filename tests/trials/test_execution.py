@@ -1,0 +1,47 @@
+from pathlib import Path
+
+import pytest
+
+from acer_tf.errors import InputError
+from acer_tf.training.signals import stop_on_signals
+from acer_tf.trials.execution import Course, Execution
+from acer_tf.trials.scheduler import Trial
+from acer_tf.trials.table import SweepTable
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"workers": 0}, "workers is 0; expected a whole number >= 1."),
+        ({"slots": 2}, "--slots is of no use on this machine alone; add --engine ray."),
+        ({"ray_address": "a:1"}, "--ray_address is of no use"),
+        ({"engine": "ray", "slots": 0}, "slots is 0; expected a whole number >= 1."),
+        ({"engine": "ray", "workers": 2}, "--workers is of no use with --engine ray; expected --slots."),
+        ({"engine": "ray", "ray_address": "head"}, "ray_address is 'head'; expected HOST:PORT"),
+    ],
+)
+def test_flags_that_cannot_work(flags: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Execution(**flags).check()  # type: ignore[arg-type]
+
+
+def test_a_trial_on_ray_has_as_many_threads_as_processors() -> None:
+    names = ["threads", "num_workers"]
+    assert Execution(engine="ray").shares({"num_workers"}, names) == ["--threads", "1"]
+    assert Execution(engine="ray", trial_cpus=3).shares(set(), names) == ["--threads", "3", "--num_workers", "3"]
+    assert Execution().shares(set(), names) == []
+
+
+def test_the_line_of_a_trial_that_is_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trials = [Trial("Freeway", seed, tmp_path / str(seed), ("acer_tf.run",)) for seed in (0, 1)]
+    for trial in trials:
+        trial.folder.mkdir()
+    (trials[1].folder / "episodes.csv").write_text("steps,return\n2500,3\n5000,4\n")
+    with stop_on_signals() as stop:
+        course = Course(Execution(), SweepTable(tmp_path / "sweep.csv"), stop)
+        for trial in trials:
+            course.report(trial, "done")
+    assert capsys.readouterr().out.splitlines() == [
+        "done Freeway seed 0: no episode ended",
+        "done Freeway seed 1: 5,000 steps, mean return 3.5 of the last 100",
+    ]
