@@ -1,10 +1,12 @@
 """What version 0.1.0 saved (tests/fixtures) loads, and acts as it did then."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
 
 import acer_tf
 from acer_tf import ACER
@@ -12,13 +14,16 @@ from acer_tf.storage.arrays import load_arrays
 from tests.small_agents import assert_same, vec_env
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
+AGENTS = {
+    "format-1": ["mlp", "lstm", "cnn", "gaussian"],
+    "format-2": ["mlp", "lstm", "cnn", "gaussian", "multidiscrete", "normalized"],
+}
 STEPS = 3
 
 
-def assert_acts_as_recorded(agent: ACER, name: str) -> None:
+def acts(agent: ACER, obs: NDArray[Any]) -> dict[str, NDArray[Any]]:
     """Most probable and drawn actions, the stream that these come from included."""
-    expected = load_arrays(FIXTURES / f"{name}-predictions.npz")
-    obs, state, found = expected["obs"], None, {}
+    state, found = None, {}
     for step in range(STEPS):
         mask = np.arange(len(obs)) == (len(obs) - 1 if step == 1 else -1)
         probabilities = agent.action_probability(obs, state, mask)
@@ -28,6 +33,12 @@ def assert_acts_as_recorded(agent: ACER, name: str) -> None:
         found[f"drawn_{step}"], state = agent.predict(obs, state, mask)
         if state is not None:
             found[f"state_{step}"] = state
+    return found
+
+
+def assert_acts_as_recorded(agent: ACER, predictions: Path) -> None:
+    expected = load_arrays(predictions)
+    found = acts(agent, expected["obs"])
     assert found.keys() == expected.keys() - {"obs"}
     for key, array in found.items():
         if array.dtype.kind == "f":  # to the bit where it was recorded
@@ -36,7 +47,7 @@ def assert_acts_as_recorded(agent: ACER, name: str) -> None:
             assert_array_equal(array, expected[key], err_msg=key)
 
 
-@pytest.mark.parametrize("name", ["mlp", "lstm", "cnn", "gaussian"])
+@pytest.mark.parametrize("name", [f"{form}/{name}" for form, names in AGENTS.items() for name in names])
 def test_agents_act_as_they_did_and_are_saved_again(name: str, tmp_path: Path) -> None:
     agent = ACER.load(FIXTURES / f"{name}.zip")
     agent.save(tmp_path / "agent")
@@ -44,7 +55,7 @@ def test_agents_act_as_they_did_and_are_saved_again(name: str, tmp_path: Path) -
     assert_same(agent, again)
     assert (agent.num_timesteps, agent.seed, agent.n_steps, agent.precision) == (120, 7, 10, "float32")
     for one in (agent, again):
-        assert_acts_as_recorded(one, name)
+        assert_acts_as_recorded(one, FIXTURES / f"{name}-predictions.npz")
 
 
 def test_weights_of_a_saved_model_begin_a_training(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from acer_tf.errors import InputError
 from acer_tf.storage.agent_file import read_agent, write_agent
 
 GROUPS = {"model": {"param/a": np.arange(3.0), "ms/a": np.ones(3)}, "random": {"sampling": np.array([7])}}
-FIXTURES = Path(__file__).parents[1] / "fixtures"
+LSTM = Path(__file__).parents[1] / "fixtures" / "format-1" / "lstm.zip"
 
 
 def test_data_and_arrays_come_back(tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ def test_the_same_agent_gives_the_same_bytes() -> None:
 
 
 def copied(path: Path, without: str) -> Path:
-    with zipfile.ZipFile(FIXTURES / "lstm.zip") as old, zipfile.ZipFile(path, "w") as new:
+    with zipfile.ZipFile(LSTM) as old, zipfile.ZipFile(path, "w") as new:
         for name in old.namelist():
             if name != without:
                 new.writestr(name, old.read(name))
