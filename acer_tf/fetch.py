@@ -2,16 +2,12 @@
 
 import dataclasses
 import sys
-import tempfile
 from pathlib import Path
 
 import tyro
 
-from acer_tf.cli.parsing import command, writing
-from acer_tf.cli.play import require_free
-from acer_tf.hub.published import take_agent
-from acer_tf.hub.repository import repository
-from acer_tf.storage.durable import publish
+from acer_tf import hub
+from acer_tf.cli.parsing import command
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,21 +22,13 @@ class Fetch:
     """Folder for the agent, which must not exist; None makes runs/NAME."""
 
     def fetch(self) -> None:
-        """Takes the files, and moves them to their place when all are checked.
+        """Fetches the agent.
 
         Raises:
             InputError: the agent cannot be fetched or is damaged, or the folder exists or cannot be written.
         """
-        source = repository(self.repo, self.revision)
-        folder = self.logdir or Path("runs") / source.name
-        require_free(folder)
-        with writing(folder):
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as temporary:
-                fetched = Path(temporary) / folder.name
-                fetched.mkdir()
-                take_agent(source, fetched)
-                publish(fetched, folder)
+        folder = self.logdir or Path("runs") / hub.name_of(self.repo)
+        hub.fetch(self.repo, self.revision, folder)
         print(f"fetched: {folder}\nto watch it: acer enjoy {folder}")
 
 

@@ -3,19 +3,16 @@
 import dataclasses
 import json
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import tyro
 
+from acer_tf import hub
 from acer_tf.cli.parsing import command
 from acer_tf.cli.play import find_trained
 from acer_tf.envs.ids import typed_env_id
 from acer_tf.errors import InputError
-from acer_tf.hub.published import stage
-from acer_tf.hub.repository import repository, require_hub
 from acer_tf.storage.run_folder import read_settings
 
 
@@ -26,31 +23,28 @@ class Publish:
     run: tyro.conf.Positional[Path]
     """Run folder, one of its checkpoints, or a file that ACER.save wrote."""
     repo: tyro.conf.Positional[str]
-    """Repository OWNER/NAME on the Hub, where you are logged in; or a local folder, such as ./agents/pong."""
+    """Repository OWNER/NAME on the Hub, where you are logged in; or a new local folder, such as ./agents/pong."""
     evaluation: Path | None = None
     """File that `acer evaluate --json` wrote, whose score goes into the model card."""
     env: str | None = None
     """Environment id, or module:id if importing a module registers it; None takes that of the run."""
 
     def publish(self) -> None:
-        """Collects the files and sends them.
+        """Publishes the agent.
 
         Raises:
             InputError: there is no such agent or evaluation, or the repository cannot be written.
         """
-        require_hub()
         trained = find_trained(self.run, None if self.env is None else typed_env_id(self.env))
-        target = repository(self.repo)
         settings = trained.saved.settings
         if settings is None:
             settings = read_settings(self.run if self.run.is_dir() else self.run.parent) or {}
         report = None if self.evaluation is None else _read_report(self.evaluation)
-        with tempfile.TemporaryDirectory() as folder:
-            stage(Path(folder), trained.saved, settings | {"env": trained.env_id}, self.repo, target.name, report)
-            print(f"published: {target.send(Path(folder))}")
+        where = hub.publish(trained.saved, settings | {"env": trained.env_id}, self.repo, report)
+        print(f"published: {where}")
 
 
-def _read_report(path: Path) -> Mapping[str, Any]:
+def _read_report(path: Path) -> Mapping[str, float]:
     try:
         report = json.loads(path.read_bytes())
         return {name: float(report[name]) for name in ("mean", "std")}

@@ -5,14 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from huggingface_hub import ModelCard, constants
+from huggingface_hub import HfApi, ModelCard, ModelInfo, constants
 
 from acer_tf import ACER, fetch, publish
 from acer_tf.cli.parsing import Main
 from acer_tf.demos.cards import demo_file
-from acer_tf.hub.published import LARGEST
+from acer_tf.hub import FILES
 from acer_tf.storage.agent_file import read_agent
-from acer_tf.storage.durable import fingerprint
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -21,10 +20,12 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository with the agent of a run, in the current folder."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
     run = tmp_path / "run"
     run.mkdir()
     (run / "model.zip").write_bytes(demo_file("cartpole").read_bytes())
-    (run / "config.yml").write_text(yaml.safe_dump({"env": "CartPole-v1", "lr": 0.5}))
+    settings = {"env": "CartPole-v1", "lr": 0.5, "logdir": "/home/me/run", "command": "x"}
+    (run / "config.yml").write_text(yaml.safe_dump(settings))
     (tmp_path / "score.json").write_text(json.dumps({"mean": 499.5, "std": 1.25, "returns": []}))
     assert publish.main(["run", "./agents/cart", "--evaluation", "score.json"]) == 0
     return tmp_path / "agents" / "cart"
@@ -60,33 +61,82 @@ def test_the_model_card_is_what_the_hub_reads(folder: Path) -> None:
     assert "acer fetch ./agents/cart" in card.text
 
 
+def test_a_local_folder_needs_no_hub(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    assert publish.main(["run", "./agents/second"]) == 0
+    assert fetch.main(["./agents/second"]) == 0
+    assert sorted(file.name for file in Path("agents/second").iterdir()) == ["README.md", "config.yml", "model.zip"]
+
+
+def test_nothing_about_the_machine_is_published(tmp_path: Path, folder: Path) -> None:
+    agent = ACER.load(demo_file("cartpole"))
+    agent.tensorboard_log = "/home/me/tb"
+    agent.save(tmp_path / "logged.zip")
+    assert "/home/me/tb" in str(read_agent(tmp_path / "logged.zip")[0])
+    assert publish.main(["logged.zip", "./agents/logged", "--env", "CartPole-v1"]) == 0
+    assert "/home/me" not in str(read_agent(Path("agents/logged/model.zip"))[0])
+    assert "/home/me" not in (folder / "config.yml").read_text()
+
+
+def test_nothing_is_overwritten(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (folder / "model.zip").read_bytes()
+    assert "agents/cart exists; choose another name" in failure(capsys, publish.main, "run", "./agents/cart")
+    assert (folder / "model.zip").read_bytes() == before
+    assert "run exists; choose another name" in failure(capsys, fetch.main, "./agents/cart", "--logdir", "run")
+
+
 def test_what_is_not_what_was_published_is_refused(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = folder / "model.zip"
     whole = model.read_bytes()
-    model.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    assert "model.zip is missing or damaged" in failure(capsys, fetch.main, "./agents/cart")
-    monkeypatch.setitem(LARGEST, "model.zip", len(whole) - 1)
+    middle = len(whole) // 2
+    model.write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :])
+    assert "model.zip is not the file of a trained agent, or not whole" in failure(capsys, fetch.main, "./agents/cart")
+    monkeypatch.setitem(FILES, "model.zip", len(whole) - 1)
     assert f"has {len(whole):,} bytes; expected at most {len(whole) - 1:,}" in failure(
         capsys, fetch.main, "./agents/cart"
     )
-    (folder / "manifest.json").write_text('{"files": {"model.zip": 1}}')
-    assert "the manifest.json is damaged" in failure(capsys, fetch.main, "./agents/cart")
-    (folder / "manifest.json").unlink()
-    assert "agents/cart holds no manifest.json" in failure(capsys, fetch.main, "./agents/cart")
+    model.unlink()
+    model.symlink_to("/etc/passwd")
+    assert "model.zip is a link" in failure(capsys, fetch.main, "./agents/cart")
+    model.unlink()
+    assert "./agents/cart holds no model.zip" in failure(capsys, fetch.main, "./agents/cart")
     assert not list(Path("runs").iterdir())
 
 
-def test_a_file_that_is_no_agent_is_refused_though_its_digest_is_right(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+def test_sizes_are_known_before_anything_is_downloaded(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (folder / "model.zip").write_bytes(b"no zip")
-    manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["files"]["model.zip"] = fingerprint(folder / "model.zip")._asdict()
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    assert "model.zip is not the file of a trained agent" in failure(capsys, fetch.main, "./agents/cart")
-    assert not list(Path("runs").iterdir())
+    def found(**sizes: int) -> None:
+        files = [{"rfilename": name.replace("_", "."), "size": size} for name, size in sizes.items()]
+        info = ModelInfo(id="me/cart", sha=COMMIT, private=False, downloads=0, likes=0, tags=[], siblings=files)
+        monkeypatch.setattr(HfApi, "model_info", lambda *_, **__: info)
+
+    def download(*_: object, **__: object) -> str:
+        raise AssertionError("downloaded")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    found(model_zip=2**31, config_yml=5)
+    assert "model.zip of me/cart has 2,147,483,648 bytes" in failure(capsys, fetch.main, "me/cart")
+    found(model_zip=5)
+    assert "me/cart holds no config.yml" in failure(capsys, fetch.main, "me/cart")
+
+
+def test_all_files_are_of_one_commit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [{"rfilename": file, "size": 5} for file in ("model.zip", "config.yml", "README.md", "../other")]
+    info = ModelInfo(id="me/cart", sha=COMMIT, private=False, downloads=0, likes=0, tags=[], siblings=files)
+    asked = []
+
+    def download(repo_id: str, revision: str, allow_patterns: list[str]) -> str:
+        asked.append((repo_id, revision, allow_patterns))
+        return str(folder)
+
+    monkeypatch.setattr(HfApi, "model_info", lambda *_, **__: info)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    assert fetch.main(["me/cart", "--revision", "main"]) == 0
+    assert asked == [("me/cart", COMMIT, ["model.zip", "config.yml"])]
+    assert sorted(file.name for file in Path("runs/cart").iterdir()) == ["config.yml", "model.zip"]
 
 
 def test_without_a_network_what_was_fetched_before_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +147,6 @@ def test_without_a_network_what_was_fetched_before_is_found(folder: Path, monkey
     (repository / "refs").mkdir()
     (repository / "refs" / "main").write_text(COMMIT)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(Path("cache").resolve()))
     assert fetch.main(["me/cart"]) == 0
     assert Path("runs/cart/model.zip").read_bytes() == (snapshot / "model.zip").read_bytes()
     # Not the bytes: the headers of npz members differ between patch releases of Python 3.11.
@@ -111,17 +160,15 @@ def test_without_a_network_what_was_fetched_before_is_found(folder: Path, monkey
 def test_an_unreachable_hub_is_told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", "http://127.0.0.1:9/{repo_id}/{revision}/{filename}")
-    assert "manifest.json of me/none cannot be fetched" in failure(capsys, fetch.main, "me/none")
+    assert "me/none cannot be fetched" in failure(capsys, fetch.main, "me/none")
 
 
 def test_bad_input(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(Path("cache").resolve()))
-    assert "manifest.json of me/none cannot be fetched" in failure(capsys, fetch.main, "me/none")
+    assert "me/none cannot be fetched" in failure(capsys, fetch.main, "me/none")
     assert "a/b/c is neither a folder nor a repository OWNER/NAME" in failure(capsys, fetch.main, "a/b/c")
     assert "me/none cannot be published" in failure(capsys, publish.main, "run", "me/none")
     assert "which has no revisions" in failure(capsys, fetch.main, "./agents/cart", "--revision", "main")
-    assert "run exists; choose another name" in failure(capsys, fetch.main, "./agents/cart", "--logdir", "run")
     assert "nowhere does not exist" in failure(capsys, publish.main, "nowhere", "./agents/x")
     Path("score.json").write_text("{}")
     assert "is not what `acer evaluate --json` writes" in failure(

@@ -1,0 +1,195 @@
+"""Published agents, on the Hugging Face Hub or in local folders: an agent, the settings of its run, a model card."""
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from acer_tf import __version__
+from acer_tf.cli.parsing import writing
+from acer_tf.cli.play import require_free
+from acer_tf.errors import InputError
+from acer_tf.storage import durable
+from acer_tf.storage.agent_file import read_agent, write_agent
+from acer_tf.storage.run_folder import MODEL, SETTINGS, read_settings
+from acer_tf.storage.saved_agents import SavedAgent
+
+FILES = {MODEL: 2**30, SETTINGS: 2**20}
+"""Files that are fetched, and the largest size of each in bytes."""
+CARD = "README.md"
+PRIVATE = ("command", "logdir", "load_path", "ray_address", "track")
+"""Settings of a run that are about the machine it ran on."""
+TASK = "reinforcement-learning"
+TEXT = """
+# ACER on {env}
+
+Trained with `acer_tf` {version}; `{settings}` has the settings. To watch and to evaluate it:
+
+    acer fetch {address}
+    acer enjoy runs/{name}
+    acer evaluate runs/{name} --episodes 100
+"""
+
+
+def name_of(address: str) -> str:
+    """Returns the name of the agent at an address: `NAME` of `OWNER/NAME`, or the last part of a folder's path.
+
+    Raises:
+        InputError: it is neither.
+    """
+    if _is_folder(address):
+        return Path(address).expanduser().resolve().name
+    if address.count("/") != 1:
+        raise InputError(f"{address} is neither a folder nor a repository OWNER/NAME; a folder may begin with ./")
+    return address.rpartition("/")[2]
+
+
+def publish(agent: SavedAgent, settings: Mapping[str, Any], address: str, score: Mapping[str, float] | None) -> str:
+    """Publishes an agent.
+
+    Args:
+        agent: the agent; the folder of its logs is left out.
+        settings: of its run, of which `PRIVATE` are left out; `env` is the id of the environment.
+        address: `OWNER/NAME` on the Hub, or a local folder that does not exist: it begins with `.`, `/` or `~`.
+        score: `mean` and `std` of an evaluation, for the model card; None leaves the score out.
+
+    Returns:
+        The folder, or the URL of the commit.
+
+    Raises:
+        InputError: the address is invalid, the folder exists, or it or the repository cannot be written.
+    """
+    name = name_of(address)
+    with contextlib.ExitStack() as stack:
+        if is_folder := _is_folder(address):
+            folder = stack.enter_context(_new_folder(Path(address).expanduser()))
+        else:
+            _require_hub()
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        write_agent(folder / MODEL, _without_paths(agent.data), agent.groups)
+        public = {key: value for key, value in settings.items() if key not in PRIVATE}
+        (folder / SETTINGS).write_text(yaml.safe_dump(public, sort_keys=False), encoding="utf-8")
+        text = TEXT.format(env=settings["env"], version=__version__, settings=SETTINGS, address=address, name=name)
+        (folder / CARD).write_text(_front_matter(settings["env"], name, score) + text, encoding="utf-8")
+        return address if is_folder else _upload(folder, address)
+
+
+def fetch(address: str, revision: str | None, folder: Path) -> None:
+    """Makes a run folder of a published agent.
+
+    Args:
+        address: see `publish`.
+        revision: commit, branch or tag on the Hub; None is the newest.
+        folder: must not exist.
+
+    Raises:
+        InputError: a file is missing or too large, or not what `publish` wrote; the agent cannot be fetched; or the
+            folder exists or cannot be written.
+    """
+    if _is_folder(address) and revision is not None:
+        raise InputError(f"{address} is a folder, which has no revisions; leave --revision out.")
+    with _new_folder(folder) as new:
+        source = Path(address).expanduser() if _is_folder(address) else _download(address, revision)
+        for file, largest in FILES.items():
+            if _is_folder(address) and (source / file).is_symlink():
+                raise InputError(f"{source / file} is a link; expected a file.")
+            size = (source / file).stat().st_size if (source / file).is_file() else None
+            _check_size(address, file, size, largest)
+            with durable.reading(source / file):
+                data = (source / file).read_bytes()
+            (new / file).write_bytes(data)
+        read_agent(new / MODEL)
+        read_settings(new)
+
+
+@contextlib.contextmanager
+def _new_folder(folder: Path) -> Iterator[Path]:
+    """Yields a temporary folder, which gets its name when the block ends without an error."""
+    require_free(folder)
+    with writing(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as temporary:
+            new = Path(temporary) / folder.name
+            new.mkdir()
+            yield new
+            durable.publish(new, folder)
+
+
+def _without_paths(data: dict[str, Any]) -> dict[str, Any]:
+    settings = data.get("settings")
+    return {**data, "settings": {**settings, "tensorboard_log": None}} if isinstance(settings, dict) else data
+
+
+def _is_folder(address: str) -> bool:
+    return address.startswith((".", "/", "~")) or Path(address).is_dir()
+
+
+def _require_hub() -> None:
+    try:
+        import huggingface_hub  # noqa: F401
+    except ImportError as error:
+        raise InputError("this needs huggingface_hub; install it with: pip install -e '.[hub]'.") from error
+
+
+def _upload(folder: Path, repo_id: str) -> str:
+    """Uploads the files of a folder in one commit; returns its URL."""
+    from huggingface_hub import HfApi
+
+    with _hub_errors(f"{repo_id} cannot be published"):
+        HfApi().create_repo(repo_id, exist_ok=True)
+        commit = HfApi().upload_folder(repo_id=repo_id, folder_path=folder, commit_message="Agent of acer_tf")
+    return str(commit.commit_url)
+
+
+def _download(repo_id: str, revision: str | None) -> Path:
+    """Returns the folder of the Hub's cache with the files of one commit; offline, that of an earlier download."""
+    name_of(repo_id)
+    _require_hub()
+    from huggingface_hub import HfApi, constants, snapshot_download
+
+    with _hub_errors(f"{repo_id} cannot be fetched"):
+        if not constants.HF_HUB_OFFLINE:
+            info = HfApi().model_info(repo_id, revision=revision, files_metadata=True)
+            sizes = {file.rfilename: file.size for file in info.siblings or ()}
+            for file, largest in FILES.items():
+                _check_size(repo_id, file, sizes.get(file), largest)
+            revision = info.sha  # a branch may move meanwhile
+        return Path(snapshot_download(repo_id, revision=revision, allow_patterns=list(FILES)))
+
+
+def _check_size(address: str, file: str, size: int | None, largest: int) -> None:
+    if size is None:
+        raise InputError(f"{address} holds no {file}; expected what `acer publish` wrote.")
+    if size > largest:
+        raise InputError(f"{file} of {address} has {size:,} bytes; expected at most {largest:,}.")
+
+
+@contextlib.contextmanager
+def _hub_errors(what: str) -> Iterator[None]:
+    """Turns what calls of the Hub raise, errors of its HTTP library included, into an `InputError`."""
+    from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
+
+    try:
+        yield
+    except InputError:
+        raise
+    except (*HfHubHTTPError.__bases__, OfflineModeIsEnabled, ValueError, OSError) as error:
+        reason = str(error).strip().partition(os.linesep)[0].rstrip(".")
+        raise InputError(f"{what} ({reason}).") from error
+
+
+def _front_matter(env_id: str, name: str, score: Mapping[str, float] | None) -> str:
+    """Returns the metadata of a model card, as the Hub reads them."""
+    card: dict[str, Any] = {"library_name": "acer_tf", "pipeline_tag": TASK, "tags": [env_id, TASK, "acer"]}
+    if score is not None:
+        result = {
+            "task": {"type": TASK},
+            "dataset": {"name": env_id, "type": env_id},
+            "metrics": [{"type": "mean_reward", "value": f"{score['mean']:.2f} +/- {score['std']:.2f}"}],
+        }
+        card["model-index"] = [{"name": name, "results": [result]}]
+    return f"---\n{yaml.safe_dump(card, sort_keys=False)}---\n"

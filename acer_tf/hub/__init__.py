@@ -1,1 +1,0 @@
-"""Publishing agents, and fetching those of others."""
