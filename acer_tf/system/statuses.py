@@ -12,13 +12,13 @@ class Status(enum.IntEnum):
     BAD_INPUT = 2
     LOCKED = 69
     """Another process works in the folder: `EX_UNAVAILABLE` of sysexits.h."""
-    STALLED = 75
-    """Nothing moved any more: `EX_TEMPFAIL` of sysexits.h, so that scripts try again."""
     SUPERSEDED = 76
     """A process on another host took the folder over."""
     HUNG_UP = 129
     """128 + SIGHUP: the terminal was closed."""
     INTERRUPTED = 130
     """128 + SIGINT: Ctrl-C."""
+    STALLED = 142
+    """128 + SIGALRM, as shells tell it: no progress for too long."""
     TERMINATED = 143
     """128 + SIGTERM."""

@@ -159,7 +159,7 @@ class MachineFlags:
     """Let the C library keep freed memory for the next update instead of returning it to the system."""
     stall_seconds: float = 600.0
     """Seconds without progress (in starting, an iteration, saving, closing) after which the process shows where it is
-    stuck and exits with status 75."""
+    stuck and ends with status 142 (SIGALRM)."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,14 +10,16 @@ from acer_tf.system.console import say
 RETRY_SECONDS = 60.0
 
 
-def write_at_last(write: Callable[[], object], path: Path, stop: Callable[[], bool], moved: Callable[[], None]) -> None:
+def write_at_last(
+    write: Callable[[], object], path: Path, stop: Callable[[], bool], heartbeat: Callable[[], None]
+) -> None:
     """Writes; while the disk does not take it, says so and tries again every minute, until a signal arrives.
 
     Args:
         write: raises OSError while the disk is full or cannot be written.
         path: what is written, for messages.
         stop: whether a signal has arrived; with one, this tries once.
-        moved: called while this waits, so that nobody takes the process for a stuck one.
+        heartbeat: called while this waits, so that nobody takes the process for a stuck one.
 
     Raises:
         InputError: a signal has arrived, and the disk still does not take it.
@@ -38,5 +40,5 @@ def write_at_last(write: Callable[[], object], path: Path, stop: Callable[[], bo
             )
         deadline = time.monotonic() + RETRY_SECONDS
         while time.monotonic() < deadline and not stop():
-            moved()
+            heartbeat()
             time.sleep(min(0.2, RETRY_SECONDS))

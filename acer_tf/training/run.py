@@ -100,14 +100,14 @@ def train(job: Job) -> int:
         keep_freed_memory()
     with contextlib.ExitStack() as stack:
         stop = stack.enter_context(stop_on_signals())
-        moved = stack.enter_context(watchdog(flags.stall_seconds))
+        heartbeat = stack.enter_context(watchdog(flags.stall_seconds))
         run = stack.enter_context(run_folder(folder))
         job, env, make_env = _environments(job)
         stack.enter_context(closing(env))
-        course = _begin(job, env, make_env, folder, run, stack, moved)
+        course = _begin(job, env, make_env, folder, run, stack, heartbeat)
         with _noting_usage(course, meter):
-            _learn(course, stop, moved)
-            _write(course, stop, moved)
+            _learn(course, stop, heartbeat)
+            _write(course, stop, heartbeat)
     print(f"{'stopped' if stop() else 'done'} at step {course.loop.steps:,}; agent: {folder / MODEL}")
     if stop():
         print(f"to go on: {resume_command(folder)}")
@@ -159,7 +159,7 @@ def _begin(
     folder: Path,
     run: RunFolder,
     stack: contextlib.ExitStack,
-    moved: Callable[[], None],
+    heartbeat: Callable[[], None],
 ) -> Course:
     """Begins a run in the folder, or resumes the one that it holds; the stack closes what has to be closed."""
     flags, config = job.flags, checked(job)
@@ -177,13 +177,13 @@ def _begin(
         env.unwrapped.start_workers()  # they load the games while TensorFlow is imported
     agent = _make_agent(job, env, make_env, config, settings["seed"])
     stack.callback(agent.close)
-    moved()  # TensorFlow has been imported
+    heartbeat()  # TensorFlow has been imported
     loop = agent.begin(logger, is_quiet=not flags.verbose)
     evaluations = _evaluations(job, agent, logger, settings["seed"], folder)
     stack.enter_context(contextlib.closing(evaluations))
     parts: dict[str, Part] = {PART: agent, "evaluations": evaluations}
     checkpointer = _resume(loop, parts, checkpoints, flags, settings)
-    moved()
+    heartbeat()
     if flags.verbose:
         say(f"device: {_machine(env, flags.actors)}")
     return Course(config, folder, run.lease, agent, loop, evaluations, checkpointer)
@@ -281,16 +281,16 @@ def _machine(env: FrameStack, actors: int) -> str:
     return device() + (f"; games in {workers} process{'es' * (workers > 1)}" if workers else "")
 
 
-def _learn(course: Course, stop: Callable[[], bool], moved: Callable[[], None]) -> None:
+def _learn(course: Course, stop: Callable[[], bool], heartbeat: Callable[[], None]) -> None:
     """Trains to the end or a signal; what was learned before an error is in a checkpoint afterwards."""
     loop, checkpointer = course.loop, course.checkpointer
 
     def goes_on() -> bool:
-        moved()
+        heartbeat()
         return not stop()
 
     def after_iteration() -> bool:
-        moved()
+        heartbeat()
         course.agent.num_timesteps = loop.steps
         course.evaluations.if_due(goes_on)  # before a checkpoint of the same step, which then holds the result
         checkpointer.after_iteration()
@@ -309,7 +309,7 @@ def _learn(course: Course, stop: Callable[[], bool], moved: Callable[[], None]) 
         raise
 
 
-def _write(course: Course, stop: Callable[[], bool], moved: Callable[[], None]) -> None:
+def _write(course: Course, stop: Callable[[], bool], heartbeat: Callable[[], None]) -> None:
     """Writes the agent and the last checkpoint, in this order: where there is room for little, weights matter most."""
     course.agent.num_timesteps, file = course.loop.steps, course.folder / MODEL
 
@@ -317,8 +317,8 @@ def _write(course: Course, stop: Callable[[], bool], moved: Callable[[], None]) 
         course.lease.check()
         course.agent.save(file)
 
-    write_at_last(save_agent, file, stop, moved)
-    write_at_last(course.checkpointer.write, course.folder / CHECKPOINTS, stop, moved)
+    write_at_last(save_agent, file, stop, heartbeat)
+    write_at_last(course.checkpointer.write, course.folder / CHECKPOINTS, stop, heartbeat)
 
 
 def resume_command(folder: Path) -> str:

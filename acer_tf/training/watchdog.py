@@ -1,53 +1,48 @@
-"""Ends the process when nothing moves any more."""
+"""Ends the process when it makes no progress any more."""
 
 import contextlib
 import faulthandler
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from types import FrameType
 
-from acer_tf.system.exit_switch import exit_switch
-from acer_tf.system.statuses import Status
-
-PROGRAM = Path(__file__).with_name("supervisor.py")
 SHOW_STACKS = signal.SIGUSR2
+LONGEST = 1e9
+"""Seconds, about 31 years; the kernel's timer does not take any number."""
 
 
 @contextlib.contextmanager
 def watchdog(seconds: float) -> Iterator[Callable[[], None]]:
-    """Yields a function that must be called at least once in every period of `seconds`.
+    """Yields a heartbeat: a function that must be called at least once in every period of `seconds`.
 
-    Otherwise the stacks of all threads are printed to standard error and the process exits with status 75, wherever it
-    hangs: in Python, or in C code that holds the interpreter's lock. Time in which the process was suspended does not
-    count. Meanwhile the signal SIGUSR2 shows the stacks of all threads at any time.
-
-    A process of its own (supervisor.py) keeps the time: within this one, nothing runs that needs the lock.
+    Otherwise the stacks of all threads are printed to standard error and SIGALRM ends the process, wherever it hangs:
+    in Python, or in C code that holds the interpreter's lock, which neither the kernel's timer nor faulthandler needs.
+    Time after Ctrl-Z (SIGTSTP) does not count; time after SIGSTOP, which no process can notice, does. Meanwhile the
+    signal SIGUSR2 shows the stacks of all threads at any time.
     """
-    standard_error = os.dup(2)  # TensorFlow's greeting is hidden by redirecting 2 for a while
-    faulthandler.register(SHOW_STACKS, file=standard_error, all_threads=True)
-    supervisor = subprocess.Popen(
-        [sys.executable, "-I", "-S", str(PROGRAM), str(os.getpid()), str(seconds), str(int(SHOW_STACKS))],
-        stdin=subprocess.PIPE,
-        stdout=exit_switch(Status.STALLED),
-        bufsize=0,
-        process_group=0,  # Ctrl-C in the terminal is not for it
-    )
-    assert supervisor.stdin is not None
-    heartbeats = supervisor.stdin.fileno()
-    os.set_blocking(heartbeats, False)
 
-    def moved() -> None:
-        with contextlib.suppress(BlockingIOError, BrokenPipeError):  # it has enough to read, or was killed
-            os.write(heartbeats, b".")
+    seconds = min(seconds, LONGEST)
 
-    try:
-        yield moved
-    finally:
-        supervisor.kill()
-        supervisor.stdin.close()
-        supervisor.wait()
-        faulthandler.unregister(SHOW_STACKS)
-        os.close(standard_error)
+    def heartbeat() -> None:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+    def suspend(signum: int, frame: FrameType | None) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.raise_signal(signal.SIGSTOP)  # returns once the process is continued
+        heartbeat()
+
+    with open(os.dup(2), "wb") as standard_error:  # descriptor 2 is redirected while TensorFlow greets
+        alarm, stop = signal.signal(signal.SIGALRM, signal.SIG_DFL), signal.signal(signal.SIGTSTP, suspend)
+        faulthandler.register(signal.SIGALRM, standard_error, chain=True)  # then the default action, which is the end
+        faulthandler.register(SHOW_STACKS, standard_error)
+        timer = signal.setitimer(signal.ITIMER_REAL, seconds)
+        try:
+            yield heartbeat
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            faulthandler.unregister(SHOW_STACKS)
+            faulthandler.unregister(signal.SIGALRM)
+            signal.signal(signal.SIGTSTP, stop)
+            signal.signal(signal.SIGALRM, alarm)
+            signal.setitimer(signal.ITIMER_REAL, *timer)  # whoever else uses it, as test runners do

@@ -8,7 +8,6 @@ from acer_tf.errors import InputError
 from acer_tf.storage.checkpoint import checkpoint_folders
 from acer_tf.storage.run_folder import CHECKPOINTS
 from acer_tf.system.children import start_module
-from acer_tf.system.statuses import Status
 from acer_tf.trials.scheduler import STOPPED_STATUSES, Process, Trial
 
 
@@ -60,7 +59,7 @@ class RayEngine:
 
 def _is_temporary(returncode: int) -> bool:
     """Whether a trial was killed, or its watchdog ended it: neither is a fault of its settings."""
-    return returncode == Status.STALLED or (returncode < 0 and returncode not in STOPPED_STATUSES)
+    return returncode < 0 and returncode not in STOPPED_STATUSES
 
 
 def _newest_checkpoint(folder: Path) -> str:

@@ -31,7 +31,7 @@ assert os.stat("log").st_size == 0
     ("streams", "end", "status"),
     [
         (">/dev/full 2>/dev/full", "", 0),
-        (">&- 2>&-", "sys.exit(75)", 75),
+        (">&- 2>&-", "sys.exit(69)", 69),
         ("<&- >&- 2>&-", "", 0),
         ("2>&1 | true", "1 / 0", 1),
         ("2>&1 | head -1", "", 0),

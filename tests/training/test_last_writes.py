@@ -46,12 +46,12 @@ def test_it_is_tried_again_until_there_is_room(tmp_path: Path, capfd: pytest.Cap
     path, moves = tmp_path / "model.zip", []
     with full_disk() as make_room:
 
-        def moved() -> None:
+        def heartbeat() -> None:
             moves.append(1)
             if len(moves) == 3:
                 make_room()
 
-        write_at_last(lambda: write(path), path, lambda: False, moved)
+        write_at_last(lambda: write(path), path, lambda: False, heartbeat)
     assert path.read_bytes() == b"1" * SIZE
     error = capfd.readouterr().err
     assert error.count(f"{path} cannot be written (File too large); make room: what was learned is kept") >= 3
