@@ -5,18 +5,16 @@ import dataclasses
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
 
 import gymnasium
-from gymnasium.vector import VectorEnv
 
 from acer_tf.cli.parsing import command
 from acer_tf.cli.play import PlayFlags
 from acer_tf.envs.closing import closing
 from acer_tf.errors import InputError
-from acer_tf.evaluation.episodes import Played, Predictor, play
-from acer_tf.evaluation.video import frames_per_second, pictures, record_video
-from acer_tf.evaluation.window import window
+from acer_tf.evaluation.episodes import Played, play
+from acer_tf.evaluation.video import record_video
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,11 +35,14 @@ class Enjoy(PlayFlags):
         trained, video = self.find(), self.video_file()
         if video is None and not has_display():
             print("no display: nothing is shown; for a video add --video")
-        with closing(trained.make_env(1, self._render_mode())) as env:
+        with closing(trained.make_env(1, self._render_mode(video))) as env:
             agent = trained.load(env)
             print(f"{trained.name}: {trained.env_id}, {self.actions} actions, seed {self.seed}", flush=True)
             if video is None:
-                self._show(agent, env)
+                os.environ.setdefault("SDL_FRAMEBUFFER_ACCELERATION", "0")  # Mesa's LLVM crashes beside TensorFlow's
+                with _missing_renderer_refused():
+                    for ended in play(agent, env, self.episodes, self.deterministic, seed=self.seed):
+                        _print(ended)
             else:
                 _print(
                     record_video(
@@ -50,24 +51,10 @@ class Enjoy(PlayFlags):
                 )
                 print(f"video: {video}")
 
-    def _render_mode(self) -> str | None:
-        if self.video is not None:
+    def _render_mode(self, video: Path | None) -> str | None:
+        if video is not None:
             return "rgb_array"
-        if not has_display():
-            return None
-        return "rgb_array" if self.explain else "human"
-
-    def _show(self, agent: Predictor, env: VectorEnv[Any, Any, Any]) -> None:
-        """Plays in a window, or unseen without a display; the environment's own window, but with --explain ours."""
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(_missing_renderer_refused())
-            before_step = None
-            if env.render_mode == "rgb_array":
-                show = stack.enter_context(window(f"acer_tf: {self.run}", frames_per_second(env)))
-                picture = pictures(agent, env, self.explain)
-                before_step = lambda moment: show(picture(moment))  # noqa: E731
-            for ended in play(agent, env, self.episodes, self.deterministic, before_step, self.seed):
-                _print(ended)
+        return "human" if has_display() else None
 
 
 def has_display() -> bool:

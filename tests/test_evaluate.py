@@ -4,44 +4,31 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import gymnasium
-import imageio.v2
 import numpy as np
 import pytest
-import yaml
 
 from acer_tf import ACER
+from acer_tf.cli.play import Trained
 from acer_tf.envs.atari.human_scores import human_normalized
-from acer_tf.evaluate import main
-from tests.counter import Counter
+from acer_tf.evaluate import Report, main
+from acer_tf.evaluation.episodes import Played
+from acer_tf.storage.saved_agents import SavedAgent
+from tests.played import counter_run, write_run
+from tests.videos import frames
 
 GAME = "BreakoutNoFrameskip-v4"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def counter_env() -> Iterator[None]:
-    gymnasium.register("Counter-v0", lambda render_mode=None: Counter(3, render_mode))
-    yield
-    del gymnasium.registry["Counter-v0"]
-
-
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run folder of Counter-v0; the agent takes action 0 most often, but not always."""
-    folder = tmp_path_factory.mktemp("run")
-    agent = ACER("MlpPolicy", gymnasium.make("Counter-v0"), seed=0, policy_kwargs={"net_arch": [4]})
-    agent.load_parameters({"pi_head/bias": np.array([1.0, 0.0])}, exact_match=False)
-    agent.save(folder / "model.zip")
-    (folder / "config.yml").write_text(yaml.safe_dump({"env": "Counter-v0", "num_env": 4}))
-    return folder
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with counter_run(tmp_path_factory.mktemp("run")) as folder:
+        yield folder
 
 
 @pytest.fixture(scope="module")
 def game(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("game")
-    ACER("cnn_small", GAME, seed=0).save(folder / "model.zip")
-    (folder / "config.yml").write_text(yaml.safe_dump({"env": GAME, "max_episode_frames": 400}))
-    return folder
+    agent = ACER("cnn_small", GAME, seed=0)
+    return write_run(tmp_path_factory.mktemp("game"), agent, env=GAME, max_episode_frames=400)
 
 
 def test_prints_and_writes_what_was_played(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,9 +86,9 @@ def test_an_atari_game_and_its_video(game: Path, tmp_path: Path, capsys: pytest.
     out = capsys.readouterr().out
     assert f"human-normalised: {found['human_normalized']:.3f} (0 is random play, 1 is a human)" in out
     assert f": {tmp_path / 'a.mp4'}" in out
-    reader = imageio.v2.get_reader(tmp_path / "a.mp4", format="FFMPEG")  # type: ignore[call-overload]
-    assert 20 < reader.count_frames() <= 100
-    assert np.asarray(reader.get_data(0)).shape == (210, 160, 3)
+    shown = frames(tmp_path / "a.mp4")
+    assert 20 < len(shown) <= 100
+    assert shown[0].shape == (210, 160, 3)
 
 
 def test_a_video_without_a_name_is_beside_the_agent(
@@ -112,6 +99,20 @@ def test_a_video_without_a_name_is_beside_the_agent(
     assert main([str(file), "--env", "Counter-v0", "--episodes", "1", "--video"]) == 0
     assert capsys.readouterr().out.splitlines()[-1].endswith(f": {tmp_path / 'agent.mp4'}")
     assert (tmp_path / "agent.mp4").stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    ("returns", "line"),
+    [
+        ((7.0,), "raw return: 7.00 (a confidence interval needs 2 episodes)"),
+        ((-0.001,), "raw return: 0.00 (a confidence interval needs 2 episodes)"),
+        ((7.0, 7.0), "raw return: mean 7.00, 95 % confidence interval [7.00, 7.00], standard deviation 0.00"),
+    ],
+)
+def test_an_interval_needs_two_episodes(returns: tuple[float, ...], line: str) -> None:
+    trained = Trained(SavedAgent("model.zip", {}, {}), "CartPole-v1", None)
+    report = Report(trained, "stochastic", 0, [Played(0, r, 10) for r in returns])
+    assert list(report.lines())[1] == line
 
 
 def test_bad_input(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,7 +131,6 @@ def test_bad_input(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     (tmp_path / "old.json").touch()
     assert "old.json exists; choose another name" in error(str(run), "--json", str(tmp_path / "old.json"))
     assert "a.gif is not an mp4 file" in error(str(run), "--video", "a.gif")
-    assert "--explain is about the video; give --video, too." in error(str(run), "--explain")
     (tmp_path / "model.zip").write_bytes(b"no zip")
     assert "model.zip is not the file of a trained agent" in error(str(tmp_path), "--env", "Counter-v0")
 

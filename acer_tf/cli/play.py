@@ -55,8 +55,8 @@ class PlayFlags:
     """Write a video to this mp4 file; without a file, to video.mp4 in the run folder, or beside an agent's file under
     its name, numbered if it exists."""
     explain: bool = False
-    """Show beside each picture the probability and Q of each action (mean and sigma of a continuous one), V over time
-    and the return so far."""
+    """Write a video that shows beside each picture the probability and Q of each action (mean and sigma of a continuous
+    one), V over time and the return so far."""
 
     def check(self) -> None:
         """Checks the flags that can be checked without loading the agent.
@@ -82,8 +82,8 @@ class PlayFlags:
         return find_trained(self.run, None if self.env is None else typed_env_id(self.env), self.checkpoint)
 
     def video_file(self) -> Path | None:
-        """Returns the path of the video, None without --video; an unnamed video gets a path that does not exist yet."""
-        if self.video != _BESIDE_THE_AGENT:
+        """Returns the path of the video, None without one; an unnamed video gets a path that does not exist yet."""
+        if self.video != _BESIDE_THE_AGENT and not (self.video is None and self.explain):
             return self.video
         is_run = self.run.is_dir() and not is_checkpoint(self.run)
         return free_path(self.run / "video" if is_run else self.run.with_suffix(""), ".mp4")

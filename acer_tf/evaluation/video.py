@@ -54,29 +54,11 @@ def record_video(
     """
     vector_env = as_vector_env(env)
     _require_single(vector_env)
-    with _video_file(Path(path), frames_per_second(vector_env)) as append:
-        picture = pictures(agent, vector_env, explain)
+    frames_per_second = vector_env.metadata.get("render_fps") or FRAMES_PER_SECOND
+    with _video_file(Path(path), frames_per_second) as append:
+        picture = _pictures(agent, vector_env, explain)
         played = play(agent, vector_env, n_episodes, deterministic, lambda moment: append(picture(moment)), seed)
         return [episode for ended in played for episode in ended]
-
-
-def pictures(agent: Predictor, env: VectorEnv[Any, Any, Any], explain: bool) -> Callable[[Moment], NDArray[np.uint8]]:
-    """Returns a function that draws the step that is about to be made in an environment.
-
-    Raises:
-        InputError: the agent cannot explain what it does.
-    """
-    if not explain:
-        return lambda _: _frame(env)
-    if not isinstance(agent, Explainer):
-        raise InputError(f"the agent is a {type(agent).__name__} without the method explain; leave explain out.")
-    panel = Panel(env)
-    return lambda moment: panel.draw(_frame(env), agent.explain(*moment[:3], **moment.masks), moment)
-
-
-def frames_per_second(env: VectorEnv[Any, Any, Any]) -> float:
-    """Returns the speed at which an environment is meant to be watched."""
-    return env.metadata.get("render_fps") or FRAMES_PER_SECOND
 
 
 def check_video(path: Path) -> None:
@@ -105,6 +87,20 @@ def check_rendering(env: VectorEnv[Any, Any, Any]) -> None:
     Player().enter(env)
     env.reset()
     _frame(env)
+
+
+def _pictures(agent: Predictor, env: VectorEnv[Any, Any, Any], explain: bool) -> Callable[[Moment], NDArray[np.uint8]]:
+    """Returns a function that draws the step that is about to be made in an environment.
+
+    Raises:
+        InputError: the agent cannot explain what it does.
+    """
+    if not explain:
+        return lambda _: _frame(env)
+    if not isinstance(agent, Explainer):
+        raise InputError(f"the agent is a {type(agent).__name__} without the method explain; leave explain out.")
+    panel = Panel(env)
+    return lambda moment: panel.draw(_frame(env), agent.explain(*moment[:3], **moment.masks), moment)
 
 
 def _require_single(env: VectorEnv[Any, Any, Any]) -> None:

@@ -6,17 +6,13 @@ import gymnasium
 import imageio.v2
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.evaluation.explanation import Explanation
 from acer_tf.evaluation.video import check_video, record_video
 from tests.counter import Always, Counter, counters
-
-
-def frames(path: Path) -> list[NDArray[np.uint8]]:
-    return [np.asarray(frame) for frame in imageio.v2.get_reader(path, format="FFMPEG")]  # type: ignore[call-overload]
+from tests.videos import frames
 
 
 def test_one_frame_for_every_step_and_what_it_shows(tmp_path: Path) -> None:
