@@ -130,6 +130,7 @@ class TrainingLoop:
         self._is_quiet, self._is_size_known = is_quiet, False
         self._start = self._paused = time.monotonic()
         self.episode_stats = EpisodeStats(nenvs if all_envs is None else all_envs)
+        # Baselines' nbatch: the unit in which the learning rate, logs and Poisson draws advance.
         self.nbatch = nenvs * model.config.nsteps * buffer.segments_per_update
         self.steps = self.replay_updates = self._first_step = 0
         self._last_row = (0.0, 0)  # seconds and steps
@@ -168,9 +169,11 @@ class TrainingLoop:
         self._end = config.total_timesteps if end is None else end
         self._log_interval = config.log_interval if log_interval is None else log_interval
         self._callback = callback
+        # Time between two calls does not count as training.
         self._start += time.monotonic() - self._paused
         try:
             while self.steps < self._end:
+                # Baselines steps by whole batches, so that the last iteration may pass `end`.
                 self._iterate()
                 self.steps += self.nbatch
                 if after_iteration():
@@ -218,12 +221,14 @@ class TrainingLoop:
         Raises:
             InputError: it is of another network; nothing has been changed then.
         """
+        # The model first: it alone can refuse, and nothing has been changed then.
         self.model.load_state_dict(state["model"])
         self._collected = None
         is_restored = self._source.load_state_dict(state["runner"])
         self.episode_stats.load_state_dict(state["episode_stats"])
         self.logger.load_state_dict(state["logger"])
         load_stream_state(self._rng, state["random"])
+        # Counters and clock go on where they were: rates and schedules do not see the pause.
         self.steps = state["loop"]["steps"]
         self.replay_updates = state["loop"]["replay_updates"]
         self._paused = time.monotonic()
@@ -233,10 +238,13 @@ class TrainingLoop:
 
     def _iterate(self) -> None:
         """Runs baselines' `Acer.call`: once on-policy, then from replay."""
+        # Baselines logs iterations 0, log_interval, 2 log_interval, ... before they count.
         is_logged = self.steps // self.nbatch % self._log_interval == 0
         segments = self._collect_and_record()
+        # Trained on, then stored: updates from replay in this iteration may draw it already, as in baselines.
         row = self._train_on_policy(joined(segments), is_logged)
         replay_report: dict[str, float] = {}
+        # Without replay baselines makes no buffer: nothing is stored.
         if self.model.config.replay_ratio > 0:
             for segment in segments:
                 self._store(segment)
@@ -250,6 +258,7 @@ class TrainingLoop:
         segments, episodes = list[Segment](), list[Episode]()
         for _ in range(self.buffer.segments_per_update):
             segment = self._collect()
+            # An episode that begins with the segment ends the count of the one before it.
             begins = segment.masks[:, 0]
             self.episode_stats.feed(segment.rewards, segment.dones, self._source.first_env, begins)
             episodes += self._source.episodes
@@ -259,9 +268,11 @@ class TrainingLoop:
 
     def _collect(self) -> Segment:
         """Returns the next segment: the one collected during the last updates, if there is one."""
+        # With `overlap` the segment is there already, from parameters as old as the updates since.
         if self._collected is not None:
             collected, self._collected = self._collected, None
             return collected.result()
+        # The first segment, or one after a restart: nothing trains meanwhile.
         if self._behavior is not None:
             self._copy_parameters(self._behavior)
         if self._callback is None:
@@ -278,10 +289,12 @@ class TrainingLoop:
         `_collect` returns it, or raises what the thread raised: then this iteration is complete. When updates raise, or
         Ctrl-C comes, the thread ends after the step it is in, and what it collected is lost.
         """
+        # The last iteration collects nothing more: nobody would train on it.
         if self._behavior is None or self.steps + self.nbatch >= self._end:
             yield
             return
         self._copy_parameters(self._behavior)
+        # The thread sees this copy alone; updates change the model's own parameters.
         must_stop = threading.Event()
         collected = Background(lambda: self._source.run(lambda _: not must_stop.is_set()), "collecting")
         try:
@@ -308,6 +321,7 @@ class TrainingLoop:
     def _store(self, segment: Segment) -> None:
         """Adds a segment to replay; after the first few, checks once that the full buffer will fit into memory."""
         self.buffer.put(segment)
+        # Compression is measured, not guessed: the first segments show how well frames compress.
         if self._is_size_known or self.buffer.num_in_buffer < min(FIRST_SEGMENTS, self.buffer.slots):
             return
         projected = projected_bytes(self.buffer.nbytes, self.buffer.num_in_buffer, self.buffer.slots)
@@ -318,11 +332,13 @@ class TrainingLoop:
     def _train_on_policy(self, segment: Segment, is_logged: bool) -> dict[str, float]:
         """Updates on a new segment; returns baselines' row of metrics and ours about that update, if it is logged."""
         updates, lr = self.model.config.on_policy_updates, self._learning_rate()
+        # Metrics cost a backward pass of their own; most iterations go without.
         if not is_logged:
             if updates:
                 self.model.train(segment, lr)
             return {}
         report = self.model.train_and_report(segment, lr) if updates else self.model.report(segment)
+        # `fps` is baselines' mean since the start, `recent_fps` that since the last row.
         (last_seconds, last_steps), seconds = self._last_row, time.monotonic() - self._start
         self._last_row = (seconds, self.steps)
         return {
@@ -339,10 +355,13 @@ class TrainingLoop:
     def _replay(self, is_logged: bool) -> dict[str, float]:
         """Makes Poisson(replay_ratio) updates from replay; returns metrics of the first one, if it is logged."""
         config, report = self.model.config, dict[str, float]()
+        # Baselines' replay_start: until then on-policy only, and no Poisson draw is spent.
         if not self.buffer.has_atleast(config.replay_start):
             return report
+        # n ~ Poisson(replay_ratio) updates, all with this iteration's learning rate (paper, algorithm 1).
         number, lr, before = self._rng.poisson(config.replay_ratio), self._learning_rate(), self.model.updates
         try:
+            # The first of them is reported, so that the rest can go to TensorFlow in groups.
             if is_logged and number:
                 report = self.model.train_and_report(self.buffer.get(self._rng), lr)
                 number -= 1

@@ -45,10 +45,12 @@ class Buffer:
             segments_per_update: segments of the batch that an update from replay is made on.
         """
         self._nsteps = nsteps
+        # Baselines' size in segments, rounded down.
         self.slots = size // nsteps
         self.segments_per_update = segments_per_update
         self._unread = unread
         self._columns: dict[str, Column] = {}
+        # The other columns are made when the first segment shows their shapes.
         if compressed_row is not None:
             self._columns["enc_obs"] = CompressedColumn(self.slots, compressed_row)
         self.num_put = 0
@@ -80,6 +82,7 @@ class Buffer:
 
     def has_atleast(self, frames: int) -> bool:
         """Returns whether `frames` agent steps per environment, rounded down to whole segments, are there."""
+        # Baselines counts slots as well: replay may start up to T - 1 steps early.
         return self.num_in_buffer >= frames // self._nsteps
 
     def put(self, segment: Segment) -> None:
@@ -93,6 +96,7 @@ class Buffer:
 
     def rows(self, start: int, stop: int) -> dict[str, NDArray[Any]]:
         """Returns segments `start` to `stop` - 1 as arrays that can be written to a file."""
+        # Numbers count all segments ever put, so that files of replay never change their meaning.
         slots = np.arange(start, stop) % self.slots
         columns = self._columns.items()
         return {f"{name}/{key}": array for name, column in columns for key, array in column.dump(slots).items()}
@@ -104,6 +108,7 @@ class Buffer:
             InputError: the rows do not fit.
         """
         slots = np.arange(start, stop) % self.slots
+        # Files of runs without masks have no such rows.
         has_masks = any(key.startswith(f"{MASKS}/") for key in rows)
         for name in (*STORED, MASKS) if has_masks else STORED:
             arrays = {key.partition("/")[2]: array for key, array in rows.items() if key.startswith(f"{name}/")}
@@ -133,6 +138,7 @@ class Buffer:
         are vectors without states, of a feed-forward network: a single update runs on the calling thread alone, and
         several in one call share their operations among threads, which takes longer than operations as small as these.
         """
+        # Drawn in order, whatever the grouping: the random stream and the batches are baselines'.
         group: list[Segment] = []
         for _ in range(number):
             group.append(self.get(rng))
@@ -171,6 +177,7 @@ def stack_obs(enc_obs: NDArray[Any], dones: NDArray[np.bool_]) -> NDArray[Any]:
         [N, T + 1, ..., S * C], in the dtype of the frames, newest frame last; `enc_obs` itself if a stack is one frame.
     """
     nenvs, nsteps = dones.shape
+    # T + S frames were stored for T steps: the S that make up the first observation, then one a step.
     nstack = enc_obs.shape[1] - nsteps
     if nstack == 1:
         return enc_obs

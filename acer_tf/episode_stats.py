@@ -17,6 +17,7 @@ class EpisodeStats:
         """Starts an episode in each of `nenvs` environments; means are over the last 40 episodes of all."""
         self._returns = np.zeros(nenvs)
         self._lengths = np.zeros(nenvs, np.int64)
+        # Baselines' maxlen of 40.
         self._last_returns: deque[float] = deque(maxlen=40)
         self._last_lengths: deque[float] = deque(maxlen=40)
 
@@ -39,10 +40,12 @@ class EpisodeStats:
             self.abandon_episodes(first + np.flatnonzero(begins))
         for env in range(len(dones)):
             own = first + env
+            # One part for each episode that ends in the segment; the first began earlier.
             for rewards_of_part in np.split(rewards[env], np.flatnonzero(dones[env]) + 1)[:-1]:
                 self._last_returns.append(self._returns[own] + rewards_of_part.sum(dtype=np.float64))
                 self._last_lengths.append(int(self._lengths[own]) + len(rewards_of_part))
                 self._returns[own], self._lengths[own] = 0.0, 0
+            # What follows the last end belongs to the episode in progress.
             tail = np.flatnonzero(dones[env])[-1] + 1 if dones[env].any() else 0
             self._returns[own] += rewards[env, tail:].sum(dtype=np.float64)
             self._lengths[own] += len(rewards[env]) - tail
@@ -64,6 +67,7 @@ class EpisodeStats:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restores what `state_dict` returned; of another number of environments, only the episodes that ended."""
         self.abandon_episodes()
+        # With collectors the number of environments may have changed; episodes in progress are lost then.
         if len(state["returns"]) == len(self._returns):
             self._returns[:], self._lengths[:] = state["returns"], state["lengths"]
         for last, name in ((self._last_returns, "last_returns"), (self._last_lengths, "last_lengths")):

@@ -85,12 +85,14 @@ def two_stage_gradients(
 
     # Stage 1: gradients stop at f (probabilities, not logits) and q. The entropy is part of it (acer/acer.py:156).
     with tf.GradientTape() as output_tape:
+        # f and q are outputs, not variables: the tape has to be told.
         output_tape.watch((f, q))
         losses = policy.losses(evaluation, trained, config)
     grad_f, grad_q = output_tape.gradient(losses.loss, (f, q))
 
     # The trust region bounds each step's gradient, as in baselines, while losses are means: hence times N * T.
     steps = float(np.prod(trained.rewards.shape))
+    # Ascent, as in the paper: the loss is its negative.
     g = -steps * grad_f
     trust_region = None
     if config.trust_region:
@@ -106,6 +108,7 @@ def two_stage_gradients(
     clipped, norm = raw, tf.linalg.global_norm(raw)
     if config.max_grad_norm is not None:
         clipped, _ = tf.clip_by_global_norm(raw, config.max_grad_norm, use_norm=norm)
+    # Only for baselines' norm_grads_policy and norm_grads_q: two further backward passes.
     through_f = tape.gradient(f, params, grad_f) if parts else []
     through_q = tape.gradient(q, params, grad_q) if parts else []
     return Gradients(evaluation, losses, g, trust_region, grad_f, raw, clipped, norm, through_f, through_q)
@@ -118,6 +121,7 @@ def metrics(gradients: Gradients, policy: Policy, config: Config) -> dict[str, t
         "mean_rho": tf.reduce_mean(losses.rho_i),
         "truncated_share": share(losses.rho_i > config.c),
     }
+    # Ours: how often the constraint acted, and how far the policy is from its average.
     if trust_region is not None:
         report |= {
             "trust_region_share": share(trust_region.projection.adj > 0),
@@ -169,6 +173,7 @@ def _baselines_metrics(gradients: Gradients) -> dict[str, tf.Tensor]:
         report |= {
             "norm_grads_q": tf.linalg.global_norm(gradients.critic),
             "norm_grads_policy": tf.linalg.global_norm(gradients.policy),
+            # Means over steps of the row norms, as baselines' avg_norm.
             "avg_norm_grads_f": mean_row_norm(trust_region.projection.g),
             "avg_norm_k": mean_row_norm(trust_region.k),
             "avg_norm_g": mean_row_norm(gradients.g),

@@ -78,9 +78,11 @@ def learn(
         InputError: an argument, the environment, or a number from the environment cannot work.
     """
     arguments = locals()
+    # One check of all hyper-parameters, before anything is built.
     config = Config(**{field.name: arguments[field.name] for field in dataclasses.fields(Config)})
     logger = Logger([TableSink()]) if logger is None else logger
     check_vec_env(env)
+    # The last S frames are stacked here, unless the environments do so themselves.
     loop = make_model_and_loop(
         network, stacked(env), checked_seed(seed), config, logger, load_path, continuous, False, **network_kwargs
     )
@@ -163,19 +165,23 @@ def make_loop(
         EnvironmentFailedError: an environment raised an error.
     """
     config = model.config
+    # A bound first: what cannot fit is refused before hours of collecting.
     check_replay(env, config, model.policy.network.state_size)
     if not is_quiet and config.precision == "bfloat16" and (times := bfloat16_slowdown()) > 1:
         say(f"precision: no bfloat16 instructions here; convolutions take about {times} times as long as in float32")
     per_update = 1 if elsewhere is None else elsewhere.segments_per_update
     row = compressed_row(env, config)
     buffer = Buffer(config.nsteps, config.buffer_size, row, config.unread, per_update)
+    # Segments from other processes: no environment is stepped here.
     if elsewhere is not None:
         all_envs = elsewhere.sources * env.num_envs
         return TrainingLoop(
             env.num_envs, elsewhere.source, model, buffer, rng, logger, is_quiet=is_quiet, all_envs=all_envs
         )
+    # With `overlap` a thread acts with copies while the updates change the parameters.
     behavior = _with_copies(model) if config.overlap else None
     actor = behavior or model.actor
+    # V of last states is computed while collecting: replay does not keep those observations.
     values = actor.values if config.bootstrap_truncated else None
     runner = Runner(env, actor, config.nsteps, seed, values, obeys_masks=config.action_masks)
     return TrainingLoop(env.num_envs, runner, model, buffer, rng, logger, behavior, is_quiet)

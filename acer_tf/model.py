@@ -49,12 +49,16 @@ class Model:
         policy.check_config(config)
         self.policy = policy
         self.config = config
+        # TensorFlow's variables of the Keras network: what the tape, the average and the optimiser share.
         self.params: list[tf.Variable] = [variable.value for variable in policy.params.values()]
+        # θ_avg ← α θ_avg + (1 − α) θ (section 3.3); the first apply() makes the averages, as copies.
         self._ema = tf.train.ExponentialMovingAverage(config.alpha)
         self._ema.apply(self.params)
         self.averages: list[tf.Variable] = [self._ema.average(param) for param in self.params]
         self.optimizer = make_optimizer(config)
+        # Slots now, not in the first update: a checkpoint of step 0 has them.
         self.optimizer.build(list(policy.params.values()))
+        # One counter-based stream for acting and sampled actions: its state is three numbers in a checkpoint.
         self._random = tf.random.Generator.from_seed(seed, alg="philox")
         self.updates = 0
         self.actor = Actor(policy, self._random)
@@ -126,6 +130,7 @@ class Model:
 
     def report(self, segment: Segment) -> dict[str, float]:
         """Returns the same metrics of an update that is not made; what is drawn for it is drawn again afterwards."""
+        # Reporting must not change what is learned: its draws are taken back.
         stream = self._random.state.numpy()
         report = self._metrics(self._read_part(segment))
         self._random.state.assign(stream)
@@ -172,6 +177,7 @@ class Model:
         except tf.errors.InvalidArgumentError as error:
             if NOT_FINITE not in str(error):
                 raise
+            # Those before the first that failed have been applied.
             made = int(self._made.numpy()) if len(segments) > 1 else 0  # `train` does not count
             self.updates += made
             segment = segments[made]
@@ -185,6 +191,7 @@ class Model:
 
     def _variables(self) -> dict[str, tf.Variable]:
         names = list(self.policy.params)
+        # These names are those of every file format (docs/architecture.md).
         params = {f"param/{name}": variable for name, variable in zip(names, self.params, strict=True)}
         averages = {f"average/{name}": variable for name, variable in zip(names, self.averages, strict=True)}
         return params | averages | named_slots(self.optimizer, names)
@@ -216,6 +223,7 @@ class Model:
         return self._two_stage_gradients(segment, parts=True)
 
     def _two_stage_gradients(self, segment: Segment, parts: bool = False) -> Gradients:
+        # dones are the masks shifted by one: they need not be copied into the call.
         segment = segment._replace(dones=segment.masks[:, 1:])
         return two_stage_gradients(self.policy, self.averages, segment, self.config, self._draw_seed, parts)
 
@@ -225,8 +233,10 @@ class Model:
 
     def _apply(self, gradients: Gradients, lr: tf.Tensor) -> None:
         """Applies the optimiser, then moves the average: the order that baselines intends but does not enforce."""
+        # Checked before anything is assigned: a bad batch leaves weights, slots and average untouched.
         with tf.control_dependencies([tf.debugging.check_numerics(gradients.norm, NOT_FINITE)]):
             self.optimizer.learning_rate.assign(lr)
+            # RMSProp first, so that the average is of the weights after the update.
             self.optimizer.apply(gradients.clipped)
             self._ema.apply(self.params)
 

@@ -17,6 +17,7 @@ def make_optimizer(config: Config) -> keras.optimizers.Optimizer:
         InputError: the configured object is no Keras optimiser, or has a learning-rate schedule of its own.
     """
     if config.optimizer == "rmsprop":
+        # TF1's form decides digits: slots of ones, epsilon inside the root.
         return RMSProp(config.lr, rho=config.rprop_alpha, epsilon=config.rprop_epsilon)
     if config.optimizer == "adam":
         return keras.optimizers.Adam(config.lr)
@@ -26,6 +27,7 @@ def make_optimizer(config: Config) -> keras.optimizers.Optimizer:
     settings = optimizer.get_config()
     if not isinstance(settings["learning_rate"], float | int):
         raise InputError("the optimizer has a schedule of its own; give lr and lrschedule, which set its rate.")
+    # A copy: two agents given the same object do not share slots.
     copy: keras.optimizers.Optimizer = type(optimizer).from_config(settings)
     return copy
 
@@ -44,5 +46,6 @@ def named_slots(optimizer: keras.optimizers.Optimizer, params: Sequence[str]) ->
     if isinstance(optimizer, RMSProp):
         groups = {"ms": optimizer.mean_squares, "mom": optimizer.momenta}
         return {f"{g}/{name}": v.value for g, slots in groups.items() for name, v in zip(params, slots, strict=True)}
+    # Keras numbers them; the names of a user's optimiser are not known here.
     slots = (v for v in optimizer.variables if v.path != optimizer.learning_rate.path)
     return {f"slot/{number}": variable.value for number, variable in enumerate(slots)}

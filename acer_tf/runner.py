@@ -96,10 +96,12 @@ class Runner:
         self._values = values
         self._channels = env.stacked.shape[-1] // env.nstack
         with environment_errors():
+            # Baselines resets when it wraps and again in its Runner; only the first reset is seeded.
             env.reset(seed=environment_seeds(env, seed))
             self._obs, infos = env.reset()
         self._obeys_masks, self._had_masks = obeys_masks, MASKS in infos
         self._action_masks = self._possible(infos)
+        # Baselines' first mask is 0: no episode ended before the first step.
         self._dones = np.zeros(env.num_envs, np.bool_)
         self._state = actor.initial_state(env.num_envs)
         self._start = time.monotonic()
@@ -126,6 +128,7 @@ class Runner:
         with environment_errors():
             self._obs, infos = self._env.reset(seed=environment_seeds(self._env, seed))
         self._action_masks = self._possible(infos)
+        # The episodes in progress are over: the recurrent state and frame stacks start anew.
         self._dones = np.ones(self._env.num_envs, np.bool_)
         self._state = self._actor.initial_state(self._env.num_envs)
         self._restart_seed, self._actions = seed if is_recorded else None, []
@@ -149,6 +152,7 @@ class Runner:
         self._start = time.monotonic() - state["seconds"]
         if "state" not in state:  # collectors', of which each had environments of its own
             return False
+        # The moments first, since the observations that follow are normalised with them.
         normalization = {name: state[name] for name in normalization_state(self._env) if name in state}
         load_normalization_state(self._env, normalization)
         with frozen(self._env):  # the normalization counts these steps already
@@ -161,6 +165,7 @@ class Runner:
         if "actions" in state:
             self._actions.append(state["actions"])
             with environment_errors():
+                # Environments cannot be saved; the same seed and actions lead to the same states.
                 for actions in np.moveaxis(state["actions"], 1, 0):
                     self._obs, _, terminations, truncations, infos = self._env.step(actions)
             self._dones = terminations | truncations
@@ -193,23 +198,29 @@ class Runner:
         """Collects a segment, or returns None as soon as a worker was replaced."""
         segment, actions, mus = self._empty_segment(), list[NDArray[Any]](), list[NDArray[Any]]()
         for t in range(self._nsteps):
+            # Baselines' order: observation and mask of step t, then the action, then its reward.
             self._observe(segment, t)
             action, mu, self._state = self._act()
             actions.append(action)
+            # μ is stored when acting: later the policy has moved on (the ρ of equation 4).
             mus.append(mu)
             terminations, truncations, infos = self._step(segment, t, action)
+            # Its episodes are lost, and half a segment is none: collect anew from here.
             if "worker_replaced" in infos:
                 self._forget_actions()
                 return None
+            # A time limit is no end of the task: the value of the last state stands for what would follow.
             if self._values is not None and (is_cut := truncations & ~terminations).any():
                 segment.final_values[:, t] = self._final_values(self._values, infos, is_cut)
             if after_step is not None and not after_step(self._values_of_step(t, action, mu, segment, infos)):
                 self._forget_actions()
+                # Masks 1 to t are the ends of steps 0 to t - 1; the last step's are not yet observed.
                 dones = np.column_stack([segment.masks[:, 1 : t + 1], self._dones])
                 raise TrainingStoppedError(segment.rewards[:, : t + 1], dones)
         self._observe(segment, self._nsteps)  # the bootstrap step: observed, not acted in
         _require_numbers(segment.rewards, "a reward")
         segment = segment._replace(actions=np.stack(actions, axis=1), mus=np.stack(mus, axis=1))
+        # Kept for `load_state_dict`, which repeats them after a restart.
         if self._restart_seed is not None:
             self._actions.append(segment.actions)
         return segment
@@ -222,6 +233,7 @@ class Runner:
         nenvs, nsteps, nstack = self._env.num_envs, self._nsteps, self._env.nstack
         shape, dtype = self._env.stacked.shape[1:], self._env.stacked.dtype
         enc_obs = np.empty((nenvs, nstack + nsteps, *shape[:-1], self._channels), dtype)
+        # Frame i of the stack is channels iC to (i + 1)C, oldest first.
         for i in range(nstack):
             enc_obs[:, i] = self._obs[..., i * self._channels : (i + 1) * self._channels]
         masks = np.empty((nenvs, nsteps + 1), np.bool_)
@@ -247,6 +259,7 @@ class Runner:
 
     def _act(self) -> Action:
         """Chooses actions for the present observations."""
+        # Tasks without masks call the same function as in baselines, with one trace.
         given = {} if isinstance(self._action_masks, tuple) else {"action_masks": self._action_masks}
         return self._actor.act(self._obs, self._state, self._dones, **given)
 
@@ -273,6 +286,7 @@ class Runner:
         self._action_masks = self._possible(infos)
         # Only the newest frame: where the episode ended, it is the first one of the next.
         segment.enc_obs[:, self._env.nstack + t] = self._obs[..., -self._channels :]
+        # Raw returns, before clipping and over all lives: what a user calls the score.
         for env, raw_return, length in reported_episodes(infos):
             self.episodes.append(Episode(env, raw_return, length, time.monotonic() - self._start))
         return terminations, truncations, infos
@@ -292,6 +306,7 @@ class Runner:
 
     def _last_obs(self, infos: Mapping[str, Any], is_cut: NDArray[np.bool_]) -> NDArray[Any]:
         """Returns the current observations, those of truncated episodes replaced by the episodes' last ones."""
+        # Not the observation itself, which is the next episode's first after an automatic reset.
         final, obs = infos.get("final_obs", [None] * len(is_cut)), self._obs.copy()
         for env in np.flatnonzero(is_cut):
             if final[env] is None:
@@ -312,6 +327,7 @@ class Runner:
                 "but the environment gives none (action_mask in its info); make bootstrap_truncated or action_masks "
                 "False."
             )
+        # The environments are in their next episodes already; only final_info has the masks of the last.
         masks = np.where(is_cut[:, np.newaxis], final[MASKS], self._action_masks)
         return possible_actions({MASKS: masks}, self._env.num_envs, self._env.single_action_space)
 
@@ -331,6 +347,7 @@ class Runner:
 
 
 def _require_numbers(array: NDArray[Any], what: str) -> None:
+    # Refused where it comes from: a nan in a weight would not say which environment gave it.
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         env = int(np.argwhere(~np.isfinite(array))[0, 0])
         raise NotFiniteError(f"environment {env} gave {what} that is not a finite number.", {what.split()[-1]: array})

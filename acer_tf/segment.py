@@ -52,6 +52,7 @@ def joined(segments: Sequence[Segment]) -> Segment:
     """
     if len(segments) == 1:
         return segments[0]
+    # Field by field along axis 0, the environments: N grows, T stays.
     fields: dict[str, Any] = {"enc_obs": ()}
     for name, rows in zip(Segment._fields, zip(*segments, strict=True), strict=True):
         if name != "enc_obs":

@@ -34,6 +34,7 @@ class Gain(NamedTuple):
 def log_density(x: tf.Tensor, mean: tf.Tensor, log_sigma: tf.Tensor) -> tf.Tensor:
     """Computes log N(x; mean, diag σ²), [...], of arguments [..., D], which may broadcast."""
     tf.debugging.assert_shapes([(x, (..., "D")), (mean, (..., "D")), (log_sigma, (..., "D"))])
+    # z = (x − mean) / σ; exp(−log σ) rather than a division keeps the gradient simple.
     z = (x - mean) * tf.exp(-log_sigma)
     return -tf.reduce_sum(0.5 * tf.square(z) + log_sigma + 0.5 * math.log(2 * math.pi), axis=-1)
 
@@ -70,12 +71,14 @@ def dueling_q(v: tf.Tensor, advantages: tf.Tensor, sampled_advantages: tf.Tensor
         [N, T, K] float32.
     """
     tf.debugging.assert_shapes([(v, "NT"), (advantages, "NTK"), (sampled_advantages, "NTn")])
+    # Equation 13: V, plus the advantage above its mean under the policy.
     return v[..., tf.newaxis] + advantages - tf.reduce_mean(sampled_advantages, axis=-1, keepdims=True)
 
 
 def v_target(rho_i: tf.Tensor, q_ret: tf.Tensor, q_i: tf.Tensor, v: tf.Tensor) -> tf.Tensor:
     """Computes V's target, min(1, ρᵢ) (q_ret − Q̃ᵢ) + V (equation 14), [N, T] each; a constant."""
     tf.debugging.assert_shapes([(rho_i, "NT"), (q_ret, "NT"), (q_i, "NT"), (v, "NT")])
+    # Equation 14: V is corrected by what Q̃ misses, with weights of at most 1.
     return tf.stop_gradient(tf.minimum(1.0, rho_i) * (q_ret - q_i) + v)
 
 
@@ -127,6 +130,7 @@ def kl(mean_avg: tf.Tensor, log_sigma_avg: tf.Tensor, mean: tf.Tensor, log_sigma
     Σ (log σ − log σ_avg + (σ_avg² + (mean − mean_avg)²) / 2σ² − ½)
     """
     tf.debugging.assert_shapes([(x, (..., "D")) for x in (mean_avg, log_sigma_avg, mean, log_sigma)])
+    # (σ_avg² + (mean − mean_avg)²) / σ², dimension by dimension.
     ratio = (tf.exp(2.0 * log_sigma_avg) + tf.square(mean - mean_avg)) * tf.exp(-2.0 * log_sigma)
     return tf.reduce_sum(log_sigma - log_sigma_avg + 0.5 * ratio - 0.5, axis=-1)
 
@@ -134,6 +138,7 @@ def kl(mean_avg: tf.Tensor, log_sigma_avg: tf.Tensor, mean: tf.Tensor, log_sigma
 def kl_gradient_mean(mean_avg: tf.Tensor, mean: tf.Tensor, log_sigma: tf.Tensor) -> tf.Tensor:
     """Computes ∂/∂mean KL(average ‖ current) = (mean − mean_avg) / σ²: [..., D]."""
     tf.debugging.assert_shapes([(x, (..., "D")) for x in (mean_avg, mean, log_sigma)])
+    # k of the trust region (section 3.3) for the mean.
     return (mean - mean_avg) * tf.exp(-2.0 * log_sigma)
 
 
@@ -142,4 +147,5 @@ def kl_gradient_log_sigma(
 ) -> tf.Tensor:
     """Computes ∂/∂log σ KL(average ‖ current) = 1 − (σ_avg² + (mean − mean_avg)²) / σ²: [..., D]."""
     tf.debugging.assert_shapes([(x, (..., "D")) for x in (mean_avg, log_sigma_avg, mean, log_sigma)])
+    # k for log σ, where it is learned; with σ_avg = σ and equal means it is 0.
     return 1.0 - (tf.exp(2.0 * log_sigma_avg) + tf.square(mean - mean_avg)) * tf.exp(-2.0 * log_sigma)

@@ -9,6 +9,7 @@ def explained_variance(prediction: tf.Tensor, target: tf.Tensor) -> tf.Tensor:
     Over all steps at once, and −inf for a constant target, as in baselines.
     """
     tf.debugging.assert_shapes([(prediction, "NT"), (target, "NT")])
+    # Baselines' q_explained_variance (a2c/utils.py).
     return 1.0 - tf.math.reduce_variance(target - prediction) / tf.math.reduce_variance(target)
 
 

@@ -42,6 +42,7 @@ def select(x: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
 def importance_ratio(f: tf.Tensor, mu: tf.Tensor) -> tf.Tensor:
     """Computes ρ = f / (μ + EPS) of every action, [..., A]. Even on-policy it is a hair below 1."""
     tf.debugging.assert_shapes([(f, (..., "A")), (mu, (..., "A"))])
+    # EPS keeps the ratio finite where μ is 0, at the price of a hair below 1 on-policy.
     return f / (mu + EPS)
 
 
@@ -96,4 +97,5 @@ def kl(f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
 def kl_gradient(f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
     """Computes k = ∇_f KL(f_avg ‖ f) = −f_avg / (f + EPS) (section 3.3): [..., A]."""
     tf.debugging.assert_shapes([(f_avg, (..., "A")), (f, (..., "A"))])
+    # Large where the average policy acts and f does not: there the trust region binds.
     return -f_avg / (f + EPS)

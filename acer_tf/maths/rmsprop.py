@@ -23,12 +23,14 @@ class RMSProp(keras.optimizers.Optimizer):
     def build(self, variables: list[keras.Variable]) -> None:
         """Creates the slots: mean squares of ones, momentum of zeros."""
         super().build(variables)
+        # TF1's rms slot starts at ones; Keras would start at zeros.
         self.mean_squares = [self.add_variable_from_reference(v, name="ms", initializer="ones") for v in variables]
         self.momenta = [self.add_variable_from_reference(v, name="mom") for v in variables]
 
     def update_step(self, gradient: tf.Tensor, variable: tf.Variable, learning_rate: tf.Tensor) -> None:
         """Updates one variable in place; Keras passes TensorFlow's variable, not its own."""
         index = self._get_variable_index(variable)
+        # TF1's fused kernel, so that every rounding is the original's.
         tf.raw_ops.ResourceApplyRMSProp(
             var=variable.handle,
             ms=self.mean_squares[index].value.handle,

@@ -37,5 +37,6 @@ def project(g: tf.Tensor, k: tf.Tensor, delta: float) -> Projection:
     tf.debugging.assert_shapes([(g, "NTA"), (k, "NTA")])
     # Equation 12, for each step by itself (acer/acer.py:160, :168).
     k_dot_g = tf.reduce_sum(k * g, axis=-1)
+    # The closed form of the quadratic programme with one constraint; 0 where it holds already.
     adj = tf.maximum(0.0, (k_dot_g - delta) / (tf.reduce_sum(tf.square(k), axis=-1) + EPS))
     return Projection(g=g - adj[..., tf.newaxis] * k, k_dot_g=k_dot_g, adj=adj)

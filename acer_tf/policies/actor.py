@@ -38,6 +38,7 @@ class Actor:
         self.policy = policy
         self.generator = generator
         self._params = params
+        # Each is traced apart: sampling draws from the stream, the others do not.
         self._sample = Traced(self._sampled, keeps_inputs=True)
         self._greedy = Traced(self._most_probable)
         self._values = Traced(self._state_values)
@@ -69,8 +70,10 @@ class Actor:
         """
         self.policy.check_state(state, len(obs))
         choose = self._greedy if deterministic else self._sample
+        # A recurrent policy: the state goes in and comes out.
         if state.shape[1]:
             return Action(*(tensor.numpy() for tensor in choose(obs, (state, mask), action_masks)))
+        # A feed-forward one: its state is empty and stays so.
         actions, f = choose(obs, (), action_masks)
         return Action(actions.numpy(), f.numpy(), state)
 
@@ -109,6 +112,7 @@ class Actor:
             seed: of the random stream.
         """
         assert self._params is not None
+        # Assigned in place: traced functions read these variables.
         for copy, param in zip(self._params, source, strict=True):
             copy.assign(param)
         self.generator.reset_from_seed(seed)
@@ -123,6 +127,7 @@ class Actor:
     ) -> tuple[tf.Tensor, ...]:
         state, mask = state_and_mask or _empty(obs)
         with self._scope():
+            # One draw of a seed a step, then a stateless sampler: the same stream for any kind of action.
             seed = self.generator.uniform_full_int([2], tf.int32)
             sample = self.policy.act(obs, state, mask, seed, action_masks)
         return sample if state_and_mask else sample[:2]

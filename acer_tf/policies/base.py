@@ -127,6 +127,7 @@ class Policy(ABC):
 
     def initial_state(self, nenvs: int) -> NDArray[np.float32]:
         """Returns the state before the first step, [N, P] zeros."""
+        # Baselines' initial_state; a reset of the state during a segment goes back to zero as well.
         return np.zeros((nenvs, self.network.state_size), np.float32)
 
     def check_state(self, state: object, nenvs: int) -> None:
@@ -148,6 +149,7 @@ class Policy(ABC):
         Raises:
             InputError: a setting is about the state of a recurrent network, and this one has none.
         """
+        # Both settings are about a state: with one, any value is possible.
         if self.network.state_size:
             return
         for name, value, default in (("replay_state", config.replay_state, "zero"), ("burn_in", config.burn_in, 0)):
@@ -159,6 +161,7 @@ class Policy(ABC):
 
     def trained_part(self, segment: Segment, config: Config) -> Segment:
         """Returns a segment without the steps of its burn-in; fields that `losses` does not read are left alone."""
+        # Cut along time; `states` has no time, and enc_obs are not read by updates.
         names = ["obs", "actions", "rewards", "mus", "dones", "masks"]
         if config.bootstrap_truncated:
             names.append("final_values")
@@ -174,10 +177,12 @@ class Policy(ABC):
         """
         if not config.bootstrap_truncated:
             return segment.rewards
+        # The recursion stops at the end of an episode: the value behind a time limit enters as reward.
         return segment.rewards + config.gamma * segment.final_values
 
     def values(self, obs: tf.Tensor, state: tf.Tensor, action_masks: tf.Tensor = ()) -> tf.Tensor:
         """Computes V of observations [N, *observation] within an episode, [N] float32, from the state [N, P] before."""
+        # No mask: the state that leads here belongs to the same episode.
         return self._outputs(obs, state, tf.zeros([obs.shape[0]], tf.bool), action_masks).v[:, 0]
 
     def explain(
@@ -207,6 +212,7 @@ class Policy(ABC):
             averages: the averaged parameters, in the order of `params`.
             config: `replay_state` and `burn_in`.
         """
+        # The same network computes with the averages in place of its variables: nothing is copied.
         with keras.StatelessScope(state_mapping=zip(self.params.values(), averages, strict=True)):
             steps, _ = self._unroll(segment, config)
             return steps.f
@@ -267,6 +273,7 @@ class Policy(ABC):
 
     def _outputs(self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor, action_masks: tf.Tensor) -> Any:
         """Evaluates the network on one step, [N, 1, ...]; arguments as of `act`."""
+        # T = 1: acting is a segment of one step.
         outputs = self.network(obs[:, tf.newaxis], mask[:, tf.newaxis], state)
         return self._masked(outputs, action_masks[:, tf.newaxis] if is_given(action_masks) else ())
 
@@ -280,6 +287,7 @@ class Policy(ABC):
         Returns:
             The outputs of the steps after the burn-in, [N, T, ...], and of the bootstrap step, [N, 1, ...].
         """
+        # The burn-in gives a state, no gradient: it would cost a backward pass through every step.
         network, obs, masks, first = self.network, segment.obs, segment.masks, config.burn_in
         is_stored = config.replay_state == "stored"
         state = segment.states if is_stored else tf.zeros([obs.shape[0], network.state_size])
@@ -287,6 +295,7 @@ class Policy(ABC):
             state = tf.stop_gradient(network(obs[:, :first], masks[:, :first], state).state)
         steps = network(obs[:, first:-1], masks[:, first:-1], state)
         last = network(obs[:, -1:], masks[:, -1:], tf.stop_gradient(steps.state))
+        # Without masks the graph is baselines' own.
         if not is_given(segment.action_masks):
             return steps, last
         possible: tf.Tensor = segment.action_masks
@@ -303,6 +312,7 @@ class Policy(ABC):
     ) -> tf.Tensor:
         """Computes the returns of Retrace's recursion with these traces, [N, T] float32; q_i, v, trace: [N, T]."""
         v_with_bootstrap = tf.concat([v, evaluation.bootstrap_v[:, tf.newaxis]], axis=1)
+        # A time limit counts as an end, as in baselines, unless `rewards` has made up for it.
         continues = 1.0 - tf.cast(segment.dones, tf.float32)
         return retrace(self.rewards(segment, config), continues, q_i, v_with_bootstrap, trace, config.gamma)
 
@@ -318,6 +328,7 @@ class Policy(ABC):
         config: Config,
     ) -> Losses[GainT, TermsT]:
         """Adds the losses up; gradients descend, so the policy's gain and entropy enter with a minus."""
+        # Means over N · T steps (acer/acer.py:136, :146).
         loss_f = -tf.reduce_mean(gain.f)
         loss_bc = -tf.reduce_mean(gain.bc) if config.correction else tf.zeros([])
         # baselines adds the entropy before the trust region, which so bounds it, too (acer/acer.py:156).

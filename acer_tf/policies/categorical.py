@@ -52,6 +52,7 @@ class CategoricalPolicy(Policy):
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Samples actions [N] int64 from probabilities f [N, A]."""
         outputs = self._outputs(obs, state, mask, action_masks)
+        # μ are these probabilities, stored with the segment.
         logits = outputs.logits[:, 0]
         actions = tf.random.stateless_categorical(logits, 1, seed, tf.int64)
         return actions[:, 0], tf.nn.softmax(logits), outputs.state
@@ -65,12 +66,14 @@ class CategoricalPolicy(Policy):
 
     def mode(self, f: tf.Tensor) -> tf.Tensor:
         """Returns the most probable action, [N] int64; of several the first."""
+        # Ties go to the first action, as with numpy.
         return tf.argmax(f, axis=-1)
 
     def evaluate(
         self, segment: Segment, config: Config, draw_seed: DrawSeed | None = None
     ) -> Evaluation[tf.Tensor, None]:
         """Evaluates policy and critic on the steps of a segment after the burn-in; samples nothing."""
+        # Discrete actions need no samples: the correction is an exact sum over all actions.
         steps, last = self._unroll(segment, config)
         return Evaluation(steps.f, steps.q, bootstrap_v=tf.stop_gradient(last.v[:, 0]), samples=None)
 
@@ -85,6 +88,7 @@ class CategoricalPolicy(Policy):
         # V = Σₐ f q: baselines has no head for V (acer/acer.py:106).
         v = tf.reduce_sum(f * q, axis=-1)
         q_i = discrete.select(q, actions)
+        # Equation 4: the weights of all actions, then that of the one taken.
         rho = discrete.importance_ratio(f, segment.mus)
         rho_i = discrete.select(rho, actions)
         # Equation 5: the critic's target.

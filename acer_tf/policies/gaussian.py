@@ -78,6 +78,7 @@ class GaussianPolicy(Policy):
         """Builds the network; arguments and errors are those of `DuelingNetwork`, settings those of `Continuous`."""
         self._settings = settings
         self._dimensions = int(np.prod(action_space.shape))
+        # The paper fixes σ (section 6); learned, it is a parameter like any other.
         learned_sigma = settings.sigma if settings.learn_sigma else None
         dimensions = self._dimensions
         super().__init__(
@@ -89,6 +90,7 @@ class GaussianPolicy(Policy):
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Samples actions [N, D] float32, not clipped, from statistics f [N, D] or [N, 2D]."""
         outputs = self._outputs(obs, state, mask, action_masks)
+        # Not clipped: densities are those of the action drawn.
         return self._sample(outputs.f, 1, seed)[:, 0, 0], outputs.f[:, 0], outputs.state
 
     def mode(self, f: tf.Tensor) -> tf.Tensor:
@@ -100,10 +102,12 @@ class GaussianPolicy(Policy):
         n = self._settings.num_samples
         steps, last = self._unroll(segment, config)
         taken = self.trained_part(segment, config).actions
+        # n samples for the mean advantage (equation 13), one more, a', for the correction.
         samples = tf.stop_gradient(self._sample(steps.f, n + 1, draw_seed()))
         # One call of the network for all: the action taken, u, a'.
         actions = tf.concat([taken[:, :, tf.newaxis], samples], axis=2)
         advantages = self.network.advantages(steps.features, actions)
+        # Q̃ is needed of the action taken and of a' only.
         q = tf.gather(advantages, [0, n + 1], axis=2)
         if self._settings.dueling:
             q = continuous.dueling_q(steps.v, q, advantages[:, :, 1 : n + 1])
@@ -119,6 +123,7 @@ class GaussianPolicy(Policy):
     ) -> Losses[continuous.Gain, Terms]:
         """Computes the losses as functions of f, [N, T, D] or [N, T, 2D], and of the critic's Q̃ and V, [N, T]."""
         q_i, v = evaluation.q
+        # Ratios of densities under f and μ: of the action taken, and of a'.
         log_f, rho_i = self._log_density_and_ratio(segment.actions, evaluation.f, segment.mus)
         log_f_sampled, rho_sampled = self._log_density_and_ratio(evaluation.samples.action, evaluation.f, segment.mus)
         # Section 5.1: Retrace's traces are the D-th roots of the ratios.
@@ -160,6 +165,7 @@ class GaussianPolicy(Policy):
 
     def _sample(self, f: tf.Tensor, n: int, seed: tf.Tensor) -> tf.Tensor:
         """Draws n actions, [N, T, n, D], from statistics [N, T, D] or [N, T, 2D]."""
+        # u = mean + σ ε, with the same σ for all n.
         mean, log_sigma = self._split(f[:, :, tf.newaxis])
         noise = tf.random.stateless_normal([*f.shape[:2], n, self._dimensions], seed)
         return mean + tf.exp(log_sigma) * noise

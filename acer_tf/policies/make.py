@@ -45,6 +45,7 @@ def make_policy(
         InputError: the network does not exist, or an argument does not fit it or the actions.
     """
     assert isinstance(observation_space, Box)
+    # A network of the user's own may draw weights from global streams: seeded, then restored.
     with seeded(seed):
         if isinstance(action_space, Box):
             return GaussianPolicy(

@@ -53,6 +53,7 @@ class CompressedFrames:
         """Compresses frames [N, frames, ...] uint8; each part as a whole, so frames are matched with those before."""
         self.shape = frames.shape
         compressor = zstandard.ZstdCompressor(level=LEVEL)
+        # One stream an environment: frames of one game resemble each other, not those of the next.
         self.parts = [compressor.compress(np.ascontiguousarray(part).data) for part in frames]
 
     @classmethod
@@ -91,6 +92,7 @@ class PlainColumn:
 
     def get(self, slots: Slots) -> Array:
         """Returns each environment's part of the row in its slot."""
+        # Row i of the draw is environment i's: each from its own history.
         return self._rows[slots, np.arange(len(slots))]
 
     def dump(self, slots: Slots) -> dict[str, Array]:
@@ -124,13 +126,16 @@ class FrameColumn:
     @property
     def nbytes(self) -> int:
         """Bytes of the frames that are there, those kept separately included."""
+        # The ring is reserved as a whole, but pages that were never written take no memory.
         share = np.mean(self._starts >= 0)
         return int(self._frames.nbytes * share) + sum(head.nbytes for heads in self._heads for head in heads.values())
 
     def put(self, slot: int, row: Array) -> None:
         """Stores a row."""
+        # It follows on the row before, so that the last S frames there are its first S.
         self._starts[slot] = (self._starts[slot - 1] + self._nsteps) % self._frames.shape[1]
         places, head = self._places(slot), row[:, : self._nstack]
+        # After an episode's end the stack is zeros, not the frames before: such heads are kept apart.
         differs = _bits(self._frames[:, places[: self._nstack]]) != _bits(head)
         envs = np.flatnonzero(differs.any(axis=tuple(range(1, differs.ndim))))
         self._heads[slot] = {env: head[env].copy() for env in envs.tolist()}
@@ -139,6 +144,7 @@ class FrameColumn:
     def get(self, slots: Slots) -> Array:
         """Returns each environment's part of the row in its slot."""
         drawn: Array = self._frames[np.arange(len(slots))[:, np.newaxis], self._places(slots)]
+        # Few environments have a head of their own: most draws are one gather.
         for env, slot in enumerate(slots.tolist()):
             if env in self._heads[slot]:
                 drawn[env, : self._nstack] = self._heads[slot][env]
@@ -186,6 +192,7 @@ class CompressedColumn:
 
     def get(self, slots: Slots) -> Array:
         """Decompresses the parts of one row for each environment, straight into the array that is returned."""
+        # Every part is written in full below.
         drawn = np.empty(self._shape, np.uint8)
         for env, slot in enumerate(slots):
             self._decompressor.stream_reader(self._parts[slot][env]).readinto(drawn[env])
@@ -204,6 +211,7 @@ class CompressedColumn:
         sizes, data = arrays["sizes"], arrays["parts"].tobytes()
         if sizes.shape != (len(slots), self._shape[0]) or (sizes < 0).any() or sizes.sum() != len(data):
             raise InputError(f"saved replay has {sizes.shape} parts; expected ({len(slots)}, {self._shape[0]}).")
+        # Each part is checked now: a damaged one must not surface hours later in a draw.
         stops = np.cumsum(sizes).reshape(sizes.shape)
         for slot, starts_of_row, stops_of_row in zip(slots, stops - sizes, stops, strict=True):
             self._parts[slot] = [data[i:j] for i, j in zip(starts_of_row, stops_of_row, strict=True)]

@@ -93,6 +93,7 @@ def projected_bytes(nbytes: int, segments: int, slots: int) -> int:
     Raises:
         InputError: it does not fit.
     """
+    # Later frames may compress worse than a game's first screens; FIRST_SEGMENTS allows for that.
     projected = round(nbytes / segments * slots)
     _require("replay", projected, nbytes + free_memory(), "buffer_size")
     return projected
