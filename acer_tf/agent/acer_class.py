@@ -5,7 +5,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 import gymnasium
 import tensorflow as tf
@@ -14,13 +14,19 @@ from numpy.typing import NDArray
 
 from acer_tf.acer import TrainingLoop
 from acer_tf.agent import archive, cloning, exporting, predictions
-from acer_tf.agent.attributes import FreeSetting, Setting
 from acer_tf.agent.from_preset import preset_arguments
 from acer_tf.agent.importing import import_agent
-from acer_tf.agent.settings import ARGUMENTS, Settings
+from acer_tf.agent.settings import (
+    ARGUMENTS,
+    BEYOND_DEFAULTS,
+    FREE_ARGUMENTS,
+    BeyondStableBaselines,
+    Settings,
+    check_arguments,
+)
 from acer_tf.agent.state import AgentState
 from acer_tf.agent.training import AgentEnv, MakeEnv, Training, state_for
-from acer_tf.config import COLLECTING, CONTINUOUS, Config, Continuous
+from acer_tf.config import CONTINUOUS, Config, Continuous
 from acer_tf.envs.stable_baselines import VecEnv
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
@@ -43,7 +49,7 @@ class ACER:
 
     An agent consists of a state (settings, spaces, model, random streams, normalization) and of its training
     (environments and training loop); this class gives both the names of Stable Baselines. Every argument of the
-    constructor can be read as an attribute. Arguments that Stable Baselines did not have stand after `n_cpu_tf_sess`.
+    constructor can be read as an attribute, and `verbose` and `tensorboard_log` be assigned.
 
     Attributes:
         model: policy, average policy and optimiser.
@@ -57,33 +63,6 @@ class ACER:
     """
 
     # fmt: off
-    policy = Setting[str | Network]()
-    policy_kwargs = Setting[Mapping[str, Any]]()
-    optimizer = Setting[object]()
-    learning_rate = Setting[float]()
-    lr_schedule = Setting[str | Callable[[float], float]]()
-    max_grad_norm = Setting[float | None]()
-    gamma, alpha, delta, correction_term = (Setting[float]() for _ in range(4))
-    q_coef, ent_coef, rprop_alpha, rprop_epsilon = (Setting[float]() for _ in range(4))
-    n_steps, buffer_size, replay_start, burn_in = (Setting[int]() for _ in range(4))
-    replay_ratio = Setting[float]()
-    replay_state = Setting[str]()
-    q_lambda = Setting[float | None]()
-    trust_region, correction, on_policy_updates = (Setting[bool]() for _ in range(3))
-    compress_replay, bootstrap_truncated, overlap, action_masks = (Setting[bool]() for _ in range(4))
-    precision = Setting[str]()
-    normalize_observations, normalize_rewards = (Setting[bool]() for _ in range(2))
-    sigma, reward_scale = (Setting[float]() for _ in range(2))
-    learn_sigma, dueling, use_q_opc = (Setting[bool]() for _ in range(3))
-    num_samples, seed = (Setting[int]() for _ in range(2))
-    actors, segments_per_update, publish_every, actor_depth = (Setting[int]() for _ in range(4))
-    ray_address, lockstep = Setting[str | None](), Setting[bool]()
-    max_staleness, actor_timeout = Setting[int | None](), Setting[float]()
-    n_cpu_tf_sess = Setting[int | None]()
-    full_tensorboard_log = Setting[bool]()
-    tensorboard_log = FreeSetting[str | Path | None]()
-    verbose = FreeSetting[int]()
-
     def __init__(
         self,
         policy: str | Network,
@@ -106,23 +85,7 @@ class ACER:
         full_tensorboard_log: bool = False,
         seed: int | None = None,
         n_cpu_tf_sess: int | None = None,
-        *,
-        optimizer: object = Config.optimizer,
-        normalize_observations: bool = False, normalize_rewards: bool = False, reward_scale: float = 1.0,
-        compress_replay: bool = Config.compress_replay,
-        replay_state: str = Config.replay_state, burn_in: int = Config.burn_in,
-        correction: bool = Config.correction, q_lambda: float | None = Config.q_lambda,
-        on_policy_updates: bool = Config.on_policy_updates,
-        bootstrap_truncated: bool = True,
-        overlap: bool = Config.overlap, precision: str = Config.precision,
-        action_masks: bool = Config.action_masks,
-        sigma: float = CONTINUOUS.sigma, learn_sigma: bool = CONTINUOUS.learn_sigma,
-        num_samples: int = CONTINUOUS.num_samples,
-        dueling: bool = CONTINUOUS.dueling, use_q_opc: bool = CONTINUOUS.use_q_opc,
-        actors: int = COLLECTING.actors, ray_address: str | None = COLLECTING.ray_address,
-        segments_per_update: int = COLLECTING.segments_per_update, publish_every: int = COLLECTING.publish_every,
-        actor_depth: int = COLLECTING.actor_depth, max_staleness: int | None = COLLECTING.max_staleness,
-        actor_timeout: float = COLLECTING.actor_timeout, lockstep: bool = COLLECTING.lockstep,
+        **beyond: Unpack[BeyondStableBaselines],
     ) -> None:
         """Builds networks and optimiser; the environments are reset when `learn` is first called.
 
@@ -156,43 +119,14 @@ class ACER:
             seed: of environments, weights, replay and sampling; None draws one.
             n_cpu_tf_sess: threads of TensorFlow; None leaves it the choice (Stable Baselines: 1). Small networks need
                 no more than 2. Results of a seed do not depend on it but in the last bits.
-            optimizer: "rmsprop" (TensorFlow 1's form), "adam", or a Keras optimizer, of which a copy is used, at the
-                rate of `learning_rate` and `lr_schedule`.
-            normalize_observations: by their running mean and variance, which are saved with the agent.
-            normalize_rewards: by the running deviation of the discounted return.
-            reward_scale: the agent's rewards are multiplied by it, recorded returns are not; not for Atari.
-            compress_replay: whether replay keeps images compressed; this and the rest up to `action_masks` are in
-                `Config`.
-            replay_state: where a recurrent policy's state starts in training.
-            burn_in: first steps of a segment that only warm it up.
-            correction: whether the policy gradient has its bias correction.
-            q_lambda: trace of Q(lambda) in place of Retrace.
-            on_policy_updates: whether new segments are trained on at once.
-            bootstrap_truncated: whether returns go on where a time limit cut an episode short. Unlike `learn` and the
-                commands, which are faithful, an agent of this class does so: see docs/environments.md.
-            overlap: whether the next segment is collected while updates from replay run; callbacks cannot follow then.
-            precision: in which the layers below the heads compute: "float32", or "bfloat16" (docs/performance.md).
-            action_masks: whether the masks of possible actions that an environment gives are obeyed.
-            sigma: the policy's standard deviation; all arguments from here on are fields of `Continuous`.
-            learn_sigma: whether sigma is learned.
-            num_samples: actions that the dueling network samples.
-            dueling: whether Q is built from V and sampled advantages.
-            use_q_opc: whether the policy gradient uses Q^opc.
-            actors: collectors on Ray, which collect segments while this process trains (docs/scale.md), without
-                callbacks; 0 collects here. This and the rest are fields of `Collecting`, and in no file of an agent.
-            ray_address: HOST:PORT of a Ray cluster's head; None starts Ray on this machine.
-            segments_per_update: segments that one update is made on.
-            publish_every: updates between two versions of the weights that collectors get.
-            actor_depth: segments of each collector that are being collected, or wait to be trained on.
-            max_staleness: most updates since the weights that a new segment was collected with.
-            actor_timeout: seconds without a segment after which a collector is replaced.
-            lockstep: whether segments are taken in a fixed order, so that the seed decides what is learned.
+            **beyond: arguments that Stable Baselines did not have, see `acer_tf.agent.settings.BeyondStableBaselines`.
 
         Raises:
             InputError: an argument or the environment cannot work.
         """
         given = locals()
-        arguments = {name: given[name] for name in ARGUMENTS}
+        check_arguments(beyond)
+        arguments = {**{name: given[name] for name in ARGUMENTS if name in given}, **BEYOND_DEFAULTS, **beyond}
         if num_procs is not None:
             arguments["n_cpu_tf_sess"] = num_procs
         self._hold(*state_for(env, Settings.of(arguments)))
@@ -333,7 +267,7 @@ class ACER:
         overrides: Mapping[str, Any],
     ) -> AnyACER:
         parameters = inspect.signature(ACER.__init__).parameters
-        defaults = {name: parameters[name].default for name in ARGUMENTS}
+        defaults = {name: parameters[name].default for name in ARGUMENTS if name in parameters} | BEYOND_DEFAULTS
         return cls._of(*import_agent(old, path, env, statistics, defaults, overrides))
 
     @classmethod
@@ -354,8 +288,28 @@ class ACER:
         if environment is not None:
             self._training.use(environment, make_env)
 
-    def _change(self, name: str, value: Any) -> None:
-        self._state.settings = dataclasses.replace(self.settings, **{name: value})
+    def __getattr__(self, name: str) -> Any:
+        """Returns an argument of the constructor, as Stable Baselines' attributes do."""
+        if name in ARGUMENTS and "_state" in vars(self):
+            return self.settings.arguments()[name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Sets an attribute; of the constructor's arguments only those that a later `learn` reads.
+
+        Raises:
+            InputError: the argument is fixed when the agent is made.
+        """
+        if name not in ARGUMENTS:
+            super().__setattr__(name, value)
+        elif name in FREE_ARGUMENTS:
+            self._state.settings = dataclasses.replace(self.settings, **{name: value})
+        else:
+            raise InputError(f"{name} is fixed when the agent is made; ACER.load(path, env, {name}=...) changes it.")
+
+    def __dir__(self) -> list[str]:
+        """Returns the attributes with the constructor's arguments, for completion."""
+        return [*super().__dir__(), *ARGUMENTS]
 
     @property
     def settings(self) -> Settings:
@@ -625,7 +579,7 @@ class ACER:
         """Restarts all random streams from this seed, and the environments' episodes; None does nothing."""
         if seed is None:
             return
-        self._change("seed", checked_seed(seed))
+        self._state.settings = dataclasses.replace(self.settings, seed=checked_seed(seed))
         self._training.restart_streams()
 
     def export(self, path: str | Path) -> None:

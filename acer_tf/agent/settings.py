@@ -4,7 +4,7 @@ import dataclasses
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import keras
 import numpy as np
@@ -19,7 +19,79 @@ NAMES = {"nsteps": "n_steps", "lr": "learning_rate", "lrschedule": "lr_schedule"
 """Fields of `Config` with another name in `ACER`, that of Stable Baselines."""
 OF_LEARN = ("total_timesteps", "log_interval")
 """Fields of `Config` that are arguments of `ACER.learn`, not of its constructor."""
+FREE_ARGUMENTS = ("verbose", "tensorboard_log")
+"""Arguments of `ACER` that may change between two calls of `learn`."""
+BEYOND_DEFAULTS = {"bootstrap_truncated": True}
+"""Where the class departs from `Config`, whose defaults are baselines': returns go on behind a time limit."""
 PLAIN = (bool, int, float, str, type(None))
+
+
+class BeyondStableBaselines(TypedDict, total=False):
+    """Arguments of `ACER` that Stable Baselines did not have.
+
+    Their defaults are those of `Config`, `Continuous` and `Collecting`, but for `bootstrap_truncated`, which is True:
+    an agent of the class, unlike `learn` and the commands, is not to be faithful there (docs/environments.md).
+
+    Attributes:
+        optimizer: "rmsprop" (TensorFlow 1's form), "adam", or a Keras optimizer, of which a copy is used, at the rate
+            of `learning_rate` and `lr_schedule`.
+        normalize_observations: by their running mean and variance, which are saved with the agent; off by default.
+        normalize_rewards: by the running deviation of the discounted return; off by default.
+        reward_scale: factor on the rewards that the agent sees, 1 by default; recorded returns are without it. Not for
+            Atari.
+        compress_replay: whether replay keeps images compressed; this and the rest up to `action_masks` are in `Config`.
+        replay_state: where a recurrent policy's state starts in training.
+        burn_in: first steps of a segment that only warm it up.
+        correction: whether the policy gradient has its bias correction.
+        q_lambda: trace of Q(lambda) in place of Retrace.
+        on_policy_updates: whether new segments are trained on at once.
+        bootstrap_truncated: whether returns go on where a time limit cut an episode short.
+        overlap: whether the next segment is collected while updates from replay run; callbacks cannot follow then.
+        precision: in which the layers below the heads compute: "float32", or "bfloat16" (docs/performance.md).
+        action_masks: whether the masks of possible actions that an environment gives are obeyed.
+        sigma: the policy's standard deviation; this and the next four are in `Continuous`.
+        learn_sigma: whether sigma is learned.
+        num_samples: actions that the dueling network samples.
+        dueling: whether Q is built from V and sampled advantages.
+        use_q_opc: whether the policy gradient uses Q^opc.
+        actors: collectors on Ray, which collect segments while this process trains (docs/scale.md), without callbacks;
+            0 collects here. This and the rest are in `Collecting`, and in no file of an agent.
+        ray_address: HOST:PORT of a Ray cluster's head; None starts Ray on this machine.
+        segments_per_update: segments that one update is made on.
+        publish_every: updates between two versions of the weights that collectors get.
+        actor_depth: segments of each collector that are being collected, or wait to be trained on.
+        max_staleness: most updates since the weights that a new segment was collected with.
+        actor_timeout: seconds without a segment after which a collector is replaced.
+        lockstep: whether segments are taken in a fixed order, so that the seed decides what is learned.
+    """
+
+    optimizer: object
+    normalize_observations: bool
+    normalize_rewards: bool
+    reward_scale: float
+    compress_replay: bool
+    replay_state: str
+    burn_in: int
+    correction: bool
+    q_lambda: float | None
+    on_policy_updates: bool
+    bootstrap_truncated: bool
+    overlap: bool
+    precision: str
+    action_masks: bool
+    sigma: float
+    learn_sigma: bool
+    num_samples: int
+    dueling: bool
+    use_q_opc: bool
+    actors: int
+    ray_address: str | None
+    segments_per_update: int
+    publish_every: int
+    actor_depth: int
+    max_staleness: int | None
+    actor_timeout: float
+    lockstep: bool
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,6 +10,7 @@ import pytest
 import acer_tf
 from acer_tf import policies
 from acer_tf.agent import ACER
+from acer_tf.agent.settings import ARGUMENTS, BeyondStableBaselines
 from acer_tf.config import Config
 from acer_tf.errors import InputError
 from tests.small_agents import NSTEPS, TINY, assert_same, observations, tiny, vec_env
@@ -29,6 +30,13 @@ def test_the_arguments_are_those_of_stable_baselines() -> None:
     assert positional == STABLE_BASELINES
     assert list(positional) == list(STABLE_BASELINES)
     assert acer_tf.ACER is ACER
+
+
+def test_all_other_arguments_are_declared_and_misspelt_ones_refused() -> None:
+    own = set(inspect.signature(ACER.__init__).parameters)
+    assert set(BeyondStableBaselines.__annotations__) == set(ARGUMENTS) - own
+    with pytest.raises(InputError, match="ACER takes no argument burn_inn; the nearest are burn_in"):
+        ACER("mlp", vec_env(), burn_inn=2)
 
 
 def test_the_example_of_the_manual(tmp_path: Path) -> None:
