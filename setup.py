@@ -1,4 +1,4 @@
-"""Packaging; the base requirements stand in requirements.txt, the version in acer_tf/__init__.py."""
+"""Packaging; requirements stand in requirements.txt, the version in acer_tf/__init__.py."""
 
 import re
 from pathlib import Path
@@ -9,9 +9,13 @@ ROOT = Path(__file__).parent
 
 INIT = (ROOT / "acer_tf" / "__init__.py").read_text(encoding="utf-8")
 (VERSION,) = re.findall(r'^__version__ = "(.+)"$', INIT, flags=re.MULTILINE)
-REQUIREMENTS = [
-    line for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines() if not line.startswith("#")
-]
+BASE, _, FOR_TESTS = (ROOT / "requirements.txt").read_text(encoding="utf-8").partition("# For the tests:")
+
+
+def requirements(text: str) -> list[str]:
+    """Returns the lines that name a package."""
+    return [line for line in text.splitlines()[1:] if not line.startswith("#")]
+
 
 # rliable is not kept: with newer versions of the other two it does not even import.
 PLOTS = ["jinja2", "matplotlib", "scipy", "rliable==1.2.0", "arch<8", "pandas<3"]
@@ -35,6 +39,7 @@ SB3 = ["stable-baselines3"]  # brings PyTorch, 3 GB with CUDA: not in TEST; what
 DOCS = ["mkdocs<2", "mkdocs-material", "mkdocstrings[python]", "nbconvert", "latex2mathml", "ruff"]
 AUDIT = ["pip-audit"]
 TEST = [
+    *requirements(FOR_TESTS),
     *PLOTS,
     *BENCHMARKS,
     *BOX2D,
@@ -51,7 +56,6 @@ TEST = [
     "hypothesis",
     "import-linter",
     "mypy",
-    "pytest",
     "pytest-randomly",
     "pytest-timeout",
     "pytest-xdist",
@@ -96,7 +100,7 @@ setup(
         ]
     },
     entry_points={"console_scripts": ["acer = acer_tf.__main__:main"]},
-    install_requires=REQUIREMENTS,
+    install_requires=requirements(f"\n{BASE}"),
     extras_require={
         "plots": PLOTS,
         "benchmarks": BENCHMARKS,

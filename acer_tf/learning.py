@@ -109,34 +109,11 @@ def make_model_and_loop(
     """
     rng = np.random.RandomState(seed)  # baselines' one numpy stream: weights, then replay counts and slots
     spaces = env.single_observation_space, env.single_action_space
-    model = make_model(network, *spaces, rng, seed, config, continuous, **network_kwargs)
+    policy = make_policy(network, *spaces, rng, seed, continuous, config.precision, **network_kwargs)
+    model = Model(policy, config, seed)
     if load_path is not None:
         model.load(load_path)
     return make_loop(env, model, rng, seed, logger, is_quiet=is_quiet)
-
-
-def make_model(
-    network: str | Network,
-    observation_space: gym.Space[Any],
-    action_space: gym.Space[Any],
-    rng: np.random.RandomState,
-    seed: int,
-    config: Config,
-    continuous: Continuous = CONTINUOUS,
-    /,
-    **network_kwargs: Any,
-) -> Model:
-    """Builds a model for the spaces of the Runner's environments; arguments and errors as of `learn`.
-
-    Python's and numpy's global random streams are left as they are.
-
-    Args:
-        rng: draws the initial weights.
-    """
-    policy = make_policy(
-        network, observation_space, action_space, rng, seed, continuous, config.precision, **network_kwargs
-    )
-    return Model(policy, config, seed)
 
 
 def make_loop(

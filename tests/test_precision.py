@@ -12,9 +12,9 @@ from gymnasium.spaces import Box, Discrete
 from numpy.random import RandomState
 
 from acer_tf import ACER
-from acer_tf.config import Config
-from acer_tf.learning import make_model
+from acer_tf.config import CONTINUOUS, Config
 from acer_tf.model import Model
+from acer_tf.policies.make import make_policy
 from acer_tf.run import main
 from acer_tf.segment import Segment
 from acer_tf.storage.agent_file import read_agent
@@ -35,7 +35,11 @@ def models(kind: str, **config: Any) -> tuple[Model, Model]:
     """The same model in float32 and in bfloat16; policies are far from uniform, and averages from the policies."""
     network, actions, kwargs = KINDS[kind]
     exact, rounded = (
-        make_model(network, VECTOR, actions, RandomState(0), 0, Config(precision=precision, **config), **kwargs)
+        Model(
+            make_policy(network, VECTOR, actions, RandomState(0), 0, CONTINUOUS, precision, **kwargs),
+            Config(precision=precision, **config),
+            0,
+        )
         for precision in ("float32", "bfloat16")
     )
     random = np.random.default_rng(0)

@@ -17,8 +17,9 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from acer_tf.agent import ACER
-from acer_tf.config import Config
-from acer_tf.learning import make_model
+from acer_tf.config import CONTINUOUS, Config
+from acer_tf.model import Model
+from acer_tf.policies.make import make_policy
 from acer_tf.system import allocator
 from acer_tf.system.streams import seeded
 
@@ -60,7 +61,8 @@ def load_an_agent(folder: Path) -> None:
 
 def make_a_model(folder: Path) -> None:
     spaces = Box(0, 1, (5,), np.float32), Discrete(2)
-    make_model(own_network, *spaces, np.random.RandomState(0), 3, Config())
+    policy = make_policy(own_network, *spaces, np.random.RandomState(0), 3, CONTINUOUS, "float32")
+    Model(policy, Config(), 3)
 
 
 @pytest.fixture
@@ -97,7 +99,11 @@ def test_making_and_loading_change_nothing_in_the_process_and_step_no_environmen
 def test_the_seed_decides_weights_that_a_network_draws_from_the_global_streams() -> None:
     spaces = Box(0, 1, (5,), np.float32), Discrete(2)
     first, again, other = (
-        make_model(own_network, *spaces, np.random.RandomState(0), seed, Config()).params[0].numpy()
+        next(
+            iter(
+                make_policy(own_network, *spaces, np.random.RandomState(0), seed, CONTINUOUS, "float32").params.values()
+            )
+        ).numpy()
         for seed in (3, 3, 4)
     )
     np.testing.assert_array_equal(first, again)

@@ -13,9 +13,9 @@ from acer_tf.agent.spaces import Spaces
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.envs.wrappers.normalize import load_normalization_state, normalization_state
 from acer_tf.errors import InputError
-from acer_tf.learning import make_model
 from acer_tf.model import Model
 from acer_tf.policies.actor import Actor
+from acer_tf.policies.make import make_policy
 from acer_tf.storage.agent_file import Arrays
 from acer_tf.storage.arrays import check_arrays, finite_array
 from acer_tf.system.streams import load_stream_state, prediction_seed, stream_state
@@ -87,18 +87,18 @@ class AgentState:
         settings = self.settings
         _use_threads(settings.n_cpu_tf_sess)
         self.rng = np.random.RandomState(self.seed)
-        model = make_model(
+        policy = make_policy(
             settings.policy,
             self.spaces.network_observations,
             self.spaces.network_actions,
             self.rng,
             self.seed,
-            settings.config,
             settings.continuous,
+            settings.config.precision,
             **(settings.policy_kwargs or {}),
         )
         stream = tf.random.Generator.from_seed(prediction_seed(self.seed), alg="philox")
-        self._built = model, Actor(model.policy, stream)
+        self._built = Model(policy, settings.config, self.seed), Actor(policy, stream)
 
     @property
     def model(self) -> Model:

@@ -14,9 +14,10 @@ from acer_tf.distributed.fleet import Lost, Outcome, Tell
 from acer_tf.distributed.layout import Layout
 from acer_tf.distributed.source import CollectorSource
 from acer_tf.envs.make import make_training_env
-from acer_tf.learning import make_loop, make_model
+from acer_tf.learning import make_loop
 from acer_tf.logs.logger import Logger
 from acer_tf.model import Model
+from acer_tf.policies.make import make_policy
 from acer_tf.segment import Segment
 
 Delay = Callable[[int, int], float]
@@ -103,7 +104,7 @@ def loop(
 
     env = make_env()
     spaces = env.single_observation_space, env.single_action_space
-    model = make_model(network, *spaces, rng, seed, full, continuous, **kwargs)
+    model = Model(make_policy(network, *spaces, rng, seed, continuous, full.precision, **kwargs), full, seed)
     if not learns:
         model.__class__ = Counting
     how = Collecting(actors=actors, **(collecting or {}))
