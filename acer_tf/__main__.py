@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from acer_tf import __version__
-from acer_tf.system.output import keep_output_open
+from acer_tf.system.console import keep_output_open
 from acer_tf.system.statuses import Status
 
 COMMANDS = {

@@ -12,7 +12,7 @@ from acer_tf.cli.parsing import command, write_json
 from acer_tf.errors import InputError
 from acer_tf.recordings.comparison import Case, Quantity
 from acer_tf.recordings.recorded import CURVES, Recorded, find, read
-from acer_tf.system.quiet import quiet_tensorflow
+from acer_tf.system.console import quiet_tensorflow
 from acer_tf.system.statuses import Status
 from acer_tf.system.threads import ONEDNN_VARIABLE
 

@@ -18,7 +18,7 @@ from acer_tf.cli.mistakes import check_flags, flag_names, one_sentence
 from acer_tf.cli.switches import spelled_out, switches
 from acer_tf.errors import EnvironmentFailedError, InputError, LockedError, SupersededError
 from acer_tf.system.command_line import SCRIPT
-from acer_tf.system.output import keep_output_open
+from acer_tf.system.console import keep_output_open
 from acer_tf.system.statuses import Status
 
 STATUSES = {

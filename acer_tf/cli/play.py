@@ -19,7 +19,7 @@ from acer_tf.evaluation.video import check_video
 from acer_tf.storage.durable import free_path
 from acer_tf.storage.run_folder import read_settings
 from acer_tf.storage.saved_agents import Choice, SavedAgent, is_checkpoint, read_saved_agent
-from acer_tf.system.quiet import quiet_tensorflow
+from acer_tf.system.console import quiet_tensorflow
 
 _BESIDE_THE_AGENT = Path()
 _FILE_OR_NOTHING = tyro.constructors.PrimitiveConstructorSpec(

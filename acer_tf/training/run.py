@@ -42,8 +42,7 @@ from acer_tf.storage.saved_agents import PART, read_saved_agent
 from acer_tf.storage.usage import Meter
 from acer_tf.system.allocator import keep_freed_memory
 from acer_tf.system.command_line import command_line
-from acer_tf.system.console import in_bytes, say
-from acer_tf.system.quiet import quiet_tensorflow
+from acer_tf.system.console import in_bytes, quiet_tensorflow, say
 from acer_tf.system.streams import checked_seed
 from acer_tf.system.threads import prepare_tensorflow
 from acer_tf.training.fence import Fence
