@@ -17,8 +17,7 @@ def requirements(text: str) -> list[str]:
     return [line for line in text.splitlines()[1:] if not line.startswith("#")]
 
 
-# rliable is not kept: with newer versions of the other two it does not even import.
-PLOTS = ["jinja2", "matplotlib", "scipy", "rliable==1.2.0", "arch<8", "pandas<3"]
+PLOTS = ["jinja2", "matplotlib", "scipy"]
 BENCHMARKS = ["scipy", "joblib"]  # baselines imports joblib
 MUJOCO = ["gymnasium[mujoco]", "mujoco>=3.17,<4"]  # as the control suite wants it, and as the tests run it
 BOX2D = ["gymnasium[box2d]"]

@@ -1,8 +1,9 @@
 """Draws learning curves: `python -m acer_tf.plot RUN [RUN ...] --out curve.png`."""
 
 import dataclasses
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import tyro
@@ -12,17 +13,8 @@ from acer_tf.errors import InputError
 from acer_tf.plots.csv_files import write_curves, write_intervals
 from acer_tf.plots.curves import ENOUGH_SEEDS, Curve
 from acer_tf.plots.figures import AXIS_LABELS, View, figure_of_curves
-from acer_tf.plots.groups import Run, default_widths, mean_curves, read_runs
-from acer_tf.plots.interval_figures import Performance, figure_of_performance
-from acer_tf.plots.intervals import (
-    Interval,
-    improvements,
-    intervals,
-    profiles,
-    sample_efficiency,
-    score_matrices,
-    unit_of,
-)
+from acer_tf.plots.groups import default_widths, mean_curves, read_runs
+from acer_tf.plots.performance import Performance, figure_of_performance, performance
 from acer_tf.plots.references import read_references
 from acer_tf.plots.sources import RETURNS, Axis, without_logs
 from acer_tf.plots.style import require_format, save, styled
@@ -72,17 +64,17 @@ class Plot:
         view = View(self.metric, self.x, tuple(width for width in widths.values() if width is not None))
         curves = mean_curves(runs, widths)
         references = read_references(self.reference, list(widths), self.x)
-        performance = _performance(runs, view) if self.rliable else None
+        found = performance(runs) if self.rliable else None
         numbers = self.out.with_suffix(".csv")
         with writing(self.out), styled():
             write_curves(numbers, curves, view)
             save(figure_of_curves(curves, view, references), self.out)
-            if performance is not None:
+            if found is not None:
                 picture = self.out.with_name(f"{self.out.stem}-intervals{self.out.suffix}")
-                write_intervals(picture.with_suffix(".csv"), performance.intervals)
-                save(figure_of_performance(performance), picture)
-        for interval in performance.intervals if performance is not None else ():
-            print(_line(interval, unit_of(runs)))
+                write_intervals(picture.with_suffix(".csv"), found.intervals)
+                save(figure_of_performance(found, AXIS_LABELS[self.x]), picture)
+        for line in _performance_lines(found) if found is not None else ():
+            print(line)
         _warn_of_few_seeds(curves)
         print(f"drew {len(curves)} curve{'s' if len(curves) > 1 else ''}: {self.out}, {numbers}")
 
@@ -98,22 +90,11 @@ class Plot:
         require_format(self.out)
 
 
-def _performance(runs: Sequence[Run], view: View) -> Performance:
-    matrices = score_matrices(runs)
-    return Performance(
-        unit=unit_of(runs),
-        axis=AXIS_LABELS[view.axis],
-        intervals=intervals(matrices),
-        profiles=profiles(matrices),
-        efficiency=sample_efficiency(runs),
-        improvements=improvements(matrices),
-    )
-
-
-def _line(interval: Interval, unit: str) -> str:
-    known = f"[{interval.low:.3g}, {interval.high:.3g}]"
-    limits = f"(no interval below {ENOUGH_SEEDS} seeds)" if interval.low != interval.low else known
-    return f"{interval.label}: {interval.aggregate} {interval.estimate:.3g} {limits} {unit}"
+def _performance_lines(found: Performance) -> Iterator[str]:
+    for aggregate, by_setting in found.intervals.items():
+        for setting, (estimate, low, high) in by_setting.items():
+            limits = f"[{low:.3g}, {high:.3g}]" if not math.isnan(low) else f"(no interval below {ENOUGH_SEEDS} seeds)"
+            yield f"{setting}: {aggregate} {estimate:.3g} {limits} {found.unit}"
 
 
 def _warn_of_few_seeds(curves: Sequence[Curve]) -> None:

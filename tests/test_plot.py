@@ -1,4 +1,3 @@
-import sys
 from pathlib import Path
 
 import cv2
@@ -101,7 +100,6 @@ def test_runs_of_one_curve_may_differ_in_where_and_how_they_ran(tmp_path: Path) 
 
 
 def test_interval_estimates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("rliable")
     runs = seeds(tmp_path, [2.0, 4.0, 6.0, 8.0], env="CartPole-v1", network="mlp")
     assert main([*runs, "--out", str(tmp_path / "a.png"), "--rliable"]) == 0
     lines = (tmp_path / "a-intervals.csv").read_text().splitlines()
@@ -115,7 +113,6 @@ def test_interval_estimates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_two_seeds_have_no_interval_and_this_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("rliable")
     runs = seeds(tmp_path, [2.0, 4.0], env="CartPole-v1", network="mlp")
     assert main([*runs, "--out", str(tmp_path / "a.svg"), "--rliable"]) == 0
     printed = capsys.readouterr()
@@ -123,16 +120,6 @@ def test_two_seeds_have_no_interval_and_this_is_said(tmp_path: Path, capsys: pyt
     assert "fewer than 3 seeds say little" in printed.err
     assert "mlp,IQM,1.5,nan,nan" in rows(tmp_path / "a-intervals.csv")
     assert (tmp_path / "a-intervals.svg").exists()
-
-
-def test_without_rliable_one_sentence_tells_the_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "rliable", None)
-    runs = seeds(tmp_path, [2.0, 4.0, 6.0], env="CartPole-v1", network="mlp")
-    assert main([*runs, "--out", str(tmp_path / "a.png"), "--rliable"]) == 2
-    assert 'install it with: pip install "rliable==1.2.0" "arch<8" "pandas<3".' in capsys.readouterr().err
-    assert not (tmp_path / "a.png").exists()
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,6 @@ def runs(tmp_path: Path) -> list[str]:
 
 
 def test_writes_a_page_and_replaces_an_earlier_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("rliable")
     run, out = write_run(tmp_path / "a", [1.0], env="A-v0", network="mlp"), tmp_path / "page.html"
     out.write_text("old")
     assert main([str(run), "--out", str(out)]) == 0

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from acer_tf.experiments.experiment import Environment
 from acer_tf.experiments.findings import Findings
 from acer_tf.experiments.results import Result
-from acer_tf.plots.intervals import Band, iqm_curves
+from acer_tf.plots.bootstrap import Band, iqm_curves
 from acer_tf.plots.sources import Axis
 
 POINTS = 20
@@ -29,9 +29,6 @@ def aggregated(found: Findings, axis: Axis) -> dict[str, Band]:
     Returns:
         The curves by variation; none as long as a run is missing, for a single environment or variation, or where no
         variation learns.
-
-    Raises:
-        InputError: rliable cannot be imported.
     """
     experiment = found.experiment
     if min(len(experiment.envs), len(experiment.variations)) < 2 or found.whole < found.needed:

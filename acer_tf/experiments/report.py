@@ -14,8 +14,7 @@ from acer_tf.experiments.results import BINS, Result
 from acer_tf.experiments.tables import evaluation_table, has_evaluations, score_table, under_way_table
 from acer_tf.experiments.verdicts import overall
 from acer_tf.plots.curves import Curve, mean_curve
-from acer_tf.plots.figures import View, figure_of_curves
-from acer_tf.plots.interval_figures import figure_of_bands
+from acer_tf.plots.figures import View, figure_of_bands, figure_of_curves
 from acer_tf.plots.references import Reference
 from acer_tf.plots.sources import Axis
 from acer_tf.plots.style import rendered, styled
@@ -42,7 +41,7 @@ def write_page(folder: Path, found: Findings, command: str) -> None:
         command: the command that goes on with the experiment.
 
     Raises:
-        InputError: matplotlib or rliable cannot be imported.
+        InputError: matplotlib is not installed.
         OSError: a file cannot be written.
     """
     pictures = _pictures(found)

@@ -1,4 +1,4 @@
-"""Statistics of seeds: is there a difference, is it small, how sure is a mean?"""
+"""Statistics of seeds: is there a difference, and is it small?"""
 
 import contextlib
 import math
@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acer_tf.errors import InputError
-from acer_tf.plots.curves import ENOUGH_SEEDS
-from acer_tf.plots.intervals import INSTALL, Band, improvements, intervals
 
 CONFIDENCE = 0.9
 """Of the interval of two one-sided tests at a level of 5 % each."""
@@ -67,34 +65,6 @@ def difference(first: Scores, second: Scores) -> Difference:
     return Difference(estimate, float(limits.low), float(limits.high))
 
 
-def mean_interval(scores: Scores) -> tuple[float, float]:
-    """Returns rliable's 95 % bootstrap interval of the mean; nan and nan below three seeds.
-
-    Raises:
-        InputError: rliable cannot be imported.
-    """
-    if len(scores) < ENOUGH_SEEDS:
-        return math.nan, math.nan
-    (found,) = (i for i in intervals({"": scores[:, None]}) if i.aggregate == "mean")
-    return found.low, found.high
-
-
-def improvement(first: NDArray[np.float64], second: NDArray[np.float64]) -> Band:
-    """Estimates the probability that a run of the first group scores higher than one of the second.
-
-    Args:
-        first: [S, E], scores of seeds in each environment.
-        second: [S', E], likewise.
-
-    Returns:
-        The mean over environments, with rliable's stratified 95 % bootstrap interval; nan below three seeds.
-
-    Raises:
-        InputError: rliable cannot be imported.
-    """
-    return improvements({"second": second, "first": first})["first"]
-
-
 @contextlib.contextmanager
 def _scipy() -> Iterator[None]:
     """Turns a failing import of scipy into an `InputError`."""
@@ -102,5 +72,5 @@ def _scipy() -> Iterator[None]:
         yield
     except ImportError as error:
         raise InputError(
-            f"tests need scipy, which cannot be imported ({error}); install it with: {INSTALL}."
+            f'tests need scipy, which cannot be imported ({error}); install it with: pip install -e ".[plots]".'
         ) from error

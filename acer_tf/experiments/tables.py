@@ -10,7 +10,7 @@ from acer_tf.experiments.experiment import Environment, Reference
 from acer_tf.experiments.findings import Findings
 from acer_tf.experiments.references import scores as reference_scores
 from acer_tf.experiments.results import Result
-from acer_tf.experiments.statistics import mean_interval
+from acer_tf.plots.bootstrap import mean_interval
 
 Lines = list[str]
 
@@ -20,7 +20,7 @@ def score_table(found: Findings) -> Lines:
     begin, end = _percent(found)
     references = () if has_evaluations(found) else found.experiment.references
     return [
-        f"Mean raw return of the episodes that ended from {begin} % to {end} % of a run, for each seed; rliable's 95 % "
+        f"Mean raw return of the episodes that ended from {begin} % to {end} % of a run, for each seed; 95 % "
         "bootstrap interval of the mean over seeds; mean minutes of a run. Runs under way have no score yet.",
         "",
         *_head("environment", "variation", "seeds", "scores", "mean", "interval", "minutes", *_labels(references)),
@@ -33,7 +33,7 @@ def evaluation_table(found: Findings) -> Lines:
     begin, end = _percent(found)
     references = found.experiment.references
     return [
-        f"Mean raw return of the evaluations from {begin} % to {end} % of a run, for each seed; rliable's 95 % "
+        f"Mean raw return of the evaluations from {begin} % to {end} % of a run, for each seed; 95 % "
         "bootstrap interval of the mean over seeds; the best evaluation of a whole run, mean over seeds.",
         "",
         *_head("environment", "variation", "evaluations", "mean", "interval", "best", *_labels(references)),
@@ -115,10 +115,12 @@ def _under_way_cells(found: Findings, env: Environment, result: Result, referenc
 
 
 def _seeds_mean_interval(scores: NDArray[np.float64]) -> tuple[str, str, str]:
-    low, high = mean_interval(scores)
+    if not len(scores):
+        return "", "", ""
+    mean, low, high = mean_interval(scores)
     return (
         ", ".join(f"{score:.4g}" for score in scores),
-        f"{scores.mean():.4g}" if len(scores) else "",
+        f"{mean:.4g}",
         "" if math.isnan(low) else f"{low:.4g} to {high:.4g}",
     )
 

@@ -11,7 +11,8 @@ from acer_tf.experiments.experiment import Criterion, Environment, Experiment
 from acer_tf.experiments.references import ReferenceRun
 from acer_tf.experiments.references import scores as reference_scores
 from acer_tf.experiments.results import Result
-from acer_tf.experiments.statistics import Scores, difference, improvement, mann_whitney
+from acer_tf.experiments.statistics import Scores, difference, mann_whitney
+from acer_tf.plots.bootstrap import improvement
 
 LEVEL = 0.05
 """Of Mann and Whitney's test: a smaller p-value is a difference."""
@@ -124,9 +125,8 @@ def _better(experiment: Experiment, criterion: Criterion, results: Results) -> V
         return Verdict(question, env, f"{total - missing} of {total} runs", Outcome.INCOMPLETE)
     number = min(len(scores) for group in both for scores in group)
     first, second = (np.stack([[*scores.values()][:number] for scores in group], axis=1) for group in both)
-    band = improvement(first, second)
-    low, high = float(band.low[0]), float(band.high[0])
-    numbers = f"probability {band.estimate[0]:.2f} [{low:.2f}, {high:.2f}]"
+    estimate, low, high = improvement(first, second)
+    numbers = f"probability {estimate:.2f} [{low:.2f}, {high:.2f}]"
     numbers += f" over {len(envs)} tasks" if len(envs) > 1 else ""
     if math.isnan(low) or low <= 0.5 <= high:
         return Verdict(question, env, numbers, Outcome.UNDECIDED)

@@ -1,14 +1,14 @@
 """Writes the numbers of a plot as CSV files."""
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
 from acer_tf.errors import InputError
+from acer_tf.plots.bootstrap import Interval
 from acer_tf.plots.curves import Curve
 from acer_tf.plots.figures import View
-from acer_tf.plots.intervals import Interval
 from acer_tf.plots.sources import RETURNS, Axis
 
 INTERVAL_COLUMNS = ("label", "aggregate", "estimate", "low", "high")
@@ -32,14 +32,15 @@ def write_curves(path: Path, curves: Sequence[Curve], view: View) -> None:
     _write(path, columns, rows)
 
 
-def write_intervals(path: Path, intervals: Sequence[Interval]) -> None:
-    """Writes a row per interval; replaces an earlier file of intervals.
+def write_intervals(path: Path, intervals: Mapping[str, Mapping[str, Interval]]) -> None:
+    """Writes a row per interval, by aggregate and setting; replaces an earlier file of intervals.
 
     Raises:
         InputError: the file exists and holds something else.
     """
     _require_header(path, [",".join(INTERVAL_COLUMNS)], "intervals")
-    _write(path, INTERVAL_COLUMNS, intervals)
+    rows = ([setting, name, *found] for name, by_setting in intervals.items() for setting, found in by_setting.items())
+    _write(path, INTERVAL_COLUMNS, rows)
 
 
 def _require_header(path: Path, beginnings: Sequence[str], content: str) -> None:

@@ -1,4 +1,4 @@
-"""Draws learning curves, a panel for each environment."""
+"""Draws learning curves and estimates with their intervals."""
 
 import itertools
 import math
@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acer_tf.logs.metrics import METRICS
+from acer_tf.plots.bootstrap import Band
 from acer_tf.plots.curves import ENOUGH_SEEDS, Curve
 from acer_tf.plots.groups import short_number
 from acer_tf.plots.references import Reference
@@ -100,6 +101,31 @@ def figure_of_curves(curves: Sequence[Curve], view: View, references: Sequence[R
     figure.suptitle(caption, fontsize="small", color=GREY)
     draw_legend(figure, names, [*looks.values(), *(Line(GREY, dashes) for dashes in grey.values())])
     return figure
+
+
+def figure_of_bands(panels: Mapping[str, Mapping[str, Band]], y_label: str) -> "Figure":
+    """Draws estimates by setting, a panel for each label of an x axis; call it inside of `styled`."""
+    settings = list(dict.fromkeys(setting for bands in panels.values() for setting in bands))
+    looks = lines(settings)
+    figure = new_figure(max(6.4, 4.5 * len(panels)), 4.2)
+    for panel, (x_label, bands) in zip(
+        figure.subplots(1, len(panels), squeeze=False).flat, panels.items(), strict=True
+    ):
+        draw_bands(panel, bands, looks)
+        panel.set(xlabel=x_label, ylabel=y_label, xlim=(0, None))
+    draw_legend(figure, settings, [looks[setting] for setting in settings])
+    figure.suptitle(
+        "Lines: interquartile means. Bands: 95 % stratified bootstrap intervals.", fontsize="small", color=GREY
+    )
+    return figure
+
+
+def draw_bands(panel: "Axes", bands: Mapping[str, Band], looks: Mapping[str, Line]) -> None:
+    """Draws estimates with their intervals, by setting."""
+    for setting, band in bands.items():
+        look = looks[setting]
+        panel.plot(band.x, band.estimate, color=look.color, linestyle=look.dashes)
+        panel.fill_between(band.x, band.low, band.high, color=look.color, alpha=0.2, linewidth=0)
 
 
 def _draw_curve(panel: "Axes", c: Curve, look: Line) -> None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from acer_tf.errors import InputError
 from acer_tf.plots.groups import names_of_settings
-from acer_tf.plots.intervals import LAST_EPISODES
+from acer_tf.plots.performance import LAST_EPISODES
 from acer_tf.plots.sources import (
     EPISODES,
     EVALUATIONS,

@@ -10,10 +10,11 @@ import numpy as np
 from acer_tf.envs.atari.human_scores import human_normalized
 from acer_tf.envs.ids import atari_game
 from acer_tf.errors import InputError
+from acer_tf.plots.bootstrap import mean_interval
 from acer_tf.plots.curves import ENOUGH_SEEDS, Curve
 from acer_tf.plots.figures import View, figure_of_curves
 from acer_tf.plots.groups import Run, default_widths, differing, mean_curves, short_number
-from acer_tf.plots.intervals import LAST_EPISODES, intervals
+from acer_tf.plots.performance import LAST_EPISODES
 from acer_tf.plots.records import Record
 from acer_tf.plots.sources import Series, is_atari_id
 from acer_tf.plots.style import rendered, styled
@@ -63,7 +64,7 @@ def page(records: Sequence[Record], unnamed: Collection[str]) -> str:
         unnamed: settings that do not tell runs apart.
 
     Raises:
-        InputError: jinja2, matplotlib or rliable is not installed.
+        InputError: jinja2 or matplotlib is not installed.
     """
     try:
         import jinja2
@@ -96,7 +97,7 @@ def scores(records: Sequence[Record]) -> list[Score]:
             groups.setdefault((record.env, record.setting), []).append(record.score)
     found = []
     for (env, setting), values in groups.items():
-        (estimate,) = (i for i in intervals({setting: np.array(values)[:, None]}) if i.aggregate == "mean")
+        estimate = mean_interval(np.array(values))
         few = f"none below {ENOUGH_SEEDS} seeds"
         limits = few if len(values) < ENOUGH_SEEDS else f"{estimate.low:.4g} to {estimate.high:.4g}"
         human = human_normalized(atari_game(env), estimate.estimate) if is_atari_id(env) else None

@@ -1,9 +1,11 @@
 import math
+import sys
 
 import numpy as np
 import pytest
 
-from acer_tf.experiments.statistics import difference, improvement, mann_whitney, mean_interval
+from acer_tf.errors import InputError
+from acer_tf.experiments.statistics import difference, mann_whitney
 
 LOW = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
 
@@ -31,16 +33,8 @@ def test_a_difference_without_spread_and_one_without_enough_seeds() -> None:
     assert alone.estimate == -1 and math.isnan(alone.low) and not alone.is_within(math.inf)
 
 
-def test_an_interval_of_the_mean_needs_three_seeds() -> None:
-    assert all(math.isnan(limit) for limit in mean_interval(LOW[:2]))
-    low, high = mean_interval(LOW)
-    assert 1 < low < 3 < high < 5
-
-
-def test_improvement_is_the_mean_over_environments() -> None:
-    first = np.stack([LOW + 10, LOW], axis=1)
-    second = np.stack([LOW, LOW], axis=1)
-    found = improvement(first, second)
-    assert found.estimate[0] == pytest.approx((1 + 0.5) / 2)
-    assert 0.5 < found.low[0] < 0.75 < found.high[0] <= 1
-    assert improvement(second, first).estimate[0] == pytest.approx(0.25)
+def test_without_scipy_one_sentence_tells_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy.stats", None)
+    for test in (mann_whitney, difference):
+        with pytest.raises(InputError, match=r'tests need scipy.*pip install -e "\.\[plots\]"'):
+            test(LOW, LOW + 1)

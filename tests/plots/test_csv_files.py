@@ -3,13 +3,13 @@ from pathlib import Path
 import pytest
 
 from acer_tf.errors import InputError
+from acer_tf.plots.bootstrap import Interval
 from acer_tf.plots.csv_files import write_curves, write_intervals
 from acer_tf.plots.figures import View
-from acer_tf.plots.intervals import Interval
 from tests.plots.samples import some_curve
 
 CURVES = [some_curve("A-v0", name) for name in ("a", "b")]
-INTERVALS = [Interval("a", name, 2.0, 1.0, 3.0) for name in ("IQM", "median", "mean")]
+INTERVALS = {name: {"a": Interval(2.0, 1.0, 3.0)} for name in ("IQM", "median")}
 
 
 def test_csv_has_a_row_per_bin_and_replaces_an_earlier_one(tmp_path: Path) -> None:
@@ -42,8 +42,8 @@ def test_csv_of_something_else_is_kept(tmp_path: Path) -> None:
 def test_intervals_are_written_and_never_over_something_else(tmp_path: Path) -> None:
     path = tmp_path / "i.csv"
     for _ in range(2):
-        write_intervals(path, INTERVALS[:1])
-        assert path.read_text() == "label,aggregate,estimate,low,high\na,IQM,2.0,1.0,3.0\n"
+        write_intervals(path, INTERVALS)
+        assert path.read_text() == "label,aggregate,estimate,low,high\na,IQM,2.0,1.0,3.0\na,median,2.0,1.0,3.0\n"
     path.write_text("precious")
     with pytest.raises(InputError, match="something else"):
         write_intervals(path, INTERVALS)

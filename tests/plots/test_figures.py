@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from acer_tf.plots.bootstrap import Band
 from acer_tf.plots.curves import Curve
-from acer_tf.plots.figures import View, figure_of_curves
+from acer_tf.plots.figures import View, figure_of_bands, figure_of_curves
 from acer_tf.plots.references import Reference
 from acer_tf.plots.style import rendered, styled
 from tests.plots.samples import some_curve
@@ -120,3 +121,31 @@ def test_levels_are_told_apart_and_far_ones_named_together() -> None:
     five = drawn([some_curve("A-v0", "x")], references=tuple(level(y, f"{y}") for y in (10.0, 11.0, 12.0, 13.0, 14.0)))
     patterns = re.findall(rb"stroke-dasharray: ([^;]+)", rendered(five, ".svg"))
     assert len(set(patterns)) == 2 * 5  # in the panel and, as thicker lines, in the legend
+
+
+def band(x: list[float], estimate: list[float], width: float = 0.1) -> Band:
+    values = np.array(estimate)
+    return Band(np.array(x), values, values - width, values + width)
+
+
+def test_a_panel_of_bands_for_each_axis() -> None:
+    panels = {"steps": {"a": band([1, 2], [3, 4]), "b": band([1, 2], [5, 6])}, "minutes": {"a": band([7, 8], [3, 4])}}
+    figure = figure_of_bands(panels, "return")
+    rendered(figure, ".png")
+    left, right = figure.axes
+    assert [(axes.get_xlabel(), axes.get_ylabel()) for axes in (left, right)] == [
+        ("steps", "return"),
+        ("minutes", "return"),
+    ]
+    assert [list(line.get_ydata()) for line in left.lines] == [[3, 4], [5, 6]]
+    assert [list(line.get_xdata()) for line in right.lines] == [[7, 8]]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a", "b"]
+
+
+def test_a_legend_of_many_settings_stays_within_the_figure() -> None:
+    settings = [f"no-trust-region-{i}" for i in range(6)]
+    figure = figure_of_bands({"steps": {s: band([1, 2], [3, 4]) for s in settings}}, "return")
+    rendered(figure, ".png")
+    box = figure.legends[0].get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= figure.bbox.width
+    assert 0 <= box.y0 < box.y1 <= figure.axes[0].xaxis.label.get_window_extent().y0

@@ -13,7 +13,6 @@ PAGE = Path(__file__).parents[2] / "docs" / "plots.md"
 
 
 def test_the_commands_of_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("rliable")
     monkeypatch.chdir(tmp_path)
     returns = [float(i % 5) for i in range(40)]
     for name in ("A", "B"):

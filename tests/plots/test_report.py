@@ -20,7 +20,6 @@ def report(folders: list[Path]) -> str:
 
 
 def test_scores_are_means_over_seeds_with_an_interval_from_three_on(tmp_path: Path) -> None:
-    pytest.importorskip("rliable")
     returns = {0: -20.0, 1: -10.0, 2: 12.0}
     runs = [write_run(tmp_path / str(s), [r], env=PONG, network="cnn", lr=0.1, seed=s) for s, r in returns.items()]
     runs.append(write_run(tmp_path / "other", [-3.05], env=PONG, network="cnn", lr=0.2, seed=0))
@@ -32,7 +31,6 @@ def test_scores_are_means_over_seeds_with_an_interval_from_three_on(tmp_path: Pa
 
 
 def test_a_page_has_curves_settings_scores_commands_and_versions(tmp_path: Path) -> None:
-    pytest.importorskip("rliable")
     common = {"network": "mlp", "gamma": 0.987, "trust_region": True, "versions": {"numpy": "9.9"}}
     runs = [
         write_run(tmp_path / "a", [1.0, 2.0], env="A-v0", lr=0.1, seed=1, command="acer run --env A-v0", **common),
@@ -55,7 +53,6 @@ def test_a_page_has_curves_settings_scores_commands_and_versions(tmp_path: Path)
 
 
 def test_evaluations_are_drawn_where_they_exist(tmp_path: Path) -> None:
-    pytest.importorskip("rliable")
     run = write_run(tmp_path / "a", [1.0], env="A-v0", network="mlp")
     (run / "evaluations.csv").write_text("steps,mean_return\n100,7\n200,8\n")
     text = report([run])
@@ -68,7 +65,6 @@ def test_a_run_without_an_episode_is_told(tmp_path: Path) -> None:
 
 
 def test_what_a_run_contains_is_text(tmp_path: Path) -> None:
-    pytest.importorskip("rliable")
     settings = {
         "env": HOSTILE,
         "network": HOSTILE,
