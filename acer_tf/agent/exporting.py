@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from acer_tf.agent.spaces import Spaces
 from acer_tf.agent.state import AgentState
 from acer_tf.envs.wrappers.flatten import parts_of
+from acer_tf.envs.wrappers.joint_actions import Choices, number_of_actions, to_choices
 from acer_tf.envs.wrappers.normalize import CLIP, EPS
 from acer_tf.errors import InputError
 
@@ -64,14 +65,15 @@ def _parts(spaces: Spaces) -> list[tuple[str, gymnasium.Space[Any]]]:
 
 
 def _network_input(inputs: Mapping[str, tf.Tensor], spaces: Spaces, normalization: Arrays) -> tf.Tensor:
-    """Flattens and normalises as `Spaces.encode_observations`, in the same precision."""
+    """Flattens and normalises as `Spaces.encode_observations`, but in float32, which converters of models know."""
     space = spaces.flatten.space
     vectors = [tf.cast(_vector(inputs[name], part), space.dtype) for name, part in _parts(spaces)]
     rows = tf.reshape(tf.concat(vectors, axis=1), [-1, *space.shape])
     if not spaces.is_normalized:
         return rows
     mean, scale = normalization["obs_mean"], np.sqrt(normalization["obs_var"] + EPS)
-    return tf.cast(tf.clip_by_value((tf.cast(rows, tf.float64) - mean) / scale, -CLIP, CLIP), tf.float32)
+    units = (tf.cast(rows, tf.float32) - mean.astype(np.float32)) / scale.astype(np.float32)
+    return tf.clip_by_value(units, -CLIP, CLIP)
 
 
 def _vector(observations: tf.Tensor, space: gymnasium.Space[Any]) -> tf.Tensor:
@@ -86,10 +88,12 @@ def _vector(observations: tf.Tensor, space: gymnasium.Space[Any]) -> tf.Tensor:
 
 
 def _users_actions(actions: tf.Tensor, space: gymnasium.Space[Any]) -> tf.Tensor:
-    """Maps actions as `to_space`, in the same precision."""
+    """Maps the networks' actions to the environment's own, as `Spaces.decode_actions`, but in float32."""
+    if isinstance(space, Choices):
+        joint = np.arange(number_of_actions(space))
+        return tf.gather(tf.constant(to_choices(joint, space)), actions)
     if not isinstance(space, Box):
         return actions
-    low, high = space.low.astype(np.float64), space.high.astype(np.float64)
-    units = tf.cast(tf.clip_by_value(actions, -1.0, 1.0), tf.float64)
-    fractions = (tf.reshape(units, [-1, *space.shape]) + 1) / 2
+    low, high = space.low.astype(np.float32), space.high.astype(np.float32)
+    fractions = (tf.reshape(tf.clip_by_value(actions, -1.0, 1.0), [-1, *space.shape]) + 1) / 2
     return tf.cast(tf.clip_by_value(low + fractions * (high - low), low, high), space.dtype)

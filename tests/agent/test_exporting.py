@@ -6,6 +6,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+import tensorflow as tf
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 
 from acer_tf.agent import ACER
@@ -77,6 +78,22 @@ def test_an_exported_policy_acts_alike_without_this_package(tmp_path: Path) -> N
     np.testing.assert_array_equal(outputs[2]["action"], mixed.predict(joined, deterministic=True)[0])
     assert outputs[0].keys() == outputs[2].keys() == {"action"}
     assert len(set(actions.tolist())) + len(set(outputs[2]["action"].tolist())) > 2, "the policies are not constant"
+
+
+@pytest.mark.parametrize("space", [MultiDiscrete([3, 5], start=[1, -2]), MultiDiscrete([[2, 3]]), MultiBinary(3)])
+def test_joint_actions_are_exported_as_the_environment_takes_them(space: Any, tmp_path: Path) -> None:
+    class Joint(Counter):
+        action_space = space
+
+    agent = tiny(env=Joint(1), policy_kwargs=TINY)
+    enlarge(agent, 30)
+    agent.export(tmp_path / "model")
+    obs = observations(agent, 20)
+    act = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
+    actions = act(obs=tf.constant(obs))["action"].numpy()
+    np.testing.assert_array_equal(actions, agent.predict(obs, deterministic=True)[0])
+    assert actions.dtype == space.dtype and all(action in space for action in actions)
+    assert len(np.unique(actions, axis=0)) > 1, "the policy is not constant"
 
 
 class Images(gymnasium.Env[Any, int]):
