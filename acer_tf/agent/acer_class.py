@@ -44,6 +44,13 @@ from acer_tf.system.streams import checked_seed
 AnyACER = TypeVar("AnyACER", bound="ACER")
 
 
+def _refuse_load(*args: Any, **kwargs: Any) -> None:
+    raise InputError(
+        "load makes a new agent and leaves this one as it is; write model = ACER.load(path), or "
+        "model.load_weights(path) to change this one."
+    )
+
+
 class ACER:
     """Actor-critic with experience replay, as in Stable Baselines 2, whose names and defaults these are.
 
@@ -285,6 +292,7 @@ class ACER:
     def _hold(self, state: AgentState, environment: FrameStack | None, make_env: MakeEnv | None = None) -> None:
         self._state = state
         self._training = Training(state)
+        vars(self)["load"] = _refuse_load  # the class's own would seem to change this agent
         if environment is not None:
             self._training.use(environment, make_env)
 
@@ -352,6 +360,10 @@ class ACER:
             InputError: their spaces are not the agent's, or ACER cannot train in them; the agent is unchanged.
         """
         self._training.set_env(env)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Refuses pickling: files of this package hold no code."""
+        raise InputError("an agent cannot be pickled; save(path) writes it to a file, and ACER.load(path) reads it.")
 
     def __deepcopy__(self: AnyACER, memo: object) -> AnyACER:
         """Returns the agent that `save` and `load` would give: without environments, and with an empty replay."""

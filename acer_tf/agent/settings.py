@@ -137,7 +137,7 @@ class Settings:
         if kwargs is not None and not isinstance(kwargs, Mapping):
             raise InputError(f"policy_kwargs is {kwargs!r}; expected arguments of the policy by name, or None.")
         plain: dict[str, Any] = {
-            "policy_kwargs": {name: _named_activation(value) for name, value in (kwargs or {}).items()},
+            "policy_kwargs": {name: _named_activation(_without_numpy(value)) for name, value in (kwargs or {}).items()},
             "seed": checked_seed(self.seed),
             "tensorboard_log": None if self.tensorboard_log is None else str(self.tensorboard_log),
         }
@@ -165,7 +165,7 @@ class Settings:
         Raises:
             InputError: a value cannot work.
         """
-        given = {name: value.item() if isinstance(value, np.generic) else value for name, value in arguments.items()}
+        given = {name: _without_numpy(value) for name, value in arguments.items()}
         config = {field: given.pop(name) for field, name in CONFIG_ARGUMENTS.items() if name in given}
         continuous = {name: given.pop(name) for name in vars(CONTINUOUS) if name in given}
         collecting = {name: given.pop(name) for name in vars(COLLECTING) if name in given}
@@ -277,6 +277,15 @@ def _is_plain(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return all(map(_is_plain, value))
     return isinstance(value, PLAIN)
+
+
+def _without_numpy(value: Any) -> Any:
+    """Returns Python's numbers for numpy's, which searches draw, also within lists and dictionaries."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if type(value) is dict:
+        return {name: _without_numpy(item) for name, item in value.items()}
+    return type(value)(map(_without_numpy, value)) if type(value) in (list, tuple) else value
 
 
 def _named_activation(value: Any) -> Any:

@@ -1,5 +1,6 @@
 import copy
 import inspect
+import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,29 @@ def test_all_other_arguments_are_declared_and_misspelt_ones_refused() -> None:
     assert set(BeyondStableBaselines.__annotations__) == set(ARGUMENTS) - own
     with pytest.raises(InputError, match="ACER takes no argument burn_inn; the nearest are burn_in"):
         ACER("mlp", vec_env(), burn_inn=2)
+
+
+def test_load_of_an_instance_is_refused(agent: ACER, tmp_path: Path) -> None:
+    """Stable Baselines' users write it, and wonder why nothing has been loaded."""
+    agent.save(tmp_path / "agent.zip")
+    with pytest.raises(InputError, match=r"write model = ACER\.load\(path\), or model\.load_weights\(path\)"):
+        agent.load(tmp_path / "agent.zip")
+    assert ACER.load(tmp_path / "agent.zip").num_timesteps == agent.num_timesteps
+
+
+def test_an_agent_is_not_pickled(agent: ACER) -> None:
+    for write in (pickle.dumps, copy.copy):
+        with pytest.raises(InputError, match=r"cannot be pickled; save\(path\) writes it"):
+            write(agent)
+
+
+def test_numbers_of_numpy_are_taken_everywhere(tmp_path: Path) -> None:
+    """As a search draws them."""
+    kwargs = {"n_lstm": np.int32(3), "layers": [np.int64(4)], "net_arch": None}
+    agent = tiny("MlpLstmPolicy", policy_kwargs={k: v for k, v in kwargs.items() if v}, gamma=np.float32(0.5))
+    assert agent.policy_kwargs == {"n_lstm": 3, "layers": [4]} and agent.gamma == 0.5
+    agent.save(tmp_path / "agent.zip")
+    assert ACER.load(tmp_path / "agent.zip").policy_kwargs == agent.policy_kwargs
 
 
 def test_the_example_of_the_manual(tmp_path: Path) -> None:
