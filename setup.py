@@ -30,7 +30,6 @@ GPU = ["tensorflow[and-cuda]"]
 MINATAR = ["MinAtar==1.0.15"]
 HUB = ["huggingface_hub"]
 WANDB = ["wandb"]
-MLFLOW = ["mlflow-skinny", "sqlalchemy", "alembic"]  # its client and its local database, without its server
 MINARI = ["minari[hdf5]"]  # its files are HDF5, but h5py is an extra of its own
 RAY = ["ray[default]>=2.60", "optuna>=5"]
 SB3 = ["stable-baselines3"]  # brings PyTorch, 3 GB with CUDA: not in TEST; what is tested with it is skipped without
@@ -46,7 +45,6 @@ TEST = [
     *DOCS,
     *MINATAR,
     *HUB,
-    *MLFLOW,
     *RAY,
     *RUN_NOTEBOOKS,
     *VIDEO,
@@ -112,7 +110,6 @@ setup(
         "test": TEST,
         "hub": HUB,
         "wandb": WANDB,
-        "mlflow": MLFLOW,
         "minari": MINARI,
         "ray": RAY,
         "sb3": SB3,

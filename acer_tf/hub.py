@@ -15,7 +15,8 @@ from acer_tf.cli.play import require_free
 from acer_tf.errors import InputError
 from acer_tf.storage import durable
 from acer_tf.storage.agent_file import read_agent, write_agent
-from acer_tf.storage.run_folder import MODEL, SETTINGS, read_settings
+from acer_tf.storage.run_files import MODEL, SETTINGS
+from acer_tf.storage.run_folder import read_settings
 from acer_tf.storage.saved_agents import SavedAgent
 
 FILES = {MODEL: 2**30, SETTINGS: 2**20}

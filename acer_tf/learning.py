@@ -16,7 +16,7 @@ from acer_tf.envs.check import check_vec_env
 from acer_tf.envs.make import stacked
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.logs.logger import Logger
-from acer_tf.logs.tables import TableSink
+from acer_tf.logs.terminal import TableSink
 from acer_tf.model import Model
 from acer_tf.networks.registry import Network
 from acer_tf.policies.actor import Actor

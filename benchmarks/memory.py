@@ -15,7 +15,7 @@ import psutil
 
 from acer_tf.cli.parsing import guarded, parse, write_json
 from acer_tf.errors import InputError
-from acer_tf.storage.run_folder import PROGRESS
+from acer_tf.storage.run_files import PROGRESS
 
 POLL_SECONDS = 1.0
 WARM = 1.5

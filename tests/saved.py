@@ -12,7 +12,7 @@ from acer_tf.buffer import Buffer
 from acer_tf.errors import InputError
 from acer_tf.storage.checkpoint import Checkpoint, checkpoint_folders, step_of
 from acer_tf.storage.checkpoint_store import CheckpointStore
-from acer_tf.storage.lock import LOCK_FILES
+from acer_tf.storage.run_files import LOCK_FILES
 from tests.agents import NSTEPS, make_segment
 
 SLOTS = 6

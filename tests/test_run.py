@@ -14,7 +14,7 @@ from acer_tf.cli.play import find_trained
 from acer_tf.configs.presets import load_preset
 from acer_tf.run import main
 from acer_tf.storage.agent_file import read_agent
-from acer_tf.storage.lock import LOCK_FILES
+from acer_tf.storage.run_files import LOCK_FILES
 from tests.counter import Counted
 from tests.event_files import read
 from tests.saved import hashes

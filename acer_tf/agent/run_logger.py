@@ -14,9 +14,8 @@ from acer_tf.envs.ids import env_id
 from acer_tf.errors import InputError
 from acer_tf.logs.files import run_files
 from acer_tf.logs.logger import Logger
-from acer_tf.logs.tables import table_sinks
 from acer_tf.logs.tensorboard import TensorBoardSink
-from acer_tf.logs.terminal import progress_sink
+from acer_tf.logs.terminal import progress_sink, table_sinks
 from acer_tf.storage.lock import locked
 
 

@@ -14,9 +14,6 @@ from acer_tf.errors import InputError
 from acer_tf.experiments.plan import Planned, decisive
 from acer_tf.plots.curves import curve
 from acer_tf.plots.sources import (
-    EPISODES,
-    EVALUATIONS,
-    MONITOR,
     Series,
     Table,
     clock,
@@ -26,6 +23,7 @@ from acer_tf.plots.sources import (
     trained_steps,
 )
 from acer_tf.storage.durable import reading, replacing
+from acer_tf.storage.run_files import EPISODES, EVALUATIONS, MONITOR
 from acer_tf.storage.run_folder import LOST_REPLAY, read_settings
 from acer_tf.storage.usage import read_processor_seconds
 from acer_tf.storage.yaml_text import parse_settings

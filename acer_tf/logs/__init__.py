@@ -1,1 +1,1 @@
-"""Sinks for the metrics of a run: terminal, CSV and JSON files, TensorBoard, trackers of experiments."""
+"""Sinks for the metrics of a run: terminal, CSV and JSON files, TensorBoard, Weights & Biases."""

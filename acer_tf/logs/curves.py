@@ -1,4 +1,4 @@
-"""Curves over agent steps, as TensorBoard and trackers of experiments show them."""
+"""Curves over agent steps, as TensorBoard and Weights & Biases show them."""
 
 import math
 import statistics

@@ -15,7 +15,7 @@ from acer_tf.logs.logger import Logger, Sink
 from acer_tf.logs.metrics import METRICS, full_name
 from acer_tf.segment import Episode
 from acer_tf.storage.durable import replacing
-from acer_tf.storage.run_folder import PROGRESS
+from acer_tf.storage.run_files import EPISODES, EVALUATIONS, MONITOR, PROGRESS, PROGRESS_LINES
 from acer_tf.system.console import say
 
 EVALUATION_COLUMNS = ("episodes", "mean_return", "std_return", "mean_length")
@@ -229,10 +229,10 @@ def run_files(folder: Path, env_id: str | None) -> Logger:
     return Logger(
         [
             ProgressCsv(folder / PROGRESS),
-            ProgressJsonLines(folder / "progress.jsonl"),
-            MonitorCsv(folder / "monitor.csv", env_id),
-            EpisodesCsv(folder / "episodes.csv"),
-            EvaluationsCsv(folder / "evaluations.csv"),
+            ProgressJsonLines(folder / PROGRESS_LINES),
+            MonitorCsv(folder / MONITOR, env_id),
+            EpisodesCsv(folder / EPISODES),
+            EvaluationsCsv(folder / EVALUATIONS),
         ]
     )
 

@@ -11,7 +11,7 @@ from acer_tf.logs.metrics import METRICS, full_name
 from acer_tf.segment import Episode
 
 _NAME = re.compile(r"[\w. /-]+")
-"""Names that every tracker takes."""
+"""Names that TensorBoard and trackers of experiments take."""
 
 
 class Sink:

@@ -6,6 +6,9 @@ The printed table and progress.csv use the bare names, baselines' first; TensorB
 import re
 from typing import NamedTuple
 
+LAST_EPISODES = 100
+"""Whole episodes whose mean return is the score of a run so far."""
+
 
 class Metric(NamedTuple):
     """A metric that training reports.

@@ -13,10 +13,9 @@ import yaml
 
 from acer_tf.logs.curves import CurveSink
 from acer_tf.logs.files import FileSink
+from acer_tf.storage.run_files import EVENTS
 from acer_tf.system.console import say
 
-PREFIX = "events.out.tfevents."
-"""Prefix by which TensorBoard recognizes event files."""
 Encode = Callable[..., bytes]
 
 
@@ -57,9 +56,9 @@ class TensorBoardSink(CurveSink):
             with contextlib.suppress(OSError):  # the file itself warns, and keeps what it could not write
                 self._folder.mkdir(parents=True, exist_ok=True)
             version = self._encode(file_version="brain.Event:2")
-            number = max((int(path.name.removeprefix(PREFIX)) + 1 for path in self._paths()), default=0)
+            number = max((int(path.name.removeprefix(EVENTS)) + 1 for path in self._paths()), default=0)
             about = b"" if number or self._settings is None else self._encode(summary=described(self._settings))
-            self._file = FileSink(self._folder / f"{PREFIX}{number:06d}", version + about)
+            self._file = FileSink(self._folder / f"{EVENTS}{number:06d}", version + about)
         self._file.append(self._pending)
         self._pending = b""
 
@@ -85,7 +84,7 @@ class TensorBoardSink(CurveSink):
             self._file.close()
 
     def _paths(self) -> list[Path]:
-        return sorted(self._folder.glob(f"{PREFIX}{'[0-9]' * 6}"))
+        return sorted(self._folder.glob(f"{EVENTS}{'[0-9]' * 6}"))
 
     def _name(self, path: Path) -> str:
         return f"{self._folder.name}/{path.name}"

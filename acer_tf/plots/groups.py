@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from acer_tf.plots.curves import Curve, curve, mean_curve
-from acer_tf.plots.sources import EPISODES, Axis, Series, has_rows, on_axis, read_series, runs_at
+from acer_tf.plots.sources import Axis, Series, has_rows, on_axis, read_series, runs_at
+from acer_tf.storage.run_files import EPISODES
 from acer_tf.storage.run_folder import read_settings
 
 POINTS = 100

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from acer_tf.envs.atari.human_scores import human_normalized
 from acer_tf.envs.ids import atari_game
 from acer_tf.errors import InputError
+from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.plots.bootstrap import AGGREGATES, Band, Interval, improvement, interval, iqm_curves, profiles
 from acer_tf.plots.curves import ENOUGH_SEEDS, curve
 from acer_tf.plots.figures import draw_bands
@@ -20,9 +21,6 @@ from acer_tf.plots.style import GREY, Line, count_in_thousands, lines, new_figur
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-LAST_EPISODES = 100
-"""Number of episodes at the end of a run whose mean return is its score."""
 
 _EFFICIENCY_POINTS = 20
 _BAR = 0.5

@@ -5,12 +5,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from acer_tf.errors import InputError
+from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.plots.groups import names_of_settings
-from acer_tf.plots.performance import LAST_EPISODES
 from acer_tf.plots.sources import (
-    EPISODES,
-    EVALUATIONS,
-    MONITOR,
     Series,
     clock,
     has_rows,
@@ -18,7 +15,8 @@ from acer_tf.plots.sources import (
     read_series,
     runs_at,
 )
-from acer_tf.storage.run_folder import MODEL, read_settings
+from acer_tf.storage.run_files import EPISODES, EVALUATIONS, MODEL, MONITOR
+from acer_tf.storage.run_folder import read_settings
 
 
 class Record(NamedTuple):

@@ -10,11 +10,11 @@ import numpy as np
 from acer_tf.envs.atari.human_scores import human_normalized
 from acer_tf.envs.ids import atari_game
 from acer_tf.errors import InputError
+from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.plots.bootstrap import mean_interval
 from acer_tf.plots.curves import ENOUGH_SEEDS, Curve
 from acer_tf.plots.figures import View, figure_of_curves
 from acer_tf.plots.groups import Run, default_widths, differing, mean_curves, short_number
-from acer_tf.plots.performance import LAST_EPISODES
 from acer_tf.plots.records import Record
 from acer_tf.plots.sources import Series, is_atari_id
 from acer_tf.plots.style import rendered, styled

@@ -13,9 +13,8 @@ from acer_tf.envs.atari.game import FRAMES_PER_STEP
 from acer_tf.envs.ids import is_atari
 from acer_tf.errors import InputError, nearest
 from acer_tf.storage.checkpoint import checkpoint_folders, step_of
-from acer_tf.storage.run_folder import CHECKPOINTS, PROGRESS, SETTINGS
+from acer_tf.storage.run_files import CHECKPOINTS, EPISODES, EVALUATIONS, MONITOR, PROGRESS, SETTINGS
 
-EPISODES, MONITOR, EVALUATIONS = "episodes.csv", "monitor.csv", "evaluations.csv"
 RETURNS = ("episodes", "eval")
 """Metrics that are raw returns."""
 

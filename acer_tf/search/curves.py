@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from acer_tf.errors import InputError
-from acer_tf.plots.performance import LAST_EPISODES
+from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.plots.sources import read_returns
 
 RUNGS = 20

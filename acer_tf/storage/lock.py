@@ -9,9 +9,9 @@ import filelock
 
 from acer_tf.errors import InputError, LockedError, SupersededError
 from acer_tf.storage.durable import replacing
+from acer_tf.storage.run_files import ATTEMPT, LEASE, LOCK
 from acer_tf.system.console import say
 
-LOCK_FILES = (".lock", ".lease", ".attempt")
 LEASE_SECONDS = 60.0
 """Seconds without a renewal after which another host takes a lease over; a lease is renewed three times as often."""
 CHECK_SECONDS = 1.0
@@ -71,15 +71,15 @@ def locked(folder: Path, lease_seconds: float = LEASE_SECONDS) -> Iterator[Lease
         InputError: the folder cannot be written.
     """
     lock, lease = (
-        filelock.FileLock(folder / LOCK_FILES[0], timeout=0),
-        filelock.SoftFileLease(folder / LOCK_FILES[1], lease_duration=lease_seconds, thread_local=False),
+        filelock.FileLock(folder / LOCK, timeout=0),
+        filelock.SoftFileLease(folder / LEASE, lease_duration=lease_seconds, thread_local=False),
     )
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(lock)
             _acquire(lease, folder)
             stack.callback(lease.release)
-            held = Lease(folder, lease, _count(folder / LOCK_FILES[2]))
+            held = Lease(folder, lease, _count(folder / ATTEMPT))
         except (filelock.Timeout, filelock.LeaseSettingsMismatch) as error:
             raise LockedError(
                 f"{folder} is locked by {_holder(lease)}, which works in it; choose another folder."
@@ -92,7 +92,7 @@ def locked(folder: Path, lease_seconds: float = LEASE_SECONDS) -> Iterator[Lease
 def is_locked(folder: Path) -> bool:
     """Whether another process of this host works in the folder."""
     try:
-        with filelock.FileLock(folder / LOCK_FILES[0], timeout=0):
+        with filelock.FileLock(folder / LOCK, timeout=0):
             return False
     except filelock.Timeout:
         return True

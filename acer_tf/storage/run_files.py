@@ -1,22 +1,33 @@
-"""Which files in a run folder a run writes: only those are ever deleted."""
+"""Names of the files of a run; only those are ever deleted."""
 
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from acer_tf.errors import InputError
-from acer_tf.storage.lock import LOCK_FILES
 
-WRITTEN = re.compile(
-    r"config\.yml|(progress|monitor|episodes|evaluations|usage)\.csv|progress\.jsonl|(model|best)\.zip"
-    r"|not-finite-\d+\.npz|tb/events\.out\.tfevents\.[^/]+"
-    r"|checkpoints/[^/]*step-\d{12}(-\d+)?/(manifest\.json|state\.json|\.?arrays\.npz(-\d+)?)"
-    r"|checkpoints/replay/(\d{12}-\d{12}-[0-9a-f]{16}|\.?\.tmp)\.npz(-\d+)?"
-    r"|wandb/.+|mlflow\.db"
+SETTINGS = "config.yml"
+PROGRESS, PROGRESS_LINES = "progress.csv", "progress.jsonl"
+MONITOR, EPISODES, EVALUATIONS, USAGE = "monitor.csv", "episodes.csv", "evaluations.csv", "usage.csv"
+MODEL, BEST = "model.zip", "best.zip"
+CHECKPOINTS = "checkpoints"
+TENSORBOARD = "tb"
+EVENTS = "events.out.tfevents."
+"""Prefix by which TensorBoard recognizes its files."""
+WANDB, WANDB_ID = "wandb", "wandb_id"
+LOCK, LEASE, ATTEMPT = LOCK_FILES = ".lock", ".lease", ".attempt"
+
+_OF_EARLIER_VERSIONS = ("mlflow.db", "mlflow_id")
+_PLAIN = (SETTINGS, PROGRESS, PROGRESS_LINES, MONITOR, EPISODES, EVALUATIONS, USAGE, MODEL, BEST, WANDB_ID)
+_WRITTEN = re.compile(
+    "|".join(map(re.escape, (*_PLAIN, *_OF_EARLIER_VERSIONS)))
+    + rf"|not-finite-\d+\.npz|{TENSORBOARD}/{re.escape(EVENTS)}[^/]+|{WANDB}/.+"
+    rf"|{CHECKPOINTS}/[^/]*step-\d{{12}}(-\d+)?/(manifest\.json|state\.json|\.?arrays\.npz(-\d+)?)"
+    rf"|{CHECKPOINTS}/replay/(\d{{12}}-\d{{12}}-[0-9a-f]{{16}}|\.?\.tmp)\.npz(-\d+)?"
     r"|\.attempt-\d+|\.lease\.[^/]+|\.[^/]+\.(zip|yml|npz)-\d+"  # unfinished, after a crash
 )
 """Paths of files, relative to the run folder, besides the lock's."""
-NAMED = 3
+_NAMED = 3
 """Files to name in a message."""
 
 
@@ -28,10 +39,10 @@ def delete_run(folder: Path) -> None:
     """
     written, others = list[Path](), list[Path]()
     for path in _files(folder):
-        (written if WRITTEN.fullmatch(path.relative_to(folder).as_posix()) else others).append(path)
+        (written if _WRITTEN.fullmatch(path.relative_to(folder).as_posix()) else others).append(path)
     if others:
-        shown = [str(path.relative_to(folder)) for path in others[:NAMED]]
-        rest = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
+        shown = [str(path.relative_to(folder)) for path in others[:_NAMED]]
+        rest = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
         raise InputError(
             f"{folder} holds files that no run writes ({', '.join(shown)}{rest}), so it is not overwritten; move them, "
             "or keep all under another name with --restart_behavior restart."

@@ -16,19 +16,14 @@ import yaml
 from acer_tf import __version__
 from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.storage.durable import free_path, reading, replacing
-from acer_tf.storage.lock import LOCK_FILES, locked
-from acer_tf.storage.run_files import delete_run
+from acer_tf.storage.lock import locked
+from acer_tf.storage.run_files import CHECKPOINTS, LOCK_FILES, MODEL, PROGRESS, SETTINGS, delete_run
 from acer_tf.storage.yaml_text import parse_settings
 from acer_tf.system.command_line import command_line
 from acer_tf.system.console import say
 from acer_tf.system.source import commit
 from acer_tf.system.threads import cores, tensorflow_threads
 
-SETTINGS = "config.yml"
-PROGRESS = "progress.csv"
-CHECKPOINTS = "checkpoints"
-MODEL = "model.zip"
-BEST = "best.zip"
 LOST_REPLAY = "lost_replay"
 """Setting of a run that resumed without damaged files of replay: the agent steps at which it did."""
 PACKAGES = ("tensorflow", "keras", "numpy", "gymnasium", "ale-py")

@@ -1,4 +1,4 @@
-"""The agent in whatever is left of a run: a file, a run folder, at any moment of the run, or a single checkpoint."""
+"""Loads an agent from a file, run folder or checkpoint."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from acer_tf.storage.checkpoint import (
     verify,
 )
 from acer_tf.storage.durable import reading
-from acer_tf.storage.run_folder import BEST, CHECKPOINTS, MODEL
+from acer_tf.storage.run_files import BEST, CHECKPOINTS, MODEL
 from acer_tf.system.console import say
 
 PART = "agent"

@@ -9,8 +9,8 @@ import psutil
 
 from acer_tf.errors import InputError
 from acer_tf.storage.durable import reading
+from acer_tf.storage.run_files import USAGE
 
-USAGE = "usage.csv"
 COLUMNS = ("begin", "end", "seconds", "processor_seconds")
 
 

@@ -11,7 +11,7 @@ from acer_tf.agent import ACER
 from acer_tf.errors import environment_errors
 from acer_tf.evaluation.episodes import Summary, play, summarize
 from acer_tf.logs.logger import Logger
-from acer_tf.storage.run_folder import BEST
+from acer_tf.storage.run_files import BEST
 from acer_tf.system.console import say
 
 

@@ -141,7 +141,7 @@ class LoggingFlags:
     """0 prints warnings and the result; 1 also progress and the most important metrics; 2 all metrics, as baselines."""
     log_interval: int = Config.log_interval
     """Iterations (one segment from every environment each) between two tables of metrics."""
-    track: Literal["wandb", "mlflow"] | None = None
+    track: Literal["wandb"] | None = None
     """Tracker of experiments that gets the metrics, too; offline, in the run folder, unless its variables say where."""
 
 
@@ -267,7 +267,7 @@ def checked(job: Job) -> Config:
         InputError: a value is invalid, or the environment or network does not exist.
     """
     from acer_tf.envs.ids import check_env_id  # imports gymnasium: after the flags are known to be right
-    from acer_tf.logs.trackers import require_tracker
+    from acer_tf.logs.wandb import require_wandb
 
     flags, network = job.flags, job.network
     check_env_id(flags.env)
@@ -281,7 +281,7 @@ def checked(job: Job) -> Config:
             require_count(name, getattr(flags, name))
     require_positive("stall_seconds", flags.stall_seconds)
     if flags.track is not None:
-        require_tracker(flags.track)
+        require_wandb()
     _check_collecting(job)
     if flags.exact_resume and flags.checkpoint_every is None:
         raise InputError("exact_resume needs checkpoint_every, in agent steps: minutes are not the same in two runs.")

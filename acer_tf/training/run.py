@@ -21,17 +21,15 @@ from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError, SupersededError
 from acer_tf.logs.files import run_files
 from acer_tf.logs.logger import Logger
-from acer_tf.logs.tables import table_sinks
 from acer_tf.logs.tensorboard import TensorBoardSink
-from acer_tf.logs.terminal import progress_sink
-from acer_tf.logs.trackers import SINKS
+from acer_tf.logs.terminal import progress_sink, table_sinks
+from acer_tf.logs.wandb import WandbSink
 from acer_tf.replay.size import check_replay, compressed_row, largest_bytes
 from acer_tf.storage.arrays import save_arrays
 from acer_tf.storage.checkpoint_store import CheckpointStore
 from acer_tf.storage.lock import Lease
+from acer_tf.storage.run_files import CHECKPOINTS, MODEL, TENSORBOARD
 from acer_tf.storage.run_folder import (
-    CHECKPOINTS,
-    MODEL,
     RunFolder,
     check_folder,
     default_run_folder,
@@ -332,8 +330,8 @@ def _make_logger(folder: Path, flags: TrainFlags, env: FrameStack, settings: Map
     return Logger(
         [
             run_files(folder, flags.env),
-            TensorBoardSink(folder / "tb", frames_per_step(env), settings),
-            *([] if flags.track is None else [SINKS[flags.track](flags.track, folder, frames_per_step(env), settings)]),
+            TensorBoardSink(folder / TENSORBOARD, frames_per_step(env), settings),
+            *([] if flags.track is None else [WandbSink(folder, frames_per_step(env), settings)]),
             *table_sinks(flags.verbose),
             *([progress_sink(flags.total_timesteps, replay_steps if flags.replay_ratio else 0)] * bool(flags.verbose)),
         ]

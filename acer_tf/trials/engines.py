@@ -6,7 +6,7 @@ from types import ModuleType
 from acer_tf.distributed.remote import RemoteProgram
 from acer_tf.errors import InputError
 from acer_tf.storage.checkpoint import checkpoint_folders
-from acer_tf.storage.run_folder import CHECKPOINTS
+from acer_tf.storage.run_files import CHECKPOINTS
 from acer_tf.system.children import start_module
 from acer_tf.trials.scheduler import STOPPED_STATUSES, Process, Trial
 

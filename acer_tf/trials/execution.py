@@ -11,7 +11,7 @@ from acer_tf.config import require_count
 from acer_tf.distributed.access import check_address
 from acer_tf.distributed.connection import connected, require_ray
 from acer_tf.errors import InputError
-from acer_tf.plots.performance import LAST_EPISODES
+from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.storage.lock import locked
 from acer_tf.system.command_line import command_line
 from acer_tf.system.statuses import Status

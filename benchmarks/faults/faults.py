@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from acer_tf.storage.checkpoint import ARRAYS, MANIFEST, VALUES, checkpoint_folders
-from acer_tf.storage.run_folder import CHECKPOINTS
+from acer_tf.storage.run_files import CHECKPOINTS
 from acer_tf.system.statuses import Status
 from benchmarks.faults.process import Training
 from benchmarks.faults.scratch import Scratch

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from acer_tf.storage.checkpoint import checkpoint_folders, step_of
-from acer_tf.storage.run_folder import CHECKPOINTS
+from acer_tf.storage.run_files import CHECKPOINTS
 
 MARK = "ACER_TF_FAULTS"
 """Environment variable by which every process of the campaign is found."""

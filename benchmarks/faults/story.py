@@ -10,13 +10,12 @@ from collections import Counter
 from pathlib import Path
 
 from acer_tf.storage.checkpoint import checkpoint_folders
-from acer_tf.storage.run_folder import CHECKPOINTS, MODEL, PROGRESS
+from acer_tf.storage.run_files import CHECKPOINTS, EPISODES, MODEL, PROGRESS
 from benchmarks.faults.faults import DAMAGES, RUNNING, STREAMS, Clock, open_streams, victims
 from benchmarks.faults.process import StuckError, Training, is_saving, published, survivors, unmapped
 from benchmarks.faults.scratch import Scratch
 from benchmarks.faults.tasks import command
 
-EPISODES = "episodes.csv"
 MOMENTS = ("starting", "resuming", "training", "saving")
 STARTING_SECONDS = 6.0
 """Length of the start-up, about, in which a fault of that moment occurs."""

@@ -9,7 +9,7 @@ from tests.saved import make_buffer, make_checkpoints, save, save_some
 
 WRITTEN = [
     *("config.yml", "model.zip", "not-finite-000000000120.npz", "best.zip", "evaluations.csv", "usage.csv"),
-    *("mlflow.db", "wandb/offline-run-1/files/config.yaml"),
+    *("mlflow.db", "mlflow_id", "wandb_id", "wandb/offline-run-1/files/config.yaml"),
     *(".model.zip-123", ".attempt-123", f".lease.break.123.{'0' * 32}"),  # after a crash
 ]
 

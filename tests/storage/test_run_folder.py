@@ -13,7 +13,7 @@ import yaml
 from acer_tf import __version__
 from acer_tf.errors import InputError
 from acer_tf.storage import run_folder as run_folders
-from acer_tf.storage.lock import LOCK_FILES
+from acer_tf.storage.run_files import LOCK_FILES
 from acer_tf.storage.run_folder import RunFolder, check_folder, default_run_folder, origin, run_folder
 from acer_tf.system.source import commit
 from acer_tf.system.threads import cores, tensorflow_threads

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from acer_tf.errors import InputError
-from acer_tf.storage.usage import USAGE, Meter, read_processor_seconds
+from acer_tf.storage.run_files import USAGE
+from acer_tf.storage.usage import Meter, read_processor_seconds
 
 HEADER = "begin,end,seconds,processor_seconds\n"
 

@@ -1,7 +1,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +9,17 @@ import yaml
 
 from acer_tf.errors import InputError
 from acer_tf.logs.logger import Logger
-from acer_tf.logs.trackers import MODULES, SINKS, require_tracker
+from acer_tf.logs.wandb import WandbSink, require_wandb
 from acer_tf.run import main
 from acer_tf.segment import Episode
 from tests.event_files import read
-from tests.tracked import mlflow_run, wandb_runs
+from tests.wandb_files import wandb_runs
 
 ARGV = (
     "--num_env 2 --nsteps 5 --num_layers 1 --num_hidden 8 --buffer_size 100 --replay_start 20 --log_interval 3 "
     "--eval_every 60 --eval_episodes 1 --verbose 0 --seed 1"
 ).split()
-VARIABLES = ("WANDB_MODE", "WANDB_DIR", "WANDB_PROJECT", "WANDB_ERROR_REPORTING", "MLFLOW_TRACKING_URI")
-VARIABLES += ("MLFLOW_EXPERIMENT_NAME", "MLFLOW_DISABLE_TELEMETRY", "MLFLOW_HTTP_REQUEST_MAX_RETRIES")
+VARIABLES = ("WANDB_MODE", "WANDB_DIR", "WANDB_PROJECT", "WANDB_ERROR_REPORTING")
 
 
 @pytest.fixture(autouse=True)
@@ -40,52 +38,35 @@ def of_wandb(folder: Path) -> dict[str, Any]:
     return {**first, "curves": {name: first["curves"][name] + points for name, points in second["curves"].items()}}
 
 
-def of_mlflow(folder: Path) -> dict[str, Any]:
-    run = mlflow_run(folder)
-    assert run.pop("status") == "FINISHED"
-    return run
-
-
-@pytest.mark.parametrize(
-    ("name", "tracked", "stored"), [("wandb", of_wandb, lambda value: value), ("mlflow", of_mlflow, str)]
-)
 def test_a_resumed_run_is_one_tracked_run_with_the_curves_of_tensorboard(
-    name: str,
-    tracked: Callable[[Path], dict[str, Any]],
-    stored: Callable[[object], object],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for more in (["--num_timesteps", "100"], ["--num_timesteps", "200", "--force"]):
-        assert main([*ARGV, *more, "--track", name, "--logdir", "run"]) == 0
+        assert main([*ARGV, *more, "--track", "wandb", "--logdir", "run"]) == 0
     out, err = capfd.readouterr()
-    assert name not in out + err.lower() and "INFO" not in err and "warn" not in err.lower()
+    assert "wandb" not in out + err.lower() and "INFO" not in err and "warn" not in err.lower()
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
-    run = tracked(tmp_path / "run")
-    assert run["id"] == (tmp_path / "run" / f"{name}_id").read_text()
+    run = of_wandb(tmp_path / "run")
+    assert run["id"] == (tmp_path / "run" / "wandb_id").read_text()
     assert (run["name"], run["project"]) == ("run", "acer_tf")
     config = yaml.safe_load((tmp_path / "run" / "config.yml").read_text())
     assert len(run["config"]) > 50
-    assert run["config"] == {key: stored(value) for key, value in config.items() if key in run["config"]}
+    assert run["config"] == {key: value for key, value in config.items() if key in run["config"]}
     curves = read(tmp_path / "run" / "tb")
     assert [step for step, _ in curves["eval/mean_return"]] == [60, 120, 180]
     assert curves["train/loss"][-1][0] > 100 and curves["rollout/episode_return"]
     # TensorBoard's numbers are of single precision.
     assert run["curves"] == {key: [(s, pytest.approx(v, rel=1e-6)) for s, v in curves[key]] for key in curves}
 
+    assert main([*ARGV, "--num_timesteps", "40", "--logdir", "run", "--restart_behavior", "overwrite"]) == 0
+    assert not (tmp_path / "run" / "wandb_id").exists()
 
-def test_variables_say_where_to_track_and_a_resumed_run_is_found_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
-    monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "mine")
-    folder = tmp_path / "run"
-    folder.mkdir()
+
+def test_points_of_a_sink_and_of_the_one_that_goes_on(tmp_path: Path) -> None:
     for steps in (0, 40):
-        sink = SINKS["mlflow"]("mlflow", folder, 4, {"steps": steps})
+        sink = WandbSink(tmp_path, 4, {"total_timesteps": 200})
         sink.episodes([Episode(0, 3.0, 10, 0.1)] * 2)
         sink.progress(steps + 10)
         logger = Logger([sink])
@@ -93,10 +74,7 @@ def test_variables_say_where_to_track_and_a_resumed_run_is_found_there(
         logger.write({"total_timesteps": steps, "loss": 0.5, "entropy": float("nan")})
         sink.close()
         sink.close()
-    assert [path.name for path in folder.iterdir()] == ["mlflow_id"]
-    run = mlflow_run(tmp_path)
-    assert (run["name"], run["project"], run["config"]) == ("run", "mine", {"steps": "0"})
-    assert run["curves"] == {
+    assert of_wandb(tmp_path)["curves"] == {
         "time/total_timesteps": [(0, 0.0), (40, 40.0)],
         "time/frames": [(0, 0.0), (40, 160.0)],
         "train/loss": [(0, 0.5), (40, 0.5)],
@@ -108,8 +86,8 @@ def test_variables_say_where_to_track_and_a_resumed_run_is_found_there(
 
 BROKEN = """
 import pathlib, psutil, sys
-from acer_tf.logs.trackers import SINKS
-sink = SINKS["wandb"]("wandb", pathlib.Path(sys.argv[1]), None, {})
+from acer_tf.logs.wandb import WandbSink
+sink = WandbSink(pathlib.Path(sys.argv[1]), None, {})
 sink.write({"total_timesteps": 0, "loss": 1.0})
 for process in psutil.Process().children(recursive=True):
     process.kill()
@@ -131,26 +109,21 @@ def test_a_tracker_that_fails_is_one_line_and_no_end_of_training(tmp_path: Path)
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize(("name", "module"), [(name, module) for name in MODULES for module in MODULES[name]])
 def test_a_missing_package_is_one_sentence_before_the_run_begins(
-    name: str,
-    module: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setitem(sys.modules, "wandb", None)
     monkeypatch.delattr("acer_tf.training.run.prepare_tensorflow")  # it comes before TensorFlow
-    assert main(["--track", name, "--logdir", str(tmp_path / "run")]) == 2
-    message = f"error: --track {name} needs packages that are missing; install: pip install -e '.[{name}]'.\n"
+    assert main(["--track", "wandb", "--logdir", str(tmp_path / "run")]) == 2
+    message = "error: --track wandb needs a package that is missing; install: pip install -e '.[wandb]'.\n"
     assert capsys.readouterr().err == message
     assert not (tmp_path / "run").exists()
 
 
 def test_a_folder_named_like_the_package_is_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    require_tracker("wandb")
-    (tmp_path / "only_a_folder").mkdir()
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setitem(MODULES, "wandb", ("only_a_folder",))
-    with pytest.raises(InputError, match="needs packages that are missing"):
-        require_tracker("wandb")
+    require_wandb()
+    (tmp_path / "wandb").mkdir()
+    monkeypatch.delitem(sys.modules, "wandb", raising=False)
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    with pytest.raises(InputError, match="needs a package that is missing"):
+        require_wandb()

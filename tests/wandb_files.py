@@ -1,4 +1,4 @@
-"""What trackers of experiments would show."""
+"""What Weights & Biases would show."""
 
 import json
 import struct
@@ -54,24 +54,3 @@ def _records(data: bytes) -> Iterator[bytes]:
         if kind in (FULL, LAST):
             yield record
             record = b""
-
-
-def mlflow_run(folder: Path) -> dict[str, Any]:
-    """Id, name, experiment, status, parameters and curves of the one run in a run folder's database."""
-    from mlflow import MlflowClient
-
-    client = MlflowClient(f"sqlite:///{folder}/mlflow.db")
-    (experiment,) = [found for found in client.search_experiments() if found.name != "Default"]
-    (run,) = client.search_runs([experiment.experiment_id])
-    id = run.info.run_id
-    return {
-        "id": id,
-        "name": run.info.run_name,
-        "project": experiment.name,
-        "status": run.info.status,
-        "config": run.data.params,
-        "curves": {
-            name: [(point.step, point.value) for point in client.get_metric_history(id, name)]
-            for name in run.data.metrics
-        },
-    }
