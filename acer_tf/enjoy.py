@@ -11,7 +11,7 @@ import gymnasium
 
 from acer_tf.cli.parsing import command
 from acer_tf.cli.play import PlayFlags
-from acer_tf.envs.closing import closing
+from acer_tf.envs.make import closing
 from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import Played, play
 from acer_tf.evaluation.video import record_video

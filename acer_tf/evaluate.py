@@ -9,7 +9,7 @@ from typing import Any
 from acer_tf.cli.parsing import command, write_json
 from acer_tf.cli.play import PlayFlags, Trained, require_free
 from acer_tf.envs.atari.human_scores import human_normalized
-from acer_tf.envs.closing import closing
+from acer_tf.envs.make import closing
 from acer_tf.evaluation.episodes import Played, Predictor, play, summarize
 from acer_tf.evaluation.video import record_video
 

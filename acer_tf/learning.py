@@ -13,7 +13,7 @@ from acer_tf.acer import Elsewhere, TrainingLoop
 from acer_tf.buffer import Buffer
 from acer_tf.config import CONTINUOUS, Config, Continuous
 from acer_tf.envs.check import check_vec_env
-from acer_tf.envs.make import stacked
+from acer_tf.envs.wrap import stacked
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.logs.logger import Logger
 from acer_tf.logs.terminal import TableSink

@@ -7,8 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from acer_tf.envs.reports import reported_episodes
-from acer_tf.envs.seeds import environment_seeds
+from acer_tf.envs.conventions import environment_seeds, reported_episodes
 from acer_tf.envs.wrappers.action_masks import MASKS, has_masks, possible_actions
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.envs.wrappers.normalize import frozen, load_normalization_state, normalization_state

@@ -10,7 +10,7 @@ from gymnasium.spaces import Box, MultiBinary
 
 from acer_tf.agent import ACER
 from acer_tf.config import Config
-from acer_tf.envs.make import training_env
+from acer_tf.envs.wrap import training_env
 from acer_tf.errors import InputError
 from acer_tf.evaluation import evaluate_policy
 from acer_tf.learning import make_model_and_loop

@@ -27,7 +27,7 @@ from acer_tf.agent.settings import (
 from acer_tf.agent.state import AgentState
 from acer_tf.agent.training import AgentEnv, MakeEnv, Training, state_for
 from acer_tf.config import CONTINUOUS, Config, Continuous
-from acer_tf.envs.stable_baselines import VecEnv
+from acer_tf.envs.vec_env import VecEnv
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
 from acer_tf.evaluation.explanation import Explanation

@@ -14,12 +14,12 @@ from acer_tf.agent.settings import check_policy_kwargs, from_plain, to_plain
 from acer_tf.agent.spaces import Spaces
 from acer_tf.agent.state import WEIGHTS, AgentState
 from acer_tf.envs.check import check_actions
-from acer_tf.envs.spaces import space_from_data, space_to_data
 from acer_tf.errors import InputError
 from acer_tf.storage.agent_file import Arrays, File, file_name, read_agent, with_suffix, write_agent
 from acer_tf.storage.arrays import check_arrays
 from acer_tf.storage.run_folder import origin
 from acer_tf.storage.saved_agents import SavedAgent, part_of_checkpoint, read_saved_agent
+from acer_tf.storage.space_json import space_from_data, space_to_data
 
 FIXED = ("normalize_observations",)
 """Arguments that what was learned depends on."""

@@ -11,7 +11,7 @@ from gymnasium.spaces import Box, Discrete, Tuple
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
-from acer_tf.envs.make import unwrap
+from acer_tf.envs.wrap import unwrap
 from acer_tf.envs.wrappers.action_masks import MASKS, possible_actions
 from acer_tf.envs.wrappers.box_actions import from_space, to_space
 from acer_tf.envs.wrappers.flatten import Flatten, parts_of

@@ -17,11 +17,12 @@ from acer_tf.agent.state import AgentState
 from acer_tf.callbacks.base import Agent, CallbackList
 from acer_tf.config import whole
 from acer_tf.envs.adapt import AnyEnv, own_env
-from acer_tf.envs.elsewhere import MakerOfId
+from acer_tf.envs.conventions import Player
 from acer_tf.envs.ids import check_env_id
-from acer_tf.envs.make import brought_settings, is_normalized, make_vec_env, training_env, unwrap
-from acer_tf.envs.players import Player
-from acer_tf.envs.stable_baselines import VecEnv, normalizer
+from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.makers import MakerOfId
+from acer_tf.envs.vec_env import VecEnv, normalizer
+from acer_tf.envs.wrap import brought_settings, is_normalized, training_env, unwrap
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.learning import make_loop
@@ -69,7 +70,7 @@ def make_environment(env: AgentEnv, settings: Settings) -> FrameStack:
 
 def _wrapped(env: AnyEnv | str, settings: Settings) -> FrameStack:
     environment = training_env(
-        env,
+        make_vec_env(env) if isinstance(env, str) else env,
         normalize_observations=settings.normalize_observations,
         normalize_rewards=settings.normalize_rewards,
         reward_scale=settings.reward_scale,

@@ -8,8 +8,8 @@ import numpy as np
 from acer_tf.callbacks.base import BaseCallback, EventCallback
 from acer_tf.config import whole
 from acer_tf.envs.adapt import as_vector_env
-from acer_tf.envs.players import Player
-from acer_tf.envs.stable_baselines import copy_moments
+from acer_tf.envs.conventions import Player
+from acer_tf.envs.vec_env import copy_moments
 from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import play
 from acer_tf.storage.arrays import load_arrays, save_arrays

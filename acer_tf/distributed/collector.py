@@ -154,7 +154,7 @@ class Collector:
         import tensorflow as tf
 
         from acer_tf.distributed.layout import Layout
-        from acer_tf.envs.make import training_env
+        from acer_tf.envs.wrap import training_env
         from acer_tf.policies.actor import Actor
         from acer_tf.policies.make import make_policy
         from acer_tf.runner import Runner

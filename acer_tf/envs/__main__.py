@@ -21,10 +21,10 @@ KINDS = {
     "gymnasium.envs.mujoco": ("MuJoCo", "mujoco"),
     "gymnasium.envs.phys2d": ("phys2d", "jax"),
     "gymnasium.envs.tabular": ("tabular", "jax"),
-    "acer_tf.envs.minatar": ("MinAtar", "minatar"),
-    "acer_tf.envs.masked": ("memory", None),
+    "acer_tf.envs.registered:MinAtar": ("MinAtar", "minatar"),
+    "acer_tf.envs.registered:masked_cartpole": ("memory", None),
 }
-"""By the module of an entry point, or its start: the kind of environment, and the module that it needs."""
+"""By the entry point, or its start: the kind of environment, and the module that it needs."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,7 +8,7 @@ import gymnasium
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
 from acer_tf.envs.check import check_vec_env
-from acer_tf.envs.stable_baselines import StableBaselinesEnv, VecEnv
+from acer_tf.envs.vec_env import StableBaselinesEnv, VecEnv
 from acer_tf.envs.wrappers.action_masks import with_action_masks, with_mask_info
 from acer_tf.errors import InputError
 

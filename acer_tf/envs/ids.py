@@ -12,7 +12,7 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import SyncVectorEnv, VectorEnv
 
-from acer_tf.envs import masked, minatar  # noqa: F401  (register MaskedCartPole-v1, and MinAtar's games)
+from acer_tf.envs import registered  # noqa: F401  (registers MaskedCartPole-v1 and MinAtar's games)
 from acer_tf.errors import InputError, environment_errors
 
 SUITE = "dm_control/"

@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from acer_tf.envs.adapt import AnyEnv, as_vector_env
 from acer_tf.envs.atari.pool import AtariPool
-from acer_tf.envs.make import unwrap
-from acer_tf.envs.players import Player
-from acer_tf.envs.reports import reported_episodes, reports_episodes
-from acer_tf.envs.seeds import environment_seeds
-from acer_tf.envs.stable_baselines import check_not_normalized, moments_kept
+from acer_tf.envs.conventions import Player, environment_seeds, reported_episodes, reports_episodes
+from acer_tf.envs.vec_env import check_not_normalized, moments_kept
+from acer_tf.envs.wrap import unwrap
 from acer_tf.envs.wrappers.action_masks import MASKS, has_masks
 from acer_tf.errors import InputError, environment_errors
 

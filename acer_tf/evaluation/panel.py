@@ -5,15 +5,17 @@ Left the picture; right the return so far, a row for each action, and V over the
 
 import math
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import cv2
 import numpy as np
-from gymnasium.spaces import Box
-from gymnasium.vector import VectorEnv
+from gymnasium.spaces import Box, Discrete
+from gymnasium.vector import SyncVectorEnv, VectorEnv
 from numpy.typing import NDArray
 
-from acer_tf.envs.action_names import action_names
+from acer_tf.envs.atari.pool import AtariPool
+from acer_tf.envs.ids import env_id
 from acer_tf.evaluation.episodes import Moment
 from acer_tf.evaluation.explanation import Explanation
 
@@ -36,6 +38,15 @@ BOTTOM = SIZE[0] - 12
 STEPS = 200
 """Values of V in the curve."""
 
+ACTION_NAMES = {
+    "Acrobot-v1": ("torque -1", "no torque", "torque +1"),
+    "CartPole-v1": ("left", "right"),
+    "LunarLander-v3": ("nothing", "left engine", "main engine", "right engine"),
+    "MaskedCartPole-v1": ("left", "right"),
+    "MountainCar-v0": ("left", "nothing", "right"),
+    "Pendulum-v1": ("torque",),
+}
+"""Of environments that do not name them themselves."""
 BACKGROUND: Colour = (24, 26, 30)
 TEXT: Colour = (232, 232, 232)
 FAINT: Colour = (140, 146, 156)
@@ -179,3 +190,28 @@ def _number(value: float) -> str:
     if float(value).is_integer() or abs(value) >= 1000:
         return f"{value:.0f}"
     return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
+
+
+def action_names(env: VectorEnv[Any, Any, Any]) -> Sequence[str]:
+    """Returns a name for each action, or for each number of a continuous action; their indices where nothing has names.
+
+    Atari games and MinAtar name their actions, MuJoCo's models their actuators.
+    """
+    space = env.single_action_space
+    count = int(space.n) if isinstance(space, Discrete) else math.prod(space.shape or ())
+    names = ACTION_NAMES.get(env_id(env) or "") or _own_names(env.unwrapped)
+    return names if len(names) == count else [str(i) for i in range(count)]
+
+
+def _own_names(env: VectorEnv[Any, Any, Any]) -> Sequence[str]:
+    if isinstance(env, AtariPool):
+        return env.action_meanings
+    if not isinstance(env, SyncVectorEnv):
+        return ()
+    single: Any = env.envs[0].unwrapped
+    if hasattr(single, "get_action_meanings"):
+        return [str(name) for name in single.get_action_meanings()]
+    model: Any = getattr(single, "model", None)
+    if hasattr(model, "actuator"):  # MuJoCo's
+        return [model.actuator(i).name for i in range(model.nu)]
+    return ()

@@ -11,7 +11,7 @@ from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
 from acer_tf.envs.adapt import AnyEnv, as_vector_env
-from acer_tf.envs.players import Player
+from acer_tf.envs.conventions import Player
 from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import Moment, Played, Predictor, play
 from acer_tf.evaluation.explanation import Explainer

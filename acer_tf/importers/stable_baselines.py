@@ -10,13 +10,13 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from numpy.typing import NDArray
 
 from acer_tf.importers.files import as_input_error, read_decompressed
 from acer_tf.importers.imported import ImportedAgent
 from acer_tf.importers.layers import grouped, network, numbered
 from acer_tf.importers.objects import Inert
 from acer_tf.importers.pickled import read_pickle
-from acer_tf.importers.spaces import space
 from acer_tf.storage import arrays
 from acer_tf.storage.zip_files import check_members
 
@@ -65,7 +65,7 @@ def _agent(file: bytes) -> ImportedAgent:
     data, params = _zipped(file) if file.startswith(b"PK") else _pickled(file)
     if "replay_ratio" not in data:
         raise ValueError("it has no replay_ratio, as every ACER agent has")
-    action_space, observation_space = space(data.get("action_space")), space(data.get("observation_space"))
+    action_space, observation_space = read_space(data.get("action_space")), read_space(data.get("observation_space"))
     if not isinstance(action_space, gym.spaces.Discrete):
         raise ValueError("its actions are not discrete")
     if observation_space is None:
@@ -152,3 +152,37 @@ def _check_pixels(observation_space: gym.Space[Any]) -> None:
         np.all(observation_space.low == 0) and np.all(observation_space.high == 255)
     ):
         raise ValueError("its policy is for images, but its observations are not bounded by 0 and 255")
+
+
+def read_space(described: Any) -> gym.Space[Any] | None:
+    """Returns the space that a pickled object describes; None if it is not a Box, Discrete, or Multi- space.
+
+    Raises:
+        ValueError: the description of the space is inconsistent.
+    """
+    if not isinstance(described, Inert) or not isinstance(described.state, dict):
+        return None
+    try:
+        return _space(described.short_name, described.state)
+    except (AssertionError, OverflowError, TypeError, ValueError) as error:
+        raise ValueError(f"its {described.short_name} space makes no sense") from error
+
+
+def _space(name: str, state: dict[Any, Any]) -> gym.Space[Any] | None:
+    match name, state:
+        case "Box", {"low": np.ndarray() as low, "high": np.ndarray() as high}:
+            return gym.spaces.Box(_unbounded(low), _unbounded(high), low.shape, low.dtype.type)
+        case "Discrete", {"n": int() as n}:
+            return gym.spaces.Discrete(n)
+        case "MultiDiscrete", {"nvec": np.ndarray() as nvec}:
+            return gym.spaces.MultiDiscrete(nvec)
+        case "MultiBinary", {"n": int() as n}:
+            return gym.spaces.MultiBinary(n)
+    return None
+
+
+def _unbounded(bound: NDArray[Any]) -> NDArray[Any]:
+    """Replaces the largest finite number, with which gym's environments denoted no bound, by gymnasium's infinity."""
+    if bound.dtype.kind != "f":
+        return bound
+    return np.where(np.abs(bound) == np.finfo(bound.dtype).max, np.copysign(np.inf, bound), bound).astype(bound.dtype)

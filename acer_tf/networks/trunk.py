@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from acer_tf.config import Config
 from acer_tf.errors import InputError
-from acer_tf.networks import lstm, stable_baselines, torsos  # noqa: F401  (register the networks that ship)
+from acer_tf.networks import lstm, sb_policies, torsos  # noqa: F401  (register the networks that ship)
 from acer_tf.networks.registry import Network, NetworkFn, Recurrent, Split, check_pixels, network_fn
 
 LONGEST_REASON = 300

@@ -13,10 +13,9 @@ from gymnasium.spaces import Box
 
 from acer_tf.config import Config
 from acer_tf.envs.atari.pool import AtariPool, frames_per_step
-from acer_tf.envs.closing import closing
-from acer_tf.envs.elsewhere import MakerOfId
 from acer_tf.envs.ids import is_atari
-from acer_tf.envs.make import make_env, make_training_env, make_vec_env
+from acer_tf.envs.make import closing, make_env, make_training_env, make_vec_env
+from acer_tf.envs.makers import MakerOfId
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError, SupersededError
 from acer_tf.logs.files import run_files

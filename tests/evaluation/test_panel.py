@@ -1,3 +1,5 @@
+import contextlib
+
 import gymnasium
 import numpy as np
 import pytest
@@ -5,9 +7,23 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 
 from acer_tf.envs.adapt import as_vector_env
+from acer_tf.envs.make import make_training_env, make_vec_env
 from acer_tf.evaluation.episodes import Moment
 from acer_tf.evaluation.explanation import Explanation
-from acer_tf.evaluation.panel import BAR, BOTTOM, LEFT, PICTURE, RIGHT, ROWS, SIZE, TAKEN, TRACK, Panel
+from acer_tf.evaluation.panel import (
+    ACTION_NAMES,
+    BAR,
+    BOTTOM,
+    LEFT,
+    PICTURE,
+    RIGHT,
+    ROWS,
+    SIZE,
+    TAKEN,
+    TRACK,
+    Panel,
+    action_names,
+)
 
 PICTURE_OF = np.full((20, 40, 3), 200, np.uint8)
 
@@ -92,3 +108,33 @@ def test_any_number_of_actions_fits(count: int) -> None:
 def test_a_single_environment_of_gymnasium_is_named() -> None:
     env = as_vector_env(gymnasium.make("CartPole-v1"))
     assert Panel(env).draw(PICTURE_OF, choices([0.5, 0.5], [0, 0]), moment(0)).shape == (*SIZE, 3)
+
+
+@pytest.mark.parametrize(
+    ("env_id", "names"),
+    [
+        ("CartPole-v1", ["left", "right"]),
+        ("Pendulum-v1", ["torque"]),
+        ("LunarLander-v3", ["nothing", "left engine", "main engine", "right engine"]),
+        ("BreakoutNoFrameskip-v4", ["NOOP", "FIRE", "RIGHT", "LEFT"]),
+        ("MinAtar/SpaceInvaders-v1", ["NOOP", "LEFT", "RIGHT", "FIRE"]),
+        ("HalfCheetah-v5", ["bthigh", "bshin", "bfoot", "fthigh", "fshin", "ffoot"]),
+        ("MountainCarContinuous-v0", ["0"]),
+    ],
+)
+def test_names(env_id: str, names: list[str]) -> None:
+    env = make_vec_env(env_id, 1)
+    assert [*action_names(env)] == names
+    env.close()
+
+
+def test_the_table_names_every_action() -> None:
+    for env_id, names in ACTION_NAMES.items():
+        with contextlib.closing(make_training_env(env_id, 1)) as env:
+            assert tuple(action_names(env)) == names
+
+
+def test_an_environment_with_other_actions_under_a_known_name_has_numbers() -> None:
+    env = gymnasium.make("CartPole-v1")
+    env = gymnasium.wrappers.TransformAction(env, lambda action: action % 2, gymnasium.spaces.Discrete(3))
+    assert action_names(as_vector_env(env)) == ["0", "1", "2"]

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 import acer_tf.envs.atari.pool
 from acer_tf.buffer import stack_obs
 from acer_tf.envs.atari.game import AtariGame
-from acer_tf.envs.atari.pool import AtariPool
-from acer_tf.envs.seeds import next_seed
+from acer_tf.envs.atari.pool import AtariPool, next_seed
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import EnvironmentFailedError
 from acer_tf.learning import learn

@@ -14,7 +14,8 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from acer_tf.agent import ACER
 from acer_tf.buffer import Buffer
 from acer_tf.config import Config
-from acer_tf.envs.make import make_training_env, stacked
+from acer_tf.envs.make import make_training_env
+from acer_tf.envs.wrap import stacked
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
 from acer_tf.learning import learn

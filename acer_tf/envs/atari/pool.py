@@ -17,7 +17,6 @@ from acer_tf.envs.atari.games import Games
 from acer_tf.envs.atari.shared_rows import SharedRows
 from acer_tf.envs.atari.workers import Fault, Workers
 from acer_tf.envs.ids import atari_game
-from acer_tf.envs.seeds import next_seed
 from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.system.console import say
 from acer_tf.system.threads import cores
@@ -289,3 +288,8 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
 def frames_per_step(env: VectorEnv[Any, Any, Any]) -> int | None:
     """Returns the raw frames of an agent step in Atari games, None in other environments."""
     return FRAMES_PER_STEP if isinstance(env.unwrapped, AtariPool) else None
+
+
+def next_seed(seed: int) -> int:
+    """Returns the seed, below 2⁶⁴, of the game that replaces a lost one of this seed."""
+    return int(np.random.SeedSequence(seed).spawn(1)[0].generate_state(1, np.uint64)[0])

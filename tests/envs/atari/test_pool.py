@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode
 
 from acer_tf.envs.atari.game import AtariGame
 from acer_tf.envs.atari.games import Games
-from acer_tf.envs.atari.pool import AtariPool, frames_per_step
+from acer_tf.envs.atari.pool import AtariPool, frames_per_step, next_seed
 from acer_tf.envs.atari.workers import Workers
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
@@ -311,3 +311,11 @@ def test_last_frames_of_games_that_the_limit_cut(num_workers: int) -> None:
 def test_frames_of_a_step_are_known_of_games_only(pong: AtariPool) -> None:
     assert frames_per_step(pong) == frames_per_step(FrameStack(pong, 4)) == 4
     assert frames_per_step(counters(1)) is None
+
+
+def test_lost_games_get_seeds_of_their_own() -> None:
+    seeds = np.random.SeedSequence(0).generate_state(16, np.uint64).tolist()
+    for _ in range(10):
+        seeds += [next_seed(seed) for seed in seeds[-16:]]
+    assert len(set(seeds)) == 16 * 11
+    assert next_seed(5) == next_seed(5)

@@ -7,7 +7,7 @@ from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from acer_tf.envs.adapt import as_vector_env
-from acer_tf.envs.make import training_env
+from acer_tf.envs.wrap import training_env
 from acer_tf.envs.wrappers.action_masks import MASKS, possible_actions, with_action_masks
 from acer_tf.errors import InputError
 

@@ -9,9 +9,9 @@ from minatar.gym import BaseEnv
 
 from acer_tf.config import Config
 from acer_tf.configs.presets import load_preset
+from acer_tf.envs.conventions import environment_seeds
 from acer_tf.envs.make import make_training_env, make_vec_env
-from acer_tf.envs.minatar import GAMES, MinAtar
-from acer_tf.envs.seeds import environment_seeds
+from acer_tf.envs.registered import GAMES, MinAtar
 from acer_tf.errors import InputError
 
 IDS = [f"MinAtar/{name}-v1" for name in ("Asterix", "Breakout", "Freeway", "Seaquest", "SpaceInvaders")]
@@ -80,3 +80,23 @@ def test_the_preset_was_searched_for_all_five_games() -> None:
     config = Config(**preset.config)
     assert (config.nsteps, config.replay_ratio, config.buffer_size, config.replay_start) == (20, 4, 100_000, 2_000)
     assert (config.optimizer, config.lr, config.lrschedule) == ("adam", 0.003, "linear")
+
+
+def test_shows_the_positions_of_cartpole_and_nothing_else() -> None:
+    masked, whole = gymnasium.make("MaskedCartPole-v1"), gymnasium.make("CartPole-v1")
+    np.testing.assert_array_equal(masked.reset(seed=3)[0], whole.reset(seed=3)[0][[0, 2]])
+    done = False
+    while not done:
+        obs, *outcome, _ = masked.step(1)
+        expected, *expected_outcome, _ = whole.step(1)
+        np.testing.assert_array_equal(obs, expected[[0, 2]])
+        assert masked.observation_space.contains(obs)
+        assert outcome == expected_outcome
+        done = outcome[1]
+    assert masked.spec is not None
+    assert (masked.spec.max_episode_steps, masked.spec.reward_threshold) == (500, 475.0)
+
+
+def test_commands_can_name_it() -> None:
+    with contextlib.closing(make_training_env("MaskedCartPole-v1", 2)) as env:
+        assert env.reset(seed=0)[0].shape == (2, 2)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
 
-from acer_tf.envs.spaces import space_from_data, space_to_data
+from acer_tf.storage.space_json import space_from_data, space_to_data
 
 SPACES: list[gymnasium.Space[Any]] = [
     Box(-np.inf, np.inf, (4,), np.float32),

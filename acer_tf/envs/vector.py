@@ -1,63 +1,57 @@
-"""Environments in processes of their own, for those whose step is slow."""
+"""Vector environments, stepped one after the other in this process or each in a process of its own."""
 
 import contextlib
-import dataclasses
 import multiprocessing
-import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import gymnasium
+import numpy as np
 from gymnasium.envs.registration import EnvSpec
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.vector.async_vector_env import AsyncState
 
-from acer_tf.envs.adapt import checked_env
 from acer_tf.envs.atari.workers import program_hidden
-from acer_tf.envs.wrappers.action_masks import with_mask_info
+from acer_tf.envs.makers import Maker
 from acer_tf.errors import EnvironmentFailedError
 
+ARRAYS = (Box, Discrete, MultiBinary, MultiDiscrete)
+"""Spaces whose batches are arrays, one row for each environment."""
+
+
+class SerialEnvs(SyncVectorEnv):
+    """gymnasium's SyncVectorEnv with SAME_STEP autoreset; a step takes less time where spaces are of numbers."""
+
+    def __init__(self, makers: list[Maker]) -> None:
+        """Makes the environments."""
+        super().__init__(makers, autoreset_mode=AutoresetMode.SAME_STEP)
+        self._env_obs: list[Any]
+        self._observations: Any
+        spaces = self.single_observation_space, self.single_action_space
+        self._is_plain = all(type(space) in ARRAYS for space in spaces)
+
+    def step(self, actions: Any) -> Any:
+        """Steps all environments, see `SyncVectorEnv`; returns the same, in arrays of its own."""
+        if not self._is_plain:
+            return super().step(actions)
+        rewards = np.zeros(self.num_envs)
+        terminations, truncations = np.zeros((2, self.num_envs), np.bool_)
+        infos: dict[str, Any] = {}
+        for i, (env, action) in enumerate(zip(self.envs, actions, strict=True)):
+            obs, rewards[i], terminations[i], truncations[i], info = env.step(action)
+            if terminations[i] or truncations[i]:
+                infos = self._add_info(infos, {"final_obs": obs, "final_info": info}, i)
+                obs, info = env.reset()
+            if info:
+                infos = self._add_info(infos, info, i)
+            self._env_obs[i] = obs
+        observations = np.empty_like(self._observations)
+        np.stack(self._env_obs, out=observations)
+        return observations, rewards, terminations, truncations, infos
+
+
 CLOSE_SECONDS = 5.0
-Wrapper = Callable[[gymnasium.Env[Any, Any]], gymnasium.Env[Any, Any]]
-
-
-@dataclasses.dataclass(frozen=True)
-class Maker:
-    """Makes an environment, in this process or in a worker.
-
-    Attributes:
-        source: what gymnasium's registry holds for the id, as a worker's may lack it; or a class or function.
-        kwargs: arguments of the environment.
-        wrapper: wraps it.
-        made: what this process has made already and gets again; workers make their own.
-    """
-
-    source: EnvSpec | Callable[..., gymnasium.Env[Any, Any]]
-    kwargs: Mapping[str, Any]
-    wrapper: Wrapper | None = None
-    made: gymnasium.Env[Any, Any] | None = None
-
-    @property
-    def name(self) -> str:
-        """The id, or what the class or function is called."""
-        return self.source.id if isinstance(self.source, EnvSpec) else getattr(self.source, "__name__", "of its own")
-
-    def __call__(self) -> gymnasium.Env[Any, Any]:
-        """Makes the environment."""
-        if self.made is not None:
-            return self.made
-        if multiprocessing.parent_process() is not None:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
-        if isinstance(self.source, EnvSpec):
-            env = gymnasium.make(self.source, **self.kwargs)
-        else:
-            env = checked_env(self.source(**self.kwargs))
-        return with_mask_info(env if self.wrapper is None else self.wrapper(env))
-
-    def __reduce__(self) -> tuple[type["Maker"], tuple[Any, ...]]:
-        """Leaves `made` out: it stays in this process."""
-        return Maker, (self.source, self.kwargs, self.wrapper)
 
 
 class ParallelEnvs(AsyncVectorEnv):

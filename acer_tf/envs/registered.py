@@ -1,14 +1,19 @@
-"""MinAtar's five games (https://github.com/kenjyoung/MinAtar), `MinAtar/Breakout-v1` and the others.
+"""Environments that this package registers: MinAtar's games, and CartPole without velocities.
 
-Their rules are the package's: minimal action sets, sticky actions (each is replaced by the one before with probability
-0.1), rising difficulty. Added are images of 0 and 255, a time limit of 5,000 steps, and rendering to arrays.
+`MinAtar/Breakout-v1` and the other four (https://github.com/kenjyoung/MinAtar) follow the rules of the package: minimal
+action sets, sticky actions (each is replaced by the one before with probability 0.1), rising difficulty. Added are
+images of 0 and 255, a time limit of 5,000 steps, and rendering to arrays.
+
+`MaskedCartPole-v1` is CartPole whose observations lack the velocities, so that a policy needs memory.
 """
 
 from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.envs.classic_control import CartPoleEnv
 from gymnasium.spaces import Box, Discrete
+from gymnasium.wrappers import TransformObservation
 from numpy.typing import NDArray
 
 from acer_tf.errors import InputError
@@ -19,6 +24,8 @@ PIXELS = 32
 """Height and width of a cell in a rendered image."""
 MEANINGS = {"n": "NOOP", "l": "LEFT", "u": "UP", "r": "RIGHT", "d": "DOWN", "f": "FIRE"}
 """Names of the actions by MinAtar's letters."""
+POSITIONS = [0, 2]
+"""Indices of the cart's position and the pole's angle in CartPole's observation."""
 
 Image = NDArray[np.uint8]
 
@@ -80,12 +87,20 @@ class MinAtar(gymnasium.Env[Image, np.int64]):
         return observation
 
 
-def _register() -> None:
-    for game in GAMES:
-        name = game.title().replace("_", "")
-        gymnasium.register(
-            f"MinAtar/{name}-v1", f"{__name__}:MinAtar", max_episode_steps=MAX_EPISODE_STEPS, kwargs={"game": game}
-        )
+def masked_cartpole(**kwargs: Any) -> gymnasium.Env[Any, Any]:
+    """Makes CartPole with the observations [cart's position, pole's angle]; arguments as of gymnasium's CartPole."""
+    env = CartPoleEnv(**kwargs)
+    whole = env.observation_space
+    assert isinstance(whole, Box)
+    space = Box(whole.low[POSITIONS], whole.high[POSITIONS], dtype=whole.dtype.type)
+    return TransformObservation(env, lambda observation: observation[POSITIONS], space)
 
 
-_register()
+for _game in GAMES:
+    gymnasium.register(
+        f"MinAtar/{_game.title().replace('_', '')}-v1",
+        f"{__name__}:MinAtar",
+        max_episode_steps=MAX_EPISODE_STEPS,
+        kwargs={"game": _game},
+    )
+gymnasium.register("MaskedCartPole-v1", f"{__name__}:masked_cartpole", reward_threshold=475.0, max_episode_steps=500)

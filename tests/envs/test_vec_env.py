@@ -14,7 +14,7 @@ from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit
 from acer_tf.agent import ACER
 from acer_tf.callbacks import EvalCallback
 from acer_tf.envs.adapt import as_vector_env
-from acer_tf.envs.make import is_normalized, training_env
+from acer_tf.envs.wrap import is_normalized, training_env
 from acer_tf.envs.wrappers.action_masks import MASKS
 from acer_tf.errors import InputError
 from acer_tf.evaluation import evaluate_policy

@@ -1,0 +1,87 @@
+"""Conventions of vector environments that gymnasium leaves open: seeds, reports of episodes, and who steps them."""
+
+import weakref
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
+
+from acer_tf.envs.atari.pool import AtariPool
+from acer_tf.envs.vec_env import StableBaselinesEnv
+from acer_tf.envs.wrappers.base import wrappers_of
+from acer_tf.errors import InputError
+
+
+def environment_seeds(env: VectorEnv[Any, Any, Any], seed: int | None) -> Any:
+    """Returns the `seed` for `env.reset`.
+
+    gymnasium's own vector environments seed environment i with `seed + i`, so that runs with neighbouring seeds would
+    share environments: they get a list of independent seeds. Any other vector environment gets the number.
+
+    Args:
+        env: vector environment, wrapped or not.
+        seed: whole number >= 0; None continues the random streams.
+    """
+    if seed is None or not isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv):
+        return seed
+    return np.random.SeedSequence(seed).generate_state(env.num_envs).tolist()
+
+
+def reported_episodes(infos: Mapping[str, Any]) -> Iterator[tuple[int, float, int]]:
+    """Yields each episode in the infos of a step: index of the environment, raw return, length in agent steps."""
+    # gymnasium's vector wrapper puts them at the top; the wrapper of a single environment, under final_info.
+    infos = infos if "episode" in infos else infos.get("final_info", {})
+    if isinstance(infos.get("episode"), Mapping):  # else it is an entry of the environment's own, such as a counter
+        for i in np.flatnonzero(infos["_episode"]):
+            yield int(i), float(infos["episode"]["r"][i]), int(infos["episode"]["l"][i])
+
+
+def reports_episodes(env: VectorEnv[Any, Any, Any]) -> bool:
+    """Returns whether infos report episodes, as those of gymnasium's RecordEpisodeStatistics do."""
+    if any(isinstance(wrapper, RecordEpisodeStatistics) for wrapper in wrappers_of(env)):
+        return True
+    base = env.unwrapped
+    if isinstance(base, SyncVectorEnv | AsyncVectorEnv):
+        return all(base.call("has_wrapper_attr", "return_queue"))  # an attribute of that wrapper alone
+    return isinstance(base, AtariPool | StableBaselinesEnv)
+
+
+class Player:
+    """Identifies who steps environments: an agent in training, or a single evaluation.
+
+    Attributes:
+        is_learning: whether other players are refused in the environments that this one steps.
+    """
+
+    def __init__(self) -> None:
+        """Creates a player that has not stepped any environment."""
+        self.is_learning = False
+
+    def enter(self, env: VectorEnv[Any, Any, Any]) -> bool:
+        """Records this player as the last in the environments.
+
+        Returns:
+            Whether it was the last in all of them already, so that its episodes can continue.
+
+        Raises:
+            InputError: another player is learning there; nothing has been changed then.
+        """
+        innermost = _innermost(env)
+        last = [_LAST.get(number) for number in innermost]
+        if any(player is not None and player is not self and player.is_learning for player in last):
+            raise InputError("the environment is that of training, which is running in it; evaluate in one of its own.")
+        _LAST.update(dict.fromkeys(innermost, self))
+        return all(player is self for player in last)
+
+
+_LAST: "weakref.WeakValueDictionary[int, Player]" = weakref.WeakValueDictionary()
+"""The last player in each single environment, by its `id()`."""
+
+
+def _innermost(env: VectorEnv[Any, Any, Any]) -> list[int]:
+    inner = env.unwrapped
+    if isinstance(inner, SyncVectorEnv):
+        return [id(single.unwrapped) for single in inner.envs]
+    return [id(inner.innermost if isinstance(inner, StableBaselinesEnv) else inner)]

@@ -1,0 +1,126 @@
+"""Wraps environments for training, and removes what only training needs."""
+
+import math
+from typing import Any
+
+from gymnasium.spaces import Box
+from gymnasium.vector import VectorEnv
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
+
+from acer_tf.config import Config
+from acer_tf.envs.adapt import AnyEnv, as_vector_env
+from acer_tf.envs.conventions import reports_episodes
+from acer_tf.envs.vec_env import check_not_normalized
+from acer_tf.envs.wrappers.box_actions import BoxActions
+from acer_tf.envs.wrappers.flatten import FlattenObservations, flattened
+from acer_tf.envs.wrappers.frame_stack import FrameStack
+from acer_tf.envs.wrappers.joint_actions import Choices, JointActions
+from acer_tf.envs.wrappers.normalize import (
+    NormalizeObservations,
+    NormalizeRewards,
+    ScaleRewards,
+    normalization_state,
+)
+from acer_tf.envs.wrappers.normalize import reward_scale as scale_of
+from acer_tf.errors import InputError
+
+
+def training_env(
+    env: AnyEnv,
+    *,
+    normalize_observations: bool = False,
+    normalize_rewards: bool = False,
+    reward_scale: float = 1.0,
+    gamma: float = Config.gamma,
+) -> FrameStack:
+    """Wraps an environment for the Runner; wrappers of this package that it has already are not added again.
+
+    From the inside out: RecordEpisodeStatistics, FlattenObservations, ScaleRewards, NormalizeObservations,
+    NormalizeRewards, BoxActions or JointActions, FrameStack. Recorded returns are therefore raw. Frames that are
+    stacked already, as those of Atari games, are left as they are.
+
+    Args:
+        env: a vector environment with SAME_STEP autoreset or of Stable Baselines, or a single environment.
+        normalize_observations: normalises observations by their running mean and variance.
+        normalize_rewards: divides rewards by the running standard deviation of the discounted return.
+        reward_scale: multiplies rewards.
+        gamma: discount factor of that return.
+
+    Raises:
+        InputError: ACER cannot train in it, or `reward_scale` is not a finite number > 0.
+    """
+    if not 0 < reward_scale < math.inf:
+        raise InputError(f"reward_scale is {reward_scale}; expected a finite number > 0.")
+    vector_env = as_vector_env(env)
+    if isinstance(vector_env, FrameStack) and vector_env.nstack > 1:
+        if normalize_observations or normalize_rewards or reward_scale != 1:
+            raise InputError(
+                "stacked frames are not normalised, and Atari games have their own wrappers; leave "
+                "normalize_observations, normalize_rewards and reward_scale out."
+            )
+        return stacked(vector_env)
+    while isinstance(
+        vector_env, FrameStack | BoxActions | JointActions
+    ):  # `stacked` puts them back, above what comes in between
+        vector_env = vector_env.env
+    if not reports_episodes(vector_env):
+        vector_env = RecordEpisodeStatistics(vector_env)
+    vector_env = flattened(vector_env)
+    check_not_normalized(vector_env, observations=normalize_observations, rewards=normalize_rewards)
+    brought = brought_settings(vector_env)
+    if reward_scale != 1 and brought["reward_scale"] == 1:
+        vector_env = ScaleRewards(vector_env, reward_scale)
+    if normalize_observations and not brought["normalize_observations"]:
+        vector_env = NormalizeObservations(vector_env)
+    if normalize_rewards and not brought["normalize_rewards"]:
+        vector_env = NormalizeRewards(vector_env, gamma)
+    return stacked(vector_env)
+
+
+def stacked(env: VectorEnv[Any, Any, Any]) -> FrameStack:
+    """Adds the wrappers that the Runner relies on: FlattenObservations, BoxActions or JointActions, and FrameStack.
+
+    Raises:
+        InputError: observations cannot be flattened, or frames are stacked on actions that lack their wrapper.
+    """
+    space = env.single_action_space
+    if not isinstance(env, FrameStack):
+        return FrameStack(_with_network_actions(flattened(env)), 1)
+    for kind, wrapper in ((Box, BoxActions), (Choices, JointActions)):
+        if isinstance(space, kind) and not isinstance(env.env, wrapper):
+            raise InputError(
+                f"frames are stacked on an environment with {type(space).__name__} actions; put {wrapper.__name__} "
+                "between the two."
+            )
+    return env
+
+
+def _with_network_actions(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
+    """Wraps an environment whose actions differ from the networks': Discrete, or a Box in units of half the range."""
+    if isinstance(env.single_action_space, Box):
+        return BoxActions(env)
+    return JointActions(env) if isinstance(env.single_action_space, Choices) else env
+
+
+def unwrap(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
+    """Removes the wrappers that only training needs, so that observations, rewards and actions are the environment's.
+
+    Stacked frames stay stacked, since the agent's observations are.
+    """
+    only_for_training = (
+        BoxActions | JointActions | FlattenObservations | NormalizeObservations | NormalizeRewards | ScaleRewards
+    )
+    while isinstance(env, only_for_training) or (isinstance(env, FrameStack) and env.nstack == 1):
+        env = env.env
+    return env
+
+
+def is_normalized(env: VectorEnv[Any, Any, Any]) -> dict[str, bool]:
+    """Returns whether `normalize_observations` and `normalize_rewards` hold for the environment."""
+    state = normalization_state(env)
+    return {"normalize_observations": "obs_mean" in state, "normalize_rewards": "return_mean" in state}
+
+
+def brought_settings(env: VectorEnv[Any, Any, Any]) -> dict[str, bool | float]:
+    """Returns the arguments of `training_env` that an environment's wrappers amount to."""
+    return {**is_normalized(env), "reward_scale": scale_of(env)}
