@@ -1,45 +1,56 @@
 """Hyper-parameters of ACER: their defaults stand here and nowhere else."""
 
 import dataclasses
-import math
-import numbers
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
-
-import numpy as np
+from typing import Literal, get_args
 
 from acer_tf.errors import InputError, nearest
 from acer_tf.maths.schedules import SCHEDULES
+from acer_tf.schema import (
+    Count,
+    CountOrZero,
+    CountZeroOrNone,
+    Fraction,
+    FractionOrNone,
+    Positive,
+    PositiveOrInfinite,
+    PositiveOrNone,
+    TextOrNone,
+    Weight,
+    validate_fields,
+)
 
-REPLAY_STATES = ("zero", "stored")
+ReplayState = Literal["zero", "stored"]
+Precision = Literal["float32", "bfloat16"]
+REPLAY_STATES: tuple[ReplayState, ...] = get_args(ReplayState)
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 OPTIMIZERS = ("rmsprop", "adam")
-PRECISIONS = ("float32", "bfloat16")
 
 
 @dataclasses.dataclass(frozen=True)
 class Algorithm:
     """ACER itself."""
 
-    nsteps: int = 20
+    nsteps: Count = 20
     """Agent steps per environment in one segment."""
-    gamma: float = 0.99
+    gamma: Fraction = 0.99
     """Discount factor per agent step."""
-    q_coef: float = 0.5
+    q_coef: Weight = 0.5
     """Weight of the critic's loss."""
-    ent_coef: float = 0.01
+    ent_coef: Weight = 0.01
     """Weight of the entropy bonus."""
-    c: float = 10.0
+    c: PositiveOrInfinite = 10.0
     """Truncation of the importance weights."""
     trust_region: bool = True
     """Whether the policy gradient is projected so that it stays near the average policy."""
-    alpha: float = 0.99
+    alpha: Fraction = 0.99
     """Decay of the average policy."""
-    delta: float = 1
+    delta: Weight = 1
     """How far the projected gradient may point away from the average policy."""
     correction: bool = True
     """Whether the policy gradient has its bias correction; without, it is truncated importance sampling."""
-    q_lambda: float | None = None
+    q_lambda: FractionOrNone = None
     """Trace of Q(lambda), which takes Retrace's place; None is Retrace."""
     on_policy_updates: bool = True
     """Whether new segments are trained on at once; without, training is entirely from replay."""
@@ -53,18 +64,18 @@ class Algorithm:
 class Optimization:
     """How gradients change the weights."""
 
-    lr: float = 7e-4
+    lr: Weight = 7e-4
     """Learning rate at the start."""
     lrschedule: str | Callable[[float], float] = "linear"
     """Factor on `lr` as a function of the fraction of training done: a name, or (in Python) a function."""
     optimizer: object = "rmsprop"
     """Optimiser: rmsprop (TensorFlow 1's form, as in baselines), adam, or (in Python) a Keras optimizer, whose learning
     rate `lr` and `lrschedule` set."""
-    rprop_epsilon: float = 1e-5
+    rprop_epsilon: PositiveOrInfinite = 1e-5
     """RMSProp's epsilon, inside the root."""
-    rprop_alpha: float = 0.99
+    rprop_alpha: Fraction = 0.99
     """RMSProp's decay."""
-    max_grad_norm: float | None = 10
+    max_grad_norm: PositiveOrNone = 10
     """Largest global norm of the gradient; None does not clip."""
 
 
@@ -72,30 +83,27 @@ class Optimization:
 class Replay:
     """What is kept of the past, and how often it is trained on."""
 
-    buffer_size: int = 50000
+    buffer_size: Count = 50000
     """Agent steps kept for replay, per environment."""
-    replay_start: int = 10000
+    replay_start: CountOrZero = 10000
     """Agent steps per environment before replay begins."""
-    replay_ratio: float = 4
+    replay_ratio: Weight = 4
     """Mean number of replay updates per on-policy update (Poisson); 0 switches replay off."""
     compress_replay: bool = True
     """Whether replay keeps images compressed, without loss."""
-    replay_state: str = "zero"
+    replay_state: ReplayState = "zero"
     """Where a recurrent policy's state starts when it trains on a segment: zero (as in baselines) or stored."""
-    burn_in: int = 0
+    burn_in: CountOrZero = 0
     """First steps of a segment that only warm a recurrent policy's state up and carry no loss."""
     overlap: bool = False
     """Whether a thread collects the next segment, with the parameters so far, while updates from replay run."""
-
-
-Check = Callable[[Any], bool]
 
 
 @dataclasses.dataclass(frozen=True)
 class Config(Replay, Optimization, Algorithm):
     """ACER's hyper-parameters, with the names and the defaults of baselines' `acer.learn`.
 
-    Every value is checked once, here; numbers of real-valued fields become floats.
+    Every value is validated once, here; NumPy's numbers become Python's, and those of real-valued fields floats.
 
     Args:
         names: what error messages call a field whose user knows it under another name.
@@ -104,26 +112,22 @@ class Config(Replay, Optimization, Algorithm):
         InputError: a value cannot work.
     """
 
-    total_timesteps: int = int(80e6)
+    total_timesteps: Count = int(80e6)
     """Agent steps, over all environments."""
-    log_interval: int = 100
+    log_interval: Count = 100
     """Iterations (one segment from every environment each) between two tables of metrics."""
-    precision: str = "float32"
+    precision: Precision = "float32"
     """In which torsos and other layers below the heads compute: float32, or bfloat16, which keeps 8 of its 24 binary
     digits. Parameters, recurrent cores, heads and everything after them are float32 either way."""
     names: dataclasses.InitVar[Mapping[str, str]] = MappingProxyType({})
 
     def __post_init__(self, names: Mapping[str, str]) -> None:
         """Checks each field, then those that depend on each other."""
-        for fields, expected, is_valid in _CHECKS:
-            for field in fields:
-                _require(names.get(field, field), getattr(self, field), expected, is_valid)
-        for field in _REAL:
-            if (value := getattr(self, field)) is not None:
-                object.__setattr__(self, field, float(value))
+        validate_fields(self, names)
         self._check_schedule(names.get("lrschedule", "lrschedule"))
+        self._check_optimizer()
         self._check_replay(names.get("nsteps", "nsteps"))
-        self._check_states(names.get("nsteps", "nsteps"))
+        self._check_burn_in(names.get("nsteps", "nsteps"))
 
     @property
     def unread(self) -> set[str]:
@@ -132,9 +136,17 @@ class Config(Replay, Optimization, Algorithm):
         return {name for name, read in is_read.items() if not read}
 
     def _check_schedule(self, name: str) -> None:
-        if isinstance(self.lrschedule, str) and self.lrschedule not in SCHEDULES:
+        if not isinstance(self.lrschedule, str):
+            if not callable(self.lrschedule):
+                raise InputError(f"{name} is {self.lrschedule!r}; expected a name or a function.")
+        elif self.lrschedule not in SCHEDULES:
             choices = ", ".join(nearest(self.lrschedule, SCHEDULES))
             raise InputError(f"{name} '{self.lrschedule}' does not exist; the nearest are {choices}.")
+
+    def _check_optimizer(self) -> None:
+        given = self.optimizer
+        if given not in OPTIMIZERS if isinstance(given, str) else not callable(getattr(given, "apply", None)):
+            raise InputError(f"optimizer is {given!r}; expected rmsprop, adam or a Keras optimizer.")
 
     def _check_replay(self, nsteps: str) -> None:
         if self.replay_ratio == 0:
@@ -153,9 +165,7 @@ class Config(Replay, Optimization, Algorithm):
                 "never start; make buffer_size larger or replay_start smaller (both count agent steps per environment)."
             )
 
-    def _check_states(self, nsteps: str) -> None:
-        if self.replay_state not in REPLAY_STATES:
-            raise InputError(f"replay_state is {self.replay_state!r}; expected {' or '.join(REPLAY_STATES)}.")
+    def _check_burn_in(self, nsteps: str) -> None:
         if self.burn_in >= self.nsteps:
             raise InputError(
                 f"burn_in {self.burn_in} leaves no step of a segment of {nsteps} {self.nsteps} to train on; make "
@@ -167,11 +177,11 @@ class Config(Replay, Optimization, Algorithm):
 class ContinuousActions:
     """Continuous actions."""
 
-    sigma: float = 0.3
+    sigma: Positive = 0.3
     """The policy's standard deviation, in units of half the range of the action space."""
     learn_sigma: bool = False
     """Whether sigma is learned, the same for all observations; it starts from `sigma`."""
-    num_samples: int = 5
+    num_samples: Count = 5
     """Actions that the dueling network samples to estimate the mean advantage."""
     dueling: bool = True
     """Whether Q is built from V and sampled advantages (stochastic dueling network); without, it is a plain network."""
@@ -189,29 +199,26 @@ class Continuous(ContinuousActions):
 
     def __post_init__(self) -> None:
         """Checks each field."""
-        require_positive("sigma", self.sigma)
-        require_count("num_samples", self.num_samples)
-        for name in ("learn_sigma", "dueling", "use_q_opc"):
-            _require(name, getattr(self, name), "True or False", _is_bool)
+        validate_fields(self)
 
 
 @dataclasses.dataclass(frozen=True)
 class CollectingOnRay:
     """Collectors on Ray, which collect segments while this process trains."""
 
-    actors: int = 0
+    actors: CountOrZero = 0
     """Collectors, each with `num_env` environments of its own; 0 collects in this process."""
-    ray_address: str | None = None
+    ray_address: TextOrNone = None
     """HOST:PORT of the head of a Ray cluster that this machine is part of; None starts Ray here."""
-    segments_per_update: int = 1
+    segments_per_update: Count = 1
     """Segments that one update is made on, new ones as well as those from replay."""
-    publish_every: int = 1
+    publish_every: Count = 1
     """Updates between two versions of the weights that collectors get."""
-    actor_depth: int = 1
+    actor_depth: Count = 1
     """Segments of each collector that are being collected, or wait to be trained on."""
-    max_staleness: int | None = None
+    max_staleness: CountZeroOrNone = None
     """Most updates since the weights that a new segment was collected with; older ones are dropped. None drops none."""
-    actor_timeout: float = 120.0
+    actor_timeout: Positive = 120.0
     """Seconds without a segment after which a collector is replaced; its start-up may take ten minutes more."""
     lockstep: bool = False
     """Take segments in a fixed order, each from weights of a fixed version, so that a seed decides the whole run."""
@@ -227,14 +234,7 @@ class Collecting(CollectingOnRay):
 
     def __post_init__(self) -> None:
         """Checks each field, then those that need collectors."""
-        _require("actors", self.actors, "a whole number >= 0", lambda x: _is_whole(x) and x >= 0)
-        for name in ("segments_per_update", "publish_every", "actor_depth"):
-            require_count(name, getattr(self, name))
-        limit = self.max_staleness
-        is_limit = limit is None or (_is_whole(limit) and limit >= 0)
-        _require("max_staleness", limit, "a whole number >= 0, or None", lambda _: is_limit)
-        require_positive("actor_timeout", self.actor_timeout)
-        _require("lockstep", self.lockstep, "True or False", _is_bool)
+        validate_fields(self)
         for field in dataclasses.fields(Collecting):
             if not self.actors and (value := getattr(self, field.name)) != field.default:
                 raise InputError(f"{field.name} is {value!r}, but there are no collectors; give actors >= 1 as well.")
@@ -261,82 +261,6 @@ class Collecting(CollectingOnRay):
                     "or actors out."
                 )
 
-
-def require_count(name: str, value: Any) -> None:
-    """Checks that a value is a whole number >= 1.
-
-    Raises:
-        InputError: it is not.
-    """
-    _require(name, value, "a whole number >= 1", lambda x: _is_whole(x) and x >= 1)
-
-
-def whole(name: str, value: Any) -> int:
-    """Returns a whole number >= 1, which may be written as a float such as 1e6.
-
-    Raises:
-        InputError: the value is not one.
-    """
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    require_count(name, value)
-    return int(value)
-
-
-def require_positive(name: str, value: Any) -> None:
-    """Checks that a value is a finite number > 0.
-
-    Raises:
-        InputError: it is not.
-    """
-    _require(name, value, "a finite number > 0", lambda x: _is_number(x) and 0 < x < math.inf)
-
-
-def _require(name: str, value: Any, expected: str, is_valid: Check) -> None:
-    if not is_valid(value):
-        raise InputError(f"{name} is {value!r}; expected {expected}.")
-
-
-def _is_optimizer(value: object) -> bool:
-    return value in OPTIMIZERS if isinstance(value, str) else callable(getattr(value, "apply", None))
-
-
-def _is_bool(value: object) -> bool:
-    return isinstance(value, bool | np.bool_)
-
-
-def _is_fraction(value: Any) -> bool:
-    return _is_number(value) and 0 <= value <= 1
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
-
-
-# fmt: off
-_CHECKS: tuple[tuple[tuple[str, ...], str, Check], ...] = (
-    (("nsteps", "total_timesteps", "log_interval", "buffer_size"),
-     "a whole number >= 1", lambda x: _is_whole(x) and x >= 1),
-    (("replay_start", "burn_in"), "a whole number >= 0", lambda x: _is_whole(x) and x >= 0),
-    (("q_coef", "ent_coef", "lr", "replay_ratio", "delta"),
-     "a finite number >= 0", lambda x: _is_number(x) and 0 <= x < math.inf),
-    (("rprop_epsilon", "c"), "a number > 0", lambda x: _is_number(x) and x > 0),
-    (("gamma", "alpha", "rprop_alpha"), "a number between 0 and 1", _is_fraction),
-    (("max_grad_norm",), "a number > 0, or None", lambda x: x is None or (_is_number(x) and x > 0)),
-    (("q_lambda",), "a number between 0 and 1, or None", lambda x: x is None or _is_fraction(x)),
-    (("trust_region", "correction", "on_policy_updates", "compress_replay", "bootstrap_truncated", "overlap",
-      "action_masks"),
-     "True or False", _is_bool),
-    (("lrschedule",), "a name or a function", lambda x: isinstance(x, str) or callable(x)),
-    (("precision",), " or ".join(PRECISIONS), lambda x: isinstance(x, str) and x in PRECISIONS),
-    (("optimizer",), "rmsprop, adam or a Keras optimizer", _is_optimizer),
-)
-# fmt: on
-_REAL = [field.name for field in dataclasses.fields(Config) if field.type in (float, float | None)]
 
 CONTINUOUS = Continuous()
 COLLECTING = Collecting()

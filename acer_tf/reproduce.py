@@ -7,7 +7,6 @@ from pathlib import Path
 import tyro
 
 from acer_tf.cli.parsing import command, print_table, program, writing
-from acer_tf.config import require_count
 from acer_tf.errors import InputError
 from acer_tf.experiments import results as kept
 from acer_tf.experiments.experiment import Experiment
@@ -16,6 +15,7 @@ from acer_tf.experiments.index import all_findings, check_index, read_results, r
 from acer_tf.experiments.plan import Planned, plan, selected
 from acer_tf.experiments.reading import experiment_names, load_experiment
 from acer_tf.experiments.report import PAGE, write_page
+from acer_tf.schema import Count, validated
 from acer_tf.system.console import say
 from acer_tf.trials.execution import Execution
 from acer_tf.trials.scheduler import Trial
@@ -64,7 +64,7 @@ class Reproduce(Execution):
         self.check()
         for flag in ("seeds", "steps"):
             if getattr(self, flag) is not None:
-                require_count(flag, getattr(self, flag))
+                validated(flag, getattr(self, flag), Count)
         if self.steps is not None and self.results == RESULTS:
             raise InputError(
                 "--steps makes another experiment of it; expected a folder of its own, too: --results DIR."

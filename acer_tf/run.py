@@ -11,7 +11,7 @@ from acer_tf.cli.env_kwargs import ENV_KWARGS
 from acer_tf.cli.mistakes import flag_names
 from acer_tf.cli.network_flags import network_arguments
 from acer_tf.cli.parsing import guarded, one_of, parse_known
-from acer_tf.config import CONTINUOUS, Continuous, ContinuousActions, require_positive
+from acer_tf.config import CONTINUOUS, Continuous, ContinuousActions
 from acer_tf.configs.presets import (
     BASELINES,
     Preset,
@@ -22,6 +22,7 @@ from acer_tf.configs.presets import (
 )
 from acer_tf.errors import InputError
 from acer_tf.networks.names import NETWORKS
+from acer_tf.schema import Positive, validated
 from acer_tf.training.job import Job, TrainFlags, given_preset, run_job
 
 VALUE_NETWORKS = ("shared", "copy")
@@ -98,7 +99,7 @@ def _job(argv: Sequence[str], preset: Preset) -> Job:
     flags, rest = parse_known("acer_tf.run", Run, argv, defaults)
     if flags.value_network not in VALUE_NETWORKS:
         raise InputError(f"value_network is '{flags.value_network}'; expected {' or '.join(VALUE_NETWORKS)}.")
-    require_positive("reward_scale", flags.reward_scale)
+    validated("reward_scale", flags.reward_scale, Positive)
     arguments = network_arguments(rest, flag_names(Run), flags.network)
     network_kwargs = {"value_network": flags.value_network, **arguments}
     if flags.network == defaults.network:

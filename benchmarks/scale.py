@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from acer_tf.cli.parsing import guarded, parse
-from acer_tf.config import require_count, require_positive
 from acer_tf.errors import InputError
+from acer_tf.schema import Count, Positive, validated
 
 COLLECTORS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
 SEGMENTS = 3000
@@ -210,9 +210,9 @@ def main(argv: Sequence[str]) -> int:
     """Runs the model; returns the exit status."""
     flags = parse("benchmarks.scale", Scale, argv)
     for name in ("steps", "per_node", "segments_per_update", "publish_every", "actor_depth"):
-        require_count(name, getattr(flags, name))
+        validated(name, getattr(flags, name), Count)
     for name in ("collect_s", "segment_kb", "weights_mb", "gbit"):
-        require_positive(name, getattr(flags, name))
+        validated(name, getattr(flags, name), Positive)
     if min(flags.collectors, default=0) < 1 or min(flags.call_ms, default=0) <= 0 or min(flags.ratios, default=-1) < 0:
         raise InputError("expected collectors >= 1, call_ms > 0 and ratios >= 0, at least one of each.")
     tables = _table(flags)

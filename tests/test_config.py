@@ -205,7 +205,7 @@ def test_defaults_for_continuous_actions_are_the_papers() -> None:
     ("name", "value", "expected"),
     [
         *(("sigma", value, "a finite number > 0") for value in (0, -0.3, math.nan, math.inf, "1", True)),
-        *(("num_samples", value, "a whole number >= 1") for value in (0, -1, 2.0, "5", True)),
+        *(("num_samples", value, "a whole number >= 1") for value in (0, -1, 2.5, "5", True)),
         *((name, 1, "True or False") for name in ("learn_sigma", "dueling", "use_q_opc")),
     ],
 )

@@ -15,6 +15,7 @@ from acer_tf.agent.spaces import Spaces
 from acer_tf.agent.state import WEIGHTS, AgentState
 from acer_tf.envs.check import check_actions
 from acer_tf.errors import InputError
+from acer_tf.schema import CountOrZero, validated
 from acer_tf.storage.agent_file import Arrays, File, file_name, read_agent, with_suffix, write_agent
 from acer_tf.storage.arrays import check_arrays
 from acer_tf.storage.run_folder import origin
@@ -180,10 +181,7 @@ def _model(groups: Mapping[str, Arrays], source: str) -> Arrays:
 
 
 def _count(data: Mapping[str, Any], name: str, source: str) -> int:
-    value = data[name]
-    if not isinstance(value, int) or value < 0:
-        raise InputError(f"{source} is damaged: {name} is {value!r}; expected a whole number >= 0.")
-    return value
+    return int(validated(f"{source} is damaged: {name}", data[name], CountOrZero))
 
 
 def _check_width(model: Arrays, spaces: Spaces, source: str) -> None:

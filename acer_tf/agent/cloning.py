@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from acer_tf.agent.expert import expert_arrays
 from acer_tf.agent.state import AgentState
-from acer_tf.config import require_count, require_positive
 from acer_tf.envs.wrappers.normalize import Moments
 from acer_tf.errors import InputError, NotFiniteError
+from acer_tf.schema import Count, Positive, validated
 
 BATCH = 64
 """Windows in a batch."""
@@ -49,12 +49,12 @@ def pretrain(
     val_interval: int | None,
 ) -> None:
     """Trains the policy of an agent; see `ACER.pretrain`."""
-    require_count("n_epochs", n_epochs)
-    require_positive("learning_rate", learning_rate)
-    require_positive("adam_epsilon", adam_epsilon)
+    n_epochs = validated("n_epochs", n_epochs, Count)
+    learning_rate = validated("learning_rate", learning_rate, Positive)
+    adam_epsilon = validated("adam_epsilon", adam_epsilon, Positive)
     if val_interval is None:
         val_interval = max(1, n_epochs // 10)
-    require_count("val_interval", val_interval)
+    val_interval = validated("val_interval", val_interval, Count)
     arrays = expert_arrays(dataset)
     normalization = _normalization(agent, arrays)
     windows = _windows(agent, arrays, normalization)
@@ -68,8 +68,8 @@ def pretrain(
         for epoch in range(1, n_epochs + 1):
             losses = [cloning.train(windows.rows(part)) for part in _batches(rng.permutation(train))]
             if agent.settings.verbose and epoch % val_interval == 0:
-                validated = [cloning.loss(windows.rows(part)) for part in _batches(validation)]
-                text = f"{np.mean(validated):.4f}" if validated else "none"
+                held_out = [cloning.loss(windows.rows(part)) for part in _batches(validation)]
+                text = f"{np.mean(held_out):.4f}" if held_out else "none"
                 print(f"epoch {epoch}/{n_epochs}: loss {np.mean(losses):.4f}, validation {text}", flush=True)
     finally:  # also after Ctrl-C: the average policy is never left behind
         for average, param in zip(agent.model.averages, agent.model.params, strict=True):

@@ -4,15 +4,15 @@ import dataclasses
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 import keras
-import numpy as np
 import tensorflow as tf
 
-from acer_tf.config import COLLECTING, CONTINUOUS, Collecting, Config, Continuous, require_positive
+from acer_tf.config import COLLECTING, CONTINUOUS, Collecting, Config, Continuous
 from acer_tf.errors import InputError, nearest
 from acer_tf.networks.registry import Network, with_defaults
+from acer_tf.schema import CountOrNone, Positive, to_python, validate_fields
 from acer_tf.system.streams import checked_seed
 
 NAMES = {"nsteps": "n_steps", "lr": "learning_rate", "lrschedule": "lr_schedule", "c": "correction_term"}
@@ -124,39 +124,31 @@ class Settings:
     policy_kwargs: Mapping[str, Any] | None = None
     normalize_observations: bool = False
     normalize_rewards: bool = False
-    reward_scale: float = 1.0
+    reward_scale: Positive = 1.0
     seed: int | None = None
-    verbose: int = 0
+    verbose: Literal[0, 1, 2] = 0
     tensorboard_log: str | Path | None = None
     full_tensorboard_log: bool = False
-    n_cpu_tf_sess: int | None = None
+    n_cpu_tf_sess: CountOrNone = None
 
     def __post_init__(self) -> None:
         """Makes plain values of what was given, and checks them."""
-        kwargs = self.policy_kwargs
+        kwargs = to_python(self.policy_kwargs)
         if kwargs is not None and not isinstance(kwargs, Mapping):
             raise InputError(f"policy_kwargs is {kwargs!r}; expected arguments of the policy by name, or None.")
         plain: dict[str, Any] = {
-            "policy_kwargs": {name: _named_activation(_without_numpy(value)) for name, value in (kwargs or {}).items()},
+            "policy_kwargs": {name: _named_activation(value) for name, value in (kwargs or {}).items()},
             "seed": checked_seed(self.seed),
             "tensorboard_log": None if self.tensorboard_log is None else str(self.tensorboard_log),
         }
         for name, value in plain.items():
             object.__setattr__(self, name, value)
-        for name in ("normalize_observations", "normalize_rewards"):
-            if not isinstance(getattr(self, name), bool):
-                raise InputError(f"{name} is {getattr(self, name)!r}; expected True or False.")
-        require_positive("reward_scale", self.reward_scale)
-        if self.verbose not in (0, 1, 2):
-            raise InputError(f"verbose is {self.verbose!r}; expected 0, 1 or 2.")
+        validate_fields(self)
         self.collecting.check(
             overlap=self.config.overlap,
             normalize_observations=self.normalize_observations,
             normalize_rewards=self.normalize_rewards,
         )
-        threads = self.n_cpu_tf_sess
-        if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
-            raise InputError(f"n_cpu_tf_sess is {threads!r}; expected a whole number >= 1, or None.")
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> "Settings":
@@ -165,7 +157,7 @@ class Settings:
         Raises:
             InputError: a value cannot work.
         """
-        given = {name: _without_numpy(value) for name, value in arguments.items()}
+        given = to_python(dict(arguments))
         config = {field: given.pop(name) for field, name in CONFIG_ARGUMENTS.items() if name in given}
         continuous = {name: given.pop(name) for name in vars(CONTINUOUS) if name in given}
         collecting = {name: given.pop(name) for name in vars(COLLECTING) if name in given}
@@ -277,15 +269,6 @@ def _is_plain(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return all(map(_is_plain, value))
     return isinstance(value, PLAIN)
-
-
-def _without_numpy(value: Any) -> Any:
-    """Returns Python's numbers for numpy's, which searches draw, also within lists and dictionaries."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if type(value) is dict:
-        return {name: _without_numpy(item) for name, item in value.items()}
-    return type(value)(map(_without_numpy, value)) if type(value) in (list, tuple) else value
 
 
 def _named_activation(value: Any) -> Any:

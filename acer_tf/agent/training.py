@@ -15,7 +15,6 @@ from acer_tf.agent.settings import Settings
 from acer_tf.agent.spaces import Spaces
 from acer_tf.agent.state import AgentState
 from acer_tf.callbacks.base import Agent, CallbackList
-from acer_tf.config import whole
 from acer_tf.envs.adapt import AnyEnv, own_env
 from acer_tf.envs.conventions import Player
 from acer_tf.envs.ids import check_env_id
@@ -28,6 +27,7 @@ from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.learning import make_loop
 from acer_tf.logs.logger import Logger
 from acer_tf.networks.registry import check_pixels
+from acer_tf.schema import Count, validated
 
 if TYPE_CHECKING:
     from acer_tf.distributed.source import CollectorSource
@@ -244,8 +244,8 @@ class Training:
             EnvironmentFailedError: an environment raised an error.
         """
         variables = {"self": agent} | {name: value for name, value in locals().items() if name not in ("self", "agent")}
-        total_timesteps = whole("total_timesteps", total_timesteps)
-        log_interval = whole("log_interval", log_interval)
+        total_timesteps = validated("total_timesteps", total_timesteps, Count)
+        log_interval = validated("log_interval", log_interval, Count)
         callbacks = None if callback is None else CallbackList.of(callback)
         if callbacks is not None and self._state.settings.config.overlap:
             raise InputError("overlap collects steps while updates run, where callbacks cannot follow; leave one out.")

@@ -6,9 +6,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol, TypeGuard
 
-from acer_tf.config import whole
 from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import Predictor
+from acer_tf.schema import Count, validated
 
 Function = Callable[[dict[str, Any], dict[str, Any]], bool | None]
 
@@ -250,7 +250,7 @@ class EveryNTimesteps(EventCallback):
             InputError: `n_steps` cannot work, or it is not a callback.
         """
         super().__init__(callback)
-        self.n_steps = whole("n_steps", n_steps)
+        self.n_steps = validated("n_steps", n_steps, Count)
         self.last_time_trigger = 0
 
     def _on_training_start(self) -> None:

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from acer_tf.callbacks.base import BaseCallback, EventCallback
-from acer_tf.config import whole
 from acer_tf.envs.adapt import as_vector_env
 from acer_tf.envs.conventions import Player
 from acer_tf.envs.vec_env import copy_moments
 from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import play
+from acer_tf.schema import Count, validated
 from acer_tf.storage.arrays import load_arrays, save_arrays
 from acer_tf.system.console import say
 
@@ -64,8 +64,8 @@ class EvalCallback(EventCallback):
         """
         super().__init__(callback_on_new_best, verbose)
         self.eval_env = as_vector_env(eval_env)
-        self.n_eval_episodes = whole("n_eval_episodes", n_eval_episodes)
-        self.eval_freq = whole("eval_freq", eval_freq)
+        self.n_eval_episodes = validated("n_eval_episodes", n_eval_episodes, Count)
+        self.eval_freq = validated("eval_freq", eval_freq, Count)
         self.log_path = None if log_path is None else Path(log_path) / EVALUATIONS
         self.best_model_save_path = None if best_model_save_path is None else Path(best_model_save_path) / BEST_MODEL
         self.deterministic = deterministic

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from acer_tf.callbacks.base import BaseCallback
-from acer_tf.config import whole
 from acer_tf.envs.adapt import as_vector_env
 from acer_tf.evaluation.video import check_rendering, check_video, record_video
 from acer_tf.logs.terminal import ProgressSink, progress_sink
+from acer_tf.schema import Count, validated
 from acer_tf.system.console import say
 
 
@@ -25,7 +25,7 @@ class CheckpointCallback(BaseCallback):
             InputError: `save_freq` cannot work.
         """
         super().__init__(verbose)
-        self.save_freq = whole("save_freq", save_freq)
+        self.save_freq = validated("save_freq", save_freq, Count)
         self.save_path = Path(save_path)
         self.name_prefix = name_prefix
 
@@ -63,10 +63,10 @@ class VideoCallback(BaseCallback):
         """
         super().__init__(verbose)
         self.env = as_vector_env(env)
-        self.save_freq = whole("save_freq", save_freq)
+        self.save_freq = validated("save_freq", save_freq, Count)
         self.save_path = Path(save_path)
         self.name_prefix = name_prefix
-        self.n_episodes = whole("n_episodes", n_episodes)
+        self.n_episodes = validated("n_episodes", n_episodes, Count)
         self.deterministic = deterministic
         check_video(self._path())
 

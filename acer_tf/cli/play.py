@@ -8,7 +8,6 @@ from typing import Annotated, Any, NamedTuple
 import tyro
 from gymnasium.vector import VectorEnv
 
-from acer_tf.config import require_count
 from acer_tf.demos.cards import demo_file, demo_names, read_card
 from acer_tf.envs.atari.game import MAX_EPISODE_FRAMES
 from acer_tf.envs.ids import atari_game, check_env_id, is_atari, typed_env_id
@@ -16,6 +15,7 @@ from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import InputError, nearest
 from acer_tf.evaluation.episodes import Predictor
 from acer_tf.evaluation.video import check_video
+from acer_tf.schema import Count, validated
 from acer_tf.storage.durable import free_path
 from acer_tf.storage.run_folder import read_settings
 from acer_tf.storage.saved_agents import Choice, SavedAgent, is_checkpoint, read_saved_agent
@@ -121,7 +121,7 @@ class Trained(NamedTuple):
 
     def make_env(self, num_env: int, render_mode: str | None = None) -> VectorEnv[Any, Any, Any]:
         """Makes environments as in training, but with whole games and raw rewards."""
-        require_count("num_env", num_env)
+        validated("num_env", num_env, Count)
         return make_vec_env(
             self.env_id,
             num_env,

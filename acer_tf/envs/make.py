@@ -22,6 +22,7 @@ from acer_tf.envs.vector import ParallelEnvs, SerialEnvs
 from acer_tf.envs.wrap import training_env
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import EnvironmentFailedError, InputError, environment_errors, nearest
+from acer_tf.schema import Count, CountOrZero, validated
 
 Env = TypeVar("Env", bound=VectorEnv)
 VECTORIZATIONS = ("sync", "async")
@@ -173,9 +174,7 @@ def make_training_env(
 
 def _check_counts(**counts: int) -> None:
     for name, value in counts.items():
-        least = 1 if name in ("n_envs", "num_env") else 0
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise InputError(f"{name} is {value}; expected a whole number >= {least}.")
+        validated(name, value, Count if name in ("n_envs", "num_env") else CountOrZero)
 
 
 def _instead_of(name: str) -> str:

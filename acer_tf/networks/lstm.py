@@ -6,10 +6,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from acer_tf.errors import InputError
 from acer_tf.networks.initializers import Orthogonal
 from acer_tf.networks.registry import NetworkFn, Recurrent, register
 from acer_tf.networks.torsos import impala_cnn, nature_cnn
+from acer_tf.schema import Count, validated
 
 LAYER_NORM_EPSILON = 1e-5
 
@@ -116,11 +116,9 @@ def _flat(inputs: keras.KerasTensor) -> keras.KerasTensor:
 
 
 def _with_lstm(torso: NetworkFn, rng: np.random.RandomState, nlstm: int, layer_norm: bool) -> Recurrent:
-    if not isinstance(nlstm, int) or isinstance(nlstm, bool) or nlstm < 1:
-        raise InputError(f"nlstm is {nlstm!r}; expected a whole number >= 1.")
-    if not isinstance(layer_norm, bool):
-        raise InputError(f"layer_norm is {layer_norm!r}; expected True or False.")
-    return Recurrent(torso, lambda: (LayerNormLSTM if layer_norm else LSTM)(nlstm, rng))
+    units = validated("nlstm", nlstm, Count)
+    core = LayerNormLSTM if validated("layer_norm", layer_norm, bool) else LSTM
+    return Recurrent(torso, lambda: core(units, rng))
 
 
 @register("lstm")

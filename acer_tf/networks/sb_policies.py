@@ -12,6 +12,7 @@ from acer_tf.errors import InputError
 from acer_tf.networks.layers import SQRT2, fc
 from acer_tf.networks.lstm import LSTM, LayerNormLSTM
 from acer_tf.networks.registry import NetworkFn, Recurrent, Split, network_fn, register
+from acer_tf.schema import Count, validated
 
 LSTM_PLACE = "lstm"
 Activation = str | Callable[[KerasTensor], KerasTensor]
@@ -77,10 +78,8 @@ def recurrent_policy(
     Raises:
         InputError: an argument is of the wrong type.
     """
-    if not isinstance(n_lstm, int) or isinstance(n_lstm, bool) or n_lstm < 1:
-        raise InputError(f"n_lstm is {n_lstm!r}; expected a whole number >= 1.")
-    if not isinstance(layer_norm, bool):
-        raise InputError(f"layer_norm is {layer_norm!r}; expected True or False.")
+    n_lstm = validated("n_lstm", n_lstm, Count)
+    layer_norm = validated("layer_norm", layer_norm, bool)
     if net_arch is None:
         widths = [64, 64] if layers is None else layers
         net_arch = [*(widths if feature_extraction == "mlp" else ()), LSTM_PLACE]

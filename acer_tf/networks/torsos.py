@@ -7,9 +7,9 @@ import keras
 import numpy as np
 from keras import KerasTensor
 
-from acer_tf.errors import InputError
 from acer_tf.networks.layers import SQRT2, Conv2D, Dense, LayerNorm, conv, fc
 from acer_tf.networks.registry import NetworkFn, register
+from acer_tf.schema import CountOrZero, validated
 
 Convolution = tuple[int, int, int]
 """Filters, size of the kernel, stride."""
@@ -41,10 +41,8 @@ def mlp(
     Raises:
         InputError: `num_layers` or `layer_norm` is of the wrong type or negative.
     """
-    if not isinstance(num_layers, int) or num_layers < 0:
-        raise InputError(f"num_layers is {num_layers!r}; expected a whole number >= 0.")
-    if not isinstance(layer_norm, bool):
-        raise InputError(f"layer_norm is {layer_norm!r}; expected True or False.")
+    num_layers = validated("num_layers", num_layers, CountOrZero)
+    layer_norm = validated("layer_norm", layer_norm, bool)
 
     def torso(inputs: KerasTensor) -> KerasTensor:
         h = keras.layers.Flatten()(keras.ops.cast(inputs, "float32"))

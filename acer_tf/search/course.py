@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import tyro
 
-from acer_tf.config import require_count
 from acer_tf.errors import InputError
+from acer_tf.schema import Count, validated
 from acer_tf.search.results import PRESET, TABLE, draw, write_preset, write_table
 from acer_tf.search.space import Value, check_space, read_space, words
 from acer_tf.search.study import PrunerName, Runs, SamplerName, StudySource, open_study
@@ -67,7 +67,7 @@ class SearchFlags:
                 if getattr(self, name) != getattr(SearchFlags, name):
                     raise InputError(f"--{flag} is of no use without --search FILE.")
             return
-        require_count("trials", self.num_trials)
+        validated("trials", self.num_trials, Count)
         if importlib.util.find_spec("optuna") is None:
             raise InputError('a search needs Optuna; install it with: pip install -e ".[ray]".')
 

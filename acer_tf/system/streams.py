@@ -1,7 +1,6 @@
 """Seeds, and random streams that can be kept."""
 
 import contextlib
-import numbers
 import random
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from acer_tf.errors import InputError
+from acer_tf.schema import Seed, validated
 
 _PREDICTIONS = 1
 
@@ -21,9 +21,7 @@ def checked_seed(seed: int | None) -> int:
     """
     if seed is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
-    if not isinstance(seed, numbers.Integral) or isinstance(seed, bool) or not 0 <= seed < 2**32:
-        raise InputError(f"seed is {seed!r}; expected a whole number from 0 to {2**32 - 1}.")
-    return int(seed)
+    return int(validated("seed", seed, Seed))
 
 
 def prediction_seed(seed: int) -> int:

@@ -22,9 +22,9 @@ from acer_tf.config import (
     Config,
     Continuous,
     Optimization,
+    Precision,
     Replay,
-    require_count,
-    require_positive,
+    ReplayState,
 )
 from acer_tf.configs.presets import BASELINES, Preset, load_preset
 from acer_tf.distributed.access import check_address
@@ -32,6 +32,7 @@ from acer_tf.distributed.connection import require_ray
 from acer_tf.errors import InputError
 from acer_tf.maths.schedules import SCHEDULES
 from acer_tf.networks.names import NETWORKS, check_arguments, check_network
+from acer_tf.schema import Count, Positive, validated
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,7 +94,7 @@ class ReplayFlags(Replay):
     """What is kept of the past, and how often it is trained on."""
 
     title: ClassVar[str] = "replay"
-    replay_state: Annotated[str, one_of(*REPLAY_STATES)] = "zero"
+    replay_state: Annotated[ReplayState, one_of(*REPLAY_STATES)] = "zero"
     """Where a recurrent policy's state starts when it trains on a segment: zero (as in baselines) or stored."""
 
 
@@ -152,7 +153,7 @@ class MachineFlags:
     title: ClassVar[str] = "machine"
     threads: int | None = None
     """Threads of TensorFlow; None takes TF_NUM_INTRAOP_THREADS if set, else 2, or with convolutions one per core."""
-    precision: Annotated[str, one_of(*PRECISIONS)] = Config.precision
+    precision: Annotated[Precision, one_of(*PRECISIONS)] = Config.precision
     """In which layers below the heads compute: float32, as in baselines, or bfloat16, which is faster for convolutions
     on GPUs, and on processors that have instructions for it (avx512_bf16, amx_bf16)."""
     tune_malloc: bool = True
@@ -278,8 +279,8 @@ def checked(job: Job) -> Config:
     counts = ("num_env", "checkpoint_every", "keep_checkpoints", "keep_every", "eval_every", "eval_episodes", "threads")
     for name in counts:
         if getattr(flags, name) is not None:
-            require_count(name, getattr(flags, name))
-    require_positive("stall_seconds", flags.stall_seconds)
+            validated(name, getattr(flags, name), Count)
+    validated("stall_seconds", flags.stall_seconds, Positive)
     if flags.track is not None:
         require_wandb()
     _check_collecting(job)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from acer_tf.config import require_count
 from acer_tf.distributed.access import check_address
 from acer_tf.distributed.connection import connected, require_ray
 from acer_tf.errors import InputError
 from acer_tf.logs.metrics import LAST_EPISODES
+from acer_tf.schema import Count, validated
 from acer_tf.storage.lock import locked
 from acer_tf.system.command_line import command_line
 from acer_tf.system.statuses import Status
@@ -111,7 +111,7 @@ class Execution:
         """
         for name in ("workers", "slots", "trial_cpus"):
             if getattr(self, name) is not None:
-                require_count(name, getattr(self, name))
+                validated(name, getattr(self, name), Count)
         of_ray = {"ray_address": self.ray_address, "slots": self.slots, "trial_cpus": self.trial_cpus}
         defaults = {field.name: field.default for field in dataclasses.fields(Execution)}
         changed = [name for name, value in of_ray.items() if value != defaults[name]]

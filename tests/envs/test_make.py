@@ -81,7 +81,7 @@ def test_keeps_the_dtype_of_the_observations() -> None:
         ({"num_env": -3}, "num_env is -3; expected a whole number >= 1"),
         ({"num_env": 1.5}, "num_env is 1.5; expected a whole number >= 1"),
         ({"num_env": True}, "num_env is True; expected a whole number >= 1"),
-        ({"num_env": "4"}, "num_env is 4; expected a whole number >= 1"),
+        ({"num_env": "4"}, "num_env is '4'; expected a whole number >= 1"),
         ({"num_workers": -1}, "num_workers is -1; expected a whole number >= 0"),
         ({"max_episode_frames": -5}, "max_episode_frames is -5; expected a whole number >= 0"),
     ],

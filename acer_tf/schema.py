@@ -1,0 +1,94 @@
+"""Types of settings with their ranges, and the one sentence for a value that does not fit."""
+
+import dataclasses
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from acer_tf.errors import InputError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+LARGEST = float(np.finfo(np.float64).max)
+
+Count = Annotated[int, Meta(ge=1, description="a whole number >= 1")]
+CountOrZero = Annotated[int, Meta(ge=0, description="a whole number >= 0")]
+Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST, description="a number")]
+Weight = Annotated[float, Meta(ge=0, le=LARGEST, description="a finite number >= 0")]
+Positive = Annotated[float, Meta(gt=0, le=LARGEST, description="a finite number > 0")]
+PositiveOrInfinite = Annotated[float, Meta(gt=0, description="a number > 0")]
+Fraction = Annotated[float, Meta(ge=0, le=1, description="a number between 0 and 1")]
+Seed = Annotated[int, Meta(ge=0, lt=2**32, description=f"a whole number from 0 to {2**32 - 1}")]
+CountOrNone = Annotated[int | None, Meta(ge=1, description="a whole number >= 1, or None")]
+CountZeroOrNone = Annotated[int | None, Meta(ge=0, description="a whole number >= 0, or None")]
+PositiveOrNone = Annotated[float | None, Meta(gt=0, description="a number > 0, or None")]
+FractionOrNone = Annotated[float | None, Meta(ge=0, le=1, description="a number between 0 and 1, or None")]
+Text = Annotated[str, Meta(description="text")]
+TextOrNone = Annotated[str | None, Meta(description="text, or None")]
+
+
+def validated(name: str, value: object, kind: Any) -> Any:
+    """Returns a value as its type has it: NumPy's numbers become Python's, and 1e6 is a whole number where one is due.
+
+    Args:
+        name: of the setting, for the message.
+        value: what was given.
+        kind: a type of settings: one of this module's, bool or a Literal.
+
+    Raises:
+        InputError: the value is of another type, or out of range.
+    """
+    given = to_python(value)
+    if isinstance(given, float) and given.is_integer():
+        given = int(given)
+    try:
+        return msgspec.convert(given, _with_inner_range(kind))
+    except msgspec.ValidationError:
+        raise InputError(f"{name} is {value!r}; expected {_expected(kind)}.") from None
+
+
+def validate_fields(settings: "DataclassInstance", names: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Validates the fields of a frozen dataclass while it is made, if they are annotated with types of settings.
+
+    Args:
+        settings: the dataclass.
+        names: what messages call a field whose user knows it under another name.
+
+    Raises:
+        InputError: a value is of another type than its field, or out of range.
+    """
+    for field in dataclasses.fields(settings):
+        if _expected(field.type) is not None:
+            value = validated(names.get(field.name, field.name), getattr(settings, field.name), field.type)
+            object.__setattr__(settings, field.name, value)
+
+
+def to_python(value: Any) -> Any:
+    """Returns a value with Python's numbers in place of NumPy's, in mappings and lists as well."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, dict):
+        return {key: to_python(item) for key, item in value.items()}
+    return type(value)(map(to_python, value)) if type(value) in (list, tuple) else value
+
+
+def _with_inner_range(kind: Any) -> Any:
+    """Returns a type as msgspec reads it: in a union with None, the range belongs to the number."""
+    if get_origin(kind) is Annotated and type(None) in (members := get_args(kind.__origin__)):
+        return Annotated[members[0], *kind.__metadata__] | None
+    return kind
+
+
+def _expected(kind: Any) -> str | None:
+    """Returns a type of settings in words; None for any other type."""
+    if kind is bool:
+        return "True or False"
+    if get_origin(kind) is Literal:
+        *others, last = map(str, get_args(kind))
+        return f"{', '.join(others)} or {last}" if others else last
+    return next((str(meta.description) for meta in getattr(kind, "__metadata__", ())), None)
