@@ -5,8 +5,8 @@ import sys
 from collections.abc import Sequence
 
 from acer_tf import __version__
+from acer_tf.errors import ExitStatus
 from acer_tf.system.console import keep_output_open
-from acer_tf.system.statuses import Status
 
 COMMANDS = {
     "run": ("acer_tf.run", "Train on any gymnasium environment."),
@@ -51,7 +51,7 @@ def run(name: str, words: Sequence[str]) -> int:
         from acer_tf.errors import nearest
 
         print(f"error: {name} is not a command; the nearest are {', '.join(nearest(name, COMMANDS))}.", file=sys.stderr)
-        return Status.BAD_INPUT
+        return ExitStatus.BAD_INPUT
     module, _ = COMMANDS[name]
     status: int = importlib.import_module(module).main(words)
     return status

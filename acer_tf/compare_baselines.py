@@ -9,11 +9,10 @@ from pathlib import Path
 import tyro
 
 from acer_tf.cli.parsing import command, write_json
-from acer_tf.errors import InputError
+from acer_tf.errors import ExitStatus, InputError
 from acer_tf.recordings.comparison import Case, Quantity
 from acer_tf.recordings.recorded import CURVES, Recorded, find, read
 from acer_tf.system.console import quiet_tensorflow
-from acer_tf.system.statuses import Status
 from acer_tf.system.threads import ONEDNN_VARIABLE
 
 
@@ -53,7 +52,7 @@ class CompareBaselines:
         print(", ".join(f"{statuses.count(status)} {status}" for status in ("pass", "fail", "unsupported", "skipped")))
         if self.json is not None:
             write_json(self.json, {"ok": ok, "cases": [case.as_json() for case in cases]})
-        return 0 if ok else Status.FAILED
+        return 0 if ok else ExitStatus.FAILED
 
 
 def _prepare_tensorflow() -> str:

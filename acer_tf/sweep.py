@@ -13,7 +13,7 @@ from acer_tf.configs.presets import load_preset
 from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
 from acer_tf.errors import InputError
 from acer_tf.networks.names import NETWORKS
-from acer_tf.search.course import Base, SearchFlags, search
+from acer_tf.search.search import Base, SearchFlags, search
 from acer_tf.training.job import check
 from acer_tf.trials.execution import Execution
 from acer_tf.trials.scheduler import Trial

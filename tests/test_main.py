@@ -116,7 +116,7 @@ def test_ctrl_c_ends_all_processes_and_prints_the_command_that_goes_on(tmp_path:
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130 and "Traceback" not in err
-    assert f"to go on: {sys.executable} -m acer_tf run --env Acrobot-v1" in out
+    assert f"resume with: {sys.executable} -m acer_tf run --env Acrobot-v1" in out
     end = time.monotonic() + 10
     while in_session(process.pid) and time.monotonic() < end:
         time.sleep(0.1)

@@ -16,16 +16,15 @@ import tyro
 from acer_tf.cli.flag_groups import flat, groups_of, nested
 from acer_tf.cli.mistakes import check_flags, flag_names, one_sentence
 from acer_tf.cli.switches import spelled_out, switches
-from acer_tf.errors import EnvironmentFailedError, InputError, LockedError, SupersededError
+from acer_tf.errors import EnvironmentFailedError, ExitStatus, InputError, LockedError, SupersededError
 from acer_tf.system.command_line import SCRIPT
 from acer_tf.system.console import keep_output_open
-from acer_tf.system.statuses import Status
 
 STATUSES = {
-    SupersededError: Status.SUPERSEDED,
-    LockedError: Status.LOCKED,
-    InputError: Status.BAD_INPUT,
-    EnvironmentFailedError: Status.FAILED,
+    SupersededError: ExitStatus.SUPERSEDED,
+    LockedError: ExitStatus.LOCKED,
+    InputError: ExitStatus.BAD_INPUT,
+    EnvironmentFailedError: ExitStatus.FAILED,
 }
 """Exit status after an error of each kind; a kind comes before those that include it."""
 UNLIMITED = 10_000
@@ -127,7 +126,7 @@ def guarded(main: Main) -> Main:
             return next(status for kind, status in STATUSES.items() if isinstance(error, kind))
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
-            return Status.INTERRUPTED
+            return ExitStatus.INTERRUPTED
 
     return wrapper
 

@@ -1,4 +1,4 @@
-"""A study of Optuna as a source of trials: asks for settings, prunes on the learning curve, tells results."""
+"""A study of Optuna as a queue of trials: asks for settings, prunes on the learning curve, tells results."""
 
 import math
 import time
@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from acer_tf.errors import InputError
-from acer_tf.search.curves import RUNGS, curve, final_return
+from acer_tf.logs.metrics import LAST_EPISODES
+from acer_tf.plots.sources import read_returns
 from acer_tf.search.space import Space, Value, suggested
 from acer_tf.system.console import say
-from acer_tf.trials.scheduler import DONE, FAILED, RUNNING, STOPPED, LockedTrials, Trial
+from acer_tf.trials.scheduler import LockedTrials, Trial, TrialStatus
 
 if TYPE_CHECKING:
     import optuna
 
-PRUNED = "pruned"
+RUNGS = 20
+"""Equal parts of a training; at the end of each, a trial can be pruned."""
 LOOK_SECONDS = 3.0
 """Between two looks at the learning curves."""
 JOURNAL = "search.journal"
@@ -43,18 +45,24 @@ class Runs(NamedTuple):
     total_steps: int
 
 
-def open_study(folder: Path, sampler: SamplerName, pruner: PrunerName) -> "optuna.Study":
-    """Opens the study that a folder holds, or begins one; the folder is locked for this process."""
+def open_study(folder: Path, sampler: SamplerName, pruner: PrunerName) -> tuple["optuna.Study", list["optuna.Trial"]]:
+    """Opens the study that a folder holds, or begins one; the folder is locked for this process.
+
+    Returns:
+        The study, and those of its trials that were running when it was left.
+    """
     import optuna
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend
+    from optuna.trial import TrialState
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     journal = (folder / JOURNAL).absolute()  # Optuna's lock is a link, which would not find a relative path
     _mend(journal)
+    storage = JournalStorage(JournalFileBackend(str(journal)))
     study = optuna.create_study(
         study_name="search",
-        storage=JournalStorage(JournalFileBackend(str(journal))),
+        storage=storage,
         direction="maximize",
         load_if_exists=True,
         pruner=_pruner(pruner),
@@ -65,7 +73,10 @@ def open_study(folder: Path, sampler: SamplerName, pruner: PrunerName) -> "optun
         if sampler == "random"
         else optuna.samplers.TPESampler(n_startup_trials=RANDOM_TRIALS, constant_liar=True, seed=seed)
     )
-    return study
+    number = storage.get_study_id_from_name(study.study_name)
+    left = study.get_trials(deepcopy=False, states=[TrialState.RUNNING])
+    trials = [storage.get_trial_id_from_study_id_trial_number(number, trial.number) for trial in left]
+    return study, [optuna.Trial(study, trial) for trial in trials]
 
 
 def _pruner(name: PrunerName) -> "optuna.pruners.BasePruner":
@@ -102,11 +113,11 @@ class Candidate:
         self._started, self._done = set(done), set(done)
         self._reported = reported
 
-    def note(self, trial: Trial, status: str) -> None:
+    def note(self, trial: Trial, status: TrialStatus) -> None:
         """Notes that a training has begun or ended."""
-        if status == RUNNING:
+        if status == TrialStatus.RUNNING:
             self._started.add(trial)
-        elif status == DONE:
+        elif status == TrialStatus.DONE:
             self._done.add(trial)
 
     @property
@@ -131,12 +142,13 @@ class Candidate:
         return False
 
 
-class StudySource:
-    """Trials that a study asks for, until it has had enough; see `Source`."""
+class StudyQueue:
+    """Trials that a study asks for, until it has had enough; see `TrialQueue`."""
 
     def __init__(
         self,
         study: "optuna.Study",
+        left: Sequence["optuna.Trial"],
         space: Space,
         count: int,
         make: Callable[[int, Mapping[str, Value]], Runs],
@@ -147,15 +159,13 @@ class StudySource:
 
         Args:
             study: of `open_study`.
+            left: its trials that were running, of `open_study`.
             space: what to search.
             count: number of trials of the whole study.
             make: makes the trainings from a trial's number and settings; raises an `InputError` if they cannot work.
             is_done: returns whether a training has ended well before.
             told: called with a trial's number when its result has been told.
         """
-        from optuna.trial import Trial as OptunaTrial
-        from optuna.trial import TrialState
-
         self._study, self._space, self._count, self._make = study, space, count, make
         self._told = told
         self._waiting: deque[Trial] = deque()
@@ -163,8 +173,9 @@ class StudySource:
         self._running: set[Trial] = set()
         self._candidates: dict[Trial, Candidate] = {}
         self._next_look = 0.0
-        for left in study.get_trials(deepcopy=False, states=[TrialState.RUNNING]):
-            self._begin(OptunaTrial(study, left._trial_id), is_done, max(left.intermediate_values, default=0))
+        for trial in left:
+            reported = study.get_trials(deepcopy=False)[trial.number].intermediate_values
+            self._begin(trial, is_done, max(reported, default=0))
 
     def take(self) -> Trial | None:
         """Returns a training that can start now; asks for further settings if there is none."""
@@ -190,19 +201,20 @@ class StudySource:
         if time.monotonic() >= self._next_look:
             for candidate in {self._candidates[trial] for trial in self._running}:
                 if not candidate.is_over and candidate.report():
-                    self._end(candidate, None, PRUNED)
+                    self._end(candidate, None, TrialStatus.PRUNED)
             self._next_look = time.monotonic() + LOOK_SECONDS
         return [trial for trial in self._running if self._candidates[trial].is_over]
 
-    def label(self, trial: Trial, status: str) -> str:
+    def label(self, trial: Trial, status: TrialStatus) -> TrialStatus:
         """Returns a training's status; `pruned` for one that was stopped because its trial is over."""
-        return PRUNED if status == STOPPED and self._candidates[trial].is_over else status
+        is_pruned = status == TrialStatus.STOPPED and self._candidates[trial].is_over
+        return TrialStatus.PRUNED if is_pruned else status
 
-    def note(self, trial: Trial, status: str) -> None:
+    def note(self, trial: Trial, status: TrialStatus) -> None:
         """Notes a training's new status."""
         candidate = self._candidates[trial]
         candidate.note(trial, status)
-        if status == RUNNING:
+        if status == TrialStatus.RUNNING:
             self._running.add(trial)
             return
         self._running.discard(trial)
@@ -210,8 +222,8 @@ class StudySource:
             return
         if candidate.is_done:
             self._finish(candidate)
-        elif status == FAILED:
-            self._end(candidate, None, FAILED)
+        elif status == TrialStatus.FAILED:
+            self._end(candidate, None, TrialStatus.FAILED)
 
     @property
     def _begun(self) -> int:
@@ -224,7 +236,7 @@ class StudySource:
         except InputError as error:
             say(f"trial {trial.number} cannot work: {error}", is_error=True)
             trial.set_user_attr("error", str(error))
-            self._tell(trial, None, FAILED)
+            self._tell(trial, None, TrialStatus.FAILED)
             return
         candidate = Candidate(trial, runs, [t for t in runs.trials if is_done(t)], reported)
         self._candidates |= dict.fromkeys(runs.trials, candidate)
@@ -237,17 +249,49 @@ class StudySource:
         returns = [final_return(trial.folder) for trial in candidate.runs.trials]
         candidate.trial.set_user_attr("returns", returns)
         mean = float(np.mean(returns))
-        self._end(candidate, mean, DONE if math.isfinite(mean) else FAILED)
+        self._end(candidate, mean, TrialStatus.DONE if math.isfinite(mean) else TrialStatus.FAILED)
 
-    def _end(self, candidate: Candidate, value: float | None, status: str) -> None:
+    def _end(self, candidate: Candidate, value: float | None, status: TrialStatus) -> None:
         candidate.is_over = True
         self._waiting = deque(trial for trial in self._waiting if self._candidates[trial] is not candidate)
         self._locked.remove(candidate.runs.trials)
         self._tell(candidate.trial, value, status)
 
-    def _tell(self, trial: "optuna.Trial", value: float | None, status: str) -> None:
+    def _tell(self, trial: "optuna.Trial", value: float | None, status: TrialStatus) -> None:
         from optuna.trial import TrialState
 
-        states = {DONE: TrialState.COMPLETE, PRUNED: TrialState.PRUNED, FAILED: TrialState.FAIL}
-        self._study.tell(trial.number, value if status == DONE else None, state=states[status])
+        states = {
+            TrialStatus.DONE: TrialState.COMPLETE,
+            TrialStatus.PRUNED: TrialState.PRUNED,
+            TrialStatus.FAILED: TrialState.FAIL,
+        }
+        self._study.tell(trial.number, value if status == TrialStatus.DONE else None, state=states[status])
         self._told(trial.number)
+
+
+def curve(folder: Path, total_steps: int, is_done: bool) -> list[float]:
+    """Returns the mean raw return of the last episodes at the end of each part of a training that is over.
+
+    Args:
+        folder: of the run.
+        total_steps: agent steps of the whole training.
+        is_done: whether it has ended; until then, a part is over when an episode has ended after it.
+
+    Returns:
+        Up to `RUNGS` values; NaN where no episode had ended yet.
+    """
+    try:
+        steps, returns = read_returns(folder)
+    except InputError:
+        return [math.nan] * (RUNGS * is_done)
+    over = RUNGS if is_done else min(RUNGS - 1, int(steps[-1] * RUNGS // total_steps))
+    counts = np.searchsorted(steps, np.arange(1, over + 1) * total_steps / RUNGS, side="right")
+    return [float(returns[max(0, n - LAST_EPISODES) : n].mean()) if n else math.nan for n in counts]
+
+
+def final_return(folder: Path) -> float:
+    """Returns the mean raw return of the last episodes of a run; NaN if none has ended."""
+    try:
+        return float(read_returns(folder).values[-LAST_EPISODES:].mean())
+    except InputError:
+        return math.nan

@@ -106,7 +106,7 @@ def train(job: Job) -> int:
             _write(course, stop, heartbeat)
     print(f"{'stopped' if stop() else 'done'} at step {course.loop.steps:,}; agent: {folder / MODEL}")
     if stop():
-        print(f"to go on: {resume_command(folder)}")
+        print(f"resume with: {resume_command(folder)}")
     return stop.status
 
 

@@ -1,4 +1,4 @@
-"""Where trials run, and the course of a sweep: its table, its folder's lock, what goes on after a stop."""
+"""Schedules trials and records their status."""
 
 import contextlib
 import dataclasses
@@ -9,17 +9,16 @@ from typing import Literal, NamedTuple
 
 from acer_tf.distributed.access import check_address
 from acer_tf.distributed.connection import connected, require_ray
-from acer_tf.errors import InputError
+from acer_tf.errors import ExitStatus, InputError
 from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.schema import Count, validated
 from acer_tf.storage.lock import locked
 from acer_tf.system.command_line import command_line
-from acer_tf.system.statuses import Status
 from acer_tf.system.threads import cores
 from acer_tf.training.resume import resuming
 from acer_tf.training.signals import Stop, stop_on_signals
 from acer_tf.trials.engines import LocalEngine, RayEngine
-from acer_tf.trials.scheduler import DONE, FAILED, LOCKED, Engine, Source, Trial, Trials, run_trials
+from acer_tf.trials.scheduler import Engine, FixedQueue, Trial, TrialQueue, TrialStatus, run_trials
 from acer_tf.trials.table import SweepTable, summary
 
 TABLE = "sweep.csv"
@@ -59,25 +58,25 @@ class Execution:
             LockedError: another sweep works in the folder.
             InputError: the folder cannot be made.
         """
-        with self.course(out) as course:
-            remaining = [trial for trial in trials if not course.table.is_done(trial)]
+        with self.sweep(out) as sweep:
+            remaining = [trial for trial in trials if not sweep.table.is_done(trial)]
             for trial in trials:
                 if trial not in remaining:
                     done(trial)
             print(f"{len(trials)} trials, {len(trials) - len(remaining)} done before; table: {out / TABLE}")
 
-            def report(trial: Trial, status: str) -> None:
-                course.report(trial, status)
-                if status == DONE:
+            def report(trial: Trial, status: TrialStatus) -> None:
+                sweep.report(trial, status)
+                if status == TrialStatus.DONE:
                     done(trial)
 
-            course.run(Trials(remaining), report)
-            rows = course.table.rows(trials)
+            sweep.run(FixedQueue(remaining), report)
+            rows = sweep.table.rows(trials)
         print(summary(rows))
-        return course.status(is_well={row["status"] for row in rows} <= {DONE})
+        return sweep.status(is_well={row["status"] for row in rows} <= {TrialStatus.DONE})
 
     @contextlib.contextmanager
-    def course(self, out: Path) -> Iterator["Course"]:
+    def sweep(self, out: Path) -> Iterator["Sweep"]:
         """Makes the folder, locks it, and handles signals while the block runs.
 
         Raises:
@@ -89,7 +88,7 @@ class Execution:
         except OSError as error:
             raise InputError(f"{out} cannot be made ({error.strerror}); choose another folder with --out.") from error
         with locked(out), stop_on_signals() as stop:
-            yield Course(self, SweepTable(out / TABLE), stop)
+            yield Sweep(self, SweepTable(out / TABLE), stop)
 
     def shares(self, given: set[str], names: Sequence[str]) -> list[str]:
         """Returns the flags that give each of several trials its share of the cores.
@@ -116,7 +115,7 @@ class Execution:
         defaults = {field.name: field.default for field in dataclasses.fields(Execution)}
         changed = [name for name, value in of_ray.items() if value != defaults[name]]
         if self.engine == "local" and changed:
-            raise InputError(f"--{changed[0]} is of no use on this machine alone; add --engine ray.")
+            raise InputError(f"--{changed[0]} requires --engine ray.")
         if self.engine == "ray":
             require_ray()
             if self.workers != 1:
@@ -139,7 +138,7 @@ class Execution:
             yield RayEngine(ray, self.slots, self.trial_cpus)
 
 
-class Course(NamedTuple):
+class Sweep(NamedTuple):
     """Trials of one command, as they are run.
 
     Attributes:
@@ -152,30 +151,30 @@ class Course(NamedTuple):
     table: SweepTable
     stop: Stop
 
-    def run(self, source: Source, report: Callable[[Trial, str], None]) -> None:
+    def run(self, queue: TrialQueue, report: Callable[[Trial, TrialStatus], None]) -> None:
         """Runs trials, see `run_trials`; starts nothing where there are none."""
-        if not source.is_exhausted():
+        if not queue.is_exhausted():
             with self.execution.started() as engine:
-                run_trials(source, engine, self.stop, report)
+                run_trials(queue, engine, self.stop, report)
 
-    def report(self, trial: Trial, status: str) -> None:
+    def report(self, trial: Trial, status: TrialStatus) -> None:
         """Puts a trial's new status into the table, and prints it."""
         row = self.table.update(trial, status)
         details = ""
-        if status == DONE:
+        if status == TrialStatus.DONE:
             details = f": {_score(row)}"
-        elif status == FAILED:
+        elif status == TrialStatus.FAILED:
             details = f": {_last_line(trial.log)} ({trial.log})"
-        elif status == LOCKED:
+        elif status == TrialStatus.LOCKED:
             details = f": {_last_line(trial.log)} It starts when that process has ended."
         print(f"{status} {trial.name} seed {trial.seed}{details}")
 
     def status(self, is_well: bool) -> int:
-        """Returns the exit status: 0 or 1, or that of a signal, after which it prints the command that goes on."""
+        """Returns the exit status: 0 or 1, or that of a signal, after which it prints the command that resumes."""
         if self.stop():
-            print(f"to go on: {shlex.join(resuming(command_line()))}")
+            print(f"resume with: {shlex.join(resuming(command_line()))}")
             return self.stop.status
-        return Status.DONE if is_well else Status.FAILED
+        return ExitStatus.DONE if is_well else ExitStatus.FAILED
 
 
 def _score(row: Mapping[str, str]) -> str:

@@ -1,6 +1,7 @@
-"""Runs trainings in processes of their own, several side by side; a failing one does not affect the others."""
+"""Runs trials in processes of their own, several side by side; a failing one does not affect the others."""
 
 import contextlib
+import enum
 import signal
 import time
 from collections import deque
@@ -8,15 +9,29 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from acer_tf.errors import ExitStatus
 from acer_tf.storage.lock import is_locked
-from acer_tf.system.statuses import Status
 from acer_tf.training.signals import SIGNALS
 
 POLL_SECONDS = 0.2
 LOCKED_SECONDS = 2.0
 """Before the next look at the folder of a trial in which another process works."""
 MOST_LOCKED_SECONDS = 60.0
-DONE, RUNNING, STOPPED, FAILED, LOCKED = "done", "running", "stopped", "failed", "locked"
+
+
+class TrialStatus(enum.StrEnum):
+    """What became of a trial, as sweep.csv and the terminal tell it."""
+
+    RUNNING = enum.auto()
+    DONE = enum.auto()
+    STOPPED = enum.auto()
+    """It has saved and ended after a signal; it goes on when the sweep does."""
+    FAILED = enum.auto()
+    LOCKED = enum.auto()
+    """Another process works in its folder; it starts later."""
+    PRUNED = enum.auto()
+    """Stopped for good: a search gains nothing by it."""
+
 
 STOPPED_STATUSES = {status for number in SIGNALS for status in (128 + number, -number)}
 """Exit statuses after a stop signal; negative if it came before the run had installed its handlers."""
@@ -66,7 +81,7 @@ class Engine(Protocol):
         """Starts a trial; the folder of its log exists."""
 
 
-class Source(Protocol):
+class TrialQueue(Protocol):
     """Trials to start."""
 
     def take(self) -> Trial | None:
@@ -83,15 +98,15 @@ class Source(Protocol):
 
 
 def run_trials(
-    source: Source,
+    queue: TrialQueue,
     engine: Engine,
     stop: Callable[[], bool],
-    report: Callable[[Trial, str], None],
+    report: Callable[[Trial, TrialStatus], None],
 ) -> None:
     """Runs all trials; when a stop is requested, the running ones save and end, and no other starts.
 
     Args:
-        source: the trials.
+        queue: the trials.
         engine: where they run.
         stop: returns whether a stop was requested.
         report: called with each trial and its status when it starts (`running`) and ends (`done`, `stopped`, `failed`,
@@ -100,19 +115,19 @@ def run_trials(
     running: dict[Trial, Process] = {}
     ending: set[Trial] = set()
     try:
-        while running or not (source.is_exhausted() or stop()):
-            while len(running) < engine.slots() and not stop() and (trial := source.take()):
+        while running or not (queue.is_exhausted() or stop()):
+            while len(running) < engine.slots() and not stop() and (trial := queue.take()):
                 trial.log.parent.mkdir(parents=True, exist_ok=True)
                 running[trial] = engine.start(trial)
-                report(trial, RUNNING)
-            for trial in running.keys() & set(running if stop() else source.superfluous()) - ending:
+                report(trial, TrialStatus.RUNNING)
+            for trial in running.keys() & set(running if stop() else queue.superfluous()) - ending:
                 running[trial].terminate()
                 ending.add(trial)
             for trial in [trial for trial, process in running.items() if process.poll() is not None]:
                 ending.discard(trial)
                 status = _status(trial, running.pop(trial).wait())
-                if status == LOCKED:
-                    source.put_back(trial)
+                if status == TrialStatus.LOCKED:
+                    queue.put_back(trial)
                 report(trial, status)
             time.sleep(POLL_SECONDS)
     finally:  # after a second signal, which ends this at once, the trials get a second one, too
@@ -122,7 +137,7 @@ def run_trials(
             process.wait()
 
 
-class Trials:
+class FixedQueue:
     """Given trials, in their order; those in whose folders other processes work come last.
 
     If such a process has done the work, the trial finds it done.
@@ -182,14 +197,14 @@ class LockedTrials:
         return None
 
 
-def _status(trial: Trial, returncode: int) -> str:
+def _status(trial: Trial, returncode: int) -> TrialStatus:
     if returncode == 0:
-        return DONE
+        return TrialStatus.DONE
     if returncode in STOPPED_STATUSES:
-        return STOPPED
-    if returncode in (Status.LOCKED, Status.SUPERSEDED):
-        return LOCKED
+        return TrialStatus.STOPPED
+    if returncode in (ExitStatus.LOCKED, ExitStatus.SUPERSEDED):
+        return TrialStatus.LOCKED
     if returncode < 0:  # a signal that it could not report itself
         with contextlib.suppress(OSError), trial.log.open("a", encoding="utf-8") as log:
             log.write(f"\nended by {signal.Signals(-returncode).name}\n")
-    return FAILED
+    return TrialStatus.FAILED

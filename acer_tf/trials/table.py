@@ -13,7 +13,7 @@ from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.plots.sources import Series, read_returns, trained_steps
 from acer_tf.storage.durable import replacing
 from acer_tf.system.console import say
-from acer_tf.trials.scheduler import DONE, Trial
+from acer_tf.trials.scheduler import Trial, TrialStatus
 
 COLUMNS = ("name", "seed", "status", "steps", "episodes", "mean_return", "folder", "command")
 SHOWN = COLUMNS[:6]
@@ -41,9 +41,9 @@ class SweepTable:
         """Returns whether a trial with the same command has ended well before, and its folder is still there."""
         row = self._rows.get(str(trial.folder), {})
         is_same = row.get("command") == shlex.join(trial.command)
-        return row.get("status") == DONE and is_same and trial.folder.is_dir()
+        return row.get("status") == TrialStatus.DONE and is_same and trial.folder.is_dir()
 
-    def update(self, trial: Trial, status: str) -> Mapping[str, str]:
+    def update(self, trial: Trial, status: TrialStatus) -> Mapping[str, str]:
         """Replaces a trial's row by its new status and its returns so far, writes the file, and returns the row.
 
         If the file cannot be written, on a full disk for instance, a message says so and the next call tries again.
@@ -78,7 +78,7 @@ def summary(rows: Sequence[Mapping[str, str]]) -> str:
         "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip() for cells in shown
     ]
     for name in dict.fromkeys(row["name"] for row in rows):
-        done = [row for row in rows if row["name"] == name and row["status"] == DONE]
+        done = [row for row in rows if row["name"] == name and row["status"] == TrialStatus.DONE]
         returns = [float(row["mean_return"]) for row in done if row["episodes"] != "0"]
         if returns:
             lines.append(f"{name}: {np.mean(returns):.1f} +- {np.std(returns):.1f} over {len(returns)} seeds")

@@ -14,8 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from acer_tf.cli.parsing import guarded, parse, write_json
-from acer_tf.errors import InputError
-from acer_tf.system.statuses import Status
+from acer_tf.errors import ExitStatus, InputError
 from benchmarks.faults.scratch import Scratch, scratch
 from benchmarks.faults.story import Story, ViolationError
 from benchmarks.faults.tasks import TASKS
@@ -121,7 +120,7 @@ def main(argv: Sequence[str]) -> int:
     if flags.json is not None:
         counts = [[*key, count] for key, count in sorted(faults.items())]
         write_json(flags.json, {"runs": runs, "violations": violations, "faults": counts, "seed": flags.seed})
-    return Status.FAILED if violations else 0
+    return ExitStatus.FAILED if violations else 0
 
 
 if __name__ == "__main__":

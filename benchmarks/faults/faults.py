@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from acer_tf.errors import ExitStatus
 from acer_tf.storage.checkpoint import ARRAYS, MANIFEST, VALUES, checkpoint_folders
 from acer_tf.storage.run_files import CHECKPOINTS
-from acer_tf.system.statuses import Status
 from benchmarks.faults.process import Training
 from benchmarks.faults.scratch import Scratch
 
@@ -93,11 +93,11 @@ def _go_on(training: Training, draw: random.Random, may_kill: bool = True) -> No
 
 RUNNING: Mapping[str, tuple[Act, frozenset[int]]] = {
     "kill": (_signal(signal.SIGKILL), frozenset({KILLED})),
-    "terminate": (_signal(signal.SIGTERM), frozenset({Status.TERMINATED, -signal.SIGTERM})),
-    "interrupt": (_signal(signal.SIGINT), frozenset({Status.INTERRUPTED, -signal.SIGINT})),
-    "hang up": (_signal(signal.SIGHUP), frozenset({Status.HUNG_UP, -signal.SIGHUP})),
+    "terminate": (_signal(signal.SIGTERM), frozenset({ExitStatus.TERMINATED, -signal.SIGTERM})),
+    "interrupt": (_signal(signal.SIGINT), frozenset({ExitStatus.INTERRUPTED, -signal.SIGINT})),
+    "hang up": (_signal(signal.SIGHUP), frozenset({ExitStatus.HUNG_UP, -signal.SIGHUP})),
     "stop, continue": (_stop_and_continue, frozenset({KILLED})),
-    "disk full": (_fill_disk, frozenset({KILLED, Status.BAD_INPUT})),
+    "disk full": (_fill_disk, frozenset({KILLED, ExitStatus.BAD_INPUT})),
     "clock jump": (_jump, frozenset({KILLED})),
 }
 """Faults of a running process, with the exit statuses that they may lead to besides 0.

@@ -125,7 +125,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(cluster: tuple[Nodes, Path], 
     driver.trial()
     driver.process.send_signal(signal.SIGINT)
     assert driver.end() == 130, driver.said
-    assert "to go on: " in driver.said
+    assert "resume with: " in driver.said
     assert "stopped at step" in driver.folder.with_suffix(".log").read_text()
     check_that_none_is_left(str(driver.out))
     Driver(cluster, driver.out).check_that_all_is_well()

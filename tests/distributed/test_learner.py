@@ -49,7 +49,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(cluster: tuple[Nodes, Path], 
     training.wait_for_checkpoint(500)
     training.process.send_signal(signal.SIGINT)
     assert training.end() == 130, training.said
-    assert "to go on: " in training.said
+    assert "resume with: " in training.said
     check_that_none_is_left("ray::Collector")
     check_that_it_ended_well(learner(cluster, tmp_path / "run"))
 

@@ -81,7 +81,7 @@ class Training:
         return status
 
     def resume_command(self) -> list[str]:
-        return shlex.split(re.findall(r"to go on: (.*)", self.said)[-1])
+        return shlex.split(re.findall(r"resume with: (.*)", self.said)[-1])
 
 
 @contextlib.contextmanager

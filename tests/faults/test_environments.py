@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from acer_tf.system.statuses import Status
+from acer_tf.errors import ExitStatus
 from tests.faults.processes import PATIENCE, ROOT, TINY, command
 from tests.saved import steps
 
@@ -24,7 +24,7 @@ def test_a_hang_that_holds_the_lock_before_the_first_reset_whatever_the_streams(
     a, b, c = ([*command(tmp_path / name, env=f"{MODULE}:HangsInInit-v0"), "--stall_seconds", "3"] for name in "abc")
     with started(a) as shown, started(b, "2>/dev/full") as full, started(c, "2>&1 | head -1") as cut:
         said, _ = shown.communicate(timeout=PATIENCE)
-        assert cut.wait(PATIENCE) == full.wait(PATIENCE) == shown.returncode == Status.STALLED, said
+        assert cut.wait(PATIENCE) == full.wait(PATIENCE) == shown.returncode == ExitStatus.STALLED, said
     assert "in hang" in said
 
 
@@ -36,7 +36,7 @@ def test_hangs_in_the_first_reset_and_the_last_call(tmp_path: Path, moment: str,
     flags |= {"env": f"{MODULE}:HangsIn{moment}-v0"}
     with started(command(tmp_path / "run", **flags), "2>&1 >/dev/full") as run:
         said, _ = run.communicate(timeout=300)
-    assert run.returncode == Status.STALLED, said
+    assert run.returncode == ExitStatus.STALLED, said
     assert f"in {moment.lower()}" in said
     assert (tmp_path / "run" / "model.zip").is_file() == is_saved
 

@@ -1,5 +1,6 @@
 """The course of a study, with trainings that this test plays: it writes what they would have logged."""
 
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -8,10 +9,9 @@ import pytest
 
 from acer_tf.errors import InputError
 from acer_tf.search import study as module
-from acer_tf.search.curves import RUNGS
 from acer_tf.search.space import Parameter
-from acer_tf.search.study import JOURNAL, PRUNED, Runs, StudySource, open_study
-from acer_tf.trials.scheduler import DONE, FAILED, RUNNING, STOPPED, Trial
+from acer_tf.search.study import JOURNAL, RUNGS, Runs, StudyQueue, curve, final_return, open_study
+from acer_tf.trials.scheduler import Trial, TrialStatus
 from tests.plots.samples import write_run
 
 SPACE = [Parameter("x", low=0.0, high=1.0)]
@@ -25,7 +25,7 @@ def _looks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Play:
-    """A source, and what it was told to make."""
+    """A queue, and what it was told to make."""
 
     def __init__(
         self, folder: Path, count: int = 3, seeds: int = 2, pruner: str = "none", done: set[Trial] | None = None
@@ -33,7 +33,7 @@ class Play:
         self.values: dict[int, Mapping[str, object]] = {}
         self.told: list[int] = []
         self.refuse: Callable[[int], bool] = lambda number: False
-        self.study = open_study(folder, "random", pruner)  # type: ignore[arg-type]
+        self.study, left = open_study(folder, "random", pruner)  # type: ignore[arg-type]
 
         def make(number: int, values: Mapping[str, object]) -> Runs:
             if self.refuse(number):
@@ -42,18 +42,18 @@ class Play:
             runs = [Trial(f"trial-{number}", s, folder / f"{number}" / f"{s}", ("command",)) for s in range(seeds)]
             return Runs(runs, STEPS)
 
-        self.source = StudySource(self.study, SPACE, count, make, (done or set()).__contains__, self.told.append)
+        self.queue = StudyQueue(self.study, left, SPACE, count, make, (done or set()).__contains__, self.told.append)
 
     def start(self) -> Trial:
-        trial = self.source.take()
+        trial = self.queue.take()
         assert trial is not None
-        self.source.note(trial, RUNNING)
+        self.queue.note(trial, TrialStatus.RUNNING)
         return trial
 
-    def end(self, trial: Trial, returns: list[float], status: str = DONE) -> str:
+    def end(self, trial: Trial, returns: list[float], status: TrialStatus = TrialStatus.DONE) -> TrialStatus:
         write_run(trial.folder, returns)
-        label = self.source.label(trial, status)
-        self.source.note(trial, status)
+        label = self.queue.label(trial, status)
+        self.queue.note(trial, status)
         return label
 
     def states(self) -> list[str]:
@@ -64,8 +64,8 @@ def test_a_trials_value_is_the_mean_over_its_seeds(tmp_path: Path) -> None:
     play = Play(tmp_path, count=1)
     first, second = play.start(), play.start()
     assert (first.name, first.seed, second.seed) == ("trial-0", 0, 1)
-    assert play.source.take() is None
-    assert play.source.is_exhausted()
+    assert play.queue.take() is None
+    assert play.queue.is_exhausted()
     play.end(second, [3.0] * RUNGS)
     assert play.states() == ["RUNNING"]
     play.end(first, [1.0] * RUNGS)
@@ -78,7 +78,7 @@ def test_a_trials_value_is_the_mean_over_its_seeds(tmp_path: Path) -> None:
 def test_trials_are_asked_for_until_there_are_enough(tmp_path: Path) -> None:
     play = Play(tmp_path, count=3, seeds=1)
     trials = [play.start() for _ in range(3)]
-    assert play.source.take() is None
+    assert play.queue.take() is None
     assert len({values["x"] for values in play.values.values()}) == 3
     for trial in trials:
         play.end(trial, [1.0])
@@ -93,16 +93,16 @@ def test_a_trial_below_the_median_of_others_is_pruned_for_all_its_seeds(tmp_path
     bad, good = [play.start(), play.start()], [play.start(), play.start()]
     for trial, value in zip([*bad, *good], [20.0, -5.0, 20.0, 5.0], strict=True):  # means 7.5 and 12.5
         write_run(trial.folder, [value] * (RUNGS // 2))
-    assert set(play.source.superfluous()) == set(bad)
+    assert set(play.queue.superfluous()) == set(bad)
     assert play.states() == ["COMPLETE"] * 5 + ["PRUNED", "RUNNING"]
     pruned = play.study.trials[5]
     assert pruned.value == 7.5
     assert max(pruned.intermediate_values) == RUNGS // 4  # no earlier
-    assert play.source.label(bad[0], STOPPED) == PRUNED
+    assert play.queue.label(bad[0], TrialStatus.STOPPED) == TrialStatus.PRUNED
     for trial in bad:
-        play.source.note(trial, STOPPED)
-    assert not play.source.superfluous()
-    assert play.source.label(good[0], STOPPED) == STOPPED
+        play.queue.note(trial, TrialStatus.STOPPED)
+    assert not play.queue.superfluous()
+    assert play.queue.label(good[0], TrialStatus.STOPPED) == TrialStatus.STOPPED
 
 
 def test_nothing_is_pruned_before_all_seeds_have_begun(tmp_path: Path) -> None:
@@ -112,11 +112,11 @@ def test_nothing_is_pruned_before_all_seeds_have_begun(tmp_path: Path) -> None:
             play.end(trial, [10.0] * RUNGS)
     first = play.start()
     write_run(first.folder, [0.0] * (RUNGS - 1))
-    assert not play.source.superfluous()
+    assert not play.queue.superfluous()
     second = play.start()
-    assert not play.source.superfluous()
+    assert not play.queue.superfluous()
     write_run(second.folder, [0.0] * (RUNGS - 1))
-    assert set(play.source.superfluous()) == {first, second}
+    assert set(play.queue.superfluous()) == {first, second}
 
 
 def test_hyperband_prunes(tmp_path: Path) -> None:
@@ -124,10 +124,10 @@ def test_hyperband_prunes(tmp_path: Path) -> None:
     for number in range(20):
         trial = play.start()
         write_run(trial.folder, [float(-number)] * (RUNGS - 1))
-        if play.source.superfluous():
-            play.source.note(trial, STOPPED)
+        if play.queue.superfluous():
+            play.queue.note(trial, TrialStatus.STOPPED)
         else:
-            play.source.note(trial, DONE)
+            play.queue.note(trial, TrialStatus.DONE)
     assert set(play.states()) == {"COMPLETE", "PRUNED"}
     assert play.study.best_trial.number == 0
 
@@ -135,17 +135,17 @@ def test_hyperband_prunes(tmp_path: Path) -> None:
 def test_a_failed_seed_ends_its_trial(tmp_path: Path) -> None:
     play = Play(tmp_path, count=2, seeds=3)
     first, second = play.start(), play.start()
-    play.end(first, [1.0], FAILED)
+    play.end(first, [1.0], TrialStatus.FAILED)
     assert play.states() == ["FAIL"]
-    assert play.source.superfluous() == [second]
+    assert play.queue.superfluous() == [second]
     assert play.start().name == "trial-1"  # the third seed does not start
-    play.source.put_back(second)
-    assert not play.source._locked
+    play.queue.put_back(second)
+    assert not play.queue._locked
 
 
 def test_a_trial_without_an_episode_fails(tmp_path: Path) -> None:
     play = Play(tmp_path, count=1, seeds=1)
-    play.source.note(play.start(), DONE)
+    play.queue.note(play.start(), TrialStatus.DONE)
     assert play.states() == ["FAIL"]
 
 
@@ -157,7 +157,7 @@ def test_settings_that_do_not_fit_each_other_count_and_the_next_are_asked_for(
     assert play.start().name == "trial-1"
     assert "trial 0 cannot work: these do not fit each other." in capsys.readouterr().err
     assert play.states() == ["FAIL", "RUNNING"]
-    assert play.source.is_exhausted()
+    assert play.queue.is_exhausted()
 
 
 def test_after_a_kill_running_trials_go_on_with_the_same_settings_and_none_counts_twice(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_after_a_kill_running_trials_go_on_with_the_same_settings_and_none_count
     for trial in (after.start(), after.start()):
         assert trial.name == "trial-2"
         after.end(trial, [1.0] * RUNGS)
-    assert after.source.take() is None
+    assert after.queue.take() is None
     assert after.states() == ["COMPLETE"] * 3
     assert not after.study.get_trials(states=[asked])
     assert len({values["x"] for values in (*before.values.values(), after.values[2])}) == 3
@@ -195,13 +195,13 @@ def test_what_was_reported_before_a_kill_is_not_reported_again(
     before = Play(tmp_path, count=1, seeds=1)
     trial = before.start()
     write_run(trial.folder, [1.0] * 4)
-    before.source.superfluous()
+    before.queue.superfluous()
     assert list(before.study.trials[0].intermediate_values) == [1, 2, 3, 4]
     after = Play(tmp_path, count=1, seeds=1)
     trial = after.start()
     with (trial.folder / "episodes.csv").open("a") as file:
         file.write("500,6,100,0\n")
-    after.source.superfluous()
+    after.queue.superfluous()
     assert after.study.trials[0].intermediate_values == {1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0, 5: 2.0}
     assert not recwarn.list
 
@@ -213,4 +213,32 @@ def test_a_trial_that_had_ended_when_the_search_was_killed_is_told_at_once(tmp_p
         write_run(trial.folder, [2.0] * RUNGS)
     after = Play(tmp_path, count=1, done=trials)
     assert after.states() == ["COMPLETE"]
-    assert after.source.is_exhausted()
+    assert after.queue.is_exhausted()
+
+
+def test_a_curve_goes_as_far_as_episodes_have_ended(tmp_path: Path) -> None:
+    """Episodes end every 100 steps; a part has 150 steps."""
+    run = write_run(tmp_path / "run", [1.0, 2.0, 3.0, 4.0])
+    assert curve(run, 150 * RUNGS, is_done=False) == [1.0, 2.0]  # over by step 400: those of 150 and 300
+    assert curve(run, 150 * RUNGS, is_done=True) == [1.0, 2.0] + [2.5] * (RUNGS - 2)
+
+
+def test_before_the_first_episode_there_is_no_value(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [7.0])
+    values = curve(run, 40 * RUNGS, is_done=False)
+    assert len(values) == 2 and all(map(math.isnan, values))
+    assert curve(tmp_path / "none", 100, is_done=False) == []
+    assert len(curve(tmp_path / "none", 100, is_done=True)) == RUNGS
+
+
+def test_the_last_part_is_over_when_the_training_is(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [1.0] * 20)
+    assert len(curve(run, 100 * RUNGS, is_done=False)) == RUNGS - 1
+    assert len(curve(run, 100 * RUNGS, is_done=True)) == RUNGS
+
+
+def test_only_the_last_hundred_episodes_count(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [1000.0] * 50 + [1.0] * 100)
+    assert final_return(run) == pytest.approx(1.0)
+    assert curve(run, 15_000, is_done=True)[-1] == pytest.approx(1.0)
+    assert math.isnan(final_return(tmp_path / "none"))

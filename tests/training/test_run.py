@@ -66,7 +66,7 @@ def test_interrupt_ends_whole_logs_and_saves_weights(tmp_path: Path) -> None:
     begin = re.escape(f"training on 1 x CartPole-v1 (SerialEnvs); run folder: {tmp_path / 'run'}\n")
     assert re.search(begin + r"device: .*\n +steps +return +length", out)
     assert f"agent: {tmp_path / 'run' / 'model.zip'}" in out
-    assert f"to go on: {sys.executable} -m acer_tf.run --num_timesteps 1e8" in out
+    assert f"resume with: {sys.executable} -m acer_tf.run --num_timesteps 1e8" in out
     for name in ("episodes.csv", "monitor.csv", "progress.csv"):
         lines = (tmp_path / "run" / name).read_text().split("\n")
         header = next(line for line in lines if not line.startswith("#"))

@@ -4,8 +4,8 @@ import pytest
 
 from acer_tf.errors import InputError
 from acer_tf.training.signals import stop_on_signals
-from acer_tf.trials.execution import Course, Execution
-from acer_tf.trials.scheduler import Trial
+from acer_tf.trials.execution import Execution, Sweep
+from acer_tf.trials.scheduler import Trial, TrialStatus
 from acer_tf.trials.table import SweepTable
 
 
@@ -13,8 +13,8 @@ from acer_tf.trials.table import SweepTable
     ("flags", "message"),
     [
         ({"workers": 0}, "workers is 0; expected a whole number >= 1."),
-        ({"slots": 2}, "--slots is of no use on this machine alone; add --engine ray."),
-        ({"ray_address": "a:1"}, "--ray_address is of no use"),
+        ({"slots": 2}, "--slots requires --engine ray."),
+        ({"ray_address": "a:1"}, "--ray_address requires --engine ray."),
         ({"engine": "ray", "slots": 0}, "slots is 0; expected a whole number >= 1."),
         ({"engine": "ray", "workers": 2}, "--workers is of no use with --engine ray; expected --slots."),
         ({"engine": "ray", "ray_address": "head"}, "ray_address is 'head'; expected HOST:PORT"),
@@ -38,9 +38,9 @@ def test_the_line_of_a_trial_that_is_done(tmp_path: Path, capsys: pytest.Capture
         trial.folder.mkdir()
     (trials[1].folder / "episodes.csv").write_text("steps,return\n2500,3\n5000,4\n")
     with stop_on_signals() as stop:
-        course = Course(Execution(), SweepTable(tmp_path / "sweep.csv"), stop)
+        sweep = Sweep(Execution(), SweepTable(tmp_path / "sweep.csv"), stop)
         for trial in trials:
-            course.report(trial, "done")
+            sweep.report(trial, TrialStatus.DONE)
     assert capsys.readouterr().out.splitlines() == [
         "done Freeway seed 0: no episode ended",
         "done Freeway seed 1: 5,000 steps, mean return 3.5 of the last 100",

@@ -1,4 +1,4 @@
-"""The course of a search: from its flags to the best settings."""
+"""A search for settings, from its flags to the best preset."""
 
 import dataclasses
 import importlib.util
@@ -13,10 +13,10 @@ from acer_tf.errors import InputError
 from acer_tf.schema import Count, validated
 from acer_tf.search.results import PRESET, TABLE, draw, write_preset, write_table
 from acer_tf.search.space import Value, check_space, read_space, words
-from acer_tf.search.study import PrunerName, Runs, SamplerName, StudySource, open_study
+from acer_tf.search.study import PrunerName, Runs, SamplerName, StudyQueue, open_study
 from acer_tf.system.console import say
 from acer_tf.trials.execution import Execution
-from acer_tf.trials.scheduler import Trial
+from acer_tf.trials.scheduler import Trial, TrialStatus
 
 if TYPE_CHECKING:
     import optuna
@@ -83,7 +83,7 @@ def search(path: Path, flags: SearchFlags, execution: Execution, base: Base, out
         out: folder of everything.
 
     Returns:
-        The exit status: 0 if all trials are over, at least one of them whole; see `Course.status`.
+        The exit status: 0 if all trials are over, at least one of them whole; see `Sweep.status`.
 
     Raises:
         LockedError: another process works in the folder.
@@ -96,8 +96,8 @@ def search(path: Path, flags: SearchFlags, execution: Execution, base: Base, out
         made = [base.make(_label(number), seed, words(values)) for seed in base.seeds]
         return Runs([trial for trial, _ in made], made[0][1])
 
-    with execution.course(out) as course:
-        study = open_study(out, flags.sampler, flags.pruner)
+    with execution.sweep(out) as sweep:
+        study, left = open_study(out, flags.sampler, flags.pruner)
         _check_same(study, {"space": space, "command": base.words, "seeds": base.seeds}, out)
 
         def told(number: int) -> None:
@@ -109,15 +109,15 @@ def search(path: Path, flags: SearchFlags, execution: Execution, base: Base, out
 
         begun = len(study.trials)
         print(f"{flags.num_trials} trials with {_seeds(base)} each, {begun} begun before; table: {out / TABLE}")
-        source = StudySource(study, space, flags.num_trials, make, course.table.is_done, told)
+        queue = StudyQueue(study, left, space, flags.num_trials, make, sweep.table.is_done, told)
 
-        def report(trial: Trial, status: str) -> None:
-            course.report(trial, source.label(trial, status))
-            source.note(trial, status)
+        def report(trial: Trial, status: TrialStatus) -> None:
+            sweep.report(trial, queue.label(trial, status))
+            queue.note(trial, status)
 
-        course.run(source, report)
+        sweep.run(queue, report)
         is_well = _conclude(study, base, out)
-    return course.status(is_well)
+    return sweep.status(is_well)
 
 
 def _seeds(base: Base) -> str:
