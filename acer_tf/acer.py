@@ -38,7 +38,7 @@ class Callback(Protocol):
 
 
 class SegmentSource(Protocol):
-    """Where segments come from: the `Runner`, or collectors elsewhere (`acer_tf.distributed`).
+    """Source of segments: the `Runner`, or collectors in other processes (`acer_tf.distributed`).
 
     Attributes:
         episodes: whole episodes that ended during the last `run`.
@@ -69,17 +69,17 @@ class SegmentSource(Protocol):
         ...
 
 
-class Elsewhere(NamedTuple):
-    """Segments that are not collected in this process.
+class RemoteSegments(NamedTuple):
+    """Segments that are collected in other processes.
 
     Attributes:
-        source: where they come from.
-        sources: how many collectors there are, each with environments of its own.
+        source: of the segments.
+        collectors: how many there are, each with environments of its own.
         segments_per_update: segments that one update is made on.
     """
 
     source: SegmentSource
-    sources: int
+    collectors: int
     segments_per_update: int
 
 

@@ -220,8 +220,6 @@ class CollectingOnRay:
     """Most updates since the weights that a new segment was collected with; older ones are dropped. None drops none."""
     actor_timeout: Positive = 120.0
     """Seconds without a segment after which a collector is replaced; its start-up may take ten minutes more."""
-    lockstep: bool = False
-    """Take segments in a fixed order, each from weights of a fixed version, so that a seed decides the whole run."""
 
 
 @dataclasses.dataclass(frozen=True)

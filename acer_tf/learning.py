@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 import tensorflow as tf
 
-from acer_tf.acer import Elsewhere, TrainingLoop
+from acer_tf.acer import RemoteSegments, TrainingLoop
 from acer_tf.buffer import Buffer
 from acer_tf.config import CONTINUOUS, Config, Continuous
 from acer_tf.envs.check import check_vec_env
@@ -124,7 +124,7 @@ def make_loop(
     logger: Logger,
     *,
     is_quiet: bool = True,
-    elsewhere: Elsewhere | None = None,
+    remote: RemoteSegments | None = None,
 ) -> TrainingLoop:
     """Builds the training loop of a model in environments, and resets these.
 
@@ -135,7 +135,7 @@ def make_loop(
         seed: seed of the environments.
         logger: receives metrics and episodes.
         is_quiet: leaves out the announcement of replay's size, and of a precision that this processor lacks.
-        elsewhere: the source of segments that are not collected here; the environments are left alone then.
+        remote: segments that other processes collect; the environments are left alone then.
 
     Raises:
         InputError: replay cannot fit into memory; no environment has been started then.
@@ -146,14 +146,14 @@ def make_loop(
     check_replay(env, config, model.policy.network.state_size)
     if not is_quiet and config.precision == "bfloat16" and (times := bfloat16_slowdown()) > 1:
         say(f"precision: no bfloat16 instructions here; convolutions take about {times} times as long as in float32")
-    per_update = 1 if elsewhere is None else elsewhere.segments_per_update
+    per_update = 1 if remote is None else remote.segments_per_update
     row = compressed_row(env, config)
     buffer = Buffer(config.nsteps, config.buffer_size, row, config.unread, per_update)
     # Segments from other processes: no environment is stepped here.
-    if elsewhere is not None:
-        all_envs = elsewhere.sources * env.num_envs
+    if remote is not None:
+        all_envs = remote.collectors * env.num_envs
         return TrainingLoop(
-            env.num_envs, elsewhere.source, model, buffer, rng, logger, is_quiet=is_quiet, all_envs=all_envs
+            env.num_envs, remote.source, model, buffer, rng, logger, is_quiet=is_quiet, all_envs=all_envs
         )
     # With `overlap` a thread acts with copies while the updates change the parameters.
     behavior = _with_copies(model) if config.overlap else None

@@ -62,7 +62,6 @@ class BeyondStableBaselines(TypedDict, total=False):
         actor_depth: segments of each collector that are being collected, or wait to be trained on.
         max_staleness: most updates since the weights that a new segment was collected with.
         actor_timeout: seconds without a segment after which a collector is replaced.
-        lockstep: whether segments are taken in a fixed order, so that the seed decides what is learned.
     """
 
     optimizer: object
@@ -91,7 +90,6 @@ class BeyondStableBaselines(TypedDict, total=False):
     actor_depth: int
     max_staleness: int | None
     actor_timeout: float
-    lockstep: bool
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 from gymnasium.vector import VectorEnv
 
-from acer_tf.acer import Elsewhere, TrainingLoop
+from acer_tf.acer import RemoteSegments, TrainingLoop
 from acer_tf.agent.run_logger import log_folder, open_logger
 from acer_tf.agent.settings import Settings
 from acer_tf.agent.spaces import Spaces
@@ -190,12 +190,12 @@ class Training:
             state.seed,
             logger,
             is_quiet=is_quiet,
-            elsewhere=self._elsewhere(self._environment),
+            remote=self._remote_segments(self._environment),
         )
         self._loop.count_from(state.num_timesteps)
         return self._loop
 
-    def _elsewhere(self, environment: FrameStack) -> Elsewhere | None:
+    def _remote_segments(self, environment: FrameStack) -> RemoteSegments | None:
         """Starts collectors, if there are to be any."""
         settings = self._state.settings
         collecting = settings.collecting
@@ -203,20 +203,20 @@ class Training:
             return None
         if self._make_env is None:
             raise InputError("each of the actors makes environments of its own; give set_env an id or a function.")
-        from acer_tf.distributed.start import start_collectors
+        from acer_tf.distributed.collector import Blueprint
+        from acer_tf.distributed.source import start_collectors
 
-        self._collectors = start_collectors(
+        state = self._state
+        blueprint = Blueprint(
             self._make_env,
-            environment,
-            self._state.model,
-            collecting,
-            self._state.seed,
             settings.policy,
             settings.policy_kwargs or {},
+            state.model.config,
             settings.continuous,
             settings.reward_scale,
         )
-        return Elsewhere(self._collectors, collecting.actors, collecting.segments_per_update)
+        self._collectors = start_collectors(blueprint, environment, state.model, collecting, state.seed)
+        return RemoteSegments(self._collectors, collecting.actors, collecting.segments_per_update)
 
     def restart_streams(self) -> None:
         """Restarts all random streams from the agent's seed, and the environments' episodes."""

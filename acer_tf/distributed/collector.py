@@ -7,15 +7,22 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+import acer_tf
+from acer_tf.buffer import stack_obs
 from acer_tf.config import Config, Continuous
-from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError
+from acer_tf.errors import EnvironmentFailedError, NotFiniteError
+from acer_tf.replay.columns import CompressedFrames
+from acer_tf.replay.size import compressed_row
+from acer_tf.segment import Episode, Segment
 from acer_tf.system.threads import prepare_tensorflow
 
 if TYPE_CHECKING:
     from acer_tf.envs.adapt import AnyEnv
+    from acer_tf.envs.wrappers.frame_stack import FrameStack
     from acer_tf.policies.actor import Actor
     from acer_tf.runner import Runner
 
@@ -25,7 +32,7 @@ Weights = Sequence[NDArray[Any]]
 
 @dataclasses.dataclass(frozen=True)
 class Blueprint:
-    """What a collector is made of.
+    """Everything that a collector is made of.
 
     Attributes:
         make_env: makes environments, which get the wrappers of training.
@@ -44,116 +51,105 @@ class Blueprint:
     reward_scale: float = 1.0
 
 
-class Start(NamedTuple):
-    """How a collector begins.
+class Signature(NamedTuple):
+    """Everything that decides shapes and dtypes of segments, besides the blueprint.
 
-    Attributes:
-        incarnation: how often it has begun anew.
-        seed: of the environments.
-        actions: [N, steps] or [N, steps, D], to be repeated from there; None for new episodes.
-        state: [N, P], the policy's state after them.
+    A collector whose node has another version of this package, or of a game, differs from the learner in it.
     """
 
-    incarnation: int
-    seed: int
-    actions: NDArray[Any] | None = None
-    state: NDArray[np.float32] | None = None
+    version: str
+    num_env: int
+    observations: gymnasium.Space[Any]
+    actions: gymnasium.Space[Any]
+
+    @classmethod
+    def of(cls, env: "FrameStack") -> "Signature":
+        """Returns the signature of environments, with this process's version of the package."""
+        return cls(acer_tf.__version__, env.num_envs, env.single_observation_space, env.single_action_space)
 
 
-class Order(NamedTuple):
-    """A segment to be collected.
-
-    Attributes:
-        incarnation: of the collector that is to collect it.
-        sequence: number of the segment among those of the collector.
-        version: updates that the weights have behind them.
-        seed: of the stream that actions are sampled from.
-    """
-
-    incarnation: int
-    sequence: int
-    version: int
-    seed: int
-
-
-class Refusal(NamedTuple):
-    """An error in a collector that another attempt would not mend.
+class Collected(NamedTuple):
+    """A segment on its way to the learner, which Ray's object store carries as arrays.
 
     Attributes:
-        is_input: whether it is one of the user's input; else the environments failed.
-        message: one sentence, and an environment's own traceback after it.
+        segment: without observations, and without what updates do not read.
+        episodes: whole episodes that ended in it, with the collector's own clock.
     """
 
-    is_input: bool
-    message: str
+    segment: Segment
+    episodes: list[Episode]
+
+    @classmethod
+    def of(cls, segment: Segment, episodes: list[Episode], config: Config, is_compressed: bool) -> "Collected":
+        """Returns a segment with each frame once, compressed if replay will keep it so."""
+        # Stacked observations would take S times the bytes of the frames, and compressed frames about 1 % of these.
+        frames = CompressedFrames(segment.enc_obs) if is_compressed else segment.enc_obs
+        unread: dict[str, Any] = dict.fromkeys(config.unread, segment.rewards[:, :0])
+        return cls(segment._replace(enc_obs=frames, obs=np.empty(0), **unread), episodes)
+
+    def whole_segment(self) -> Segment:
+        """Returns the segment with its observations; compressed frames stay compressed besides, for replay."""
+        frames = self.segment.enc_obs
+        if isinstance(frames, CompressedFrames):
+            frames = frames.decompressed()
+        return self.segment._replace(obs=stack_obs(frames, self.segment.dones))
 
 
 class NotBegunError(RuntimeError):
-    """The process is not the one that has begun: it was restarted meanwhile."""
+    """The process was started anew, and has not begun yet."""
 
 
 class Collector:
-    """Collects segments to order; everything it needs is made when it first begins."""
+    """Collects segments on request; everything it needs is made when it first begins."""
 
-    def __init__(self, index: int, blueprint: Blueprint) -> None:
-        """Keeps its number among the collectors and what it is made of."""
-        self._index = index
+    def __init__(self, blueprint: Blueprint) -> None:
+        """Keeps the blueprint."""
         self._blueprint = blueprint
-        self._incarnation = -1
-        self._version = -1
-        self._parts: tuple[Runner, Actor] | None = None
+        self._parts: tuple[FrameStack, Runner, Actor] | None = None
 
     def pid(self) -> int:
         """Returns the id of its process."""
         return os.getpid()
 
-    def begin(self, start: Start) -> Refusal | None:
-        """Starts new episodes, or repeats the actions of episodes that another process had begun.
-
-        Returns:
-            Why the environments or the policy cannot be made, if they cannot.
-        """
-        with _refusals() as refused:
-            if self._parts is None:
-                self._parts = self._made()
-            runner, _ = self._parts
-            if start.state is None:
-                runner.restart(start.seed, is_recorded=False)
-            else:
-                actions = {} if start.actions is None else {"actions": start.actions}
-                runner.load_state_dict({"seconds": 0.0, "restart_seed": start.seed, "state": start.state, **actions})
-            self._incarnation = start.incarnation
-        return next(iter(refused), None)
-
-    def collect(self, order: Order, weights: Weights) -> bytes | Refusal:
-        """Collects a segment with these weights; returns it packed, or why it cannot.
+    def begin(self, seed: int) -> Signature:
+        """Starts new episodes, with this seed of environments and actions.
 
         Raises:
-            NotBegunError: this process has not begun as this incarnation.
+            InputError: the environments or the policy cannot be made.
+            EnvironmentFailedError: an environment raised an error.
         """
-        from acer_tf.distributed.wire import Header, pack
+        with _portable_errors():
+            if self._parts is None:
+                self._parts = self._made()
+            env, runner, actor = self._parts
+            actor.generator.reset_from_seed(seed)
+            runner.restart(seed, is_recorded=False)
+            return Signature.of(env)
 
-        if self._parts is None or order.incarnation != self._incarnation:
+    def collect(self, weights: Weights) -> Collected:
+        """Collects a segment with these weights.
+
+        Raises:
+            NotBegunError: this process has not begun.
+            InputError: the environments cannot work with these settings.
+            EnvironmentFailedError: an environment raised an error, or gave a number that is not finite.
+        """
+        if self._parts is None:
             raise NotBegunError
-        runner, actor = self._parts
-        with _refusals() as refused:
-            if order.version != self._version:
-                actor.assign(weights)
-                self._version = order.version
-            actor.generator.reset_from_seed(order.seed)
+        env, runner, actor = self._parts
+        with _portable_errors():
+            actor.assign(weights)
             segment = runner.run()
-            header = Header(self._index, order.incarnation, order.sequence, order.version)
-            return pack(header, segment, runner.policy_state, runner.episodes, self._layout)
-        return refused[0]
+        config = self._blueprint.config
+        return Collected.of(segment, runner.episodes, config, compressed_row(env, config) is not None)
 
-    def _made(self) -> "tuple[Runner, Actor]":
+    def _made(self) -> "tuple[FrameStack, Runner, Actor]":
         """Makes environments and policy; TensorFlow, which is imported here, gets one thread and no GPU."""
         blueprint, config = self._blueprint, self._blueprint.config
-        os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
-        prepare_tensorflow(str(blueprint.network), threads=1)
+        os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # the GPU is the learner's
+        prepare_tensorflow(str(blueprint.network), threads=1)  # a collector has one processor
         import tensorflow as tf
 
-        from acer_tf.distributed.layout import Layout
         from acer_tf.envs.wrap import training_env
         from acer_tf.policies.actor import Actor
         from acer_tf.policies.make import make_policy
@@ -164,25 +160,22 @@ class Collector:
             blueprint.network,
             env.single_observation_space,
             env.single_action_space,
-            np.random.RandomState(0),
+            np.random.RandomState(0),  # initial weights, which the learner's replace
             0,
             blueprint.continuous,
             config.precision,
             **blueprint.network_kwargs,
         )
-        self._layout = Layout.of(env, config, blueprint.continuous, policy.network.state_size)
         actor = Actor(policy, tf.random.Generator.from_seed(0, alg="philox"))
         values = actor.values if config.bootstrap_truncated else None
-        return Runner(env, actor, config.nsteps, 0, values, obeys_masks=config.action_masks), actor
+        return env, Runner(env, actor, config.nsteps, 0, values, obeys_masks=config.action_masks), actor
 
 
 @contextlib.contextmanager
-def _refusals() -> Iterator[list[Refusal]]:
-    """Yields a list, to which an error of the user's input or of an environment is added in the place of raising it."""
-    refused: list[Refusal] = []
+def _portable_errors() -> Iterator[None]:
+    """Puts an environment's traceback into the message of the error: pickle carries no cause, and no arrays."""
     try:
-        yield refused
-    except (InputError, EnvironmentFailedError) as error:
+        yield
+    except (EnvironmentFailedError, NotFiniteError) as error:
         cause = "" if error.__cause__ is None else "\n" + "".join(traceback.format_exception(error.__cause__))
-        is_input = isinstance(error, InputError) and not isinstance(error, NotFiniteError)
-        refused.append(Refusal(is_input, f"{error}{cause}"))
+        raise EnvironmentFailedError(f"{error}{cause}") from None

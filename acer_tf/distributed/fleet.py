@@ -1,11 +1,13 @@
-"""The collectors as Ray actors, and what becomes of a call to one of them."""
+"""The collectors as Ray actors, and the outcome of a call to one of them."""
 
+import dataclasses
 import weakref
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, NamedTuple, Protocol
 
-from acer_tf.distributed.collector import Blueprint, Collector, NotBegunError, Order, Refusal, Start, Weights
+from acer_tf.config import Config
+from acer_tf.distributed.collector import Blueprint, Collected, Collector, NotBegunError, Signature, Weights
 from acer_tf.distributed.connection import connected
 from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.system.threads import cores
@@ -23,8 +25,8 @@ class Lost(NamedTuple):
     is_gone: bool
 
 
-Outcome = bytes | Refusal | Lost | BaseException | None
-"""Of a call: a packed segment, None of `begin`, or why there is neither; an exception is a mistake in the code."""
+Outcome = Signature | Collected | Lost | BaseException
+"""The result of `begin` or `collect`, or the reason why there is none: an exception is a non-retryable error."""
 Tell = Callable[[Outcome], None]
 """Called with the outcome, in any thread."""
 
@@ -33,15 +35,15 @@ class Fleet(Protocol):
     """Collectors, by number."""
 
     def publish(self, weights: Weights) -> Any:
-        """Returns what stands for the weights in `collect`."""
+        """Returns a handle to the weights."""
         ...
 
-    def begin(self, index: int, start: Start, tell: Tell) -> None:
+    def begin(self, index: int, seed: int, tell: Tell) -> None:
         """Calls `Collector.begin`."""
         ...
 
-    def collect(self, index: int, order: Order, weights: Any, tell: Tell) -> None:
-        """Calls `Collector.collect`; calls to the same collector are made in order."""
+    def collect(self, index: int, weights: Any, tell: Tell) -> None:
+        """Calls `Collector.collect` with a handle to weights; a collector handles its calls in order."""
         ...
 
     def replace(self, index: int) -> None:
@@ -56,8 +58,8 @@ class Fleet(Protocol):
 class RayFleet:
     """Collectors on Ray, one processor each, spread over the nodes.
 
-    Ray restarts an actor whose process or node was lost, as often as that happens, but repeats none of its calls: the
-    learner decides what is to be collected then.
+    Ray restarts an actor whose process or node was lost, as often as that happens, but repeats none of its calls: what
+    it was collecting began with weights that are old by then, so the learner orders anew.
     """
 
     def __init__(self, blueprint: Blueprint, count: int, address: str | None) -> None:
@@ -82,25 +84,27 @@ class RayFleet:
             )
         options = {"num_cpus": 1, "max_restarts": -1, "max_task_retries": 0, "scheduling_strategy": "SPREAD"}
         self._class = ray.remote(**options)(Collector)
-        self._blueprint = blueprint
-        self._actors = [self._started(index) for index in range(count)]
+        # These two only the learner uses, and they may be objects of its process.
+        config = dataclasses.replace(blueprint.config, optimizer=Config.optimizer, lrschedule=Config.lrschedule)
+        self._blueprint = dataclasses.replace(blueprint, config=config)
+        self._actors = [self._started() for _ in range(count)]
 
     def publish(self, weights: Weights) -> Any:
         """Puts the weights into the object store, from which every node gets them once."""
         return self._ray.put(list(weights))
 
-    def begin(self, index: int, start: Start, tell: Tell) -> None:
+    def begin(self, index: int, seed: int, tell: Tell) -> None:
         """Calls `Collector.begin`."""
-        self._call(lambda: self._actors[index].begin.remote(start), tell)
+        self._call(lambda: self._actors[index].begin.remote(seed), tell)
 
-    def collect(self, index: int, order: Order, weights: Any, tell: Tell) -> None:
+    def collect(self, index: int, weights: Any, tell: Tell) -> None:
         """Calls `Collector.collect`."""
-        self._call(lambda: self._actors[index].collect.remote(order, weights), tell)
+        self._call(lambda: self._actors[index].collect.remote(weights), tell)
 
     def replace(self, index: int) -> None:
         """Kills an actor and starts another."""
         self._ray.kill(self._actors[index])
-        self._actors[index] = self._started(index)
+        self._actors[index] = self._started()
 
     def close(self) -> None:
         """Kills all actors, and disconnects from Ray if this fleet has connected to it."""
@@ -109,23 +113,28 @@ class RayFleet:
                 self._ray.kill(actor)
             self._end()
 
-    def _started(self, index: int) -> Any:
-        return self._class.remote(index, self._blueprint)
+    def _started(self) -> Any:
+        return self._class.remote(self._blueprint)
 
     def _call(self, call: Callable[[], Any], tell: Tell) -> None:
         try:
+            # A callback, as waiting for each of very many results in turn would take long.
             future = call().future()
         except self._ray.exceptions.RayError as error:
             tell(self._outcome(error))
             return
-        future.add_done_callback(lambda done: tell(self._outcome(done.exception()) or done.result()))
+        future.add_done_callback(
+            lambda done: tell(done.result() if (error := done.exception()) is None else self._outcome(error))
+        )
 
-    def _outcome(self, error: BaseException | None) -> Outcome:
-        """Returns what an error means; None without any."""
+    def _outcome(self, error: BaseException) -> Lost | BaseException:
+        """Returns the meaning of an error."""
         exceptions = self._ray.exceptions
-        if isinstance(error, exceptions.RayTaskError):
+        if isinstance(error, exceptions.RayTaskError):  # raised in the collector
             cause = error.cause
-            return Lost("it was restarted", is_gone=False) if isinstance(cause, NotBegunError) else error
+            if isinstance(cause, NotBegunError):
+                return Lost("it was restarted", is_gone=False)
+            return cause if isinstance(cause, InputError | EnvironmentFailedError) else error
         if isinstance(error, exceptions.ActorDiedError) and "creation task" in str(error):
             return InputError(
                 "a collector cannot be made: its environments and its network have to be modules or functions that "
@@ -135,9 +144,3 @@ class RayFleet:
             is_gone = isinstance(error, exceptions.ActorDiedError)
             return Lost(" ".join(str(error).split(". ")[0].split()), is_gone)
         return error
-
-
-def raised(index: int, refusal: Refusal) -> Exception:
-    """Returns the exception for a collector's refusal."""
-    kind = InputError if refusal.is_input else EnvironmentFailedError
-    return kind(f"collector {index}: {refusal.message}")

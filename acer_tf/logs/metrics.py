@@ -75,7 +75,7 @@ actors_replaced [1] collectors that were lost and began anew since this process 
 actors_staleness_mean [update] updates since the weights of a new segment, mean over those since the previous row
 actors_staleness_p95 [update] the same, 95th percentile
 actors_idle_share [1] share of the time since the previous row in which the learner waited for a segment
-actors_segments_dropped [1] new segments that were malformed, or older than `--max_staleness`, since this process began
+actors_segments_dropped [1] new segments that were older than `--max_staleness`, since this process began
 """
 _REPLAY = """
 replay_size [agent step] agent steps held in replay, over all environments

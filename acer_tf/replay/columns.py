@@ -56,20 +56,9 @@ class CompressedFrames:
         # One stream an environment: frames of one game resemble each other, not those of the next.
         self.parts = [compressor.compress(np.ascontiguousarray(part).data) for part in frames]
 
-    @classmethod
-    def checked(cls, parts: Sequence[bytes], shape: tuple[int, ...]) -> tuple["CompressedFrames", Array]:
-        """Returns frames that another process has compressed, and the same decompressed.
-
-        Raises:
-            InputError: a part is damaged, or would decompress to another size.
-        """
-        if len(parts) != shape[0]:
-            raise InputError(f"there are {len(parts)} compressed parts; expected {shape[0]}.")
-        decompressor = zstandard.ZstdDecompressor()
-        frames = [np.frombuffer(_decompressed(decompressor, part, math.prod(shape[1:])), np.uint8) for part in parts]
-        compressed = cls.__new__(cls)
-        compressed.shape, compressed.parts = shape, list(parts)
-        return compressed, np.stack(frames).reshape(shape)
+    def decompressed(self) -> Array:
+        """Returns the frames."""
+        return _decompressed_parts(zstandard.ZstdDecompressor(), self.parts, self.shape)
 
 
 class PlainColumn:
@@ -191,12 +180,9 @@ class CompressedColumn:
         self._parts[slot] = (row if isinstance(row, CompressedFrames) else CompressedFrames(row)).parts
 
     def get(self, slots: Slots) -> Array:
-        """Decompresses the parts of one row for each environment, straight into the array that is returned."""
-        # Every part is written in full below.
-        drawn = np.empty(self._shape, np.uint8)
-        for env, slot in enumerate(slots):
-            self._decompressor.stream_reader(self._parts[slot][env]).readinto(drawn[env])
-        return drawn
+        """Returns each environment's part of the row in its slot."""
+        parts = [self._parts[slot][env] for env, slot in enumerate(slots)]
+        return _decompressed_parts(self._decompressor, parts, self._shape)
 
     def dump(self, slots: Slots) -> dict[str, Array]:
         """Returns whole rows."""
@@ -220,6 +206,16 @@ class CompressedColumn:
                     _decompressed(self._decompressor, part, math.prod(self._shape[1:]))
                 except InputError as error:
                     raise InputError(f"saved replay is damaged: {error}") from error
+
+
+def _decompressed_parts(
+    decompressor: zstandard.ZstdDecompressor, parts: Sequence[bytes], shape: tuple[int, ...]
+) -> Array:
+    """Decompresses each environment's part straight into the array that is returned."""
+    frames = np.empty(shape, np.uint8)  # every part is written in full below
+    for part, row in zip(parts, frames, strict=True):
+        decompressor.stream_reader(part).readinto(row)
+    return frames
 
 
 def _decompressed(decompressor: zstandard.ZstdDecompressor, part: bytes, expected: int) -> bytes:

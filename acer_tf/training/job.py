@@ -180,9 +180,9 @@ class TrainFlags(
 
     @property
     def is_exact(self) -> bool:
-        """Whether a resumed run equals an undisturbed one to the bit; collectors can do so in lockstep only."""
+        """Whether a resumed run equals an undisturbed one to the bit, which needs environments in this process."""
         if self.exact_resume is None:
-            return self.checkpoint_every is not None and (not self.actors or self.lockstep)
+            return self.checkpoint_every is not None and not self.actors
         return self.exact_resume
 
     def config(self) -> Config:
@@ -324,8 +324,7 @@ def _check_collecting(job: Job) -> None:
     require_ray()
     if collecting.ray_address is not None:
         check_address(collecting.ray_address)
-    if flags.exact_resume and not collecting.lockstep:
+    if flags.exact_resume:
         raise InputError(
-            "exact_resume needs segments in a fixed order, but those of actors come as they are ready; give --lockstep "
-            "as well, or leave exact_resume out."
+            "exact_resume needs segments in a fixed order, but those of actors come as they are ready; leave one out."
         )

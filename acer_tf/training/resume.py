@@ -14,10 +14,11 @@ FREE = (
     *("preset", "logdir", "load_path", "num_workers", "vectorization", "threads", "tune_malloc", "stall_seconds"),
     *("checkpoint_every", "exact_resume", "keep_checkpoints", "keep_every"),
     *("ray_address", "actor_timeout"),
+    "lockstep",  # of runs of version 0.1.0; ignored
     *("log_interval", "verbose", "track", "eval_every", "eval_episodes", "eval_deterministic"),
 )
 """Settings that may change, as learning does not depend on them; the settings of a preset are compared one by one."""
-FREE_COLLECTING = ("actors", "publish_every", "actor_depth", "max_staleness", "lockstep")
+FREE_COLLECTING = ("actors", "publish_every", "actor_depth", "max_staleness")
 """Settings that may change though learning depends on them: a run goes on with the machines that there are."""
 FIXED = ("nsteps", "buffer_size", "compress_replay", "trust_region", "optimizer")
 """Hyper-parameters that never change, as the saved state or the columns of progress.csv depend on them."""

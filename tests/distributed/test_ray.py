@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import psutil
 import pytest
 
@@ -126,23 +125,6 @@ def assert_gone(processes: list[int]) -> None:
     while any(psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie" for pid in processes):
         assert time.monotonic() < end, "orphans"
         time.sleep(0.2)
-
-
-def test_lockstep_is_the_same_twice_also_when_a_collector_is_killed(cluster: Nodes, tmp_path: Path) -> None:
-    weights = []
-    for is_disturbed in (False, True):
-        agent = ACER("mlp", make_env, ray_address=cluster.address, lockstep=True, **SETTINGS)
-        loop = agent.begin(Logger())
-        loop.restart_environments(7, is_recorded=True)
-        loop.learn(lambda loop=loop: loop.steps >= 100, end=200)  # type: ignore[misc]
-        if is_disturbed:
-            kill(agent, cluster)
-        loop.learn(end=200)
-        assert loop._source.metrics()["actors_replaced"] == is_disturbed
-        weights.append(agent.model.state_dict())
-        agent.close()
-    for name, array in weights[0].items():
-        np.testing.assert_array_equal(array, weights[1][name], err_msg=name)
 
 
 def test_learning_in_python_and_what_is_refused(cluster: Nodes) -> None:

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason=
             ["--actors", "2", "--checkpoint_every", "100", "--exact_resume"],
             "exact_resume needs segments in a fixed order",
         ),
-        (["--lockstep"], "lockstep is True, but there are no collectors; give actors >= 1 as well"),
+        (["--actor_depth", "2"], "actor_depth is 2, but there are no collectors; give actors >= 1 as well"),
         (["--actors", "2", "--ray_address", "somewhere"], "ray_address is 'somewhere'; expected HOST:PORT"),
         (["--actors", "2", "--actor_depth", "0"], "actor_depth is 0; expected a whole number >= 1"),
     ],
@@ -55,15 +55,15 @@ def test_environments_of_the_class(tmp_path: Path) -> None:
         make(actors=1, overlap=True)
     with pytest.raises(InputError, match="normalize_rewards keeps running moments"):
         make(actors=1, normalize_rewards=True)
-    agent = make(env=lambda: make_vec_env("CartPole-v1", 3), actors=2, lockstep=True)
-    assert (agent.actors, agent.lockstep, agent.n_envs) == (2, True, 3)
+    agent = make(env=lambda: make_vec_env("CartPole-v1", 3), actors=2, publish_every=4)
+    assert (agent.actors, agent.publish_every, agent.n_envs) == (2, 4, 3)
     with pytest.raises(InputError, match="expected an id or a function"):
         agent.set_env(make_vec_env("CartPole-v1", 2))
     agent.set_env("CartPole-v1")
     assert agent.n_envs == 1
     agent.save(tmp_path / "agent")
     loaded = ACER.load(tmp_path / "agent")
-    assert (loaded.actors, loaded.lockstep) == (0, False), "they belong to a machine"
+    assert (loaded.actors, loaded.publish_every) == (0, 1), "they belong to a machine"
     np.testing.assert_array_equal(loaded.model.params[0], agent.model.params[0])
     preset = ACER.from_preset("CartPole-v1", actors=2, num_env=3)
     assert (preset.actors, preset.n_envs) == (2, 3)

@@ -2,7 +2,7 @@ import dataclasses
 import itertools
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -11,14 +11,12 @@ import pytest
 
 from acer_tf.acer import TrainingLoop
 from acer_tf.config import Collecting
-from acer_tf.distributed.lane import Lane
-from acer_tf.distributed.wire import MAGIC
+from acer_tf.distributed.fleet import Tell
+from acer_tf.envs.make import make_training_env
 from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.logs.logger import Logger, Sink
 from acer_tf.segment import Segment
 from tests.distributed.threads import loop, train
-
-LOCKSTEP = {"lockstep": True}
 
 
 class Rows(Sink):
@@ -51,61 +49,6 @@ def noted(acer: TrainingLoop) -> list[tuple[int, Segment]]:
     return taken
 
 
-def assert_same_runs(first: TrainingLoop, second: TrainingLoop) -> None:
-    """All but seconds, to the bit."""
-    ours, theirs = first.state_dict(), second.state_dict()
-    for part in ("loop", "random", "model", "runner", "episode_stats"):
-        assert ours[part].keys() == theirs[part].keys(), part
-        for name in ours[part].keys() - {"seconds"}:
-            if not name.startswith("segment/"):  # it has the collector's clock
-                np.testing.assert_array_equal(ours[part][name], theirs[part][name], err_msg=f"{part} {name}")
-
-
-def copy_replay(acer: TrainingLoop, again: TrainingLoop) -> None:
-    start, stop = acer.buffer.oldest, acer.buffer.num_put
-    again.buffer.load_rows(start, stop, acer.buffer.rows(start, stop))
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        pytest.param({}, marks=pytest.mark.slow),
-        {"actor_depth": 2, "publish_every": 7, "segments_per_update": 2},
-    ],
-)
-def test_in_lockstep_timing_changes_nothing(more: dict[str, Any]) -> None:
-    how = LOCKSTEP | more
-    slow = lambda index, sequence: 0.02 * ((index + sequence) % 2)  # noqa: E731
-    (one, fleet, _), (other, late, _) = loop(2, learns=True, collecting=how), loop(2, slow, learns=True, collecting=how)
-    for acer in (one, other):
-        acer.restart_environments(3, is_recorded=True)
-        train(acer, 12)
-    assert [order for _, order in fleet.orders] != [] and fleet.orders == late.orders
-    assert one.model.updates > 20
-    assert_same_runs(one, other)
-    fleet.close()
-    late.close()
-
-
-def test_a_resumed_run_in_lockstep_equals_an_undisturbed_one() -> None:
-    how = LOCKSTEP | {"actor_depth": 2, "publish_every": 9}
-    (acer, fleet, _), (again, other, _) = (
-        loop(2, learns=True, collecting=how),
-        loop(2, seed=1, learns=True, collecting=how),
-    )
-    acer.restart_environments(5, is_recorded=True)
-    train(acer, 11)
-    state = json_and_arrays(acer.state_dict())
-    assert sum(name.startswith("segment/") for name in state["runner"]) == 4, "drained"
-    assert again.load_state_dict(state)
-    copy_replay(acer, again)
-    for each in (acer, again):
-        train(each, 9)
-    assert_same_runs(acer, again)
-    fleet.close()
-    other.close()
-
-
 def json_and_arrays(state: Any) -> Any:
     """What a checkpoint makes of a state."""
     return {
@@ -114,22 +57,7 @@ def json_and_arrays(state: Any) -> Any:
     }
 
 
-@pytest.mark.slow
-def test_a_collector_lost_in_lockstep_comes_back_to_where_it_was() -> None:
-    (acer, fleet, _), (whole, other, _) = (loop(2, learns=True, collecting=LOCKSTEP) for _ in range(2))
-    for each in (acer, whole):
-        each.restart_environments(3, is_recorded=True)
-    train(acer, 5)
-    fleet.kill(1)
-    train(acer, 5)
-    train(whole, 10)
-    assert acer._source.metrics()["actors_replaced"] == 1
-    assert_same_runs(acer, whole)
-    fleet.close()
-    other.close()
-
-
-def test_without_lockstep_the_learner_waits_for_nobody() -> None:
+def test_the_learner_waits_for_nobody() -> None:
     may_go_on = threading.Event()
 
     def delay(index: int, sequence: int) -> float:
@@ -146,14 +74,14 @@ def test_without_lockstep_the_learner_waits_for_nobody() -> None:
 
 def test_staleness_is_that_of_the_weights_that_acted() -> None:
     """The weights that a segment was collected with are those of `staleness` updates before it is trained on."""
-    acer, fleet, source = loop(2, learns=True, replay_start=10, replay_ratio=2, lr=0.05, collecting=LOCKSTEP)
-    taken, staleness, took = noted(acer), list[int](), source._tally.took
+    acer, fleet, source = loop(2, learns=True, replay_start=10, replay_ratio=2, lr=0.05)
+    taken, staleness, took = noted(acer), list[int](), source._metrics.took
 
-    def noting(value: int) -> None:
+    def noting(value: int, waited: float) -> None:
         staleness.append(value)
-        took(value)
+        took(value, waited)
 
-    source._tally.took = noting  # type: ignore[method-assign]
+    source._metrics.took = noting  # type: ignore[method-assign]
     versions = {0: [param.numpy() for param in acer.model.params]}
     for _ in range(8):
         train(acer, 1)
@@ -171,21 +99,25 @@ def test_staleness_is_that_of_the_weights_that_acted() -> None:
 
 def test_metrics_of_staleness_and_waiting() -> None:
     rows = Rows()
-    acer, fleet, _ = loop(2, lambda *_: 0.03, logger=Logger([rows]), collecting=LOCKSTEP)
+    acer, fleet, _ = loop(2, logger=Logger([rows]))
     train(acer, 10)
     names = ["alive", "replaced", "staleness_mean", "staleness_p95", "idle_share", "segments_dropped"]
     assert [name for name in rows.rows[0] if name.startswith("actors_")] == [f"actors_{name}" for name in names]
     last = rows.rows[-1]
     assert (last["actors_alive"], last["actors_replaced"], last["actors_segments_dropped"]) == (2, 0, 0)
     assert last["actors_staleness_mean"] == last["actors_staleness_p95"] == 2, "two segments ahead, an update each"
-    assert 0.05 < last["actors_idle_share"] < 1
     assert rows.steps == [10 * (i + 1) for i in range(10)]
+    fleet.close()
+
+    slow, fleet, _ = loop(1, lambda *_: 0.03, logger=Logger([rows]))
+    train(slow, 10)
+    assert 0.1 < rows.rows[-1]["actors_idle_share"] < 1
     fleet.close()
 
 
 def test_segments_that_are_too_stale_are_dropped() -> None:
     rows = Rows()
-    acer, fleet, _ = loop(2, logger=Logger([rows]), log_interval=1, collecting=LOCKSTEP | {"max_staleness": 1})
+    acer, fleet, _ = loop(2, logger=Logger([rows]), log_interval=1, collecting={"max_staleness": 1})
     train(acer, 10)
     assert max(row["actors_staleness_p95"] for row in rows.rows) <= 1
     assert rows.rows[-1]["actors_segments_dropped"] > 3
@@ -195,7 +127,7 @@ def test_segments_that_are_too_stale_are_dropped() -> None:
 
 def test_several_segments_make_one_update() -> None:
     rows = Rows()
-    how = LOCKSTEP | {"segments_per_update": 2}
+    how = {"segments_per_update": 2}
     acer, fleet, _ = loop(2, logger=Logger([rows]), replay_start=20, replay_ratio=3, log_interval=1, collecting=how)
     taken = noted(acer)
     train(acer, 6)
@@ -211,7 +143,7 @@ def test_several_segments_make_one_update() -> None:
 
 def test_episodes_are_those_of_each_environment() -> None:
     rows = Rows()
-    acer, fleet, _ = loop(2, logger=Logger([rows]), collecting=LOCKSTEP)
+    acer, fleet, _ = loop(2, logger=Logger([rows]))
     taken = noted(acer)
     train(acer, 60)
     lengths = []
@@ -272,47 +204,46 @@ def test_a_silent_collector_is_replaced_while_others_deliver() -> None:
     fleet.close()
 
 
-def test_a_malformed_segment_is_dropped_and_its_collector_replaced(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_collector_with_other_environments_or_another_version_is_refused() -> None:
     acer, fleet, _ = loop(1)
-    train(acer, 3)
-    fleet.alter = lambda index, packed: packed[:-1]
-    replace = fleet.replace
-
-    def mend(index: int) -> None:
-        fleet.alter = lambda index, packed: packed
-        replace(index)
-
-    fleet.replace = mend  # type: ignore[method-assign]
-    train(acer, 3)
-    metrics = acer._source.metrics()
-    assert (metrics["actors_segments_dropped"], metrics["actors_replaced"]) == (1, 1)
-    assert "collector 0 is replaced: a collector sent no segment of this run" in capsys.readouterr().err
+    fleet.blueprint = dataclasses.replace(fleet.blueprint, make_env=lambda: make_training_env("CartPole-v1", 3))
+    fleet.kill(0)
+    with pytest.raises(InputError, match=r"^collector 0 has num_env 3, but the learner 2; every node needs the same"):
+        train(acer, 1)
     fleet.close()
 
-
-def test_segments_of_another_order_are_malformed() -> None:
     acer, fleet, source = loop(1)
-    train(acer, 2)
-    old = fleet.alter
-    kept: list[bytes] = []
-
-    def again(index: int, packed: bytes) -> object:
-        kept.append(packed)
-        fleet.alter = old if len(kept) > 1 else again
-        return kept[0]
-
-    fleet.alter = again
-    train(acer, 3)
-    assert source.metrics()["actors_segments_dropped"] == 1 and kept[0].startswith(MAGIC)
+    source._signature = source._signature._replace(version="0.0")
+    with pytest.raises(InputError, match=r"^collector 0 has version \S+, but the learner 0\.0;"):
+        train(acer, 1)
     fleet.close()
 
 
-def test_the_state_without_a_recorded_restart_restores_no_episodes() -> None:
+def test_a_segment_that_overtakes_another_waits_for_it() -> None:
+    acer, fleet, _ = loop(1, collecting={"actor_depth": 2})
+    taken, collect, held = noted(acer), fleet.collect, list[Callable[[], None]]()
+
+    def overtaking(index: int, weights: Any, tell: Tell) -> None:
+        collect(index, weights, lambda outcome: held.append(lambda: tell(outcome)))
+        if len(held) == 2:
+            held.pop()()  # the later one first
+            held.pop()()
+
+    fleet.collect = overtaking  # type: ignore[method-assign]
+    train(acer, 6)
+    for one, following in itertools.pairwise(segment for _, segment in taken):
+        np.testing.assert_array_equal(one.enc_obs[:, -1], following.enc_obs[:, 0], err_msg="one after the other")
+    fleet.close()
+
+
+def test_the_state_restores_no_episodes() -> None:
     (acer, fleet, _), (again, other, _) = loop(2), loop(3)
     train(acer, 3)
     state = json_and_arrays(acer.state_dict())
-    assert state["runner"].keys() == {"seconds", "restart_seed"}
-    assert not again.load_state_dict(state), "of another number of collectors"
+    assert state["runner"].keys() == {"seconds"}
+    old = {"restart_seed": 5, "actors": 2, "ordered": [2, 2], "segment/0/0": np.zeros(3, np.uint8)}  # of version 0.1.0
+    for runner in (old, {}):
+        assert not again.load_state_dict(state | {"runner": state["runner"] | runner}), "of other collectors"
     assert again.episode_stats.mean_length() == acer.episode_stats.mean_length()
     again.restart_environments(1, is_recorded=False)
     train(again, 3)
@@ -325,15 +256,14 @@ def test_errors_of_environments_and_of_settings_end_the_run() -> None:
     def failing(*_: Any) -> Any:
         raise OSError("no more")
 
-    acer, fleet, _ = loop(1, collecting=LOCKSTEP)
-    acer.restart_environments(1, is_recorded=True)
+    acer, fleet, _ = loop(1)
     train(acer, 2)
-    runner, _ = fleet.collectors[0]._parts or (None, None)
+    _, runner, _ = fleet.collectors[0]._parts or (None, None, None)
     assert runner is not None
     runner._env.step = failing  # type: ignore[method-assign]
     with pytest.raises(EnvironmentFailedError, match="collector 0: an environment raised OSError: no more"):
         train(acer, 3)
-    assert acer.state_dict()["runner"]["restart_seed"] is None, "a checkpoint is possible, but no such environments"
+    assert acer.state_dict()["loop"]["steps"] == 30, "a checkpoint is possible"
     fleet.close()
 
     acer, fleet, _ = loop(1)
@@ -345,38 +275,41 @@ def test_errors_of_environments_and_of_settings_end_the_run() -> None:
 
 @pytest.mark.slow
 def test_recurrent_and_continuous_policies() -> None:
+    """Recomputed with the weights that acted, probabilities and states are those that the collector sent."""
     how: dict[str, Any] = {"env_id": "Pendulum-v1", "network": "lstm", "network_kwargs": {"nlstm": 3}, "learns": True}
-    how |= {"replay_state": "stored", "bootstrap_truncated": True, "collecting": LOCKSTEP}
+    how |= {"replay_state": "stored", "bootstrap_truncated": True, "on_policy_updates": False, "replay_start": 1000}
     acer, fleet, _ = loop(2, **how)
-    acer.restart_environments(1, is_recorded=True)
-    train(acer, 3)
-    fleet.kill(1)
-    train(acer, 3)
-    whole, other, _ = loop(2, **how)
-    whole.restart_environments(1, is_recorded=True)
-    train(whole, 6)
-    assert_same_runs(acer, whole)
+    taken = noted(acer)
+    train(acer, 6)
+    for first in (0, 2):
+        one, following = [segment for index, segment in taken if index == first][:2]
+        state = one.states
+        for t in range(5):
+            action = acer.model.act(one.obs[:, t], state, one.masks[:, t])
+            np.testing.assert_allclose(action.mus, one.mus[:, t], rtol=1e-5, atol=1e-6)
+            state = action.state
+        np.testing.assert_allclose(state, following.states, rtol=1e-5, atol=1e-6)
     fleet.close()
-    other.close()
 
 
-def test_seeds_depend_on_run_collector_life_and_place_alone() -> None:
-    def seeds(lane: Lane) -> list[int]:
-        for _ in range(3):
-            lane.order(0, None)
-        return [lane.start().seed, *(order.seed for order, _ in lane.orders)]
-
-    first = seeds(Lane(0, 5))
-    assert first == seeds(Lane(0, 5, incarnation=4))
-    others = [seeds(lane) for lane in (Lane(1, 5), Lane(0, 6), Lane(0, 5, life=1))]
-    assert len({*first, *(seed for other in others for seed in other)}) == 16
+def test_seeds_differ_between_collectors_runs_and_incarnations() -> None:
+    seeds = []
+    for seed in (5, 6):
+        acer, fleet, _ = loop(2, seed=seed)
+        train(acer, 1)
+        acer.restart_environments(seed, is_recorded=False)
+        train(acer, 1)
+        seeds += fleet.seeds
+        fleet.close()
+    assert [index for index, _ in seeds] == [0, 1] * 4
+    assert len({seed for _, seed in seeds}) == 8
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"actors": -1}, "actors is -1; expected a whole number >= 0"),
-        ({"lockstep": True}, "lockstep is True, but there are no collectors; give actors >= 1"),
+        ({"publish_every": 2}, "publish_every is 2, but there are no collectors; give actors >= 1"),
         ({"ray_address": "a:1"}, "ray_address is 'a:1', but there are no collectors"),
         ({"actors": 1, "max_staleness": -1}, "max_staleness is -1"),
         ({"actors": 1, "actor_timeout": 0}, "actor_timeout is 0"),

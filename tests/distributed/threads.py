@@ -1,4 +1,4 @@
-"""Collectors in threads of this process, whose timing a test decides."""
+"""Collectors in threads of this process, whose timing a test decides, or without threads, in turns."""
 
 import time
 from collections.abc import Callable
@@ -7,11 +7,10 @@ from typing import Any
 
 from numpy.random import RandomState
 
-from acer_tf.acer import Elsewhere, TrainingLoop
+from acer_tf.acer import RemoteSegments, TrainingLoop
 from acer_tf.config import CONTINUOUS, Collecting, Config, Continuous
-from acer_tf.distributed.collector import Blueprint, Collector, NotBegunError, Order, Start, Weights
+from acer_tf.distributed.collector import Blueprint, Collected, Collector, NotBegunError, Weights
 from acer_tf.distributed.fleet import Lost, Outcome, Tell
-from acer_tf.distributed.layout import Layout
 from acer_tf.distributed.source import CollectorSource
 from acer_tf.envs.make import make_training_env
 from acer_tf.learning import make_loop
@@ -21,33 +20,37 @@ from acer_tf.policies.make import make_policy
 from acer_tf.segment import Segment
 
 Delay = Callable[[int, int], float]
-"""Seconds before a collector, by number, collects a segment, by number."""
+"""Seconds before a collector, by number, collects a segment, by number of its segments."""
 
 
 class ThreadFleet:
-    """Each collector has a thread; `kill` loses what it has, as the death of a process would."""
+    """Each collector has a thread; `kill` loses what it has, as the death of a process would.
 
-    def __init__(self, blueprint: Blueprint, count: int, delay: Delay = lambda index, sequence: 0.0) -> None:
+    Without a delay there are no threads: calls are answered at once, so that the collectors deliver in turns.
+    """
+
+    def __init__(self, blueprint: Blueprint, count: int, delay: Delay | None) -> None:
         self.blueprint, self.delay = blueprint, delay
-        self.collectors = [Collector(index, blueprint) for index in range(count)]
+        self.collectors = [Collector(blueprint) for _ in range(count)]
         self.threads = [ThreadPoolExecutor(1) for _ in range(count)]
-        self.orders: list[tuple[int, Order]] = []
-        self.alter: Callable[[int, bytes], object] = lambda index, packed: packed
+        self.numbers = [0] * count
+        self.seeds: list[tuple[int, int]] = []
         self.is_closed = False
 
     def publish(self, weights: Weights) -> Any:
         return [array.copy() for array in weights]
 
-    def begin(self, index: int, start: Start, tell: Tell) -> None:
-        self._call(index, lambda collector: collector.begin(start), tell)
+    def begin(self, index: int, seed: int, tell: Tell) -> None:
+        self.seeds.append((index, seed))
+        self._call(index, lambda collector: collector.begin(seed), tell)
 
-    def collect(self, index: int, order: Order, weights: Any, tell: Tell) -> None:
-        self.orders.append((index, order))
+    def collect(self, index: int, weights: Any, tell: Tell) -> None:
+        number = self.numbers[index] = self.numbers[index] + 1
 
-        def collected(collector: Collector) -> Any:
-            time.sleep(self.delay(index, order.sequence))
-            packed = collector.collect(order, weights)
-            return self.alter(index, packed) if isinstance(packed, bytes) else packed
+        def collected(collector: Collector) -> Collected:
+            if self.delay is not None:
+                time.sleep(self.delay(index, number))
+            return collector.collect(weights)
 
         self._call(index, collected, tell)
 
@@ -55,7 +58,7 @@ class ThreadFleet:
         self.kill(index)
 
     def kill(self, index: int) -> None:
-        self.collectors[index] = Collector(index, self.blueprint)
+        self.collectors[index] = Collector(self.blueprint)
 
     def close(self) -> None:
         self.is_closed = True
@@ -71,14 +74,19 @@ class ThreadFleet:
                 outcome = call(before)
             except NotBegunError:
                 outcome = Lost("it was restarted", is_gone=False)
+            except Exception as error:
+                outcome = error
             tell(outcome if self.collectors[index] is before else Lost("it was killed", is_gone=False))
 
-        self.threads[index].submit(called)
+        if self.delay is None:
+            called()
+        else:
+            self.threads[index].submit(called)
 
 
 def loop(
     actors: int = 2,
-    delay: Delay = lambda index, sequence: 0.0,
+    delay: Delay | None = None,
     seed: int = 0,
     env_id: str = "CartPole-v1",
     network: str = "mlp",
@@ -109,10 +117,9 @@ def loop(
         model.__class__ = Counting
     how = Collecting(actors=actors, **(collecting or {}))
     fleet = ThreadFleet(Blueprint(make_env, network, kwargs, full, continuous), actors, delay)
-    layout = Layout.of(env, full, continuous, model.policy.network.state_size)
-    source = CollectorSource(fleet, layout, model, how, seed)
-    elsewhere = Elsewhere(source, actors, how.segments_per_update)
-    return make_loop(env, model, rng, seed, logger or Logger(), elsewhere=elsewhere), fleet, source
+    source = CollectorSource(fleet, env, model, how, seed)
+    remote = RemoteSegments(source, actors, how.segments_per_update)
+    return make_loop(env, model, rng, seed, logger or Logger(), remote=remote), fleet, source
 
 
 class Counting(Model):

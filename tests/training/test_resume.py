@@ -49,6 +49,12 @@ def test_what_changes_nothing_may_change(run: CheckpointStore, changes: dict[str
     assert resumed_settings(run, STARTED | changes, is_forced=False) == {"seed": 7}
 
 
+def test_a_run_of_an_older_version_in_lockstep_goes_on(tmp_path: Path) -> None:
+    checkpoints = CheckpointStore(tmp_path / "run" / "checkpoints", 5, None)
+    checkpoints.save(1, make_state(1), make_buffer(), None, STARTED | {"actors": 2, "lockstep": True}, {})
+    assert resumed_settings(checkpoints, STARTED | {"actors": 0}, is_forced=False) == {"seed": 7}
+
+
 @pytest.mark.parametrize("changes", [{"lr": 1e-3}, {"gamma": 0.5, "total_timesteps": 2000}, {"precision": "float32"}])
 def test_hyper_parameters_change_only_by_force(
     run: CheckpointStore, changes: dict[str, Any], capsys: pytest.CaptureFixture[str]
