@@ -30,6 +30,7 @@ COMMANDS = {
 def main() -> int:
     """Runs the command that the command line names; returns its exit status."""
     keep_output_open()
+    sys.path.append("")  # the current folder, where `module:id` finds an environment of one's own; `python -m` has it
     name, *words = sys.argv[1:] or ["--help"]
     if name in ("-h", "--help", "help"):
         print(overview())

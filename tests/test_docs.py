@@ -49,6 +49,8 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 NAME = re.compile(r"\bacer_tf(?:\.\w+)+")
 FILE = re.compile(r"`((?:\w+/)+\w+\.\w+)`")
 COMMAND = re.compile(r"python -m ((?:acer_tf|benchmarks)\.[\w.]+)")
+MODULE_COMMANDS = {"README.md": 1, "commands.md": 1}
+"""Pages that name a command's module: README.md to set up, commands.md to say that there are modules."""
 COMMAND_LINE = re.compile(
     r"^(?: {4})?(?:\S.* && )?((?:python -m (?:acer_tf|benchmarks)\.|(?<=    )acer ).*)$", re.MULTILINE
 )
@@ -164,8 +166,14 @@ def test_the_picture_of_the_layers_is_what_is_enforced() -> None:
 
 def test_command_lines_are_found() -> None:
     found = {page: len(COMMAND_LINE.findall(page.read_text(encoding="utf-8"))) for page in PAGES}
-    assert found[ROOT / "docs" / "old_agents.md"] == 5  # one of them in a fence
+    assert found[ROOT / "docs" / "old_agents.md"] == 5
     assert sum(found.values()) >= 30
+
+
+def test_commands_have_one_form() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+    found = {page.name: page.read_text(encoding="utf-8").count("python -m acer_tf.") for page in pages}
+    assert {name: count for name, count in found.items() if count} == MODULE_COMMANDS
 
 
 def module_and_words(line: str) -> tuple[str, list[str]]:
@@ -216,7 +224,7 @@ def test_flags_that_are_named_exist(page: Path) -> None:
 
 
 def test_all_presets_are_told() -> None:
-    page = (ROOT / "docs" / "getting-started.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
     assert [name for name in preset_names() if f"`{name}`" not in page] == []
 
 

@@ -59,7 +59,7 @@ def test_readme_notebooks_and_modules_are_pages(files: Files) -> None:
         ("results/README.md", "[a](../environments.md)", "[a](../environments.md)"),
         ("notebooks/quick_start.md", "[a](../docs/metrics.md)", "[a](../metrics.md)"),
         ("reliability.md", "[`test_a`](../tests/test_model.py)", "`test_a`"),
-        ("performance.md", "![a](growth.png)", "![a](growth.png)"),
+        ("measurements.md", "![a](growth.png)", "![a](growth.png)"),
         ("index.md", "![a](docs/growth.png)", "![a](growth.png)"),
         ("metrics.md", "[a](nothing.md) [b](https://a.org/x.md)", "[a](nothing.md) [b](https://a.org/x.md)"),
     ],

@@ -12,7 +12,12 @@ from nbconvert import MarkdownExporter
 
 ROOT = Path(__file__).parent.parent.parent
 PACKAGE = ROOT / "acer_tf"
-PAGES = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "SECURITY.md": "security.md"}
+PAGES = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
+}
 LINK = re.compile(r"(!?)\[([^\[\]]+)\]\(([^)\s#]+)(#[^)\s]+)?\)")
 
 page_of: dict[Path, str] = {}
