@@ -4,13 +4,16 @@ import importlib
 import re
 import runpy
 import shlex
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import pytest
 
 from acer_tf.__main__ import COMMANDS
-from acer_tf.run import main
+from acer_tf.__main__ import main as acer
 
 DOCS = Path(__file__).parent.parent / "docs"
 COMMAND = re.compile(r"^ {4}acer ((?:run|run-atari) .*)$", re.MULTILINE)
@@ -18,14 +21,51 @@ SETTINGS = [shlex.split(line) for line in COMMAND.findall((DOCS / "which-setting
 SHORT = "--num_env 2 --nsteps 5 --num_timesteps 60 --buffer_size 100 --replay_start 20".split()
 
 
-def test_an_environment_of_ones_own_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (DOCS / "environments.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"`corridor\.py`:\n\n```python\n(.*?)```", text, flags=re.DOTALL)
-    (line,) = re.findall(r"^ {4}acer run (.*corridor.*)$", text, flags=re.MULTILINE)
-    (tmp_path / "corridor.py").write_text(example, encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    assert main([*shlex.split(line), *SHORT, "--logdir", str(tmp_path / "run")]) == 0
-    assert (tmp_path / "run" / "model.zip").exists()
+OWN = (DOCS / "your-environment.md").read_text(encoding="utf-8")
+OWN_COMMANDS = re.findall(r"^ {4}(acer .*)$", OWN, flags=re.MULTILINE)
+SEARCH = re.compile(r"acer sweep .*--search .*|acer run .*best\.yml .*")
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with the files of the page about an environment of one's own, which Python does not search yet."""
+    for name, code in re.findall(r"`([\w.]+)`:\n\n```\w+\n(.*?)```", OWN, flags=re.DOTALL):
+        (tmp_path / name).write_text(code, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield tmp_path
+    sys.modules.pop("corridor", None)
+    gymnasium.registry.pop("Corridor-v0", None)
+
+
+def run_commands(lines: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs command lines of `acer`, those that train with fewer steps."""
+    for line in lines:
+        words = shlex.split(line)
+        trains = words[1] in ("run", "sweep")
+        monkeypatch.setattr(sys, "argv", [*words, *SHORT] if trains else words)
+        assert acer() == 0, line
+
+
+def test_an_environment_of_ones_own_from_its_file_to_a_policy(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_commands([line for line in OWN_COMMANDS if not SEARCH.fullmatch(line)], monkeypatch)
+    assert (own / "runs" / "corridor" / "model.zip").exists() and (own / "corridor.mp4").stat().st_size > 0
+    assert len((own / "runs" / "seeds" / "sweep.csv").read_text().splitlines()) == 4 and (own / "curves.png").exists()
+    runpy.run_path("check.py")
+    text = (own / "play.py").read_text()
+    assert "while not ended:" in text and 'agent.export("corridor_policy")' in text
+    (own / "play.py").write_text(text.replace("while not ended:", "for _ in range(5):"))  # it has hardly learned
+    runpy.run_path("play.py")
+    assert (own / "corridor_policy" / "saved_model.pb").exists()
+    (saved,) = re.findall(r"```python\n(import numpy as np\nimport tensorflow.*?)```", OWN, flags=re.DOTALL)
+    (own / "saved.py").write_text(saved)
+    assert runpy.run_path("saved.py")["policy"].structured_outputs["action"].shape.rank == 1
+
+
+@pytest.mark.slow
+def test_settings_for_an_environment_of_ones_own_are_searched(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_commands([line for line in OWN_COMMANDS if SEARCH.fullmatch(line)], monkeypatch)
+    assert (own / "runs" / "search" / "best.yml").exists() and (own / "runs" / "best" / "model.zip").exists()
 
 
 def run_example(page: str, heading: str, fewer: dict[str, str], folder: Path) -> dict[str, Any]:
