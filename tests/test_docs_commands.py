@@ -23,7 +23,6 @@ SHORT = "--num_env 2 --nsteps 5 --num_timesteps 60 --buffer_size 100 --replay_st
 
 OWN = (DOCS / "your-environment.md").read_text(encoding="utf-8")
 OWN_COMMANDS = re.findall(r"^ {4}(acer .*)$", OWN, flags=re.MULTILINE)
-SEARCH = re.compile(r"acer sweep .*--search .*|acer run .*best\.yml .*")
 
 
 @pytest.fixture
@@ -48,23 +47,23 @@ def run_commands(lines: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_environment_of_ones_own_from_its_file_to_a_policy(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_commands([line for line in OWN_COMMANDS if not SEARCH.fullmatch(line)], monkeypatch)
-    assert (own / "runs" / "corridor" / "model.zip").exists() and (own / "corridor.mp4").stat().st_size > 0
-    assert len((own / "runs" / "seeds" / "sweep.csv").read_text().splitlines()) == 4 and (own / "curves.png").exists()
+    run_commands([line for line in OWN_COMMANDS if line.startswith("acer run ")][:1], monkeypatch)
     runpy.run_path("check.py")
     text = (own / "play.py").read_text()
     assert "while not ended:" in text and 'agent.export("corridor_policy")' in text
     (own / "play.py").write_text(text.replace("while not ended:", "for _ in range(5):"))  # it has hardly learned
     runpy.run_path("play.py")
-    assert (own / "corridor_policy" / "saved_model.pb").exists()
     (saved,) = re.findall(r"```python\n(import numpy as np\nimport tensorflow.*?)```", OWN, flags=re.DOTALL)
     (own / "saved.py").write_text(saved)
     assert runpy.run_path("saved.py")["policy"].structured_outputs["action"].shape.rank == 1
 
 
 @pytest.mark.slow
-def test_settings_for_an_environment_of_ones_own_are_searched(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_commands([line for line in OWN_COMMANDS if SEARCH.fullmatch(line)], monkeypatch)
+@pytest.mark.timeout(600)
+def test_every_command_of_that_page_runs(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_commands(OWN_COMMANDS, monkeypatch)
+    assert (own / "corridor.mp4").stat().st_size > 0 and (own / "curves.png").exists()
+    assert len((own / "runs" / "seeds" / "sweep.csv").read_text().splitlines()) == 4
     assert (own / "runs" / "search" / "best.yml").exists() and (own / "runs" / "best" / "model.zip").exists()
 
 
