@@ -42,7 +42,7 @@ def run_commands(lines: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     for line in lines:
         words = shlex.split(line)
         trains = words[1] in ("run", "sweep")
-        monkeypatch.setattr(sys, "argv", [*words, *SHORT] if trains else words)
+        monkeypatch.setattr(sys, "argv", [*words, *SHORT, "--num_timesteps", "600"] if trains else words)
         assert acer() == 0, line
 
 

@@ -13,7 +13,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import Files, get_files
 from mkdocs.structure.pages import Page
 
-from acer_tf.config import CONTINUOUS, Config
+from acer_tf.config import Config
 
 ROOT = Path(__file__).parent.parent
 
@@ -105,8 +105,8 @@ def test_defaults_are_shown_by_their_values() -> None:
     package = griffe.load("acer_tf", extensions=extensions, search_paths=[ROOT], docstring_parser="google")
     agent = package["agent.acer_class.ACER"]
     shown = {parameter.name: str(parameter.default) for parameter in agent["__init__"].parameters}
-    assert shown["gamma"] == repr(Config.gamma) == "0.99" and shown["sigma"] == repr(CONTINUOUS.sigma)
-    assert shown["lr_schedule"] == "'linear'" and shown["buffer_size"] == "5000" and shown["max_staleness"] == "None"
+    assert shown["gamma"] == repr(Config.gamma) == "0.99"
+    assert shown["lr_schedule"] == "'linear'" and shown["buffer_size"] == "5000" and shown["seed"] == "None"
     assert [name for name, default in shown.items() if "." in default and not default[0].isdigit()] == []
     (attributes,) = (section.value for section in agent.docstring.parsed if section.kind.value == "attributes")
     assert {str(attribute.annotation) for attribute in attributes if attribute.name == "seed"} == {"int"}

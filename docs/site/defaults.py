@@ -5,13 +5,13 @@ from typing import Any
 
 from griffe import Attribute, Extension, Function
 
-from acer_tf import config
+from acer_tf.config import Config
 
-NAME = re.compile(r"(Config|CONTINUOUS|COLLECTING)\.(\w+)")
+NAME = re.compile(r"Config\.(\w+)")
 
 
 class Defaults(Extension):
-    """Looks names of `acer_tf.config` up."""
+    """Looks the fields of `Config` up."""
 
     def on_function(self, *, func: Function, **_: Any) -> None:
         """Replaces the defaults of parameters."""
@@ -25,4 +25,4 @@ class Defaults(Extension):
 
 def _value(default: Any) -> Any:
     named = NAME.fullmatch(str(default))
-    return repr(getattr(getattr(config, named[1]), named[2])) if named else default
+    return repr(getattr(Config, named[1])) if named else default
