@@ -18,7 +18,7 @@ from acer_tf.plots.performance import Performance, figure_of_performance, perfor
 from acer_tf.plots.references import read_references
 from acer_tf.plots.sources import RETURNS, Axis, without_logs
 from acer_tf.plots.style import require_format, save, styled
-from acer_tf.training.naming import UNNAMED
+from acer_tf.training.resume import UNNAMED
 
 
 @dataclasses.dataclass(frozen=True)

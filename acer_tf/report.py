@@ -12,7 +12,7 @@ from acer_tf.plots.records import read_records
 from acer_tf.plots.report import page
 from acer_tf.plots.sources import without_logs
 from acer_tf.storage.durable import replacing
-from acer_tf.training.naming import UNNAMED
+from acer_tf.training.resume import UNNAMED
 
 
 @dataclasses.dataclass(frozen=True)

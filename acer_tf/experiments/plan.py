@@ -13,7 +13,7 @@ from acer_tf.errors import InputError, nearest
 from acer_tf.experiments.experiment import Environment, Experiment, Variation
 from acer_tf.experiments.reading import flag_words
 from acer_tf.training.job import check, checked, job_settings
-from acer_tf.training.naming import UNNAMED
+from acer_tf.training.resume import UNNAMED
 from acer_tf.trials.execution import Execution
 from acer_tf.trials.scheduler import Trial
 

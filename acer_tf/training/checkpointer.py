@@ -2,7 +2,8 @@
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -20,7 +21,7 @@ from acer_tf.training.resume import describe, differences
 SECONDS = 600.0
 """Seconds between two checkpoints, if no number of agent steps is given."""
 RETRY_SECONDS = 60.0
-"""Seconds before a failed checkpoint is tried again."""
+"""Seconds before a failed write is tried again."""
 
 
 class Part(Protocol):
@@ -86,22 +87,22 @@ class Checkpointer:
             InputError: there are checkpoints, but none is whole, and nothing has been changed; or the first cannot be
                 written.
         """
-        self._checkpoints.tidy()
+        self._checkpoints.tidy()  # what a process that was killed left half-written
         problems = []
-        for found in self._checkpoints.verified():
+        for found in self._checkpoints.verified():  # the newest first; a damaged one is an error to skip
             if isinstance(found, Checkpoint):
                 self._resume(found)
                 return
             print(f"checkpoint skipped: {found}", file=sys.stderr)
             problems.append(found)
-        if problems:
+        if problems:  # beginning anew would bury what is left of the run
             raise InputError(
                 f"none of the {len(problems)} checkpoints in {self._checkpoints.folder} is whole: {problems[0]} "
                 "--restart_behavior restart begins anew and keeps the folder under another name."
             )
         if self._is_exact:
             self._restart_environments()
-        try:
+        try:  # before anything is learned, so that a full disk costs nothing
             self.write()
         except OSError as error:
             raise InputError(
@@ -115,7 +116,7 @@ class Checkpointer:
         is_due = self._is_due(now)
         if is_due and self._is_exact:
             self._restart_environments()  # also while saving fails: what is learned does not depend on the disk
-        if is_due if self._retry_at is None else now >= self._retry_at:
+        if is_due if self._retry_at is None else now >= self._retry_at:  # not at each iteration while the disk is full
             self.save()
 
     def save(self) -> bool:
@@ -135,6 +136,7 @@ class Checkpointer:
             OSError: the disk is full or cannot be written; earlier checkpoints are as they were.
         """
         acer = self._acer
+        # The mean return in training stands in where no evaluation has chosen the best agent.
         score = acer.episode_stats.mean_reward() if acer.episode_stats.has_ended else None
         state = acer.state_dict() | {name: part.state_dict() for name, part in self._parts.items()}
         self._checkpoints.save(acer.steps, state, acer.buffer, score, self._settings, self._origin)
@@ -146,14 +148,14 @@ class Checkpointer:
         return self._acer.steps // self._every > (self._acer.steps - self._acer.nbatch) // self._every
 
     def _resume(self, checkpoint: Checkpoint) -> None:
-        state, lost = self._checkpoints.restore(checkpoint, self._acer.buffer)
+        state, lost = self._checkpoints.restore(checkpoint, self._acer.buffer)  # replay goes straight into the buffer
         with as_input_error(checkpoint.path, "the state of this run"):
             if state["loop"]["steps"] != checkpoint.step:
-                raise ValueError(f"its step is {state['loop']['steps']}")
+                raise ValueError(f"its step is {state['loop']['steps']}")  # a forged or renamed checkpoint
             is_restored = self._acer.load_state_dict(state)
-            for name in self._parts.keys() & state.keys():
+            for name in self._parts.keys() & state.keys():  # an earlier version may lack a part
                 self._parts[name].load_state_dict(state[name])
-        if not is_restored:
+        if not is_restored:  # episodes cannot be saved: they begin anew
             self._restart_environments()
         kept = f"{self._acer.buffer.num_in_buffer:,} segments of replay"
         if lost:
@@ -163,12 +165,47 @@ class Checkpointer:
             print(f"results may differ in the last bits: {describe(differing)}", file=sys.stderr)
 
     def _tell_lost_replay(self, lost: Sequence[InputError]) -> None:
-        """Withdraws the promise that this run equals an undisturbed one, in words and in its settings."""
+        """Warns that exact resume is lost, and records it in the settings of the run."""
         step = self._acer.steps
         files = f"{len(lost)} file{'s' if len(lost) > 1 else ''} of replay left out: {' '.join(map(str, lost))}"
         say(f"{files} From step {step:,} on, this run differs from an undisturbed one.", is_error=True)
         note_lost_replay(self._checkpoints.folder.parent, step)
 
     def _restart_environments(self) -> None:
+        # From seed and step alone: an undisturbed run and a resumed one draw the same.
         seed = np.random.SeedSequence([self._seed, self._acer.steps]).generate_state(1)
         self._acer.restart_environments(int(seed[0]), is_recorded=self._is_exact)
+
+
+def write_at_last(
+    write: Callable[[], object], path: Path, stop: Callable[[], bool], heartbeat: Callable[[], None]
+) -> None:
+    """Retries a final write while the disk is full, every minute, until there is room or a signal arrives.
+
+    Args:
+        write: raises OSError while the disk is full or cannot be written.
+        path: what is written, for messages.
+        stop: whether a signal has arrived; with one, this tries once.
+        heartbeat: called while this waits, so that the watchdog does not end the process.
+
+    Raises:
+        InputError: a signal has arrived, and the disk is still full.
+    """
+    while True:
+        try:
+            write()
+            return
+        except OSError as error:
+            if stop():
+                raise InputError(
+                    f"{path} cannot be written ({error.strerror or error}); make room and resume."
+                ) from error
+            say(
+                f"{path} cannot be written ({error.strerror or error}); make room: what was learned is kept in "
+                "memory, and writing is tried again every minute, until Ctrl-C.",
+                is_error=True,
+            )
+        deadline = time.monotonic() + RETRY_SECONDS
+        while time.monotonic() < deadline and not stop():
+            heartbeat()
+            time.sleep(min(0.2, RETRY_SECONDS))

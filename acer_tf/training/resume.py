@@ -9,6 +9,7 @@ from acer_tf.config import COLLECTING, Config
 from acer_tf.errors import InputError
 from acer_tf.storage.checkpoint import OtherFormatError, checkpoint_folders, read_manifest
 from acer_tf.storage.checkpoint_store import CheckpointStore
+from acer_tf.storage.run_folder import LOST_REPLAY
 
 FREE = (
     *("preset", "logdir", "load_path", "num_workers", "vectorization", "threads", "tune_malloc", "stall_seconds"),
@@ -20,6 +21,10 @@ FREE = (
 """Settings that may change, as learning does not depend on them; the settings of a preset are compared one by one."""
 FREE_COLLECTING = ("actors", "publish_every", "actor_depth", "max_staleness")
 """Settings that may change though learning depends on them: a run goes on with the machines that there are."""
+MACHINE = ("commit", "versions", "cores", "tensorflow_threads", "processor", "onednn")
+"""Settings that tell where a run was made."""
+UNNAMED = ("seed", "command", LOST_REPLAY, *MACHINE, *FREE)
+"""Settings that are not in the names of curves, so that the runs of a curve may differ in them."""
 FIXED = ("nsteps", "buffer_size", "compress_replay", "trust_region", "optimizer")
 """Hyper-parameters that never change, as the saved state or the columns of progress.csv depend on them."""
 
@@ -50,7 +55,7 @@ def resumed_settings(checkpoints: CheckpointStore, settings: Mapping[str, Any], 
     changed = {
         name: values for name, values in differences(started, settings).items() if name not in (*FREE, *FREE_COLLECTING)
     }
-    changeable = vars(Config()).keys() - FIXED
+    changeable = vars(Config()).keys() - FIXED  # network, environment and their number never change
     run = checkpoints.folder.parent
     if fixed := {name: values for name, values in changed.items() if name not in changeable}:
         raise InputError(f"the run in {run} has {describe(fixed)}; that cannot change.")

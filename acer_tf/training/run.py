@@ -4,7 +4,7 @@ import contextlib
 import functools
 import os
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,11 +19,12 @@ from acer_tf.envs.makers import MakerOfId
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError, SupersededError
 from acer_tf.logs.files import run_files
-from acer_tf.logs.logger import Logger
+from acer_tf.logs.logger import Logger, Sink
 from acer_tf.logs.tensorboard import TensorBoardSink
 from acer_tf.logs.terminal import progress_sink, table_sinks
 from acer_tf.logs.wandb import WandbSink
 from acer_tf.replay.size import check_replay, compressed_row, largest_bytes
+from acer_tf.segment import Episode
 from acer_tf.storage.arrays import save_arrays
 from acer_tf.storage.checkpoint_store import CheckpointStore
 from acer_tf.storage.lock import Lease
@@ -42,9 +43,7 @@ from acer_tf.system.command_line import command_line
 from acer_tf.system.console import in_bytes, quiet_tensorflow, say
 from acer_tf.system.streams import checked_seed
 from acer_tf.system.threads import prepare_tensorflow
-from acer_tf.training.fence import Fence
 from acer_tf.training.job import Job, TrainFlags, check, checked, job_settings
-from acer_tf.training.last_writes import write_at_last
 from acer_tf.training.resume import resumed_settings, resuming
 from acer_tf.training.signals import stop_on_signals
 from acer_tf.training.watchdog import watchdog
@@ -59,7 +58,7 @@ MOST_ENVS = 8
 """Environments that an evaluation plays in at most, as in the command `evaluate`."""
 
 
-class Course(NamedTuple):
+class Session(NamedTuple):
     """A training that is ready to learn.
 
     Attributes:
@@ -68,7 +67,7 @@ class Course(NamedTuple):
         lease: the right to write to it.
         agent: what learns.
         loop: its training loop.
-        evaluations: those in the course of training.
+        evaluations: those while it trains.
         checkpointer: saves the whole run.
     """
 
@@ -91,36 +90,36 @@ def train(job: Job) -> int:
     check(job)
     flags, folder = job.flags, job.flags.logdir or default_run_folder(job.flags.env)
     check_folder(folder)
-    prepare_tensorflow(job.network, flags.threads)
+    prepare_tensorflow(job.network, flags.threads)  # by variables that TensorFlow reads when it is imported
     if flags.tune_malloc:
         keep_freed_memory()
     with contextlib.ExitStack() as stack:
-        stop = stack.enter_context(stop_on_signals())
+        stop = stack.enter_context(stop_on_signals())  # first: a signal while it starts must not be lost
         heartbeat = stack.enter_context(watchdog(flags.stall_seconds))
-        run = stack.enter_context(run_folder(folder))
+        run = stack.enter_context(run_folder(folder))  # locked before anything in it is looked at
         job, env, make_env = _environments(job)
         stack.enter_context(closing(env))
-        course = _begin(job, env, make_env, folder, run, stack, heartbeat)
-        with _noting_usage(course, meter):
-            _learn(course, stop, heartbeat)
-            _write(course, stop, heartbeat)
-    print(f"{'stopped' if stop() else 'done'} at step {course.loop.steps:,}; agent: {folder / MODEL}")
+        session = _begin(job, env, make_env, folder, run, stack, heartbeat)
+        with _noting_usage(session, meter):
+            _learn(session, stop, heartbeat)
+            _write(session, stop, heartbeat)
+    print(f"{'stopped' if stop() else 'done'} at step {session.loop.steps:,}; agent: {folder / MODEL}")
     if stop():
         print(f"resume with: {resume_command(folder)}")
     return stop.status
 
 
 @contextlib.contextmanager
-def _noting_usage(course: Course, meter: Meter) -> Iterator[None]:
+def _noting_usage(session: Session, meter: Meter) -> Iterator[None]:
     """Notes how long the block took if it trained, also if it fails; a full disk or a lost lease leaves it unknown."""
-    begin = course.loop.steps
+    begin = session.loop.steps
     try:
         yield
     finally:
         with contextlib.suppress(OSError, SupersededError):
-            course.lease.check()
-            if course.loop.steps > begin:
-                meter.note(course.folder, begin, course.loop.steps)
+            session.lease.check()
+            if session.loop.steps > begin:
+                meter.note(session.folder, begin, session.loop.steps)
 
 
 def _environments(job: Job) -> tuple[Job, FrameStack, Callable[[], FrameStack]]:
@@ -156,16 +155,16 @@ def _begin(
     run: RunFolder,
     stack: contextlib.ExitStack,
     heartbeat: Callable[[], None],
-) -> Course:
+) -> Session:
     """Begins a run in the folder, or resumes the one that it holds; the stack closes what has to be closed."""
     flags, config = job.flags, checked(job)
     checkpoints = CheckpointStore(folder / CHECKPOINTS, flags.keep_checkpoints, flags.keep_every)
-    settings = _settings(job, config, checkpoints)
+    settings = _settings(job, config, checkpoints)  # refuses what does not fit the run in the folder
     check_replay(env, config)
-    run.begin(settings, flags.restart_behavior)
+    run.begin(settings, flags.restart_behavior)  # from here on, the folder is changed
     checkpoints.before_publishing = run.lease.check
     logger = stack.enter_context(
-        contextlib.closing(Logger([Fence(run.lease), _make_logger(folder, flags, env, settings)]))
+        contextlib.closing(Logger([_Fence(run.lease), _make_logger(folder, flags, env, settings)]))
     )
     if flags.verbose:
         _announce(job, config, env, folder)
@@ -177,12 +176,13 @@ def _begin(
     loop = agent.begin(logger, is_quiet=not flags.verbose)
     evaluations = _evaluations(job, agent, logger, settings["seed"], folder)
     stack.enter_context(contextlib.closing(evaluations))
+    # What a checkpoint holds besides the loop: what `evaluate` needs of the agent, and the best evaluation so far.
     parts: dict[str, Part] = {PART: agent, "evaluations": evaluations}
     checkpointer = _resume(loop, parts, checkpoints, flags, settings)
     heartbeat()
     if flags.verbose:
         say(f"device: {_machine(env, flags.actors)}")
-    return Course(config, folder, run.lease, agent, loop, evaluations, checkpointer)
+    return Session(config, folder, run.lease, agent, loop, evaluations, checkpointer)
 
 
 def _settings(job: Job, config: Config, checkpoints: CheckpointStore) -> dict[str, Any]:
@@ -277,9 +277,9 @@ def _machine(env: FrameStack, actors: int) -> str:
     return device() + (f"; games in {workers} process{'es' * (workers > 1)}" if workers else "")
 
 
-def _learn(course: Course, stop: Callable[[], bool], heartbeat: Callable[[], None]) -> None:
+def _learn(session: Session, stop: Callable[[], bool], heartbeat: Callable[[], None]) -> None:
     """Trains to the end or a signal; what was learned before an error is in a checkpoint afterwards."""
-    loop, checkpointer = course.loop, course.checkpointer
+    loop, checkpointer = session.loop, session.checkpointer
 
     def goes_on() -> bool:
         heartbeat()
@@ -287,16 +287,16 @@ def _learn(course: Course, stop: Callable[[], bool], heartbeat: Callable[[], Non
 
     def after_iteration() -> bool:
         heartbeat()
-        course.agent.num_timesteps = loop.steps
-        course.evaluations.if_due(goes_on)  # before a checkpoint of the same step, which then holds the result
+        session.agent.num_timesteps = loop.steps
+        session.evaluations.if_due(goes_on)  # before a checkpoint of the same step, which then holds the result
         checkpointer.after_iteration()
         return stop()
 
-    course.evaluations.if_due(goes_on)
+    session.evaluations.if_due(goes_on)
     try:
-        loop.learn(after_iteration, end=course.config.total_timesteps, log_interval=course.config.log_interval)
+        loop.learn(after_iteration, end=session.config.total_timesteps, log_interval=session.config.log_interval)
     except NotFiniteError as error:
-        batch = course.folder / f"not-finite-{loop.steps:012d}.npz"
+        batch = session.folder / f"not-finite-{loop.steps:012d}.npz"
         save_arrays(batch, error.batch)
         checkpointer.save()
         raise InputError(f"after step {loop.steps:,} {error} The batch is in {batch}.") from error
@@ -305,16 +305,18 @@ def _learn(course: Course, stop: Callable[[], bool], heartbeat: Callable[[], Non
         raise
 
 
-def _write(course: Course, stop: Callable[[], bool], heartbeat: Callable[[], None]) -> None:
+def _write(session: Session, stop: Callable[[], bool], heartbeat: Callable[[], None]) -> None:
     """Writes the agent and the last checkpoint, in this order: where there is room for little, weights matter most."""
-    course.agent.num_timesteps, file = course.loop.steps, course.folder / MODEL
+    from acer_tf.training.checkpointer import write_at_last
+
+    session.agent.num_timesteps, file = session.loop.steps, session.folder / MODEL
 
     def save_agent() -> None:
-        course.lease.check()
-        course.agent.save(file)
+        session.lease.check()
+        session.agent.save(file)
 
     write_at_last(save_agent, file, stop, heartbeat)
-    write_at_last(course.checkpointer.write, course.folder / CHECKPOINTS, stop, heartbeat)
+    write_at_last(session.checkpointer.write, session.folder / CHECKPOINTS, stop, heartbeat)
 
 
 def resume_command(folder: Path) -> str:
@@ -335,3 +337,27 @@ def _make_logger(folder: Path, flags: TrainFlags, env: FrameStack, settings: Map
             *([progress_sink(flags.total_timesteps, replay_steps if flags.replay_ratio else 0)] * bool(flags.verbose)),
         ]
     )
+
+
+class _Fence(Sink):
+    """The first sink of a run's logger: its methods raise SupersededError once the lease is another process's."""
+
+    def __init__(self, lease: Lease) -> None:
+        self._lease = lease
+
+    def write(self, values: Mapping[str, float]) -> None:
+        """Checks the lease before a row of metrics is written."""
+        self._lease.check()
+
+    def episodes(self, episodes: Sequence[Episode]) -> None:
+        """Checks the lease before episodes are recorded."""
+        self._lease.check()
+
+    def progress(self, steps: int) -> None:
+        """Checks the lease before progress is recorded."""
+        self._lease.check()
+
+    def state_dict(self) -> dict[str, int]:
+        """Checks the lease before a checkpoint is begun."""
+        self._lease.check()
+        return {}
