@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import tyro
-
-from acer_tf.cli.parsing import command, write_json
+from acer_tf.cli.command import command
+from acer_tf.cli.output import write_json
+from acer_tf.cli.parsing import Positional
 from acer_tf.errors import ExitStatus, InputError
 from acer_tf.recordings.comparison import Case, Quantity
 from acer_tf.recordings.recorded import CURVES, Recorded, find, read
@@ -23,7 +23,7 @@ class CompareBaselines:
     The exit status is 0 if all comparisons passed, 1 if one failed.
     """
 
-    paths: tyro.conf.Positional[tuple[Path, ...]]
+    paths: Positional[tuple[Path, ...]]
     """Recordings (npz), or folders of them."""
     json: Path | None = None
     """File for the results, as JSON."""

@@ -4,9 +4,9 @@ import dataclasses
 import sys
 from pathlib import Path
 
-import tyro
-
-from acer_tf.cli.parsing import command, writing
+from acer_tf.cli.command import command
+from acer_tf.cli.output import writing
+from acer_tf.cli.parsing import Positional
 from acer_tf.envs.ids import typed_env_id
 from acer_tf.errors import InputError
 from acer_tf.importers.normalization import has_normalization, read_normalization
@@ -19,9 +19,9 @@ from acer_tf.system.console import quiet_tensorflow
 class Convert:
     """Converts an agent that Stable Baselines 2 or baselines saved; nothing in its file is executed."""
 
-    old: tyro.conf.Positional[Path]
+    old: Positional[Path]
     """File that Stable Baselines 2 (.zip, or the older .pkl) or baselines wrote."""
-    new: tyro.conf.Positional[Path]
+    new: Positional[Path]
     """File to write, for ACER.load; gets the suffix .zip if it has none, and must not exist."""
     env: str | None = None
     """Id (or module:id) of the agent's environment, whose bounds the new agent gets; needed if OLD does not determine

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import gymnasium
 
-from acer_tf.cli.parsing import command
+from acer_tf.cli.command import command
 from acer_tf.cli.play import PlayFlags
 from acer_tf.envs.make import closing
 from acer_tf.errors import InputError

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from acer_tf.cli.parsing import command, write_json
+from acer_tf.cli.command import command
+from acer_tf.cli.output import write_json
 from acer_tf.cli.play import PlayFlags, Trained, require_free
 from acer_tf.envs.atari.human_scores import human_normalized
 from acer_tf.envs.make import closing

@@ -4,17 +4,16 @@ import dataclasses
 import sys
 from pathlib import Path
 
-import tyro
-
 from acer_tf import hub
-from acer_tf.cli.parsing import command
+from acer_tf.cli.command import command
+from acer_tf.cli.parsing import Positional
 
 
 @dataclasses.dataclass(frozen=True)
 class Fetch:
     """Fetches an agent that `acer publish` published, checks it, and makes a run folder of it."""
 
-    repo: tyro.conf.Positional[str]
+    repo: Positional[str]
     """Repository OWNER/NAME on the Hub, or a local folder, such as ./agents/pong."""
     revision: str | None = None
     """Commit, branch or tag on the Hub; None is the newest. Only a commit is sure to stay the same."""

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from acer_tf import __version__
-from acer_tf.cli.parsing import writing
+from acer_tf.cli.output import writing
 from acer_tf.cli.play import require_free
 from acer_tf.errors import InputError
 from acer_tf.storage import durable

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import tyro
-
-from acer_tf.cli.parsing import command, writing
+from acer_tf.cli.command import command
+from acer_tf.cli.output import writing
+from acer_tf.cli.parsing import Positional
 from acer_tf.errors import InputError
 from acer_tf.plots.csv_files import write_curves, write_intervals
 from acer_tf.plots.curves import ENOUGH_SEEDS, Curve
@@ -29,7 +29,7 @@ class Plot:
     three or more.
     """
 
-    runs: tyro.conf.Positional[tuple[Path, ...]]
+    runs: Positional[tuple[Path, ...]]
     """Run folders, folders of runs, such as that of a sweep, or CSV files with the columns steps and return."""
     out: Path = Path("curve.png")
     """The picture: .png, .svg or .pdf; the numbers go into a file of the same name that ends in .csv."""

@@ -5,9 +5,10 @@ import re
 import sys
 
 import gymnasium
-import tyro
 
-from acer_tf.cli.parsing import command, print_table
+from acer_tf.cli.command import command
+from acer_tf.cli.output import print_table
+from acer_tf.cli.parsing import Positional
 from acer_tf.configs.presets import load_preset, preset_names, preset_text
 from acer_tf.envs.ids import is_atari
 
@@ -16,7 +17,7 @@ from acer_tf.envs.ids import is_atari
 class ListPresets:
     """Lists the presets that ship with this package, with their environments and sources; or shows one of them."""
 
-    name: tyro.conf.Positional[str | None] = None
+    name: Positional[str | None] = None
     """The preset to show, or a file of your own, ending in .yml."""
 
     def show(self) -> None:

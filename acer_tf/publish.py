@@ -6,10 +6,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-import tyro
-
 from acer_tf import hub
-from acer_tf.cli.parsing import command
+from acer_tf.cli.command import command
+from acer_tf.cli.parsing import Positional
 from acer_tf.cli.play import find_trained
 from acer_tf.envs.ids import typed_env_id
 from acer_tf.errors import InputError
@@ -20,9 +19,9 @@ from acer_tf.storage.run_folder import read_settings
 class Publish:
     """Publishes an agent on the Hugging Face Hub, or in a folder, with a model card and the settings of its run."""
 
-    run: tyro.conf.Positional[Path]
+    run: Positional[Path]
     """Run folder, one of its checkpoints, or a file that ACER.save wrote."""
-    repo: tyro.conf.Positional[str]
+    repo: Positional[str]
     """Repository OWNER/NAME on the Hub, where you are logged in; or a new local folder, such as ./agents/pong."""
     evaluation: Path | None = None
     """File that `acer evaluate --json` wrote, whose score goes into the model card."""

@@ -4,9 +4,9 @@ import dataclasses
 import sys
 from pathlib import Path
 
-import tyro
-
-from acer_tf.cli.parsing import command, writing
+from acer_tf.cli.command import command
+from acer_tf.cli.output import writing
+from acer_tf.cli.parsing import Positional
 from acer_tf.errors import InputError
 from acer_tf.plots.records import read_records
 from acer_tf.plots.report import page
@@ -22,7 +22,7 @@ class RunReport:
     The file contains its pictures and loads nothing.
     """
 
-    runs: tyro.conf.Positional[tuple[Path, ...]]
+    runs: Positional[tuple[Path, ...]]
     """Run folders, or folders of runs, such as that of a sweep."""
     out: Path = Path("report.html")
     """The page; an earlier one is replaced."""

@@ -4,9 +4,9 @@ import dataclasses
 import sys
 from pathlib import Path
 
-import tyro
-
-from acer_tf.cli.parsing import command, print_table, program, writing
+from acer_tf.cli.command import command
+from acer_tf.cli.output import print_table, writing
+from acer_tf.cli.parsing import Positional
 from acer_tf.errors import InputError
 from acer_tf.experiments import results as kept
 from acer_tf.experiments.experiment import Experiment
@@ -16,6 +16,7 @@ from acer_tf.experiments.plan import Planned, plan, selected
 from acer_tf.experiments.reading import experiment_names, load_experiment
 from acer_tf.experiments.report import PAGE, write_page
 from acer_tf.schema import Count, validated
+from acer_tf.system.command_line import program
 from acer_tf.system.console import say
 from acer_tf.trials.execution import Execution
 from acer_tf.trials.scheduler import Trial
@@ -31,7 +32,7 @@ class Reproduce(Execution):
     they were run. Runs that a sweep has left in OUT/VARIATION/ENVIRONMENT/seed-N with the same settings are adopted.
     """
 
-    name: tyro.conf.Positional[str | None] = None
+    name: Positional[str | None] = None
     """The experiment (--list shows them), or a file of your own, ending in .yml."""
     list: bool = False
     """Show all experiments, what they cost, what of them has been run and with which result."""

@@ -1,16 +1,14 @@
 """Trains on any gymnasium environment: `python -m acer_tf.run --env CartPole-v1 --num_layers=1`."""
 
 import dataclasses
+import inspect
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, Literal
 
-import tyro
-
-from acer_tf.cli.env_kwargs import ENV_KWARGS
-from acer_tf.cli.mistakes import flag_names
+from acer_tf.cli.command import guarded
 from acer_tf.cli.network_flags import network_arguments
-from acer_tf.cli.parsing import guarded, one_of, parse_known
+from acer_tf.cli.parsing import Parser, flag_names
 from acer_tf.config import CONTINUOUS, Continuous, ContinuousActions
 from acer_tf.configs.presets import (
     BASELINES,
@@ -20,21 +18,18 @@ from acer_tf.configs.presets import (
     presets_of,
     with_preset,
 )
-from acer_tf.errors import InputError
-from acer_tf.networks.names import NETWORKS
 from acer_tf.schema import Positive, validated
 from acer_tf.training.job import Job, TrainFlags, given_preset, run_job
-
-VALUE_NETWORKS = ("shared", "copy")
 
 
 @dataclasses.dataclass(frozen=True)
 class NetworkFlags:
     """Any flag that is not listed here goes to the network, for instance --num_layers=2 --num_hidden=64 for mlp."""
 
-    title: ClassVar[str] = "network"
-    network: Annotated[str, tyro.conf.arg(help=f"{', '.join(NETWORKS)}.")] = "mlp"
-    value_network: Annotated[str, one_of(*VALUE_NETWORKS)] = "shared"
+    network: str = "mlp"
+    """mlp, cnn, cnn_a3c, cnn_small, cnn_minatar, impala_cnn, conv_only, lstm, lnlstm, cnn_lstm, cnn_lnlstm,
+    impala_cnn_lstm, or a policy of Stable Baselines, such as MlpLstmPolicy."""
+    value_network: Literal["shared", "copy"] = "shared"
     """Whether the critic shares the policy's network, or has a copy of its own."""
 
 
@@ -42,8 +37,7 @@ class NetworkFlags:
 class GymnasiumFlags:
     """Environments other than Atari games."""
 
-    title: ClassVar[str] = "gymnasium"
-    env_kwargs: Annotated[Mapping[str, Any] | None, ENV_KWARGS] = None
+    env_kwargs: Mapping[str, Any] | None = None
     """Arguments of the environment, such as gravity:5.0 enable_wind:true, or a mapping '{gravity: 5.0}'."""
     vectorization: Literal["sync", "async"] = "sync"
     """Step environments in this process (sync), or each in its own (async): for steps of a millisecond or more."""
@@ -59,8 +53,6 @@ class GymnasiumFlags:
 class ContinuousFlags(ContinuousActions):
     """Continuous actions alone have these."""
 
-    title: ClassVar[str] = "continuous action"
-
 
 @dataclasses.dataclass(frozen=True)
 class Run(ContinuousFlags, GymnasiumFlags, NetworkFlags, TrainFlags):
@@ -68,6 +60,9 @@ class Run(ContinuousFlags, GymnasiumFlags, NetworkFlags, TrainFlags):
 
     Any other flag goes to the network, for instance --num_layers=2 --num_hidden=64 --layer_norm=True for mlp.
     """
+
+
+PARSER = Parser("acer_tf.run", inspect.getdoc(Run) or "", [Run], takes_others=True)
 
 
 def read(argv: Sequence[str]) -> Job:
@@ -79,10 +74,13 @@ def read(argv: Sequence[str]) -> Job:
         InputError: a preset, a flag of the network or a value that cannot work.
         SystemExit: as `parse`.
     """
-    if preset := given_preset(argv):
-        return _job(argv, preset)
-    job = _advised(_job(argv, load_preset(BASELINES)))
-    return job._replace(if_continuous=lambda: _advised(_job(argv, preset_for_continuous_actions())))
+    given, rest = PARSER.read(
+        argv, lambda given: vars(with_preset(Run(), given_preset(given) or load_preset(BASELINES)))
+    )
+    if preset := given_preset(given):
+        return _job(given, rest, preset)
+    job = _advised(_job(given, rest, load_preset(BASELINES)))
+    return job._replace(if_continuous=lambda: _advised(_job(given, rest, preset_for_continuous_actions())))
 
 
 def _advised(job: Job) -> Job:
@@ -94,11 +92,9 @@ def _advised(job: Job) -> Job:
     return job._replace(advice=lines)
 
 
-def _job(argv: Sequence[str], preset: Preset) -> Job:
+def _job(given: Mapping[str, Any], rest: Sequence[str], preset: Preset) -> Job:
     defaults = with_preset(Run(), preset)
-    flags, rest = parse_known("acer_tf.run", Run, argv, defaults)
-    if flags.value_network not in VALUE_NETWORKS:
-        raise InputError(f"value_network is '{flags.value_network}'; expected {' or '.join(VALUE_NETWORKS)}.")
+    flags = dataclasses.replace(defaults, **given)
     validated("reward_scale", flags.reward_scale, Positive)
     arguments = network_arguments(rest, flag_names(Run), flags.network)
     network_kwargs = {"value_network": flags.value_network, **arguments}

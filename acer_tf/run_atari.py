@@ -1,13 +1,17 @@
 """Trains on an Atari game: `python -m acer_tf.run_atari --env BreakoutNoFrameskip-v4`."""
 
 import dataclasses
+import inspect
 import sys
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from acer_tf.cli.parsing import guarded, parse, program
-from acer_tf.configs.presets import BASELINES, load_preset, with_preset
+from acer_tf.cli.command import guarded
+from acer_tf.cli.parsing import Parser
+from acer_tf.configs.presets import BASELINES, Preset, load_preset, with_preset
 from acer_tf.errors import InputError
+from acer_tf.maths.schedules import ScheduleName
+from acer_tf.system.command_line import program
 from acer_tf.training.job import Job, TrainFlags, given_preset, run_job
 
 RECURRENT_POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -20,7 +24,6 @@ RECURRENT_POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
 class PolicyFlags:
     """The network."""
 
-    title: ClassVar[str] = "network"
     policy: str = "cnn"
     """Policy of Stable Baselines: cnn, lstm (cnn_lstm with 256 units) or lnlstm (cnn_lnlstm); or any network's name."""
 
@@ -33,7 +36,14 @@ class RunAtari(PolicyFlags, TrainFlags):
     num_env: int = 16
     seed: int | None = 0
     total_timesteps: int = int(10e6)
-    lrschedule: str = "constant"
+    lrschedule: ScheduleName = "constant"
+
+
+PARSER = Parser("acer_tf.run_atari", inspect.getdoc(RunAtari) or "", [RunAtari])
+
+
+def _preset(given: Mapping[str, Any]) -> Preset:
+    return given_preset(given) or load_preset(BASELINES)
 
 
 def read(argv: Sequence[str]) -> Job:
@@ -43,9 +53,10 @@ def read(argv: Sequence[str]) -> Job:
         InputError: a preset that does not exist or does not fit, or an environment that is not an Atari game.
         SystemExit: as `parse`.
     """
-    preset = given_preset(argv) or load_preset(BASELINES)
+    given, _ = PARSER.read(argv, lambda given: vars(with_preset(RunAtari(), _preset(given))))
+    preset = _preset(given)
     defaults = with_preset(RunAtari(), preset)
-    flags = parse("acer_tf.run_atari", RunAtari, argv, defaults)
+    flags = dataclasses.replace(defaults, **given)
     from acer_tf.envs.ids import check_env_id, is_atari  # imports gymnasium: after the flags are known to be right
 
     check_env_id(flags.env)

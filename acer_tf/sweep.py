@@ -2,16 +2,17 @@
 
 import contextlib
 import dataclasses
+import inspect
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from acer_tf import run, run_atari
-from acer_tf.cli.mistakes import check_spelling, flag_names
-from acer_tf.cli.parsing import guarded, parse_known
+from acer_tf.cli.command import guarded
+from acer_tf.cli.parsing import Parser, flag_names
 from acer_tf.configs.presets import load_preset
 from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, nearest
 from acer_tf.networks.names import NETWORKS
 from acer_tf.search.search import Base, SearchFlags, search
 from acer_tf.training.job import check
@@ -81,7 +82,7 @@ class Sweep(SearchFlags, Execution):
         self.check()
         self.check_search()
         given = {word.partition("=")[0].removeprefix("--").replace("-", "_") for word in rest if word.startswith("--")}
-        check_spelling(given, flag_names(Sweep), FLAGS)
+        _check_spelling(given)
         if taken := given & set(OWN):
             raise InputError(f"--{min(taken)} is set by the sweep itself; expected --envs, --presets, --seeds, --out.")
         return list(dict.fromkeys(self.presets or map(_env_id, self.envs))), list(seeds), given
@@ -125,7 +126,20 @@ def _env_id(name: str) -> str:
     return name
 
 
-main = guarded(lambda argv: Sweep.run(*parse_known("acer_tf.sweep", Sweep, argv)))
+def _check_spelling(given: set[str]) -> None:
+    """Checks that no flag that is passed on is a misspelt flag of the sweep's own."""
+    own = flag_names(Sweep)
+    for name in sorted(given.difference(FLAGS)):
+        if (near := nearest(name, [*own, *FLAGS])[0]) in own:
+            raise InputError(f"--{name} is not a flag; the nearest is --{near}.")
+
+
+def _main(argv: Sequence[str]) -> int:
+    given, rest = Parser("acer_tf.sweep", inspect.getdoc(Sweep) or "", [Sweep], takes_others=True).read(argv)
+    return Sweep(**given).run(rest)
+
+
+main = guarded(_main)
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

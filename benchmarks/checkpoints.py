@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from acer_tf.acer import TrainingLoop
-from acer_tf.cli.parsing import guarded, parse
+from acer_tf.cli.command import guarded
+from acer_tf.cli.parsing import parse
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.learning import make_model_and_loop

@@ -17,7 +17,8 @@ from typing import Any, Literal
 
 import psutil
 
-from acer_tf.cli.parsing import guarded, parse
+from acer_tf.cli.command import guarded
+from acer_tf.cli.parsing import parse
 from acer_tf.distributed.connection import require_ray
 from benchmarks import prepare
 

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acer_tf.buffer import Buffer
-from acer_tf.cli.parsing import guarded, parse
+from acer_tf.cli.command import guarded
+from acer_tf.cli.parsing import parse
 from acer_tf.config import Config
 from acer_tf.envs.ids import atari_game
 from acer_tf.envs.make import make_training_env

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from acer_tf.cli.parsing import guarded, parse
+from acer_tf.cli.command import guarded
+from acer_tf.cli.parsing import parse
 from acer_tf.config import PRECISIONS
 
 COLUMNS = {

@@ -17,7 +17,8 @@ from typing import Any
 
 import psutil
 
-from acer_tf.cli.parsing import guarded, parse
+from acer_tf.cli.command import guarded
+from acer_tf.cli.parsing import parse
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.logs.logger import Logger

@@ -13,7 +13,9 @@ from typing import NamedTuple
 import numpy as np
 import psutil
 
-from acer_tf.cli.parsing import guarded, parse, write_json
+from acer_tf.cli.command import guarded
+from acer_tf.cli.output import write_json
+from acer_tf.cli.parsing import parse
 from acer_tf.errors import InputError
 from acer_tf.storage.run_files import PROGRESS
 

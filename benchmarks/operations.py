@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from gymnasium.spaces import Box
 
-from acer_tf.cli.parsing import guarded, parse
+from acer_tf.cli.command import guarded
+from acer_tf.cli.parsing import parse
 from benchmarks import prepare
 
 FRAMES = Box(0, 255, (84, 84, 4), np.uint8)

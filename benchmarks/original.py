@@ -17,11 +17,10 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, Literal
 
-import tyro
-
-from acer_tf.cli.parsing import guarded, one_of, parse
+from acer_tf.cli.command import guarded
+from acer_tf.cli.parsing import Positional, parse
 from acer_tf.errors import InputError
 from acer_tf.system.threads import ONEDNN_VARIABLE
 
@@ -63,9 +62,9 @@ TASKS = {
 class Original:
     """Measures train call and loop of baselines' ACER and of this one, in turns."""
 
-    folder: tyro.conf.Positional[Path]
+    folder: Positional[Path]
     """Where baselines 0.1.5 was unpacked."""
-    task: Annotated[str, one_of(*TASKS)] = "cartpole"
+    task: Literal["cartpole", "breakout"] = "cartpole"
     """CartPole with 4 environments, or Breakout with 16, for which bfloat16 is measured, too."""
     rounds: int = 5
     """How often each is measured; one after the other."""

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from acer_tf.cli.parsing import guarded, parse, print_table
+from acer_tf.cli.command import guarded
+from acer_tf.cli.output import print_table
+from acer_tf.cli.parsing import parse
 from acer_tf.configs.presets import load_preset
 from acer_tf.envs.make import make_training_env
 from acer_tf.logs.logger import Logger

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acer_tf.cli.parsing import guarded, parse
+from acer_tf.cli.command import guarded
+from acer_tf.cli.parsing import parse
 from acer_tf.errors import InputError
 from acer_tf.schema import Count, Positive, validated
 

@@ -10,10 +10,11 @@ import resource
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, Literal
 
-from acer_tf.cli.parsing import guarded, one_of, parse
-from acer_tf.config import PRECISIONS, Config
+from acer_tf.cli.command import guarded
+from acer_tf.cli.parsing import parse
+from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.logs.logger import Logger
 from benchmarks import prepare
@@ -35,7 +36,7 @@ class Throughput:
     """How long the loop is measured."""
     network: str = "cnn"
     """Name of the network."""
-    precision: Annotated[str, one_of(*PRECISIONS)] = Config.precision
+    precision: Literal["float32", "bfloat16"] = "float32"
     """In which the layers below the heads compute; the bound is that of float32."""
     overlap: bool = Config.overlap
     """Collects the next segment while updates from replay run."""

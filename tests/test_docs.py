@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from acer_tf import run, run_atari
 from acer_tf.__main__ import COMMANDS
-from acer_tf.cli.mistakes import OTHER_NAMES, flag_names
 from acer_tf.cli.network_flags import network_arguments
-from acer_tf.cli.parsing import parse, parse_known
+from acer_tf.cli.parsing import FLAG_NAMES, Parser, flag_names, parse
 from acer_tf.compare_baselines import CompareBaselines
-from acer_tf.configs.presets import load_preset, preset_names, with_preset
+from acer_tf.configs.presets import preset_names
 from acer_tf.convert import Convert
 from acer_tf.enjoy import Enjoy
 from acer_tf.envs.__main__ import ListEnvs
@@ -28,7 +28,6 @@ from acer_tf.reproduce import Reproduce
 from acer_tf.run import Run
 from acer_tf.run_atari import RunAtari
 from acer_tf.sweep import Sweep
-from acer_tf.training.job import given_preset
 from benchmarks.checkpoints import CheckpointCost
 from benchmarks.collectors import Collectors
 from benchmarks.compression import Compression
@@ -190,15 +189,13 @@ def test_commands_take_their_flags(page: Path) -> None:
             continue
         module, argv = module_and_words(line)
         if module == "acer_tf.run":
-            flags, rest = parse_known(
-                module, Run, argv, with_preset(Run(), given_preset(argv) or load_preset("baselines"))
-            )
-            network_arguments(rest, flag_names(Run), flags.network)
+            given, rest = run.PARSER.read(argv)
+            network_arguments(rest, flag_names(Run), given.get("network", Run.network))
         elif module == "acer_tf.run_atari":
-            parse(module, RunAtari, argv, with_preset(RunAtari(), given_preset(argv) or load_preset("baselines")))
+            run_atari.PARSER.read(argv)
         elif module == "acer_tf.sweep":
-            sweep, rest = parse_known(module, Sweep, argv)
-            sweep.trials(rest)
+            given, rest = Parser(module, "", [Sweep], takes_others=True).read(argv)
+            Sweep(**given).trials(rest)
         else:
             parse(module, FLAGS[module], argv)
 
@@ -209,7 +206,7 @@ def flags_of(command: type) -> set[str]:
     for field in dataclasses.fields(command):
         if dataclasses.is_dataclass(field.type):
             found |= flags_of(field.type)
-        name = OTHER_NAMES.get(field.name, field.name)
+        name = FLAG_NAMES.get(field.name, field.name)
         found |= {name, f"no_{name}"} if field.type is bool else {name}
     return found
 

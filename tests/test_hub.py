@@ -8,7 +8,7 @@ import yaml
 from huggingface_hub import HfApi, ModelCard, ModelInfo, constants
 
 from acer_tf import ACER, fetch, publish
-from acer_tf.cli.parsing import Main
+from acer_tf.cli.command import Main
 from acer_tf.demos.cards import demo_file
 from acer_tf.hub import FILES
 from acer_tf.storage.agent_file import read_agent

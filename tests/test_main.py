@@ -53,7 +53,7 @@ def test_a_commands_help_says_how_it_was_started(
     with pytest.raises(SystemExit) as stop:
         acer(monkeypatch, name, "--help")
     assert stop.value.code == 0
-    assert "usage: acer run-atari [-h]" in capsys.readouterr().out
+    assert "Usage: acer run-atari [OPTIONS]" in capsys.readouterr().out
 
 
 def test_the_words_reach_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,7 +63,7 @@ def test_the_words_reach_the_command(monkeypatch: pytest.MonkeyPatch, capsys: py
 
 def test_answers_come_before_anything_large_is_imported() -> None:
     code = "import sys; from acer_tf.__main__ import main; print([int(main()) for sys.argv[1] in sys.argv[1:]]); "
-    code += "print({'tensorflow', 'keras', 'gymnasium', 'tyro'} & {*sys.modules})"
+    code += "print({'tensorflow', 'keras', 'gymnasium', 'cyclopts'} & {*sys.modules})"
     words = ["--help", "--version", "rnu"]
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-2:] == ["[0, 0, 2]", "set()"]
@@ -72,7 +72,7 @@ def test_answers_come_before_anything_large_is_imported() -> None:
 def test_the_package_runs_as_a_module() -> None:
     words = ["evaluate", "--help"]
     done = subprocess.run([sys.executable, "-m", "acer_tf", *words], capture_output=True, text=True, check=True)
-    assert "usage: python -m acer_tf evaluate" in done.stdout
+    assert "Usage: python -m acer_tf evaluate" in done.stdout
 
 
 def test_the_console_script_is_installed() -> None:

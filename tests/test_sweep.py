@@ -54,7 +54,7 @@ def test_trials_side_by_side_share_the_cores(monkeypatch: pytest.MonkeyPatch) ->
             "of network 'mlp'; the nearest is --gamma.",
         ),
         ("--envs CartPole-v1 --workrs 2", "error: --workrs is not a flag; the nearest is --workers."),
-        ("--envs CartPole-v1 --seeds 1 x", "error: --seeds: '1', 'x' cannot be read."),
+        ("--envs CartPole-v1 --seeds 1 x", "error: --seeds: expected a whole number >= 0, such as 16 or 1e6, got 'x'."),
         ("--envs CartPole-v1 --num_env 0", "error: num_env is 0; expected a whole number >= 1."),
         ("--envs CartPole-v1 --reward_scale 0", "error: reward_scale is 0.0; expected a finite number > 0."),
         ("--envs CartPole-v1 --gamma 2", "error: gamma is 2.0; expected a number between 0 and 1."),

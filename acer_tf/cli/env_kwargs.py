@@ -5,7 +5,6 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-import tyro
 import yaml
 
 from acer_tf.errors import InputError
@@ -50,13 +49,3 @@ def _value(text: str) -> Any:
     with contextlib.suppress(ValueError):  # YAML takes 1e-3 for text
         return float(value) if isinstance(value, str) else value
     return value
-
-
-ENV_KWARGS = tyro.constructors.PrimitiveConstructorSpec(
-    nargs="*",
-    metavar="NAME:VALUE ...",
-    instance_from_str=lambda words: env_kwargs(words) or None,
-    is_instance=lambda value: value is None or isinstance(value, dict),
-    str_from_instance=lambda value: [f"{name}:{json.dumps(given)}" for name, given in (value or {}).items()],
-)
-"""Annotation of the flag; its value is a dictionary, or None without arguments."""

@@ -1,252 +1,331 @@
-"""Shared by all commands: flags from dataclasses, a `main` from flags, one-line errors."""
+"""Flags that dataclasses describe: words of a command line to values, and the help."""
 
-import contextlib
+import ast
+import dataclasses
 import functools
 import inspect
-import json
+import itertools
+import operator
+import re
 import sys
-import traceback
+import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union
 
-import tyro
+from cyclopts import (
+    App,
+    CoercionError,
+    CycloptsError,
+    Group,
+    MissingArgumentError,
+    Parameter,
+    UnknownOptionError,
+    UnusedCliTokensError,
+)
 
-from acer_tf.cli.flag_groups import flat, groups_of, nested
-from acer_tf.cli.mistakes import check_flags, flag_names, one_sentence
-from acer_tf.cli.switches import spelled_out, switches
-from acer_tf.errors import EnvironmentFailedError, ExitStatus, InputError, LockedError, SupersededError
-from acer_tf.system.command_line import SCRIPT
-from acer_tf.system.console import keep_output_open
-
-STATUSES = {
-    SupersededError: ExitStatus.SUPERSEDED,
-    LockedError: ExitStatus.LOCKED,
-    InputError: ExitStatus.BAD_INPUT,
-    EnvironmentFailedError: ExitStatus.FAILED,
-}
-"""Exit status after an error of each kind; a kind comes before those that include it."""
-UNLIMITED = 10_000
-"""Columns of what is no terminal."""
-
-SWITCHES = "\n\nA flag that is True|False needs no value: --name is True, --no_name is False."
+from acer_tf.cli.env_kwargs import env_kwargs
+from acer_tf.errors import InputError, nearest
+from acer_tf.system.command_line import program
 
 Flags = TypeVar("Flags")
-Main = Callable[[Sequence[str]], int]
-"""From the words after the command to its exit status."""
+Value = TypeVar("Value")
+Values = Mapping[str, Any]
+
+POSITIONAL = "positional"
+Positional = Annotated[Value, POSITIONAL]
+"""Annotation of a field that is an argument, not a flag."""
+FLAG_NAMES = {"total_timesteps": "num_timesteps", "num_trials": "trials"}
+"""Flags of fields with other names."""
+HELP = ("--help", "-h")
+LITERALS = ("true", "false", "none", "null")
+"""Words that are the value of a flag that is True or False, if they follow it."""
+EXPECTED = {
+    int: "a whole number >= 0, such as 16 or 1e6",
+    float: "a number",
+    bool: "True or False",
+    str: "text",
+    Path: "a path",
+    types.NoneType: "None",
+}
+"""Types of the values that words can stand for, and what an error message calls them."""
+REST = "rest"
 
 
-def parse(command: str, flags: type[Flags], argv: Sequence[str], default: Flags | None = None) -> Flags:
+class OptionalValue(NamedTuple):
+    """Annotation of a flag whose path may be left out, which makes it empty.
+
+    Attributes:
+        suffix: of a word that is the path, if it follows the flag.
+    """
+
+    suffix: str
+
+
+class Flag(NamedTuple):
+    """A field of a dataclass that the command line sets.
+
+    Attributes:
+        field: the field.
+        hint: its type.
+        marks: its annotations, such as `POSITIONAL`.
+        group: the class that declares it, which is a box of the help.
+    """
+
+    field: dataclasses.Field[Any]
+    hint: Any
+    marks: Sequence[Any]
+    group: type[Any]
+
+    @property
+    def name(self) -> str:
+        """Name on the command line, without hyphens."""
+        return FLAG_NAMES.get(self.field.name, self.field.name)
+
+    @property
+    def is_positional(self) -> bool:
+        """Whether it is an argument."""
+        return POSITIONAL in self.marks
+
+    @property
+    def box(self) -> str:
+        """Title of its box in the help."""
+        return "arguments" if self.is_positional else re.sub(r"\B[A-Z]", r" \g<0>", self.group.__name__).lower()
+
+
+def flags_of(kind: type[Any]) -> Iterator[Flag]:
+    """Yields the flags and arguments of a dataclass; those of base classes come first."""
+    hints, annotated = typing.get_type_hints(kind), typing.get_type_hints(kind, include_extras=True)
+    for field in dataclasses.fields(kind):
+        group = next(base for base in reversed(kind.__mro__) if field.name in vars(base).get("__annotations__", ()))
+        yield Flag(field, hints[field.name], getattr(annotated[field.name], "__metadata__", ()), group)
+
+
+def flag_names(kind: type[Any]) -> list[str]:
+    """Returns the names of a dataclass's flags, without arguments."""
+    return [flag.name for flag in flags_of(kind) if not flag.is_positional]
+
+
+def parse(command: str, flags: type[Flags], argv: Sequence[str]) -> Flags:
     """Parses the command line into a dataclass.
-
-    Counts may be written as 1e6, names with underscores or hyphens, switches in the ways of `spelled_out`. Groups that
-    the dataclass inherits (see `flag_groups`) are boxes in the help.
 
     Args:
         command: module name, for the help.
-        flags: the dataclass.
+        flags: the dataclass; its docstring describes the command.
         argv: the words after the command.
-        default: values of flags that are not given; None means the dataclass's defaults.
 
     Raises:
         InputError: a flag does not exist, has no value or one of the wrong type, or an argument is missing.
         SystemExit: status 0 after printing the help.
     """
-    return _parsed(command, flags, argv, default, return_unknown_args=False)[0]
+    return flags(**Parser(command, inspect.getdoc(flags) or "", [flags]).read(argv)[0])
 
 
-def parse_known(
-    command: str, flags: type[Flags], argv: Sequence[str], default: Flags | None = None
-) -> tuple[Flags, list[str]]:
-    """Parses like `parse`, and also returns the words that belong to no flag."""
-    return _parsed(command, flags, argv, default, return_unknown_args=True)
+class Parser:
+    """Parser of a command's words.
 
-
-def _parsed(
-    command: str, flags: type[Flags], argv: Sequence[str], default: Flags | None, return_unknown_args: bool
-) -> tuple[Flags, list[str]]:
-    switched, hints = switches(flags), typing.get_type_hints(flags, include_extras=True).values()
-    is_alone = not any(tyro.conf.Positional in typing.get_args(hint) for hint in hints)
-    words = spelled_out(argv, switched, is_alone)
-    if not return_unknown_args:
-        check_flags(words, flag_names(flags))
-    settings: dict[str, Any] = {
-        "args": words,
-        "prog": program(command),
-        "description": (inspect.getdoc(flags) or "") + (SWITCHES if switched else ""),
-        "registry": _registry(),
-        "use_underscores": True,
-        "config": (tyro.conf.OmitArgPrefixes, tyro.conf.FlagConversionOff),
-    }
-    is_grouped = any(groups_of(flags))
-    if is_grouped:
-        default = nested(default or flags())
-    if default is not None:
-        settings["default"] = default
-    target = type(default) if is_grouped else flags
-    with one_sentence():
-        if return_unknown_args:
-            parsed, rest = tyro.cli(target, return_unknown_args=True, **settings)
-        else:
-            parsed, rest = tyro.cli(target, **settings), []
-    return (flat(flags, parsed) if is_grouped else parsed), rest
-
-
-def program(command: str) -> str:
-    """Returns how this process was started: `acer evaluate`, `python -m acer_tf evaluate` or the module's own command.
-
-    Args:
-        command: name of the module.
-    """
-    started, name = Path(sys.argv[0]), command.removeprefix("acer_tf.").replace("_", "-")
-    if started.stem == SCRIPT:
-        return f"{SCRIPT} {name}"
-    if started.parts[-2:] == ("acer_tf", "__main__.py"):
-        return f"python -m acer_tf {name}"
-    return f"python -m {command}"
-
-
-def guarded(main: Main) -> Main:
-    """Wraps `main` so that expected errors become one line on standard error and an exit status, that of `STATUSES`.
-
-    The line comes after an environment's own traceback, if there is one. Ctrl-C gives status 130; other errors
-    propagate. From here on the output of the process may go to a closed pipe or a full disk.
+    Whole numbers may be written as 1e6, names with underscores or hyphens. A flag x that is True or False is written
+    --x, --no_x, --x=False or --x False. If a flag is given twice, the last value counts.
     """
 
-    @functools.wraps(main)
-    def wrapper(argv: Sequence[str]) -> int:
-        keep_output_open()
+    def __init__(
+        self, command: str, description: str, groups: Sequence[type[Any]], *, takes_others: bool = False
+    ) -> None:
+        """Creates the parser.
+
+        Args:
+            command: module name, for the help.
+            description: text above the flags in the help.
+            groups: dataclasses of the flags.
+            takes_others: whether words that belong to no flag are returned, rather than refused.
+        """
+        self._command = command
+        self._description = "\n\n".join(" ".join(text.split()) for text in description.split("\n\n"))
+        self._groups = groups
+        self._flags = [flag for kind in groups for flag in flags_of(kind)]
+        self._takes_others = takes_others
+
+    def read(
+        self, argv: Sequence[str], defaults: Callable[[Values], Values] = lambda given: {}
+    ) -> tuple[dict[str, Any], list[str]]:
+        """Returns the values of the fields that were given, and the words that belong to no flag.
+
+        Args:
+            argv: the words after the command.
+            defaults: returns values for the help that replace the defaults of fields, from those that were given.
+
+        Raises:
+            InputError: a flag does not exist, has no value or one of the wrong type, or an argument is missing.
+            SystemExit: status 0 after printing the help.
+        """
+        if is_help := not {*HELP}.isdisjoint(argv):
+            argv = [word for word in argv if word not in HELP]
         try:
-            return main(argv)
-        except tuple(STATUSES) as error:
-            if isinstance(error, EnvironmentFailedError) and error.__cause__ is not None:
-                traceback.print_exception(error.__cause__)
-            print(f"error: {error}", file=sys.stderr)
-            return next(status for kind, status in STATUSES.items() if isinstance(error, kind))
-        except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
-            return ExitStatus.INTERRUPTED
+            _, bound, _ = self._app({}, {}).parse_args(self._joined(argv), exit_on_error=False, print_error=False)
+            given = dict(bound.arguments)
+        except CycloptsError as error:
+            if not is_help:
+                raise InputError(self._sentence(error)) from None
+            given = {}
+        if is_help:
+            self._app(self._docs(), defaults(given)).help_print()
+            raise SystemExit(0)
+        return given, list(given.pop(REST, ()))
 
-    return wrapper
+    def _joined(self, words: Sequence[str]) -> list[str]:
+        """Joins flags that may be alone with the word that follows, if it is their value."""
+        switches = {flag.name for flag in self._flags if flag.hint in (bool, bool | None)}
+        suffixes = {f.name: mark.suffix for f in self._flags for mark in f.marks if isinstance(mark, OptionalValue)}
+        joined, rest = [], list(words)
+        while rest:
+            word = rest.pop(0)
+            name = _name(word) if word.startswith("--") else ""
+            if "=" not in word and name in (*switches, *suffixes):
+                following = rest[0] if rest else ""
+                if following.lower() in LITERALS or (name in suffixes and following.endswith(suffixes[name])):
+                    word += f"={rest.pop(0)}"
+                elif name in suffixes:
+                    word += "="
+            joined.append(word)
+        return joined
+
+    def _app(self, docs: Mapping[str, str], defaults: Values) -> App:
+        """Returns cyclopts' parser for a function that takes the flags as arguments."""
+        groups: dict[str, Group] = {}
+        parameters = []
+        for flag in self._flags:
+            group = groups.setdefault(flag.box, Group(flag.box, help=self._about(flag), sort_key=len(groups)))
+            default = defaults.get(flag.field.name, flag.field.default)
+            parameters.append(_parameter(flag, default, group, docs.get(flag.field.name, "")))
+        if self._takes_others:
+            others = Annotated[str, Parameter(show=False, allow_leading_hyphen=True)]
+            parameters.append(inspect.Parameter(REST, inspect.Parameter.VAR_POSITIONAL, annotation=others))
+
+        def command(*args: Any, **kwargs: Any) -> None: ...
+
+        command.__signature__ = inspect.Signature(sorted(parameters, key=lambda parameter: parameter.kind))  # type: ignore[attr-defined]
+        app = App(
+            name=program(self._command),
+            help=self._description,
+            help_flags=(),
+            version_flags=(),
+            help_format="plaintext",
+            default_parameter=Parameter(
+                name_transform=lambda name: name,
+                negative_bool="no_",
+                negative_iterable=(),
+                consume_multiple=True,
+                allow_repeating=True,
+                show_env_var=False,
+            ),
+        )
+        app.default(command)
+        return app
+
+    def _about(self, flag: Flag) -> str:
+        """Returns the first sentences of the docstring of a flag's box; the command's own is above all boxes."""
+        text = " ".join((inspect.getdoc(flag.group) or "").split("\n\n")[0].split())
+        return "" if flag.is_positional or self._description.startswith(text) else text
+
+    def _docs(self) -> dict[str, str]:
+        """Returns the docstring of each field."""
+        names: dict[str, set[str]] = defaultdict(set)
+        for flag in self._flags:
+            names[flag.group.__module__].add(flag.group.__name__)
+        return {field: doc for module, kinds in names.items() for field, doc in _field_docs(sys.modules[module], kinds)}
+
+    def _sentence(self, error: CycloptsError) -> str:
+        """Returns the error in one sentence."""
+        if isinstance(error, UnknownOptionError):
+            word = error.token.keyword or error.token.value
+            if not word.startswith("--"):
+                return f"'{word}' belongs to no flag."
+            near = nearest(_name(word), [flag.name for flag in self._flags if not flag.is_positional])[0]
+            return f"--{_name(word)} is not a flag; the nearest is --{near}."
+        if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+            return f"'{error.unused_tokens[0]}' belongs to no flag."
+        if error.argument is None:
+            return " ".join(str(error).split())
+        (flag,) = (flag for flag in self._flags if flag.field.name == error.argument.field_info.name)
+        if isinstance(error, MissingArgumentError) and flag.is_positional:
+            return f"{error.argument.name} is missing: {self._docs()[flag.field.name]}"
+        if isinstance(error, MissingArgumentError):
+            return f"--{flag.name} has no value."
+        if isinstance(error.__cause__, InputError):
+            return str(error.__cause__)
+        if isinstance(error, CoercionError) and error.token is not None:
+            return f"--{flag.name}: expected {_expected(flag.hint)}, got '{error.token.value}'."
+        return " ".join(str(error).split())
 
 
-def command(name: str, flags: type[Flags], run: Callable[[Flags], int | None]) -> Main:
-    """Returns the `main` of a command: parses its flags, runs it, and turns expected errors into an exit status.
-
-    Commands that parse in several steps wrap their own function in `guarded` instead.
-
-    Args:
-        name: module name, for the help.
-        flags: dataclass of the flags.
-        run: called with the parsed flags; returns the exit status, None for 0.
-    """
-    return guarded(lambda argv: run(parse(name, flags, argv)) or 0)
+def _field_docs(module: types.ModuleType, kinds: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yields the fields of classes of a module, with the docstrings below them."""
+    for definition in ast.parse(inspect.getsource(module)).body:
+        if isinstance(definition, ast.ClassDef) and definition.name in kinds:
+            for pair in itertools.pairwise(definition.body):
+                match pair:
+                    case ast.AnnAssign(target=ast.Name(field)), ast.Expr(ast.Constant(str(doc))):
+                        yield field, " ".join(doc.split())
 
 
-@contextlib.contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Guards the writing of a file.
-
-    Raises:
-        InputError: an `OSError` was raised inside.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}); choose another file.") from error
+def _name(word: str) -> str:
+    return word.partition("=")[0].removeprefix("--").replace("-", "_")
 
 
-def write_json(path: Path, values: Mapping[str, Any]) -> None:
-    """Writes values as indented JSON.
-
-    Raises:
-        InputError: the file cannot be written.
-    """
-    with writing(path):
-        path.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
-
-
-def one_of(*choices: str) -> tyro.constructors.PrimitiveConstructorSpec[str]:
-    """Returns the annotation of a flag whose value is one of a few words, for the help; the command checks it."""
-    return tyro.constructors.PrimitiveConstructorSpec(
-        nargs=1,
-        metavar="|".join(choices),
-        instance_from_str=lambda words: words[0],
-        is_instance=lambda value: isinstance(value, str),
-        str_from_instance=lambda value: [value],
+def _parameter(flag: Flag, default: Any, group: Group, doc: str) -> inspect.Parameter:
+    parameter = Parameter(
+        name=None if flag.is_positional else f"--{flag.name}",
+        group=group,
+        help=doc,
+        show_default=_shown if default != () else False,
+    )
+    return inspect.Parameter(
+        flag.field.name,
+        inspect.Parameter.POSITIONAL_ONLY if flag.is_positional else inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if default is dataclasses.MISSING else default,
+        annotation=Annotated[_readable(flag.hint), parameter],
     )
 
 
-def _registry() -> tyro.constructors.ConstructorRegistry:
-    registry = tyro.constructors.ConstructorRegistry()
-    for rule in (_count_rule, _none_rule, _switch_rule):
-        registry.primitive_rule(rule)
-    return registry
+def _kinds(hint: Any) -> Sequence[Any]:
+    """Returns the parts of a type that words can stand for."""
+    parts = typing.get_args(hint) if typing.get_origin(hint) in (Union, types.UnionType) else (hint,)
+    return [part for part in parts if part in EXPECTED or typing.get_origin(part) in (Literal, tuple, Mapping)] or [str]
 
 
-def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Prints rows of text under headers: in a terminal wrapped to its width, otherwise a line for each."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Column, Table
+def _readable(hint: Any) -> Any:
+    """Returns a type as cyclopts is to read it: with counts for whole numbers, and words `name:value` for mappings."""
+    if hint is int:
+        return Annotated[int, Parameter(converter=lambda _, tokens: _count(tokens[0].value))]
+    if typing.get_origin(hint) is tuple:
+        return tuple[_readable(typing.get_args(hint)[0]), ...]  # type: ignore[misc]
+    if any(typing.get_origin(kind) is Mapping for kind in _kinds(hint)):
+        read = Parameter(
+            converter=lambda _, tokens: env_kwargs([token.value for token in tokens]) or None,
+            n_tokens=-1,
+            accepts_keys=False,
+        )
+        return Annotated[tuple[str, ...] | None, read]
+    kinds = sorted(_kinds(hint), key=lambda kind: kind is not types.NoneType)  # None before text and paths
+    return functools.reduce(operator.or_, map(_readable, kinds)) if len(kinds) > 1 else kinds[0]
 
-    table = Table(*(Column(header, overflow="fold") for header in headers), box=None, pad_edge=False)
-    for row in rows:
-        table.add_row(*map(escape, row))
-    console = Console(width=None if sys.stdout.isatty() else UNLIMITED, highlight=False)
-    with console.capture() as text:
-        console.print(table)
-    print("\n".join(line.rstrip() for line in text.get().splitlines()))
+
+def _expected(hint: Any) -> str:
+    """Returns what a flag's value has to be, for messages."""
+    kinds = [typing.get_args(kind)[0] if typing.get_origin(kind) is tuple else kind for kind in _kinds(hint)]
+    choices = [str(choice) for kind in kinds if typing.get_origin(kind) is Literal for choice in typing.get_args(kind)]
+    parts = [f"one of {', '.join(choices)}"] * bool(choices) + [EXPECTED[kind] for kind in kinds if kind in EXPECTED]
+    return " or ".join(sorted(parts, key=lambda part: part != "None"))
 
 
 def _count(text: str) -> int:
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
+    value = float(text)
     if not (value.is_integer() and value >= 0):
-        raise ValueError(f"expected a whole number >= 0, such as 16 or 1e6, got '{text}'.")
+        raise ValueError
     return int(text) if text.isdecimal() else int(value)
 
 
-def _count_rule(info: tyro.constructors.PrimitiveTypeInfo) -> tyro.constructors.PrimitiveConstructorSpec[int] | None:
-    if info.type is not int:
-        return None
-    return tyro.constructors.PrimitiveConstructorSpec(
-        nargs=1,
-        metavar="INT",
-        instance_from_str=lambda words: _count(words[0]),
-        is_instance=lambda value: isinstance(value, int),
-        str_from_instance=lambda value: [str(value)],
-    )
-
-
-def _none(text: str) -> None:
-    if text.lower() not in ("none", "null"):
-        raise ValueError(f"expected None, got '{text}'.")
-
-
-def _none_rule(info: tyro.constructors.PrimitiveTypeInfo) -> tyro.constructors.PrimitiveConstructorSpec[None] | None:
-    if info.type is not type(None):
-        return None
-    return tyro.constructors.PrimitiveConstructorSpec(
-        nargs=1,
-        metavar="None",
-        instance_from_str=lambda words: _none(words[0]),
-        is_instance=lambda value: value is None,
-        str_from_instance=lambda value: ["None"],
-    )
-
-
-def _switch_rule(info: tyro.constructors.PrimitiveTypeInfo) -> tyro.constructors.PrimitiveConstructorSpec[bool] | None:
-    if info.type is not bool:
-        return None
-    return tyro.constructors.PrimitiveConstructorSpec(
-        nargs=1,
-        metavar="True|False",
-        instance_from_str=lambda words: words[0] == "True",
-        is_instance=lambda value: isinstance(value, bool),
-        str_from_instance=lambda value: [str(value)],
-        choices=("True", "False"),
-    )
+def _shown(default: Any) -> str:
+    return " ".join(map(str, default)) if isinstance(default, tuple) else str(default)

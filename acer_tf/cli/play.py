@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import tyro
 from gymnasium.vector import VectorEnv
 
+from acer_tf.cli.parsing import OptionalValue, Positional
 from acer_tf.demos.cards import demo_file, demo_names, read_card
 from acer_tf.envs.atari.game import MAX_EPISODE_FRAMES
 from acer_tf.envs.ids import atari_game, check_env_id, is_atari, typed_env_id
@@ -22,20 +22,13 @@ from acer_tf.storage.saved_agents import Choice, SavedAgent, is_checkpoint, read
 from acer_tf.system.console import quiet_tensorflow
 
 _BESIDE_THE_AGENT = Path()
-_FILE_OR_NOTHING = tyro.constructors.PrimitiveConstructorSpec(
-    nargs=(0, 1),
-    metavar="[PATH]",
-    instance_from_str=lambda words: Path(*words),
-    is_instance=lambda value: isinstance(value, Path),
-    str_from_instance=lambda value: [str(value)],
-)
 
 
 @dataclasses.dataclass(frozen=True)
 class PlayFlags:
     """Flags of the commands that play with a trained agent."""
 
-    run: tyro.conf.Positional[Path]
+    run: Positional[Path]
     """Run folder, also of a run in progress; one of its checkpoints; a file that ACER.save wrote; or an agent that
     ships with this package, such as cartpole."""
     checkpoint: Choice = "latest"
@@ -51,7 +44,7 @@ class PlayFlags:
     """Seed of the environments."""
     env: str | None = None
     """Environment id, or module:id if importing a module registers it; None takes that of the run."""
-    video: Annotated[Path, _FILE_OR_NOTHING] | None = None
+    video: Annotated[Path | None, OptionalValue(".mp4")] = None
     """Write a video to this mp4 file; without a file, to video.mp4 in the run folder, or beside an agent's file under
     its name, numbered if it exists."""
     explain: bool = False

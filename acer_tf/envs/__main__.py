@@ -7,9 +7,10 @@ import sys
 from collections import defaultdict
 
 import gymnasium
-import tyro
 
-from acer_tf.cli.parsing import command, print_table
+from acer_tf.cli.command import command
+from acer_tf.cli.output import print_table
+from acer_tf.cli.parsing import Positional
 from acer_tf.configs.presets import load_preset, preset_names
 from acer_tf.envs.ids import SUITE, accepted_ids, is_atari, register_suite
 from acer_tf.errors import InputError, nearest
@@ -34,7 +35,7 @@ class ListEnvs:
     Any other environment that gymnasium knows can be trained on, too, if its spaces suit; see docs/environments.md.
     """
 
-    pattern: tyro.conf.Positional[str] = "*"
+    pattern: Positional[str] = "*"
     """Part of an id, or a pattern such as "*Pendulum*"; DeepMind's control suite is listed for dm_control."""
 
     def show(self) -> None:

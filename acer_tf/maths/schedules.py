@@ -1,8 +1,10 @@
 """Learning-rate schedules: a factor as a function of the fraction of training done (baselines, `a2c/utils.py`)."""
 
 from collections.abc import Callable
+from typing import Literal
 
 Schedule = Callable[[float], float]
+ScheduleName = Literal["constant", "linear", "double_linear_con", "middle_drop", "double_middle_drop"]
 
 
 def constant(p: float) -> float:

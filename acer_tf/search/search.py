@@ -5,9 +5,7 @@ import importlib.util
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
-
-import tyro
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acer_tf.errors import InputError
 from acer_tf.schema import Count, validated
@@ -49,7 +47,7 @@ class SearchFlags:
 
     search: Path | None = None
     """File of settings to search (.yml), a line each, such as lr: {low: 1e-4, high: 1e-2, log: true}."""
-    num_trials: Annotated[int, tyro.conf.arg(name="trials")] = 30
+    num_trials: int = 30
     """Trials of the search, each with all seeds."""
     sampler: SamplerName = "tpe"
     """How Optuna chooses settings: by tree-structured Parzen estimators, or at random."""

@@ -17,3 +17,17 @@ def command_line() -> list[str]:
     if Path(script).stem != SCRIPT:
         return sys.orig_argv
     return [SCRIPT if shutil.which(SCRIPT) == script else script, *sys.argv[1:]]
+
+
+def program(command: str) -> str:
+    """Returns how this process was started: `acer evaluate`, `python -m acer_tf evaluate` or the module's own command.
+
+    Args:
+        command: name of the module.
+    """
+    started, name = Path(sys.argv[0]), command.removeprefix("acer_tf.").replace("_", "-")
+    if started.stem == SCRIPT:
+        return f"{SCRIPT} {name}"
+    if started.parts[-2:] == ("acer_tf", "__main__.py"):
+        return f"python -m acer_tf {name}"
+    return f"python -m {command}"

@@ -1,21 +1,14 @@
 """The flags of every training command, and the job that they describe."""
 
-import argparse
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-import tyro
-
-from acer_tf.cli.parsing import one_of
 from acer_tf.config import (
     COLLECTING,
     CONTINUOUS,
-    OPTIMIZERS,
-    PRECISIONS,
-    REPLAY_STATES,
     Algorithm,
     Collecting,
     CollectingOnRay,
@@ -30,7 +23,7 @@ from acer_tf.configs.presets import BASELINES, Preset, load_preset
 from acer_tf.distributed.access import check_address
 from acer_tf.distributed.connection import require_ray
 from acer_tf.errors import InputError
-from acer_tf.maths.schedules import SCHEDULES
+from acer_tf.maths.schedules import ScheduleName
 from acer_tf.networks.names import NETWORKS, check_arguments, check_network
 from acer_tf.schema import Count, Positive, validated
 
@@ -39,10 +32,9 @@ from acer_tf.schema import Count, Positive, validated
 class RunFlags:
     """The run as a whole."""
 
-    title: ClassVar[str] = "run"
     preset: str = BASELINES
     """Settings where no flag says otherwise: a name (acer presets lists them), or a file of your own (.yml)."""
-    total_timesteps: Annotated[int, tyro.conf.arg(name="num_timesteps")] = int(1e6)
+    total_timesteps: int = int(1e6)
     """Agent steps of the whole run, over all environments."""
     seed: int | None = None
     """Seed of environments, weights and sampling; None draws one."""
@@ -60,7 +52,6 @@ class RunFlags:
 class EnvironmentFlags:
     """Where the agent learns."""
 
-    title: ClassVar[str] = "environment"
     env: str = "CartPole-v1"
     """Environment id (acer envs lists them), or module:id if importing a module registers it."""
     num_env: int = 1
@@ -75,17 +66,14 @@ class EnvironmentFlags:
 class AlgorithmFlags(Algorithm):
     """ACER itself."""
 
-    title: ClassVar[str] = "algorithm"
-
 
 @dataclasses.dataclass(frozen=True)
 class OptimizerFlags(Optimization):
     """How gradients change the weights."""
 
-    title: ClassVar[str] = "optimizer"
-    lrschedule: Annotated[str, one_of(*SCHEDULES)] = "linear"
+    lrschedule: ScheduleName = "linear"
     """Factor on the learning rate, as a function of the fraction of training done."""
-    optimizer: Annotated[str, one_of(*OPTIMIZERS)] = "rmsprop"
+    optimizer: Literal["rmsprop", "adam"] = "rmsprop"
     """RMSProp in TensorFlow 1's form, as in baselines, or Adam."""
 
 
@@ -93,8 +81,7 @@ class OptimizerFlags(Optimization):
 class ReplayFlags(Replay):
     """What is kept of the past, and how often it is trained on."""
 
-    title: ClassVar[str] = "replay"
-    replay_state: Annotated[ReplayState, one_of(*REPLAY_STATES)] = "zero"
+    replay_state: ReplayState = "zero"
     """Where a recurrent policy's state starts when it trains on a segment: zero (as in baselines) or stored."""
 
 
@@ -102,14 +89,11 @@ class ReplayFlags(Replay):
 class CollectorFlags(CollectingOnRay):
     """Processes on Ray that collect segments while this one trains (docs/scale.md)."""
 
-    title: ClassVar[str] = "collectors"
-
 
 @dataclasses.dataclass(frozen=True)
 class CheckpointFlags:
     """When the state of the run is saved, so that it can resume."""
 
-    title: ClassVar[str] = "checkpoint"
     checkpoint_every: int | None = None
     """Agent steps between two checkpoints of the whole run; None makes one every 10 minutes."""
     exact_resume: bool | None = None
@@ -124,7 +108,6 @@ class CheckpointFlags:
 class EvaluationFlags:
     """Evaluations while the agent trains, in environments of their own; training does not depend on them."""
 
-    title: ClassVar[str] = "evaluation"
     eval_every: int | None = None
     """Agent steps between two evaluations, for evaluations.csv and best.zip; None makes none."""
     eval_episodes: int = 10
@@ -137,7 +120,6 @@ class EvaluationFlags:
 class LoggingFlags:
     """What is printed and written."""
 
-    title: ClassVar[str] = "logging"
     verbose: Literal[0, 1, 2] = 1
     """0 prints warnings and the result; 1 also progress and the most important metrics; 2 all metrics, as baselines."""
     log_interval: int = Config.log_interval
@@ -150,10 +132,9 @@ class LoggingFlags:
 class MachineFlags:
     """The process that trains."""
 
-    title: ClassVar[str] = "machine"
     threads: int | None = None
     """Threads of TensorFlow; None takes TF_NUM_INTRAOP_THREADS if set, else 2, or with convolutions one per core."""
-    precision: Annotated[Precision, one_of(*PRECISIONS)] = Config.precision
+    precision: Precision = Config.precision
     """In which layers below the heads compute: float32, as in baselines, or bfloat16, which is faster for convolutions
     on GPUs, and on processors that have instructions for it (avx512_bf16, amx_bf16)."""
     tune_malloc: bool = True
@@ -202,17 +183,13 @@ class TrainFlags(
         return Collecting(**{name: getattr(self, name) for name in vars(COLLECTING)})
 
 
-def given_preset(argv: Sequence[str]) -> Preset | None:
-    """Returns the preset that `--preset` names, for the environment of `--env`; None without `--preset`.
+def given_preset(given: Mapping[str, Any]) -> Preset | None:
+    """Returns the preset that the flag `preset` names, for the environment of `env`; None without it.
 
     Raises:
         InputError: see `load_preset`.
     """
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--preset", nargs="?")
-    parser.add_argument("--env", nargs="?")
-    given = parser.parse_known_args(argv)[0]
-    return None if given.preset is None else load_preset(given.preset, given.env)
+    return load_preset(given["preset"], given.get("env")) if "preset" in given else None
 
 
 class Job(NamedTuple):

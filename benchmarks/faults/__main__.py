@@ -13,7 +13,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from acer_tf.cli.parsing import guarded, parse, write_json
+from acer_tf.cli.command import guarded
+from acer_tf.cli.output import write_json
+from acer_tf.cli.parsing import parse
 from acer_tf.errors import ExitStatus, InputError
 from benchmarks.faults.scratch import Scratch, scratch
 from benchmarks.faults.story import Story, ViolationError

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from acer_tf.cli.mistakes import flag_names
 from acer_tf.cli.network_flags import network_arguments
+from acer_tf.cli.parsing import flag_names
 from acer_tf.errors import InputError
 from acer_tf.run import Run
 

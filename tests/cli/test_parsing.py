@@ -1,17 +1,16 @@
 import dataclasses
-import sys
 from pathlib import Path
 
 import pytest
 
-from acer_tf.cli.flag_groups import groups_of
-from acer_tf.cli.parsing import command, guarded, parse, parse_known, print_table, write_json, writing
+from acer_tf.cli.parsing import Parser, flags_of, parse
 from acer_tf.config import Config
-from acer_tf.errors import EnvironmentFailedError, InputError
+from acer_tf.errors import InputError
 from acer_tf.evaluate import Evaluate
 from acer_tf.publish import Publish
 from acer_tf.run import Run
 from acer_tf.run_atari import RunAtari
+from acer_tf.sweep import Sweep
 from acer_tf.training.job import TrainFlags
 
 
@@ -40,7 +39,8 @@ def test_large_whole_numbers_are_exact() -> None:
 def test_what_is_no_count_is_refused_with_the_flag_and_the_value(flag: str, text: str) -> None:
     with pytest.raises(InputError) as refused:
         read(f"{flag}={text}")
-    assert str(refused.value) == f"{flag}: expected a whole number >= 0, such as 16 or 1e6, got '{text}'."
+    none = "None or " * (flag == "--num_workers")
+    assert str(refused.value) == f"{flag}: expected {none}a whole number >= 0, such as 16 or 1e6, got '{text}'."
 
 
 @pytest.mark.parametrize("text", ["None", "none", "null"])
@@ -72,14 +72,18 @@ def test_values_reach_the_dataclass() -> None:
     ("words", "message"),
     [
         ("--num_evn 3", "--num_evn is not a flag; the nearest is --num_env."),
-        ("--num-evn=3 --lr x", "--num_evn is not a flag; the nearest is --num_env."),
+        ("--num-evn=3", "--num_evn is not a flag; the nearest is --num_env."),
         ("--lr x", "--lr: expected a number, got 'x'."),
-        ("--max_grad_norm x", "--max_grad_norm: expected a number, got 'x'."),
-        ("--verbose 7", "--verbose: expected one of '0', '1', '2', got '7'."),
+        ("--max_grad_norm x", "--max_grad_norm: expected None or a number, got 'x'."),
+        ("--verbose 7", "--verbose: expected one of 0, 1, 2, got '7'."),
         ("--num_env", "--num_env has no value."),
         ("--num_env --seed 3", "--num_env has no value."),
         ("here", "'here' belongs to no flag."),
         ("-x", "'-x' belongs to no flag."),
+        ("--trust_region=maybe", "--trust_region: expected True or False, got 'maybe'."),
+        ("--trust_region=", "--trust_region: expected True or False, got ''."),
+        ("--trust_region maybe", "'maybe' belongs to no flag."),
+        ("--no_trust_region=maybe", "--trust_region: expected True or False, got 'maybe'."),
     ],
 )
 @pytest.mark.parametrize("columns", ["60", "200"])
@@ -94,95 +98,44 @@ def test_mistakes_are_one_sentence(
 
 
 def test_a_choice_that_may_be_none() -> None:
-    with pytest.raises(InputError, match=r"^--track: expected None\|\{wandb\}, got 'foo'\.$"):
+    with pytest.raises(InputError, match=r"^--track: expected None or one of wandb, got 'foo'\.$"):
         read("--track", "foo")
 
 
 def test_mistakes_with_positional_arguments() -> None:
     for words, message in {
-        "": "PATH is missing: Run folder",
+        "": "RUN is missing: Run folder",
         "a b": "'b' belongs to no flag.",
         "--episods 3 a": "--episods is not a flag; the nearest is --episodes.",
     }.items():
         with pytest.raises(InputError) as refused:
             parse("acer_tf.evaluate", Evaluate, words.split())
         assert str(refused.value).startswith(message)
-    with pytest.raises(InputError, match=r"^PATH is missing: Run folder[^(]*\.$"):  # the first of two
+    with pytest.raises(InputError, match=r"^RUN is missing: Run folder[^(]*\.$"):  # the first of two
         parse("acer_tf.publish", Publish, [])
 
 
 def test_unknown_words_are_handed_back() -> None:
-    flags, rest = parse_known("acer_tf.some", Flags, ["--num_env", "2", "--num_layers", "3", "--x=y"])
-    assert flags.num_env == 2
-    assert rest == ["--num_layers", "3", "--x=y"]
+    parser = Parser("acer_tf.some", "", [Flags], takes_others=True)
+    words = ["--num_env", "2", "--num_layers", "3", "--x=y", "--no_trust_region", "-h2", "log", "--no_such", "True"]
+    given, rest = parser.read(words)
+    assert given == {"num_env": 2, "trust_region": False}
+    assert rest == ["--num_layers", "3", "--x=y", "-h2", "log", "--no_such", "True"]
 
 
-@pytest.mark.parametrize(
-    ("error", "status", "line"),
-    [
-        (InputError("no such thing."), 2, "error: no such thing.\n"),
-        (KeyboardInterrupt(), 130, "interrupted\n"),
-    ],
-)
-def test_errors_become_a_line_and_a_status(
-    error: BaseException, status: int, line: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    @guarded
-    def main(argv: object) -> int:
-        raise error
-
-    assert main([]) == status
-    assert capsys.readouterr().err == line
-
-
-def test_other_errors_pass() -> None:
-    @guarded
-    def main(argv: object) -> int:
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        main([])
-
-
-@dataclasses.dataclass(frozen=True)
-class Repeat:
-    times: int = 1
-
-
-@pytest.mark.parametrize(("returned", "status"), [(None, 0), (0, 0), (1, 1)])
-def test_a_command_runs_with_its_flags(returned: int | None, status: int) -> None:
-    seen: list[Repeat] = []
-
-    def run(flags: Repeat) -> int | None:
-        seen.append(flags)
-        return returned
-
-    assert command("acer_tf.some", Repeat, run)(["--times", "3"]) == status
-    assert seen == [Repeat(3)]
-
-
-def test_a_command_turns_errors_into_a_status(capsys: pytest.CaptureFixture[str]) -> None:
-    def run(flags: Repeat) -> None:
-        raise EnvironmentFailedError("it broke.")
-
-    assert command("acer_tf.some", Repeat, run)([]) == 1
-    assert capsys.readouterr().err == "error: it broke.\n"
-
-
-def test_a_file_that_cannot_be_written_is_an_input_error(tmp_path: Path) -> None:
-    write_json(tmp_path / "a.json", {"x": [1]})
-    assert (tmp_path / "a.json").read_text() == '{\n  "x": [\n    1\n  ]\n}\n'
-    with pytest.raises(InputError, match=r"a\.json cannot be written \(Not a directory\); choose another file\."):
-        write_json(tmp_path / "a.json" / "a.json", {})
-    with pytest.raises(InputError, match="some cannot be written"), writing(Path("some")):
-        raise OSError(28, "No space left on device")
+def test_several_values_end_at_the_next_flag() -> None:
+    given, rest = Parser("acer_tf.sweep", "", [Sweep], takes_others=True).read(
+        ["--seeds", "1", "2e1", "--num_layers", "2", "--envs", "Pong", "CartPole-v1"]
+    )
+    assert given == {"seeds": (1, 20), "envs": ("Pong", "CartPole-v1")}
+    assert rest == ["--num_layers", "2"]
 
 
 def boxes(text: str) -> list[list[str]]:
     """The boxes of a help, each with its lines; borders are drawn where the output can show them."""
     found: list[list[str]] = []
     for line in text.splitlines():
-        if line.strip("╭─╮ ").endswith("options"):
+        if line.startswith("╭"):
             found.append([])
         if found:
             found[-1].append(line)
@@ -201,20 +154,51 @@ def test_each_group_of_flags_fits_a_screen_and_shows_defaults(
     groups = boxes(text)
     assert len(groups) >= 10 and max(map(len, groups)) <= 40
     assert max(map(len, text.splitlines())) <= max(int(columns), 110)  # sentences above the boxes are not wrapped
-    assert " ".join(text.replace("│", " ").split()).count("(default: ") == len(dataclasses.fields(flags))
+    assert " ".join(text.replace("│", " ").split()).count("[default: ") == len(dataclasses.fields(flags))
 
 
-def test_every_flag_of_a_command_is_in_one_group() -> None:
-    for flags in (Run, RunAtari):
-        names = [field.name for group in groups_of(flags) for field in dataclasses.fields(group)]
-        assert sorted(names) == sorted(field.name for field in dataclasses.fields(flags))
+def test_the_help_has_the_docstring_and_the_default_of_each_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = Parser("acer_tf.some", "Does this.", [Flags])
+    with pytest.raises(SystemExit):
+        parser.read(["--num_env", "5", "--help"], lambda given: {"gamma": 0.5, "lr": given["num_env"]})
+    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert text.startswith("Usage: python -m acer_tf.some [OPTIONS] Does this. ╭─ run flags ─")
+    assert "╭─ algorithm ─" in text and "ACER itself. --nsteps INT" in text
+    assert "--gamma FLOAT Discount factor per agent step. [default: 0.5]" in text
+    assert "--lr FLOAT Learning rate at the start. [default: 5]" in text
+    assert "--trust_region Whether" in text and "--no_trust_region" in text
 
 
-def test_a_table_leaves_nothing_out_in_a_narrow_terminal(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", "30")
-    print_table(("name", "text"), [("some/environment-with-a-long-id", "of two words")])
-    _, *rows = capsys.readouterr().out.splitlines()
-    assert rows == ["some/environment  of two words", "-with-a-long-id"]
+def test_every_flag_has_a_docstring(capsys: pytest.CaptureFixture[str]) -> None:
+    for flags in (Run, RunAtari, Sweep, Evaluate):
+        docs = Parser("acer_tf.some", "", [flags])._docs()
+        assert {flag.field.name for flag in flags_of(flags)} - docs.keys() == set()
+
+
+@pytest.mark.parametrize("command", [Run, RunAtari])
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        (["--trust_region=False"], False),
+        (["--trust_region", "False"], False),
+        (["--trust-region", "false"], False),
+        (["--no_trust_region"], False),
+        (["--no-trust-region"], False),
+        (["--trust_region"], True),
+        (["--trust_region", "True"], True),
+        (["--trust_region", "--force"], True),
+        (["--no_trust_region", "--trust_region=true"], True),  # the last one counts
+    ],
+)
+def test_every_way_of_writing_a_switch(command: type, words: list[str], value: bool) -> None:
+    assert parse("acer_tf.some", command, ["--gamma", "0.5", *words, "--num_env", "2"]).trust_region is value
+
+
+def test_what_may_be_none_is_written_in_the_same_ways() -> None:
+    ways = [[], ["--exact_resume=none"], ["--exact_resume"], ["--no_exact_resume"], ["--exact_resume", "False"]]
+    assert [parse("acer_tf.some", Run, words).exact_resume for words in ways] == [None, None, True, False, False]
+
+
+def test_a_switch_takes_no_positional_argument_for_its_value() -> None:
+    assert parse("acer_tf.evaluate", Evaluate, ["--deterministic", "runs/a"]).deterministic
+    assert not parse("acer_tf.evaluate", Evaluate, ["--deterministic", "False", "runs/a"]).deterministic

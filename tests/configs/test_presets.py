@@ -4,7 +4,7 @@ import gymnasium
 import pytest
 import yaml
 
-from acer_tf.cli.parsing import parse
+from acer_tf import run
 from acer_tf.config import Config
 from acer_tf.configs.presets import load_preset, preset_names, with_preset
 from acer_tf.envs.ids import SUITE  # with it, the ids of all games are registered
@@ -12,13 +12,14 @@ from acer_tf.errors import InputError
 from acer_tf.networks.names import NETWORKS
 from acer_tf.run import Run, main
 from acer_tf.run_atari import RunAtari
-from acer_tf.training.job import given_preset
 
 ROOT = Path(__file__).parents[2]
 
 
 def run_flags(*argv: str) -> Run:
-    return parse("acer_tf.run", Run, argv, with_preset(Run(), given_preset(argv) or load_preset("baselines")))
+    flags = run.read(argv).flags
+    assert isinstance(flags, Run)
+    return flags
 
 
 @pytest.mark.parametrize("name", preset_names())

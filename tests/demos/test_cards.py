@@ -7,14 +7,11 @@ import numpy as np
 import pytest
 
 from acer_tf import ACER
-from acer_tf.cli.parsing import parse
-from acer_tf.configs.presets import with_preset
 from acer_tf.demos.cards import demo_file, demo_names, read_card
 from acer_tf.enjoy import main
 from acer_tf.envs.make import make_vec_env
 from acer_tf.evaluation import evaluate_policy
-from acer_tf.run import Run
-from acer_tf.training.job import given_preset
+from acer_tf.run import read
 
 LARGEST = 3 * 2**20
 PAGE = Path(__file__).parents[2] / "docs" / "demos.md"
@@ -42,7 +39,7 @@ def test_the_card_is_that_of_the_agent(name: str) -> None:
     assert card.episodes == 100 and card.licence == "MIT" and "tensorflow" in card.versions
     _, command, *argv = shlex.split(card.command)
     assert command == "run"
-    run = parse("acer_tf.run", Run, argv, with_preset(Run(), given_preset(argv)))
+    run = read(argv).flags
     assert (run.env, run.seed) == (card.env, card.seed)
     assert run.total_timesteps >= card.steps
     # The agent has no end of its own: `learn` gets it.

@@ -34,7 +34,7 @@ def words(tmp_path: Path, space: str = SPACE, *more: str) -> list[str]:
         ("seed: {choices: [1]}", "", "seed is not a flag"),
         (SPACE, "--lr 0.1", "lr is set by another flag of this command; leave out one of them."),
         (SPACE, "--trials 0", "trials is 0; expected a whole number >= 1."),
-        (SPACE, "--sampler tpee", "--sampler: expected one of 'tpe', 'random', got 'tpee'."),
+        (SPACE, "--sampler tpee", "--sampler: expected one of tpe, random, got 'tpee'."),
         (SPACE, "--envs CartPole-v1 Acrobot-v1", "a search needs one environment or preset"),
     ],
 )

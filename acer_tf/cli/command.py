@@ -1,0 +1,60 @@
+"""The `main` of a command: its flags, its exit status, one-line errors."""
+
+import functools
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from acer_tf.cli.parsing import parse
+from acer_tf.errors import EnvironmentFailedError, ExitStatus, InputError, LockedError, SupersededError
+from acer_tf.system.console import keep_output_open
+
+STATUSES = {
+    SupersededError: ExitStatus.SUPERSEDED,
+    LockedError: ExitStatus.LOCKED,
+    InputError: ExitStatus.BAD_INPUT,
+    EnvironmentFailedError: ExitStatus.FAILED,
+}
+"""Exit status after an error of each kind; a kind comes before those that include it."""
+
+Flags = TypeVar("Flags")
+Main = Callable[[Sequence[str]], int]
+"""From the words after the command to its exit status."""
+
+
+def guarded(main: Main) -> Main:
+    """Wraps `main` so that expected errors become one line on standard error and an exit status, that of `STATUSES`.
+
+    The line comes after an environment's own traceback, if there is one. Ctrl-C gives status 130; other errors
+    propagate. From here on the output of the process may go to a closed pipe or a full disk.
+    """
+
+    @functools.wraps(main)
+    def wrapper(argv: Sequence[str]) -> int:
+        keep_output_open()
+        try:
+            return main(argv)
+        except tuple(STATUSES) as error:
+            if isinstance(error, EnvironmentFailedError) and error.__cause__ is not None:
+                traceback.print_exception(error.__cause__)
+            print(f"error: {error}", file=sys.stderr)
+            return next(status for kind, status in STATUSES.items() if isinstance(error, kind))
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            return ExitStatus.INTERRUPTED
+
+    return wrapper
+
+
+def command(name: str, flags: type[Flags], run: Callable[[Flags], int | None]) -> Main:
+    """Returns the `main` of a command: parses its flags, runs it, and turns expected errors into an exit status.
+
+    Commands that parse in several steps wrap their own function in `guarded` instead.
+
+    Args:
+        name: module name, for the help.
+        flags: dataclass of the flags.
+        run: called with the parsed flags; returns the exit status, None for 0.
+    """
+    return guarded(lambda argv: run(parse(name, flags, argv)) or 0)

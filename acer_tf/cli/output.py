@@ -1,0 +1,51 @@
+"""What commands print and write: tables and files."""
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from acer_tf.errors import InputError
+
+UNLIMITED = 10_000
+"""Columns of what is no terminal."""
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Guards the writing of a file.
+
+    Raises:
+        InputError: an `OSError` was raised inside.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{path} cannot be written ({error.strerror}); choose another file.") from error
+
+
+def write_json(path: Path, values: Mapping[str, Any]) -> None:
+    """Writes values as indented JSON.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    with writing(path):
+        path.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+
+
+def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Prints rows of text under headers: in a terminal wrapped to its width, otherwise a line for each."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Column, Table
+
+    table = Table(*(Column(header, overflow="fold") for header in headers), box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*map(escape, row))
+    console = Console(width=None if sys.stdout.isatty() else UNLIMITED, highlight=False)
+    with console.capture() as text:
+        console.print(table)
+    print("\n".join(line.rstrip() for line in text.get().splitlines()))
