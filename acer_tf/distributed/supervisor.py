@@ -67,8 +67,7 @@ def is_running(beat: Path) -> bool:
 def supervise(program: Program) -> Ended:
     """Runs the program until it ends. Every interrupt, as by `ray.cancel`, is passed on to it as SIGTERM.
 
-    If this process is killed, the program gets SIGHUP. It runs in the main thread: with that, Linux takes the parent
-    for ended.
+    If this process is killed, the program gets SIGHUP.
     """
     host = platform.node()
     if reason := _obstacle(program, host):

@@ -1,7 +1,6 @@
 """Vector environments, stepped one after the other in this process or each in a process of its own."""
 
 import contextlib
-import multiprocessing
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -12,9 +11,9 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.vector.async_vector_env import AsyncState
 
-from acer_tf.envs.atari.workers import program_hidden
 from acer_tf.envs.makers import Maker
 from acer_tf.errors import EnvironmentFailedError
+from acer_tf.system.children import START_METHOD, program_hidden
 
 ARRAYS = (Box, Discrete, MultiBinary, MultiDiscrete)
 """Spaces whose batches are arrays, one row for each environment."""
@@ -67,10 +66,8 @@ class ParallelEnvs(AsyncVectorEnv):
             EnvironmentFailedError: a process died.
         """
         self._is_broken = False
-        # Not forked, since TensorFlow's threads may be running here.
-        context = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
         with program_hidden(), self._deaths_reported():
-            super().__init__(makers, context=context, autoreset_mode=AutoresetMode.SAME_STEP)
+            super().__init__(makers, context=START_METHOD, autoreset_mode=AutoresetMode.SAME_STEP)
         self.spec = makers[0].source if isinstance(makers[0].source, EnvSpec) else None
 
     def reset(self, **arguments: Any) -> Any:

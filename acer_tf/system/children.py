@@ -1,14 +1,23 @@
-"""Starts programs as children that end with their parent."""
+"""Child processes that end with their parent, however that ends."""
 
+import contextlib
 import functools
+import multiprocessing
 import os
+import select
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import types
+import weakref
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from acer_tf.system.parent import end_with_parent
+if sys.platform == "linux":
+    import fcntl
+
+START_METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+"""Of multiprocessing's workers: not fork, which would copy the locks of TensorFlow's threads."""
 
 
 def start_module(words: Sequence[str], log: Path, folder: Path | None = None) -> subprocess.Popen[bytes]:
@@ -23,14 +32,66 @@ def start_module(words: Sequence[str], log: Path, folder: Path | None = None) ->
         OSError: the log cannot be written, or the folder does not exist.
     """
     with log.open("ab") as output:
-        # A new session: Ctrl-C in the terminal reaches the parent alone, which passes it on once.
-        return subprocess.Popen(
-            [sys.executable, "-m", *words],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-            start_new_session=True,
-            # A trial saves and ends then: a second SIGHUP, unlike SIGTERM, would not stop that.
-            preexec_fn=functools.partial(end_with_parent, os.getpid(), signal.SIGHUP),
-        )
+        lifeline, end = os.pipe()
+        try:
+            # A new session: Ctrl-C in the terminal reaches the parent alone, which passes it on once.
+            child = subprocess.Popen(
+                [sys.executable, "-m", *words],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=folder,
+                start_new_session=True,
+                pass_fds=[lifeline],
+                # SIGHUP has a training save and end.
+                preexec_fn=functools.partial(_end_with, lifeline, signal.SIGHUP),
+            )
+        except BaseException:
+            os.close(end)
+            raise
+        finally:
+            os.close(lifeline)
+    weakref.finalize(child, os.close, end)
+    return child
+
+
+def become_worker() -> None:
+    """Has this process, which multiprocessing started, end with its parent, even while it hangs.
+
+    Signals of the terminal, Ctrl-C and its end, are the parent's business.
+    """
+    for name in {"SIGINT", "SIGHUP"} & signal.Signals.__members__.keys():
+        signal.signal(signal.Signals[name], signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    _end_with(parent.sentinel, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def program_hidden() -> Iterator[None]:
+    """Keeps a worker from importing the main module again when it starts.
+
+    multiprocessing would do so in every worker. Environments need nothing of it, but it may load TensorFlow, and
+    without `if __name__ == "__main__"` it would start workers itself and fail.
+    """
+    program = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = program
+
+
+def _end_with(lifeline: int, signum: signal.Signals) -> None:
+    """Has the kernel send this process a signal when the last process that could write to a pipe is gone.
+
+    Only Linux can; it needs nothing of this process, which may hang in C code that holds the interpreter's lock.
+    """
+    if sys.platform == "linux":
+        if signum != signal.SIGKILL:
+            signal.signal(signum, signal.SIG_DFL)  # the parent may ignore it
+        fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(lifeline, fcntl.F_SETSIG, signum)
+        fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | fcntl.FASYNC)
+        if select.select([lifeline], [], [], 0)[0]:  # gone before
+            os.kill(os.getpid(), signum)

@@ -3,11 +3,8 @@
 import contextlib
 import itertools
 import multiprocessing
-import signal
-import sys
 import traceback
-import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
@@ -15,6 +12,7 @@ import cv2
 
 from acer_tf.envs.atari.games import Games
 from acer_tf.envs.atari.shared_rows import Rows, SharedRows
+from acer_tf.system.children import START_METHOD, become_worker, program_hidden
 
 _DONE = b""
 _WAITS = 10
@@ -36,11 +34,7 @@ class Fault(NamedTuple):
 
 def _serve(pipe: Connection, make_games: Callable[[Rows], Games], shared: SharedRows, envs: range) -> None:
     """Runs in the worker: executes commands and answers each, until the other end of the pipe is closed."""
-    for name in {
-        "SIGINT",
-        "SIGHUP",
-    } & signal.Signals.__members__.keys():  # those of the terminal: the parent's business
-        signal.signal(signal.Signals[name], signal.SIG_IGN)
+    become_worker()
     cv2.setNumThreads(1)
     games = make_games(shared.rows(envs))
     with contextlib.suppress(EOFError, OSError):  # the parent is gone
@@ -56,21 +50,6 @@ def _execute(games: Games, command: str) -> bytes:
     except BaseException:
         return traceback.format_exc().encode(errors="backslashreplace")
     return _DONE
-
-
-@contextlib.contextmanager
-def program_hidden() -> Iterator[None]:
-    """Keeps a worker from importing the main module again when it starts.
-
-    multiprocessing would do so in every worker. The games need nothing of it, but it may load TensorFlow, and without
-    `if __name__ == "__main__"` it would start workers itself and fail.
-    """
-    program = sys.modules["__main__"]
-    sys.modules["__main__"] = types.ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = program
 
 
 class _Worker:
@@ -132,9 +111,7 @@ class Workers:
             num_env: number of environments, N.
             num_workers: number of processes, at most N.
         """
-        # not fork, which would copy the locks of TensorFlow's threads
-        has_forkserver = "forkserver" in multiprocessing.get_all_start_methods()
-        self._context = multiprocessing.get_context("forkserver" if has_forkserver else "spawn")
+        self._context = multiprocessing.get_context(START_METHOD)
         self._make_games = make_games
         self._shared = shared
         self._workers: dict[range, _Worker] = {}
