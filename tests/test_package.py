@@ -1,9 +1,11 @@
 import importlib.metadata
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 import acer_tf
 
@@ -55,3 +57,12 @@ def test_installed_version_is_that_of_the_source() -> None:
     except importlib.metadata.PackageNotFoundError:
         pytest.skip("not installed")
     assert installed == acer_tf.__version__
+
+
+def test_the_version_is_that_of_changelog_and_citation() -> None:
+    released = re.findall(
+        r"^## \[(\d.*?)\] - (\S+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert released[0] == (acer_tf.__version__, str(citation["date-released"]))
+    assert citation["version"] == acer_tf.__version__
