@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
-from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import VectorEnv
 
 from acer_tf.envs.check import check_vec_env
 from acer_tf.envs.vec_env import StableBaselinesEnv, VecEnv
+from acer_tf.envs.vector import SerialEnvs
 from acer_tf.envs.wrappers.action_masks import with_action_masks, with_mask_info
 from acer_tf.errors import InputError
 
@@ -101,4 +102,4 @@ def _vector_env(env: AnyEnv) -> VectorEnv[Any, Any, Any]:
     if isinstance(env, VecEnv) and not isinstance(env, gymnasium.Env | type):
         return StableBaselinesEnv(env)
     single = with_mask_info(checked_env(env))
-    return SyncVectorEnv([lambda: single], autoreset_mode=AutoresetMode.SAME_STEP)
+    return SerialEnvs([lambda: single])

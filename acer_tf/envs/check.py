@@ -5,8 +5,9 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Discrete
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
+from acer_tf.envs.vector import SerialEnvs
 from acer_tf.envs.wrappers.flatten import Flatten
 from acer_tf.envs.wrappers.joint_actions import LARGEST, Choices, number_of_actions
 from acer_tf.errors import InputError
@@ -38,6 +39,9 @@ def check_vec_env(env: object) -> None:
             'gymnasium.make_vec(id, n, "sync", vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP}); '
             "AutoresetMode is in gymnasium.vector."
         )
+    single = env.unwrapped.envs if isinstance(env.unwrapped, SyncVectorEnv | SerialEnvs) else []
+    if len({id(one.unwrapped) for one in single}) < len(single):
+        raise InputError("the environments are one and the same object; make a new one for each.")
     check_actions(env.single_action_space)
     Flatten(env.single_observation_space)
 

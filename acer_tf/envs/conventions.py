@@ -10,21 +10,25 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from acer_tf.envs.atari.pool import AtariPool
 from acer_tf.envs.vec_env import StableBaselinesEnv
+from acer_tf.envs.vector import AutoresetEnvs, SerialEnvs
 from acer_tf.envs.wrappers.base import wrappers_of
 from acer_tf.errors import InputError
+
+SINGLES = SyncVectorEnv | AsyncVectorEnv | AutoresetEnvs
+"""Vector environments that are made of single ones."""
 
 
 def environment_seeds(env: VectorEnv[Any, Any, Any], seed: int | None) -> Any:
     """Returns the `seed` for `env.reset`.
 
-    gymnasium's own vector environments seed environment i with `seed + i`, so that runs with neighbouring seeds would
+    Vector environments of single ones seed environment i with `seed + i`, so that runs with neighbouring seeds would
     share environments: they get a list of independent seeds. Any other vector environment gets the number.
 
     Args:
         env: vector environment, wrapped or not.
         seed: whole number >= 0; None continues the random streams.
     """
-    if seed is None or not isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv):
+    if seed is None or not isinstance(env.unwrapped, SINGLES):
         return seed
     return np.random.SeedSequence(seed).generate_state(env.num_envs).tolist()
 
@@ -43,7 +47,7 @@ def reports_episodes(env: VectorEnv[Any, Any, Any]) -> bool:
     if any(isinstance(wrapper, RecordEpisodeStatistics) for wrapper in wrappers_of(env)):
         return True
     base = env.unwrapped
-    if isinstance(base, SyncVectorEnv | AsyncVectorEnv):
+    if isinstance(base, SINGLES):
         return all(base.call("has_wrapper_attr", "return_queue"))  # an attribute of that wrapper alone
     return isinstance(base, AtariPool | StableBaselinesEnv)
 
@@ -82,6 +86,6 @@ _LAST: "weakref.WeakValueDictionary[int, Player]" = weakref.WeakValueDictionary(
 
 def _innermost(env: VectorEnv[Any, Any, Any]) -> list[int]:
     inner = env.unwrapped
-    if isinstance(inner, SyncVectorEnv):
+    if isinstance(inner, SyncVectorEnv | SerialEnvs):
         return [id(single.unwrapped) for single in inner.envs]
     return [id(inner.innermost if isinstance(inner, StableBaselinesEnv) else inner)]

@@ -1,8 +1,6 @@
 """Picklable factories of environments, which also work where their id is not registered."""
 
 import dataclasses
-import multiprocessing
-import signal
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
@@ -41,8 +39,6 @@ class Maker:
         """Makes the environment."""
         if self.made is not None:
             return self.made
-        if multiprocessing.parent_process() is not None:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
         if isinstance(self.source, EnvSpec):
             env = gymnasium.make(self.source, **self.kwargs)
         else:

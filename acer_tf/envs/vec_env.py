@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from acer_tf.envs.vector import gather_infos
 from acer_tf.envs.wrappers.base import Array, StepReturn
 from acer_tf.errors import InputError
 
@@ -97,7 +98,7 @@ class StableBaselinesEnv(VectorEnv[Any, Any, Array]):
             venv.set_options(options)
         self._returns[:], self._lengths[:] = 0, 0
         obs = venv.reset()
-        return obs, self._together(self._first_infos())
+        return obs, gather_infos(self._first_infos())
 
     def step(self, actions: Any) -> StepReturn:
         """Steps the environments."""
@@ -106,15 +107,14 @@ class StableBaselinesEnv(VectorEnv[Any, Any, Array]):
         dones = np.asarray(dones, np.bool_)
         truncations = dones & np.array([bool(info.get("TimeLimit.truncated")) for info in infos])
         first = self._first_infos()
-        gathered = self._together([first[i] if dones[i] else _own(info) for i, info in enumerate(infos)])
+        own = [dict(first[i]) if dones[i] else _own(info) for i, info in enumerate(infos)]
         for i in np.flatnonzero(dones).tolist():
-            last = {"final_info": _own(infos[i])}
+            own[i]["final_info"] = _own(infos[i])
             if "terminal_observation" in infos[i]:
-                last["final_obs"] = infos[i]["terminal_observation"]
-            gathered = self._add_info(gathered, last, i)
+                own[i]["final_obs"] = infos[i]["terminal_observation"]
         for i, episode in self._episodes(rewards, dones, infos).items():
-            gathered = self._add_info(gathered, {"episode": episode}, i)
-        return obs, rewards, dones & ~truncations, truncations, gathered
+            own[i]["episode"] = episode
+        return obs, rewards, dones & ~truncations, truncations, gather_infos(own)
 
     def render(self) -> Any:
         """Returns an image of each environment, or shows them in a window."""
@@ -129,12 +129,6 @@ class StableBaselinesEnv(VectorEnv[Any, Any, Array]):
         """Returns the infos of the last reset of each environment."""
         infos: Sequence[Mapping[str, Any]] = getattr(self.innermost, "reset_infos", [{}] * self.num_envs)
         return infos
-
-    def _together(self, infos: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        gathered: dict[str, Any] = {}
-        for i, info in enumerate(infos):
-            gathered = self._add_info(gathered, dict(info), i)
-        return gathered
 
     def _episodes(
         self, rewards: Array, dones: NDArray[np.bool_], infos: Sequence[Mapping[str, Any]]

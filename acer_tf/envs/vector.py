@@ -1,123 +1,284 @@
 """Vector environments, stepped one after the other in this process or each in a process of its own."""
 
+import abc
 import contextlib
+import copy
+import multiprocessing
 import time
-from collections.abc import Iterable, Iterator, Sequence
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from multiprocessing.connection import Connection
 from typing import Any
 
+import gymnasium
 import numpy as np
-from gymnasium.envs.registration import EnvSpec
-from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
-from gymnasium.vector.async_vector_env import AsyncState
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import CloudpickleWrapper, batch_space, concatenate, create_empty_array, iterate
+from numpy.typing import NDArray
 
-from acer_tf.envs.makers import Maker
-from acer_tf.errors import EnvironmentFailedError
-from acer_tf.system.children import START_METHOD, program_hidden
-
-ARRAYS = (Box, Discrete, MultiBinary, MultiDiscrete)
-"""Spaces whose batches are arrays, one row for each environment."""
-
-
-class SerialEnvs(SyncVectorEnv):
-    """gymnasium's SyncVectorEnv with SAME_STEP autoreset; a step takes less time where spaces are of numbers."""
-
-    def __init__(self, makers: list[Maker]) -> None:
-        """Makes the environments."""
-        super().__init__(makers, autoreset_mode=AutoresetMode.SAME_STEP)
-        self._env_obs: list[Any]
-        self._observations: Any
-        spaces = self.single_observation_space, self.single_action_space
-        self._is_plain = all(type(space) in ARRAYS for space in spaces)
-
-    def step(self, actions: Any) -> Any:
-        """Steps all environments, see `SyncVectorEnv`; returns the same, in arrays of its own."""
-        if not self._is_plain:
-            return super().step(actions)
-        rewards = np.zeros(self.num_envs)
-        terminations, truncations = np.zeros((2, self.num_envs), np.bool_)
-        infos: dict[str, Any] = {}
-        for i, (env, action) in enumerate(zip(self.envs, actions, strict=True)):
-            obs, rewards[i], terminations[i], truncations[i], info = env.step(action)
-            if terminations[i] or truncations[i]:
-                infos = self._add_info(infos, {"final_obs": obs, "final_info": info}, i)
-                obs, info = env.reset()
-            if info:
-                infos = self._add_info(infos, info, i)
-            self._env_obs[i] = obs
-        observations = np.empty_like(self._observations)
-        np.stack(self._env_obs, out=observations)
-        return observations, rewards, terminations, truncations, infos
-
+from acer_tf.envs.wrappers.base import Array, StepReturn
+from acer_tf.errors import EnvironmentFailedError, InputError
+from acer_tf.system.children import START_METHOD, become_worker, program_hidden
 
 CLOSE_SECONDS = 5.0
 
+MakeEnv = Callable[[], gymnasium.Env[Any, Any]]
 
-class ParallelEnvs(AsyncVectorEnv):
-    """gymnasium's AsyncVectorEnv: a process for each environment, observations in shared memory, SAME_STEP autoreset.
 
-    What goes wrong in a process is an `EnvironmentFailedError` here.
+class AutoresetEnvs(VectorEnv[Any, Any, Array], abc.ABC):
+    """Vector environment with SAME_STEP autoreset; the infos of the environments may differ in any way.
+
+    `step` returns arrays of its own, which later steps leave alone.
     """
 
-    def __init__(self, makers: Sequence[Maker]) -> None:
-        """Starts the processes.
+    def __init__(self, env: gymnasium.Env[Any, Any], num_envs: int) -> None:
+        """Takes spaces, metadata and id from the first environment."""
+        self.num_envs = num_envs
+        self.single_observation_space, self.single_action_space = env.observation_space, env.action_space
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.metadata = {**env.metadata, "autoreset_mode": AutoresetMode.SAME_STEP}
+        self.render_mode = env.render_mode
+        self.spec = env.unwrapped.spec
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Resets all environments; environment i gets `seed[i]`, or `seed + i` if it is a number."""
+        if seed is None or isinstance(seed, int):
+            seed = [None if seed is None else seed + i for i in range(self.num_envs)]
+        obs, infos = zip(*self._each("reset", ((one, options) for one in seed)), strict=True)
+        return self._batch(obs), gather_infos(infos)
+
+    def step(self, actions: Any) -> StepReturn:
+        """Steps all environments; where an episode ended, the infos hold `final_obs` and `final_info`."""
+        results = self._each("step", ((action,) for action in iterate(self.action_space, actions)))
+        obs, rewards, terminations, truncations, infos = zip(*results, strict=True)
+        numbers = np.array([_number(reward, i) for i, reward in enumerate(rewards)])
+        ended = np.array(terminations, np.bool_), np.array(truncations, np.bool_)
+        return self._batch(obs), numbers, *ended, gather_infos(infos)
+
+    def render(self) -> tuple[Any, ...]:
+        """Returns the picture of each environment."""
+        return self.call("render")
+
+    def call(self, name: str, *arguments: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Calls a method of each environment, or reads an attribute."""
+        return tuple(self._each("call", [(name, arguments, kwargs)] * self.num_envs))
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Reads an attribute of each environment."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Sets an attribute of each environment: to one of a list or tuple of values each, or all to one value."""
+        if not isinstance(values, list | tuple):
+            values = [values] * self.num_envs
+        self._each("set_attr", ((name, value) for value in values))
+
+    @abc.abstractmethod
+    def _each(self, method: str, arguments: Iterable[tuple[Any, ...]]) -> list[Any]:
+        """Calls a method of `_Autoreset` in each environment with arguments of its own; returns the results."""
+
+    def _batch(self, observations: tuple[Any, ...]) -> Any:
+        space: gymnasium.Space[Any] = self.single_observation_space
+        batch: Any = create_empty_array(space, self.num_envs)
+        try:
+            return concatenate(space, observations, batch)
+        except (TypeError, ValueError, KeyError, IndexError) as error:
+            i = next((i for i, obs in enumerate(observations) if not space.contains(obs)), 0)
+            obs = observations[i]
+            found = f"of shape {obs.shape} and type {obs.dtype}" if isinstance(obs, np.ndarray) else repr(obs)
+            raise InputError(f"environment {i} returned an observation {found}; its space is {space}.") from error
+
+
+class SerialEnvs(AutoresetEnvs):
+    """Environments that are stepped one after the other in this process.
+
+    Attributes:
+        envs: the environments.
+    """
+
+    def __init__(self, makers: Sequence[MakeEnv]) -> None:
+        """Makes the environments."""
+        self.envs = [make() for make in makers]
+        self._slots = [_Autoreset(env) for env in self.envs]
+        super().__init__(self.envs[0], len(self.envs))
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Closes the environments."""
+        for env in self.envs:
+            env.close()
+
+    def _each(self, method: str, arguments: Iterable[tuple[Any, ...]]) -> list[Any]:
+        return [getattr(slot, method)(*given) for slot, given in zip(self._slots, arguments, strict=True)]
+
+
+class ParallelEnvs(AutoresetEnvs):
+    """Environments in a process each, for those whose step is slow.
+
+    Attributes:
+        processes: the processes.
+    """
+
+    def __init__(self, makers: Sequence[MakeEnv]) -> None:
+        """Starts the processes; an environment is made in this one, too, for its spaces.
 
         Raises:
             EnvironmentFailedError: a process died.
         """
-        self._is_broken = False
-        with program_hidden(), self._deaths_reported():
-            super().__init__(makers, context=START_METHOD, autoreset_mode=AutoresetMode.SAME_STEP)
-        self.spec = makers[0].source if isinstance(makers[0].source, EnvSpec) else None
+        with contextlib.closing(makers[0]()) as env:
+            super().__init__(env, len(makers))
+        context: Any = multiprocessing.get_context(START_METHOD)
+        self.processes: list[Any] = []
+        self._pipes: list[Connection] = []
+        self._owing: deque[Connection] = deque()  # have been asked, but not answered yet
+        with program_hidden():
+            for i, make in enumerate(makers):
+                pipe, far_end = context.Pipe()
+                arguments = far_end, CloudpickleWrapper(make)
+                self.processes.append(context.Process(target=_serve, args=arguments, daemon=True, name=f"env-{i}"))
+                self._pipes.append(pipe)
+                self.processes[-1].start()
+                far_end.close()
+        try:
+            self._each("ready", [()] * len(makers))
+        except BaseException:
+            self.close_extras()
+            raise
 
-    def reset(self, **arguments: Any) -> Any:
-        """Resets all environments, see `AsyncVectorEnv`.
-
-        Raises:
-            EnvironmentFailedError: an environment raised an error, or its process died.
-        """
-        with self._deaths_reported():
-            return super().reset(**arguments)
-
-    def step(self, actions: Any) -> Any:
-        """Steps all environments, see `AsyncVectorEnv`.
-
-        Raises:
-            EnvironmentFailedError: an environment raised an error, or its process died.
-        """
-        with self._deaths_reported():
-            return super().step(actions)
-
-    def close_extras(self, timeout: float | None = None, terminate: bool = False) -> None:
-        """Closes the environments; processes that failed, or do not end within the timeout, are killed."""
-        if not terminate and not self._is_broken and self._state is AsyncState.DEFAULT:
-            end = time.monotonic() + (CLOSE_SECONDS if timeout is None else timeout)
-            for pipe in self.parent_pipes:
+    def close_extras(self, **kwargs: Any) -> None:
+        """Closes the environments; processes that do not end in time are killed."""
+        end = time.monotonic() + CLOSE_SECONDS
+        if not self._owing:
+            for pipe in self._pipes:
                 with contextlib.suppress(OSError):
-                    pipe.send(("close", None))
+                    pipe.send(("close", ()))
             for process in self.processes:
                 process.join(max(0.0, end - time.monotonic()))
-        for process in self.processes:
+        for process, pipe in zip(self.processes, self._pipes, strict=True):
             process.kill()
             process.join()
-        for pipe in self.parent_pipes:
             pipe.close()
+
+    def _each(self, method: str, arguments: Iterable[tuple[Any, ...]]) -> list[Any]:
+        with self._deaths_reported():
+            self._receive()  # what a command that was interrupted left behind
+            for pipe, given in zip(self._pipes, arguments, strict=True):
+                pipe.send((method, given))
+                self._owing.append(pipe)
+            answers = self._receive()
+        for i, (error, result) in enumerate(answers):
+            if error is InputError:
+                raise InputError(result)
+            if error is not None:
+                raise EnvironmentFailedError(f"environment {i} raised an error in its process:\n{result}")
+        return [result for _, result in answers]
+
+    def _receive(self) -> list[tuple[type[Exception] | None, Any]]:
+        answers = []
+        while self._owing:
+            answers.append(self._owing[0].recv())
+            self._owing.popleft()
+        return answers
 
     @contextlib.contextmanager
     def _deaths_reported(self) -> Iterator[None]:
         try:
             yield
         except (EOFError, OSError) as error:
-            self._is_broken = True
             for process in self.processes:
                 process.join(0.2)
             dead = [(i, process.exitcode) for i, process in enumerate(self.processes) if process.exitcode is not None]
             reason = ", ".join(f"that of environment {i} with exit code {code}" for i, code in dead) or repr(error)
             raise EnvironmentFailedError(f"a process of an environment died: {reason}.") from error
 
-    def _raise_if_errors(self, successes: Iterable[bool]) -> None:
-        """Raises the first error of the processes with its traceback; gymnasium would log that, and go on without."""
-        if not all(successes):
-            self._is_broken = True
-            index, _, _, traceback = self.error_queue.get()
-            raise EnvironmentFailedError(f"environment {index} raised an error in its process:\n{traceback}")
+
+def gather_infos(infos: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns the infos of N environments in the form of gymnasium's vector environments.
+
+    Each name gets an array [N, ...], and under `_name` whose infos have it, [N] bool. Numbers, and arrays of one shape,
+    are 0 elsewhere; dicts are gathered likewise; all else is in an array of objects, None elsewhere.
+    """
+    gathered: dict[str, Any] = {}
+    for name in dict.fromkeys(name for info in infos for name in info):
+        is_given = np.array([name in info for info in infos])
+        given = [info[name] for info in infos if name in info]
+        if all(isinstance(value, dict) for value in given):
+            gathered[name] = gather_infos([info.get(name, {}) for info in infos])
+        else:
+            gathered[name] = _column(given, is_given, is_object=name == "final_obs")
+        gathered[f"_{name}"] = is_given
+    return gathered
+
+
+def _column(given: list[Any], is_given: NDArray[np.bool_], is_object: bool) -> Array:
+    kinds = {type(value) for value in given}
+    is_numeric = all(kind in (bool, int, float) or issubclass(kind, np.number | np.ndarray) for kind in kinds)
+    if is_numeric and not is_object and len({np.shape(value) for value in given}) == 1:
+        values = np.array(given)
+        column: Array = np.zeros((len(is_given), *values.shape[1:]), values.dtype)
+        column[is_given] = values
+        return column
+    column = np.full(len(is_given), None, object)
+    for i, value in zip(np.flatnonzero(is_given), given, strict=True):
+        column[i] = value
+    return column
+
+
+class _Autoreset:
+    """An environment that is reset in the step in which its episode ends."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        self._env = env
+
+    def ready(self) -> None:
+        pass
+
+    def reset(self, seed: int | None, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
+        return self._env.reset(seed=seed, options=options)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        obs, reward, terminated, truncated, info = self._env.step(action)
+        if terminated or truncated:
+            last = {"final_obs": copy.deepcopy(obs), "final_info": dict(info)}  # before reset writes into them
+            obs, info = self._env.reset()
+            info = last | info
+        return obs, reward, bool(terminated), bool(truncated), info
+
+    def call(self, name: str, arguments: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        attribute = self._env.get_wrapper_attr(name)
+        return attribute(*arguments, **kwargs) if callable(attribute) else attribute
+
+    def set_attr(self, name: str, value: Any) -> None:
+        self._env.set_wrapper_attr(name, value)
+
+    def close(self) -> None:
+        self._env.close()
+
+
+def _number(reward: Any, env: int) -> float:
+    if isinstance(reward, float | int | np.number):
+        return float(reward)
+    array = np.asarray(reward)
+    if array.size != 1 or array.dtype.kind not in "biuf":
+        raise InputError(f"environment {env} returned the reward {reward!r}; expected a number.")
+    return float(array.item())
+
+
+def _serve(pipe: Connection, make: MakeEnv) -> None:
+    """Serves one environment until it is closed, or the other end of the pipe is gone."""
+    become_worker()
+    slot: _Autoreset | None = None
+    method = ""
+    with contextlib.suppress(EOFError, OSError):
+        while method != "close":
+            method, arguments = pipe.recv()
+            try:
+                slot = slot or _Autoreset(make())
+                pipe.send((None, getattr(slot, method)(*arguments)))
+            except InputError as error:
+                pipe.send((InputError, str(error)))
+            except Exception:
+                pipe.send((RuntimeError, traceback.format_exc()))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from acer_tf.envs.atari.pool import AtariPool
 from acer_tf.envs.ids import env_id
+from acer_tf.envs.vector import SerialEnvs
 from acer_tf.evaluation.episodes import Moment
 from acer_tf.evaluation.explanation import Explanation
 
@@ -206,7 +207,7 @@ def action_names(env: VectorEnv[Any, Any, Any]) -> Sequence[str]:
 def _own_names(env: VectorEnv[Any, Any, Any]) -> Sequence[str]:
     if isinstance(env, AtariPool):
         return env.action_meanings
-    if not isinstance(env, SyncVectorEnv):
+    if not isinstance(env, SyncVectorEnv | SerialEnvs):
         return ()
     single: Any = env.envs[0].unwrapped
     if hasattr(single, "get_action_meanings"):

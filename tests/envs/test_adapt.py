@@ -3,9 +3,9 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.vector import SyncVectorEnv
 
 from acer_tf.envs.adapt import as_vector_env
+from acer_tf.envs.vector import SerialEnvs
 from acer_tf.errors import InputError
 from acer_tf.evaluation import evaluate_policy
 from tests.counter import Always, Counter
@@ -75,6 +75,6 @@ def test_other_errors_are_the_environments_own() -> None:
 
 def test_a_single_environment_is_one_of_a_vector() -> None:
     env = as_vector_env(Counter(1))
-    assert isinstance(env, SyncVectorEnv) and env.num_envs == 1
+    assert isinstance(env, SerialEnvs) and env.num_envs == 1
     env.reset()
     np.testing.assert_array_equal(env.step(np.array([1]))[0], [[1]])

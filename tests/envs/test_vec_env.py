@@ -14,6 +14,7 @@ from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit
 from acer_tf.agent import ACER
 from acer_tf.callbacks import EvalCallback
 from acer_tf.envs.adapt import as_vector_env
+from acer_tf.envs.vector import SerialEnvs
 from acer_tf.envs.wrap import is_normalized, training_env
 from acer_tf.envs.wrappers.action_masks import MASKS
 from acer_tf.errors import InputError
@@ -250,4 +251,4 @@ def test_gymnasiums_own_are_told_apart() -> None:
     finally:
         asynchronous.close()
     env = training_env(RecordEpisodeStatistics(Counter(1)))
-    assert isinstance(env.unwrapped, SyncVectorEnv)
+    assert isinstance(env.unwrapped, SerialEnvs)

@@ -14,6 +14,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import TimeLimit
 
 import acer_tf.envs.registered  # noqa: F401  (registers the games)
+from acer_tf.envs.adapt import as_vector_env
 from acer_tf.envs.ids import env_id
 from acer_tf.envs.make import make_vec_env
 from acer_tf.envs.makers import Maker
@@ -97,17 +98,113 @@ class Wrong(gymnasium.Env[Any, Any]):
         return self._obs, 0.0, False, False, {}
 
 
-@pytest.mark.parametrize("obs", [np.zeros(1, np.float32), np.zeros(3, np.complex64), np.zeros((1, 3), np.float32)])
-def test_observations_of_another_shape_or_kind_are_errors_as_in_gymnasium(obs: Any) -> None:
-    for envs in (
-        SerialEnvs([Maker(Wrong, {"obs": obs})] * 2),
-        SyncVectorEnv([lambda: Wrong(obs)] * 2, autoreset_mode=AutoresetMode.SAME_STEP),
-    ):
-        envs.reset(seed=[0, 1])
-        with pytest.raises((ValueError, TypeError)):
-            envs.step(np.zeros(2, np.int64))
-        with pytest.raises(ValueError, match="zip"):
-            envs.step(np.zeros(1, np.int64))
+KINDS = ("sync", "async")
+
+
+@pytest.mark.parametrize("vectorization", KINDS)
+@pytest.mark.parametrize(
+    ("obs", "message"),
+    [
+        (np.zeros(1, np.float32), r"observation of shape \(1,\) and type float32; its space is Box\("),
+        (np.zeros((1, 3), np.float32), r"observation of shape \(1, 3\) and type float32"),
+        (np.zeros(3, np.complex64), r"observation of shape \(3,\) and type complex64"),
+        (None, "environment 0 returned an observation None"),
+    ],
+)
+def test_observations_of_another_shape_or_kind_are_told(obs: Any, message: str, vectorization: str) -> None:
+    env = make_vec_env(Wrong, 2, env_kwargs={"obs": obs}, vectorization=vectorization)
+    env.reset(seed=[0, 1])  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=message):
+        env.step(np.zeros(2, np.int64))
+    env.close()
+
+
+def test_there_is_an_action_for_each_environment() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        SerialEnvs([Maker(Wrong, {"obs": np.zeros(3)})] * 2).step(np.zeros(1, np.int64))
+
+
+class Told(gymnasium.Env[Any, Any]):
+    """Episodes of three steps, of which the rewards and infos are given; all observations are one buffer."""
+
+    action_space = Discrete(2)
+    observation_space = Box(0, 9, (1,), np.float32)
+
+    def __init__(self, rewards: Any = 1.0, infos: Any = ()) -> None:
+        self._rewards, self._infos, self._obs = rewards, infos, np.zeros(1, np.float32)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        self._obs[:] = 0
+        return self._obs, {}
+
+    def step(self, action: Any) -> Any:
+        self._obs += 1
+        info = self._infos[action] if self._infos else {}
+        return self._obs, self._rewards, False, bool(self._obs[0] == 3), info
+
+
+@pytest.mark.parametrize("vectorization", KINDS)
+def test_last_observations_stay_though_the_next_episode_writes_into_them(vectorization: str) -> None:
+    env = make_vec_env(Told, 2, vectorization=vectorization)
+    seen = [env.reset()[0], *(env.step(np.zeros(2, np.int64)) for _ in range(3))]
+    env.close()
+    assert [seen[0].tolist(), *(step[0].tolist() for step in seen[1:])] == [[[t], [t]] for t in (0, 1, 2, 0)]
+    assert [final.tolist() for final in seen[-1][-1]["final_obs"]] == [[3], [3]]
+
+
+@pytest.mark.parametrize("vectorization", KINDS)
+def test_infos_may_differ_in_any_way(vectorization: str) -> None:
+    infos = [
+        {"order": 17, "share": 1, "path": np.zeros(2), "legs": {"left": 1}, "flag": True},
+        {"order": None, "share": 0.5, "path": np.zeros(3), "legs": None, "who": "me"},
+    ]
+    env = make_vec_env(Told, 2, env_kwargs={"infos": infos}, vectorization=vectorization)
+    env.reset()
+    *_, found = env.step(np.array([0, 1]))
+    env.close()
+    assert found["order"].tolist() == [17, None] and found["_order"].tolist() == [True, True]
+    assert found["share"].tolist() == [1.0, 0.5] and found["share"].dtype == np.float64
+    assert [path.shape for path in found["path"]] == [(2,), (3,)]
+    assert found["legs"].tolist() == [{"left": 1}, None]
+    assert found["flag"].tolist() == [True, False] and found["_flag"].tolist() == [True, False]
+    assert found["who"].tolist() == [None, "me"]
+
+
+@pytest.mark.parametrize("vectorization", KINDS)
+def test_rewards_are_numbers(vectorization: str) -> None:
+    for reward in (2, np.float32(2), np.array([2.0]), np.array(2)):
+        env = make_vec_env(Told, 1, env_kwargs={"rewards": reward}, vectorization=vectorization)
+        env.reset()
+        assert env.step(np.array([0]))[1].tolist() == [2.0]
+        env.close()
+    for reward in (None, "2", np.zeros(2)):
+        env = make_vec_env(Told, 1, env_kwargs={"rewards": reward}, vectorization=vectorization)
+        env.reset()
+        with pytest.raises(InputError, match=r"environment 0 returned the reward .*; expected a number\."):
+            env.step(np.array([0]))
+        env.close()
+
+
+def test_one_object_for_all_is_refused() -> None:
+    env = Told()
+    for kind in (SerialEnvs([lambda: env] * 2), SyncVectorEnv([lambda: env] * 2, autoreset_mode="SameStep")):
+        with pytest.raises(InputError, match="one and the same object; make a new one for each"):
+            as_vector_env(kind)
+    with pytest.raises(InputError, match="one and the same object"):
+        make_vec_env(lambda: env, 2)
+
+
+def test_an_interrupted_step_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = make_vec_env("CartPole-v1", 2, vectorization="async")
+    inner, seeds = env.unwrapped, [1, 2]
+    assert isinstance(inner, ParallelEnvs)
+    expected, _ = inner.reset(seed=seeds)
+    with monkeypatch.context() as patch:
+        patch.setattr(inner, "_receive", lambda: [][0] if inner._owing else [])
+        with pytest.raises(IndexError):
+            inner.step(np.zeros(2, np.int64))
+    np.testing.assert_array_equal(inner.reset(seed=seeds)[0], expected)
+    env.close()
 
 
 FAULTY = "Faulty-v0"
