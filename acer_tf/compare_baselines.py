@@ -12,8 +12,8 @@ from acer_tf.cli.parsing import Positional
 from acer_tf.errors import ExitStatus, InputError
 from acer_tf.recordings.comparison import Case, Quantity
 from acer_tf.recordings.recorded import CURVES, Recorded, find, read
+from acer_tf.system.compute import ONEDNN_VARIABLE
 from acer_tf.system.console import quiet_tensorflow
-from acer_tf.system.threads import ONEDNN_VARIABLE
 
 
 @dataclasses.dataclass(frozen=True)

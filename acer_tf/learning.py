@@ -23,8 +23,8 @@ from acer_tf.policies.actor import Actor
 from acer_tf.policies.make import make_policy
 from acer_tf.replay.size import check_replay, compressed_row
 from acer_tf.runner import Runner
+from acer_tf.system.compute import bfloat16_slowdown
 from acer_tf.system.console import say
-from acer_tf.system.device import bfloat16_slowdown
 from acer_tf.system.streams import checked_seed
 
 

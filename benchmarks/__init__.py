@@ -1,7 +1,6 @@
 """Measurements of speed and memory; run as `python -m benchmarks.<name>`."""
 
-from acer_tf.system.allocator import keep_freed_memory
-from acer_tf.system.threads import prepare_tensorflow
+from acer_tf.system.compute import keep_freed_memory, prepare_tensorflow
 
 
 def prepare(network: str) -> None:

@@ -83,7 +83,9 @@ def settings(num_envs: Sequence[int]) -> list[Setting]:
 def machine() -> dict[str, Any]:
     """Describes the machine: processor, cores, memory, GPUs and versions."""
     # A process of its own starts TensorFlow: on a GPU it would otherwise hold memory that the measurements need.
-    code = "import tensorflow as tf; from acer_tf.system.device import device; print(tf.__version__, device(), sep='|')"
+    code = (
+        "import tensorflow as tf; from acer_tf.system.compute import device; print(tf.__version__, device(), sep='|')"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     version, _, device = (done.stdout.splitlines() or ["unknown"])[-1].partition("|")
     info = Path("/proc/cpuinfo")

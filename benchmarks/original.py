@@ -22,7 +22,7 @@ from typing import Any, Literal
 from acer_tf.cli.command import guarded
 from acer_tf.cli.parsing import Positional, parse
 from acer_tf.errors import InputError
-from acer_tf.system.threads import ONEDNN_VARIABLE
+from acer_tf.system.compute import ONEDNN_VARIABLE
 
 BFLOAT16, OVERLAP = ["--precision", "bfloat16"], ["--overlap"]
 

@@ -18,7 +18,7 @@ from acer_tf.policies.make import make_policy
 from acer_tf.run import main
 from acer_tf.segment import Segment
 from acer_tf.storage.agent_file import read_agent
-from acer_tf.system import device
+from acer_tf.system import compute
 from benchmarks.precision import differences
 from tests import agents, gaussian_agents
 from tests.small_agents import assert_same, enlarge, observations, tiny
@@ -117,7 +117,7 @@ def test_an_exported_policy_keeps_its_precision(trained: ACER, tmp_path: Path) -
 def test_a_run_keeps_its_precision_and_says_what_it_costs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(device, "CPU_INFO", tmp_path / "cpuinfo")
+    monkeypatch.setattr(compute, "CPU_INFO", tmp_path / "cpuinfo")
     (tmp_path / "cpuinfo").write_text("flags\t\t: fpu avx2 avx512f\n")
     argv = ["--num_timesteps=40", "--num_hidden=4", "--logdir", str(tmp_path / "run")]
     assert main([*argv, "--precision", "bfloat16"]) == 0

@@ -7,7 +7,7 @@ from acer_tf import run
 from acer_tf.experiments.results import read
 from acer_tf.plots.sources import read_returns
 from acer_tf.reproduce import main, try_to_keep
-from acer_tf.system.source import commit
+from acer_tf.system.provenance import commit
 from tests.experiments.samples import planned, write_tiny
 from tests.experiments.samples import run as run_of_sample
 

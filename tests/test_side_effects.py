@@ -20,7 +20,7 @@ from acer_tf.agent import ACER
 from acer_tf.config import CONTINUOUS, Config
 from acer_tf.model import Model
 from acer_tf.policies.make import make_policy
-from acer_tf.system import allocator
+from acer_tf.system import compute
 from acer_tf.system.streams import seeded
 
 
@@ -79,7 +79,7 @@ def test_making_and_loading_change_nothing_in_the_process_and_step_no_environmen
     def refuse(*_: Any) -> Any:
         raise AssertionError("the allocator is for the commands to change")
 
-    monkeypatch.setattr(allocator.ctypes, "CDLL", refuse)
+    monkeypatch.setattr(compute.ctypes, "CDLL", refuse)
     tf.random.set_seed(5)
     drawn = tf.random.uniform([3]).numpy()
     tf.random.set_seed(5)

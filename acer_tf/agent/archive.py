@@ -18,9 +18,9 @@ from acer_tf.errors import InputError
 from acer_tf.schema import CountOrZero, validated
 from acer_tf.storage.agent_file import Arrays, File, file_name, read_agent, with_suffix, write_agent
 from acer_tf.storage.arrays import check_arrays
-from acer_tf.storage.run_folder import origin
 from acer_tf.storage.saved_agents import SavedAgent, part_of_checkpoint, read_saved_agent
 from acer_tf.storage.space_json import space_from_data, space_to_data
+from acer_tf.system.provenance import origin
 
 FIXED = ("normalize_observations",)
 """Arguments that what was learned depends on."""

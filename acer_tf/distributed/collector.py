@@ -18,7 +18,7 @@ from acer_tf.errors import EnvironmentFailedError, NotFiniteError
 from acer_tf.replay.columns import CompressedFrames
 from acer_tf.replay.size import compressed_row
 from acer_tf.segment import Episode, Segment
-from acer_tf.system.threads import prepare_tensorflow
+from acer_tf.system.compute import prepare_tensorflow
 
 if TYPE_CHECKING:
     from acer_tf.envs.adapt import AnyEnv

@@ -10,7 +10,7 @@ from acer_tf.config import Config
 from acer_tf.distributed.collector import Blueprint, Collected, Collector, NotBegunError, Signature, Weights
 from acer_tf.distributed.connection import connected
 from acer_tf.errors import EnvironmentFailedError, InputError
-from acer_tf.system.threads import cores
+from acer_tf.system.compute import cores
 
 
 class Lost(NamedTuple):

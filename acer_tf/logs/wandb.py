@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from acer_tf.errors import InputError
-from acer_tf.logs.curves import CurveSink
+from acer_tf.logs.tensorboard import CurveSink
 from acer_tf.storage.run_files import WANDB_ID
 from acer_tf.system.console import say
 

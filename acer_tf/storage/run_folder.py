@@ -2,9 +2,6 @@
 
 import contextlib
 import datetime
-import importlib.metadata
-import os
-import platform
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping
@@ -13,7 +10,6 @@ from typing import Any
 
 import yaml
 
-from acer_tf import __version__
 from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.storage.durable import free_path, reading, replacing
 from acer_tf.storage.lock import locked
@@ -21,14 +17,10 @@ from acer_tf.storage.run_files import CHECKPOINTS, LOCK_FILES, MODEL, PROGRESS, 
 from acer_tf.storage.yaml_text import parse_settings
 from acer_tf.system.command_line import command_line
 from acer_tf.system.console import say
-from acer_tf.system.source import commit
-from acer_tf.system.threads import cores, tensorflow_threads
+from acer_tf.system.provenance import commit, origin
 
 LOST_REPLAY = "lost_replay"
 """Setting of a run that resumed without damaged files of replay: the agent steps at which it did."""
-PACKAGES = ("tensorflow", "keras", "numpy", "gymnasium", "ale-py")
-SIMULATORS = ("box2d", "dm-control", "minatar", "mujoco")
-"""Of the extras; each may be missing."""
 
 
 def default_run_folder(env_id: str) -> Path:
@@ -172,18 +164,3 @@ def note_lost_replay(folder: Path, step: int) -> None:
         settings[LOST_REPLAY] = [*settings.get(LOST_REPLAY, []), step]
         with replacing(folder / SETTINGS) as file:
             file.write(yaml.safe_dump(settings, sort_keys=False).encode())
-
-
-def origin() -> dict[str, Any]:
-    """Returns the software and hardware on which the last bits of a result depend, as plain values."""
-    packages = {name: importlib.metadata.version(name) for name in PACKAGES}
-    for name in SIMULATORS:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            packages[name] = importlib.metadata.version(name)
-    return {
-        "versions": {"acer_tf": __version__, "python": platform.python_version(), **packages},
-        "cores": cores(),
-        "tensorflow_threads": tensorflow_threads(),
-        "processor": platform.machine(),
-        "onednn": os.environ.get("TF_ENABLE_ONEDNN_OPTS", "default"),
-    }

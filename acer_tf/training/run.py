@@ -33,16 +33,15 @@ from acer_tf.storage.run_folder import (
     RunFolder,
     check_folder,
     default_run_folder,
-    origin,
     run_folder,
 )
 from acer_tf.storage.saved_agents import PART, read_saved_agent
 from acer_tf.storage.usage import Meter
-from acer_tf.system.allocator import keep_freed_memory
 from acer_tf.system.command_line import command_line
+from acer_tf.system.compute import keep_freed_memory, prepare_tensorflow
 from acer_tf.system.console import in_bytes, quiet_tensorflow, say
+from acer_tf.system.provenance import origin
 from acer_tf.system.streams import checked_seed
-from acer_tf.system.threads import prepare_tensorflow
 from acer_tf.training.job import Job, TrainFlags, check, checked, job_settings
 from acer_tf.training.resume import resumed_settings, resuming
 from acer_tf.training.signals import stop_on_signals
@@ -269,7 +268,7 @@ def _resume(
 
 
 def _machine(env: FrameStack, actors: int) -> str:
-    from acer_tf.system.device import device
+    from acer_tf.system.compute import device
 
     if actors:
         return f"{device()}; environments in {actors} collector{'s' * (actors > 1)}"

@@ -14,7 +14,7 @@ from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.schema import Count, validated
 from acer_tf.storage.lock import locked
 from acer_tf.system.command_line import command_line
-from acer_tf.system.threads import cores
+from acer_tf.system.compute import cores
 from acer_tf.training.resume import resuming
 from acer_tf.training.signals import Stop, stop_on_signals
 from acer_tf.trials.engines import LocalEngine, RayEngine

@@ -1,5 +1,4 @@
 import contextlib
-import importlib.metadata
 import os
 import re
 import sys
@@ -12,11 +11,10 @@ import yaml
 
 from acer_tf import __version__
 from acer_tf.errors import InputError
-from acer_tf.storage import run_folder as run_folders
 from acer_tf.storage.run_files import LOCK_FILES
-from acer_tf.storage.run_folder import RunFolder, check_folder, default_run_folder, origin, run_folder
-from acer_tf.system.source import commit
-from acer_tf.system.threads import cores, tensorflow_threads
+from acer_tf.storage.run_folder import RunFolder, check_folder, default_run_folder, run_folder
+from acer_tf.system.compute import cores, tensorflow_threads
+from acer_tf.system.provenance import commit
 
 NOBODY = 65534
 
@@ -40,14 +38,6 @@ def test_config_tells_settings_and_origin(tmp_path: Path, monkeypatch: pytest.Mo
     assert config.get("commit") == commit()
     assert re.fullmatch(r"\d+\.\d+\.\d+.*", config["versions"]["tensorflow"])
     assert config["command"] == "python -m acer_tf.run --env 'a b'"
-
-
-def test_versions_of_the_simulators_that_are_installed_are_noted(monkeypatch: pytest.MonkeyPatch) -> None:
-    versions = origin()["versions"]
-    for name in ("ale-py", "box2d", "minatar", "mujoco"):
-        assert versions[name] == importlib.metadata.version(name)
-    monkeypatch.setattr(run_folders, "SIMULATORS", ("mujoco", "not-installed"))
-    assert "not-installed" not in origin()["versions"]
 
 
 def holding(folder: Path, name: str) -> Path:

@@ -8,8 +8,8 @@ from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
 from acer_tf.replay.size import check_replay, smallest_bytes
 from acer_tf.system import container
+from acer_tf.system.compute import cores
 from acer_tf.system.container import cpu_limit, memory_left
-from acer_tf.system.threads import cores
 from tests.scripted import ScriptedEnv
 
 V1_NO_LIMIT = "9223372036854771712"

@@ -18,8 +18,8 @@ from acer_tf.envs.atari.shared_rows import SharedRows
 from acer_tf.envs.atari.workers import Fault, Workers
 from acer_tf.envs.ids import atari_game
 from acer_tf.errors import EnvironmentFailedError, InputError
+from acer_tf.system.compute import cores
 from acer_tf.system.console import say
-from acer_tf.system.threads import cores
 
 Bools = NDArray[np.bool_]
 StepReturn = tuple[NDArray[np.uint8], NDArray[np.float32], Bools, Bools, dict[str, Any]]

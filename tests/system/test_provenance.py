@@ -1,16 +1,17 @@
+import importlib.metadata
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from acer_tf.system import source
-from acer_tf.system.source import commit
+from acer_tf.system import provenance
+from acer_tf.system.provenance import commit, origin
 
 GIT = ["git", "-c", "user.name=A", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
 
 
 def test_the_commit_of_a_repository_and_whether_files_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "ROOT", tmp_path)
+    monkeypatch.setattr(provenance, "ROOT", tmp_path)
     assert commit() is None
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "a"]):
         (tmp_path / "acer_tf").mkdir(exist_ok=True)
@@ -31,13 +32,21 @@ def test_a_repository_around_an_installed_package_is_not_its_own(
 ) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     (tmp_path / "site-packages").mkdir()
-    monkeypatch.setattr(source, "ROOT", tmp_path / "site-packages")
+    monkeypatch.setattr(provenance, "ROOT", tmp_path / "site-packages")
     assert commit() is None
 
 
 def test_without_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".git").mkdir()
-    monkeypatch.setattr(source, "ROOT", tmp_path)
+    monkeypatch.setattr(provenance, "ROOT", tmp_path)
     assert commit() is None  # git fails
     monkeypatch.setenv("PATH", str(tmp_path))
     assert commit() is None  # there is none
+
+
+def test_versions_of_the_simulators_that_are_installed_are_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    versions = origin()["versions"]
+    for name in ("ale-py", "box2d", "minatar", "mujoco"):
+        assert versions[name] == importlib.metadata.version(name)
+    monkeypatch.setattr(provenance, "SIMULATORS", ("mujoco", "not-installed"))
+    assert "not-installed" not in origin()["versions"]
