@@ -2,19 +2,20 @@
 
 import dataclasses
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from acer_tf.cli.command import command
 from acer_tf.cli.output import print_table, writing
 from acer_tf.cli.parsing import Positional
 from acer_tf.errors import InputError
-from acer_tf.experiments import results as kept
-from acer_tf.experiments.experiment import Experiment
+from acer_tf.experiments.experiment import Experiment, Window
 from acer_tf.experiments.findings import find
 from acer_tf.experiments.index import all_findings, check_index, read_results, rows, write_index
 from acer_tf.experiments.plan import Planned, plan, selected
 from acer_tf.experiments.reading import experiment_names, load_experiment
 from acer_tf.experiments.report import PAGE, write_page
+from acer_tf.experiments.results import check_same, collect, read, write
 from acer_tf.schema import Count, validated
 from acer_tf.system.command_line import program
 from acer_tf.system.console import say
@@ -26,7 +27,7 @@ RESULTS = Path("docs/results")
 
 @dataclasses.dataclass(frozen=True)
 class Reproduce(Execution):
-    """Runs an experiment, keeps the result of every seed as a small file, and writes a report of these files.
+    """Runs an experiment, keeps the results of all seeds in two CSV files, and writes a report of these files.
 
     The same command again goes on where it was; seeds whose results are there are not run again, on whatever machine
     they were run. Runs that a sweep has left in OUT/VARIATION/ENVIRONMENT/seed-N with the same settings are adopted.
@@ -47,7 +48,7 @@ class Reproduce(Execution):
     out: Path | None = None
     """Folder of the run folders; None takes runs/NAME."""
     results: Path = RESULTS
-    """Folder of what is kept: NAME/VARIATION/ENVIRONMENT/seed-N.csv, and the reports."""
+    """Folder of what is kept: NAME/seeds.csv and NAME/curves.csv, and the reports."""
     report_only: bool = False
     """Run nothing: keep the results that run folders hold, if there are any, and write the report."""
 
@@ -55,7 +56,7 @@ class Reproduce(Execution):
         """Lists, reports or runs; returns the exit status.
 
         Raises:
-            InputError: there is no such experiment, a flag or setting cannot work, or a file is of other settings.
+            InputError: there is no such experiment, a flag or setting cannot work, or a result has different settings.
         """
         if self.list:
             print_table(("experiment", "size", "time", "runs", "result"), rows(all_findings(self.results)))
@@ -82,14 +83,17 @@ class Reproduce(Execution):
         out = Path("runs") / experiment.name if self.out is None else self.out
         seeds = experiment.more_seeds(self.seeds or len(experiment.seeds))
         planned = plan(experiment, seeds, out, self)
-        missing = [p for p in planned if not _is_kept(folder, p)]
+        missing = _missing(folder, planned, experiment.score)
         of_trial: dict[Trial, Planned] = {p.trial: p for p in missing}
         print(f"{experiment.name}: {len(planned)} runs, {len(planned) - len(missing)} of them in {folder}")
         if self.report_only or not missing:
             return 0
-        status = self.run_all([p.trial for p in missing], out, lambda trial: try_to_keep(folder, of_trial[trial]))
-        for p in missing:  # runs that were stopped have a part of their curve
-            _keep(folder, p)
+
+        def keep_one(trial: Trial) -> None:
+            try_to_keep(folder, of_trial[trial], experiment.score)
+
+        status = self.run_all([p.trial for p in missing], out, keep_one)
+        keep(folder, missing, experiment.score)  # runs that were stopped have a part of their curve
         return status
 
     def _report(self, experiment: Experiment) -> None:
@@ -106,33 +110,30 @@ class Reproduce(Execution):
                 write_index(self.results)
 
 
-def _is_kept(folder: Path, planned: Planned) -> bool:
-    """Returns whether the result of a whole run is there, now or from its run folder."""
-    path = kept.path_of(folder, planned)
-    if path.exists():
-        found = kept.read(path)
-        kept.check_same(found, planned, path)
-        if found.is_whole:
-            return True
-    _keep(folder, planned)
-    return path.exists() and kept.read(path).is_whole
+def _missing(folder: Path, planned: Sequence[Planned], window: Window) -> list[Planned]:
+    """Returns the trainings of which there is no whole result, after taking those of their run folders."""
+    found = read(folder)
+    for p in planned:
+        if p.key in found:
+            check_same(folder, found[p.key], p)
+    keep(folder, [p for p in planned if p.key not in found or not found[p.key].is_whole], window)
+    found = read(folder)
+    return [p for p in planned if p.key not in found or not found[p.key].is_whole]
 
 
-def try_to_keep(folder: Path, planned: Planned) -> None:
-    """Writes the result of a run; if that fails, as on a full disk, it says so, and other runs go on."""
+def try_to_keep(folder: Path, planned: Planned, window: Window) -> None:
+    """Keeps the result of a run; if that fails, as on a full disk, it says so, and other runs go on."""
     try:
-        _keep(folder, planned)
+        keep(folder, [planned], window)
     except InputError as error:
         say(f"the result of {planned.trial.folder} is not kept yet: {error}", is_error=True)
 
 
-def _keep(folder: Path, planned: Planned) -> None:
-    """Writes the result of a run, as far as it has come, unless a longer one is there."""
-    found = kept.collect(planned)
-    path = kept.path_of(folder, planned)
-    if found is not None:
-        with writing(path):
-            kept.write(path, found)
+def keep(folder: Path, planned: Iterable[Planned], window: Window) -> None:
+    """Keeps the results of runs, as far as they have come, unless longer ones are there."""
+    if found := [result for p in planned if (result := collect(p)) is not None]:
+        with writing(folder):
+            write(folder, found, window)
 
 
 main = command("acer_tf.reproduce", Reproduce, Reproduce.run)

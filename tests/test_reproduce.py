@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from acer_tf import run
-from acer_tf.experiments.results import read
+from acer_tf.experiments.results import CURVES, SEEDS, Result, read
 from acer_tf.plots.sources import read_returns
 from acer_tf.reproduce import main, try_to_keep
 from acer_tf.system.provenance import commit
@@ -26,8 +26,18 @@ class Place:
     def run_folder(self, variation: str) -> Path:
         return self.out / variation / "CartPole-v1" / "seed-4"
 
-    def result(self, variation: str) -> Path:
-        return self.results / "tiny" / variation / "CartPole-v1" / "seed-4.csv"
+    def result(self, variation: str) -> Result:
+        return read(self.results / "tiny")[variation, "CartPole-v1", 4]
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        return {name: (self.results / "tiny" / name).read_bytes() for name in (SEEDS, CURVES)}
+
+    def lose(self, variation: str) -> None:
+        """Deletes the rows of a variation."""
+        for name, content in self.files.items():
+            kept = [line for line in content.splitlines(keepends=True) if not line.startswith(f"{variation},".encode())]
+            (self.results / "tiny" / name).write_bytes(b"".join(kept))
 
     @property
     def page(self) -> str:
@@ -58,11 +68,11 @@ def test_a_run_that_was_there_is_adopted_and_the_missing_one_is_run(done: Place)
     assert sorted(path.name for path in done.out.iterdir() if path.is_dir()) == ["a", "b"]
     for variation in ("a", "b"):
         steps, returns = read_returns(done.run_folder(variation))
-        kept = read(done.result(variation))
+        kept = done.result(variation)
         assert kept.facts["processor_seconds"] > 0.5 and kept.facts.get("commit") == commit()
-        assert kept.is_whole and kept.episodes.sum() == len(returns)
-        assert kept.score(0, 2000) == pytest.approx(returns.mean(), rel=1e-4)
-        assert kept.score(1000, 2000) == pytest.approx(returns[steps > 1000].mean(), rel=1e-4)
+        assert kept.is_whole and kept.training.episodes.sum() == len(returns)
+        assert kept.training.score(0, 2000) == pytest.approx(returns.mean(), rel=1e-4)
+        assert kept.training.score(1000, 2000) == pytest.approx(returns[steps > 1000].mean(), rel=1e-4)
     with (done.out / "sweep.csv").open() as file:
         assert [line.split(",")[0] for line in file][1:] == ["b CartPole-v1"]
 
@@ -71,7 +81,7 @@ def test_the_report_has_verdicts_scores_and_seeds(done: Place) -> None:
     page = done.page
     assert "**2 of 2 runs are complete; criteria: 1 of 2 reproduced, 1 not reproduced.**" in page
     assert "| a reaches 1, from 90 % to 100 % of the run | CartPole-v1 |" in page
-    score = read(done.result("a")).score(1800, 2000)
+    score = done.result("a").training.score(1800, 2000)
     assert f"| CartPole-v1 | a | 1 of 1 | {score:.4g} | {score:.4g} |  | 0." in page
     assert "* Seeds: 4." in page and "![Mean raw return over agent steps](curves.png)" in page
     assert (done.results / "tiny" / "curves.png").read_bytes().startswith(b"\x89PNG")
@@ -89,14 +99,14 @@ def test_results_are_enough_where_the_run_folders_are_not(
 
 def test_a_missing_result_is_made_of_its_run_folder(done: Place, tmp_path: Path) -> None:
     place = done.copy(tmp_path, "results", "out")
-    place.result("b").unlink()
+    place.lose("b")
     assert main([*place.words, "--report_only"]) == 0
-    assert place.result("b").read_bytes() == done.result("b").read_bytes()
+    assert place.files == done.files
 
 
 def test_a_report_of_a_part_says_so(done: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = done.copy(tmp_path, "results")
-    place.result("b").unlink()
+    place.lose("b")
     assert main([*place.words, "--report_only"]) == 0
     assert "1 of 2 runs are complete" in capsys.readouterr().out
     assert "**1 of 2 runs are complete; criteria: 1 of 2 reproduced, 1 incomplete.**" in place.page
@@ -108,24 +118,26 @@ def test_results_and_runs_of_other_settings_are_refused(
 ) -> None:
     place = done.copy(tmp_path, "results", "out")
     other = [write_tiny(tmp_path, flags={"nsteps": 7}), *place.words[1:]]
-    before = place.result("a").read_bytes()
+    before = place.files
     assert main([*other, "--report_only"]) == 2
-    assert "seed-4.csv is of other settings: buffer_size 500 (now None), nsteps 5 (now 7)" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "a, CartPole-v1, seed 4 in " in error
+    assert "seeds.csv has different settings: buffer_size 500 (now None), nsteps 5 (now 7)" in error
     shutil.rmtree(place.results)
     assert main([*other, "--report_only"]) == 2
-    assert "is of other settings: buffer_size 500 (now None)" in capsys.readouterr().err
-    assert not place.results.exists() and before == done.result("a").read_bytes()
+    assert "has different settings: buffer_size 500 (now None)" in capsys.readouterr().err
+    assert not place.results.exists() and before == done.files
 
 
 def test_a_result_that_cannot_be_written_ends_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_of_sample(tmp_path, [1.0, 2.0])
     (tmp_path / "results").touch()
-    try_to_keep(tmp_path / "results", planned(tmp_path))
+    try_to_keep(tmp_path / "results", planned(tmp_path), (0.9, 1.0))
     error = capsys.readouterr().err
     assert "run is not kept yet: " in error and "cannot be written" in error
     (tmp_path / "results").unlink()
-    try_to_keep(tmp_path / "results", planned(tmp_path))
-    assert read(tmp_path / "results" / "a" / "A-B-v0" / "seed-3.csv").facts["trained"] == 200
+    try_to_keep(tmp_path / "results", planned(tmp_path), (0.9, 1.0))
+    assert read(tmp_path / "results")["a", "A/B-v0", 3].facts["trained"] == 200
 
 
 def test_nothing_has_been_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -58,14 +58,14 @@ def _scale(found: Findings, env: Environment) -> tuple[float, float]:
     begin, end = (fraction * env.steps for fraction in found.experiment.score)
     groups = [_group(found, variation.name, env) for variation in found.experiment.variations]
     first = [_course(result)[1][0] for group in groups for result in group]
-    return float(np.mean(first)), max(float(np.mean([r.score(begin, end) for r in group])) for group in groups)
+    return float(np.mean(first)), max(float(np.mean([r.training.score(begin, end) for r in group])) for group in groups)
 
 
 def _places(groups: list[list[Result]], axis: Axis) -> NDArray[np.float64]:
     """Returns where the curve of a variation has its points, in the unit of the axis."""
     if axis == "steps":
         return np.linspace(0, 100, POINTS + 1)[1:]
-    shortest = min(float(result.seconds[-1]) for group in groups for result in group)
+    shortest = min(float(result.training.seconds[-1]) for group in groups for result in group)
     return np.linspace(0, shortest / 60, POINTS + 1)[1:]
 
 
@@ -74,12 +74,12 @@ def _at(x: NDArray[np.float64], result: Result, axis: Axis) -> NDArray[np.float6
     steps, means = _course(result)
     if axis == "steps":
         return np.interp(x, steps / float(result.facts["steps"]) * 100, means)
-    return np.interp(x, np.interp(steps, result.steps, result.seconds) / 60, means)
+    return np.interp(x, np.interp(steps, result.training.steps, result.training.seconds) / 60, means)
 
 
 def _course(result: Result) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Returns the ends of those twentieths of a run in which episodes ended, and the mean return in each."""
     ends = np.linspace(0, float(result.facts["steps"]), POINTS + 1)
-    means = [(end, result.score(begin, end)) for begin, end in itertools.pairwise(ends)]
+    means = [(end, result.training.score(begin, end)) for begin, end in itertools.pairwise(ends)]
     steps, values = zip(*((end, mean) for end, mean in means if not math.isnan(mean)), strict=True)
     return np.array(steps), np.array(values)

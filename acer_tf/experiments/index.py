@@ -8,15 +8,16 @@ from acer_tf.experiments.experiment import Experiment
 from acer_tf.experiments.findings import Findings, cost, find, summary_of_size
 from acer_tf.experiments.reading import experiment_names, load_experiment
 from acer_tf.experiments.report import PAGE
-from acer_tf.experiments.results import Result, read
+from acer_tf.experiments.results import Result, locked, read, replace_files
 from acer_tf.experiments.verdicts import overall
-from acer_tf.storage.durable import reading, replacing
+from acer_tf.storage.durable import reading
 
 TITLE = "# Results"
 INTRODUCTION = """\
-Each experiment tests a published claim. `acer reproduce NAME` runs it, keeps a small file for every seed, and writes
-its page and this one from these files alone, so that it can be collected over weeks and on several machines. A
-criterion is judged when all of its seeds are there. `acer reproduce --list` prints this table."""
+Each experiment tests a published claim. `acer reproduce NAME` runs it, keeps a row for each run in its `seeds.csv` and
+the curves in its `curves.csv`, and writes its page and this one from these files alone, so that it can be collected
+over weeks and on several machines. A criterion is judged when all of its seeds are there. `acer reproduce --list`
+prints this table."""
 SEARCHES = "searches.md"
 """The page on how presets were found; linked if the folder has it."""
 
@@ -29,17 +30,13 @@ def read_results(folder: Path, experiment: Experiment) -> dict[tuple[str, str], 
         experiment: the whole.
 
     Raises:
-        InputError: a file is no result.
+        InputError: a file is damaged.
     """
     steps = {e.id: e.steps for e in experiment.envs}
     found: dict[tuple[str, str], list[Result]] = {(v.name, e): [] for v in experiment.variations for e in steps}
-    for path in sorted(folder.glob("*/*/seed-*.csv")):
-        result = read(path)
-        key = str(result.facts["variation"]), str(result.facts["environment"])
-        if key in found and result.facts["steps"] == steps[key[1]]:
-            found[key].append(result)
-    for group in found.values():
-        group.sort(key=lambda result: int(result.facts["seed"]))
+    for (variation, env, _), result in sorted(read(folder).items()):
+        if (variation, env) in found and result.facts["steps"] == steps[env]:
+            found[variation, env].append(result)
     return found
 
 
@@ -50,7 +47,7 @@ def all_findings(results: Path) -> list[Findings]:
         results: folder of all results.
 
     Raises:
-        InputError: a file is no result, or a library of statistics cannot be imported.
+        InputError: a file is damaged, or a library of statistics cannot be imported.
     """
     experiments = [load_experiment(name) for name in experiment_names()]
     return [find(experiment, read_results(results / experiment.name, experiment)) for experiment in experiments]
@@ -98,7 +95,6 @@ def write_index(results: Path) -> None:
         OSError: it cannot be written.
     """
     check_index(results)
-    path = results / PAGE
     findings = all_findings(results)
     lines = [
         TITLE,
@@ -114,5 +110,6 @@ def write_index(results: Path) -> None:
     if (results / SEARCHES).exists():
         what = "How the settings of presets were found, with seeds that no experiment reports"
         lines += ["", f"{what}: [{SEARCHES}]({SEARCHES})."]
-    with replacing(path) as file:
-        file.write("\n".join([*lines, ""]).encode())
+    results.mkdir(parents=True, exist_ok=True)
+    with locked(results):
+        replace_files(results, {PAGE: "\n".join([*lines, ""])})

@@ -36,8 +36,13 @@ class Planned(NamedTuple):
     settings: Mapping[str, Any]
 
     @property
+    def key(self) -> tuple[str, str, int]:
+        """Variation, environment and seed."""
+        return self.variation, self.env.id, self.seed
+
+    @property
     def place(self) -> Path:
-        """Path of its run folder, or of its result without suffix, relative to those of the experiment."""
+        """Path of its run folder, relative to those of the experiment."""
         return place(self.variation, self.env.id, self.seed)
 
 

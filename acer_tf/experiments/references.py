@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from acer_tf.experiments.experiment import Experiment
 from acer_tf.experiments.experiment import Reference as Source
-from acer_tf.experiments.results import window_mean
+from acer_tf.experiments.results import Returns
 from acer_tf.plots import references as drawn
 from acer_tf.plots.sources import Table
 
@@ -40,7 +40,7 @@ class ReferenceRun(NamedTuple):
         """Returns the mean raw return in a part of the run, in agent steps; nan if the run ends before."""
         if self.steps[-1] < COVERED * end:
             return math.nan
-        return window_mean(self.steps, self.mean, self.episodes, begin, end)
+        return Returns(self.steps, self.mean, self.episodes, self.episodes).score(begin, end)
 
 
 def read_runs(experiment: Experiment) -> list[ReferenceRun]:

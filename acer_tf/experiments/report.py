@@ -5,12 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from acer_tf.experiments.aggregate import aggregated
 from acer_tf.experiments.findings import Findings, cost
 from acer_tf.experiments.references import to_draw
-from acer_tf.experiments.results import BINS, Result
+from acer_tf.experiments.results import BINS, CURVES, SEEDS, Floats, Result, locked, replace_files
 from acer_tf.experiments.tables import evaluation_table, has_evaluations, score_table, under_way_table
 from acer_tf.experiments.verdicts import overall
 from acer_tf.plots.curves import Curve, mean_curve
@@ -18,11 +17,10 @@ from acer_tf.plots.figures import View, figure_of_bands, figure_of_curves
 from acer_tf.plots.references import Reference
 from acer_tf.plots.sources import Axis
 from acer_tf.plots.style import rendered, styled
-from acer_tf.storage.durable import replacing
 
 PAGE = "README.md"
 PICTURES: Mapping[Axis, str] = {"steps": "curves.png", "minutes": "curves-minutes.png"}
-PLACES: Mapping[Axis, str] = {"steps": "% of the agent steps of a run", "minutes": "minutes of training"}
+X_LABELS: Mapping[Axis, str] = {"steps": "% of the agent steps of a run", "minutes": "minutes of training"}
 TITLES: Mapping[Axis, str] = {
     "steps": "Mean raw return over agent steps",
     "minutes": "The same over minutes of training",
@@ -45,13 +43,12 @@ def write_page(folder: Path, found: Findings, command: str) -> None:
         OSError: a file cannot be written.
     """
     pictures = _pictures(found)
-    for name, (_, picture) in pictures.items():
-        with replacing(folder / name) as file:
-            file.write(picture)
     choice = f" ({MOST_CURVES} highest of each environment)" if len(found.experiment.variations) > MOST_CURVES else ""
     titles = {name: title + choice for name, (title, _) in pictures.items()}
-    with replacing(folder / PAGE) as file:
-        file.write(_page(found, titles, command).encode())
+    contents = {name: picture for name, (_, picture) in pictures.items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        replace_files(folder, {**contents, PAGE: _page(found, titles, command)})
 
 
 def _pictures(found: Findings) -> dict[str, tuple[str, bytes]]:
@@ -59,9 +56,9 @@ def _pictures(found: Findings) -> dict[str, tuple[str, bytes]]:
     axes: list[Axis] = ["steps", "minutes"] if found.experiment.over_time else ["steps"]
     with styled():
         pictures = {PICTURES[axis]: (TITLES[axis], drawn) for axis in axes if (drawn := _curves(found, axis))}
-        if any(len(r.facts["evaluations"]["steps"]) > 1 for r in found.runs if "evaluations" in r.facts):
+        if any(len(result.evaluations.steps) > 1 for result in found.runs):
             pictures[EVALUATIONS] = (EVALUATIONS_TITLE, _evaluation_curves(found))
-        bands = {PLACES[axis]: aggregated(found, axis) for axis in axes}
+        bands = {X_LABELS[axis]: aggregated(found, axis) for axis in axes}
         if all(bands.values()):
             drawn = rendered(figure_of_bands(bands, "normalised return"), ".png")
             pictures["aggregate.png"] = ("Normalised return over all environments", drawn)
@@ -105,7 +102,7 @@ def _runs(found: Findings, command: str) -> list[str]:
     lines.append(
         f"* Cost so far: {spent.spent:.2f} hours of runs, one at a time{cores}; left: about {spent.left:.1f} hours."
     )
-    lines.append("* A file for each seed, with its curve, settings and versions: variation/environment/seed-N.csv.")
+    lines.append(f"* Scores, settings and versions of each run: [{SEEDS}]({SEEDS}); curves: [{CURVES}]({CURVES}).")
     return lines
 
 
@@ -161,21 +158,17 @@ def averaged(group: Sequence[Result]) -> list[Result]:
 
 def _training(result: Result, axis: Axis) -> Curve | None:
     """Returns the curve of the bins that lie within a run, or within what is trained of it; None without any."""
-    ended = result.steps <= int(result.facts["trained"])
-    if not ended.any():
-        return None
-    x = result.steps if axis == "steps" else result.seconds / 60
-    return _curve(result, x[ended], result.mean[ended], result.episodes[ended].astype(np.int64))
+    returns = result.training
+    ended = returns.steps <= int(result.facts["trained"])
+    x = returns.steps if axis == "steps" else returns.seconds / 60
+    return _curve(result, x[ended], returns.mean[ended], returns.episodes[ended])
 
 
 def _evaluations(result: Result) -> Curve | None:
-    found = result.facts.get("evaluations")
-    if found is None:
-        return None
-    steps, mean = np.array(found["steps"], np.float64), np.array(found["mean_return"], np.float64)
-    return _curve(result, steps, mean, np.full(len(steps), found["episodes"]))
+    return _curve(result, *result.evaluations[:3])
 
 
-def _curve(result: Result, x: NDArray[np.float64], mean: NDArray[np.float64], episodes: NDArray[np.int64]) -> Curve:
-    env, variation, ones = result.facts["environment"], result.facts["variation"], np.ones(len(x), np.int64)
-    return Curve(env, variation, x, mean, episodes, ones, np.full(len(x), np.nan))
+def _curve(result: Result, x: Floats, mean: Floats, episodes: Floats) -> Curve | None:
+    variation, env, _ = result.key
+    ones, unknown = np.ones(len(x), np.int64), np.full(len(x), np.nan)
+    return Curve(env, variation, x, mean, episodes.astype(np.int64), ones, unknown) if len(x) else None

@@ -1,16 +1,21 @@
-"""The result of a seed as a small CSV file, which outlives the run: a binned curve below a header of facts."""
+"""The results of an experiment's runs, which outlive the runs: seeds.csv has a row for each, curves.csv its curve."""
 
+import contextlib
 import csv
+import fcntl
 import io
-from collections.abc import Mapping
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from acer_tf.errors import InputError
+from acer_tf.experiments.experiment import Window
 from acer_tf.experiments.plan import Planned, decisive
 from acer_tf.plots.curves import curve
 from acer_tf.plots.sources import (
@@ -22,89 +27,86 @@ from acer_tf.plots.sources import (
     read_series,
     trained_steps,
 )
-from acer_tf.storage.durable import reading, replacing
+from acer_tf.storage.durable import delete_unfinished, reading, replacing
 from acer_tf.storage.run_files import EPISODES, EVALUATIONS, MONITOR
 from acer_tf.storage.run_folder import LOST_REPLAY, read_settings
 from acer_tf.storage.usage import read_processor_seconds
-from acer_tf.storage.yaml_text import parse_settings
 from acer_tf.training.resume import describe, differences
 
+SEEDS, CURVES = "seeds.csv", "curves.csv"
 BINS = 100
-COLUMNS = ("steps", "mean_return", "episodes", "seconds")
 DIGITS = 6
+NOTED = ("commit", LOST_REPLAY, "cores", "tensorflow_threads", "processor")
+"""Facts that the settings of a run folder hold, if they are known."""
 NEEDED: Mapping[str, Any] = {
     **dict.fromkeys(("variation", "environment"), str),
     **dict.fromkeys(("seed", "steps", "trained", "episodes"), int),
     **dict.fromkeys(("last_100", "seconds"), int | float),
-    **dict.fromkeys(("versions", "settings"), dict),
 }
 """Facts that every result has, and their kinds."""
+SCORE = "score"
+COLUMNS = (*NEEDED, SCORE, "processor_seconds", *NOTED, "eval_deterministic")
+"""Of seeds.csv; versions and settings come after them, each in a column of its own."""
+GROUPS = ("versions", "settings")
+TEXT = ("variation", "environment", "commit", "processor")
+"""Columns whose cells are taken literally, as those of versions are; all other cells are JSON, or else text."""
+CURVE_COLUMNS = ("variation", "environment", "seed", "kind", "steps", "mean_return", "episodes", "seconds")
+KINDS = ("training", "evaluation")
+
+Floats = NDArray[np.float64]
+Key = tuple[str, str, int]
+"""Variation, environment and seed of a run."""
+
+
+class Returns(NamedTuple):
+    """Mean raw returns of a run at K places.
+
+    Attributes:
+        steps: [K] float64, agent steps: the end of each bin in which an episode ended, or those of an evaluation.
+        mean: [K] float64, mean raw return of the bin or evaluation.
+        episodes: [K] float64, number of episodes that are averaged.
+        seconds: [K] float64, seconds of training until then; nan for evaluations.
+    """
+
+    steps: Floats
+    mean: Floats
+    episodes: Floats
+    seconds: Floats
+
+    def score(self, begin: float, end: float) -> float:
+        """Returns the mean over the episodes in (begin, end] agent steps; nan if there is none."""
+        inside = (self.steps > begin) & (self.steps <= end)
+        weights = self.episodes[inside]
+        return float(np.average(self.mean[inside], weights=weights)) if weights.sum() else math.nan
+
+
+NOTHING = Returns(*np.empty((4, 0)))
 
 
 class Result(NamedTuple):
-    """What is kept of a seed, K bins of 1/100 of a run.
+    """The result of a run.
 
     Attributes:
         facts: by name, plain values: variation, environment, seed, steps (of a whole run), trained (steps so far),
-            episodes, last_100 (mean raw return of the last hundred episodes), seconds, processor_seconds, commit,
-            versions, cores, settings (`decisive` ones); of a run that has some, evaluations (their steps and mean
-            returns, the number of episodes of each, and whether actions were deterministic).
-        steps: [K] float64, agent steps at the end of each bin in which an episode ended.
-        mean: [K] float64, mean raw return of the episodes that ended in it.
-        episodes: [K] float64, their number.
-        seconds: [K] float64, seconds of training until the end of the bin.
+            episodes, last_100 (mean raw return of the last hundred episodes), seconds, versions, settings (`decisive`
+            ones), and, as far as they are known, processor_seconds, those of `NOTED`, and eval_deterministic.
+        training: the episodes of training, in bins of 1/100 of a run.
+        evaluations: the evaluations during training; empty without any.
     """
 
     facts: Mapping[str, Any]
-    steps: NDArray[np.float64]
-    mean: NDArray[np.float64]
-    episodes: NDArray[np.float64]
-    seconds: NDArray[np.float64]
+    training: Returns
+    evaluations: Returns = NOTHING
+
+    @property
+    def key(self) -> Key:
+        """Variation, environment and seed."""
+        return self.facts["variation"], self.facts["environment"], self.facts["seed"]
 
     @property
     def is_whole(self) -> bool:
         """Whether the run has come to its end."""
         return int(self.facts["trained"]) >= int(self.facts["steps"])
-
-    def score(self, begin: float, end: float) -> float:
-        """Returns the mean raw return of the episodes that ended in a part of the run; nan if none did.
-
-        Args:
-            begin: agent steps; bins that end there are left out.
-            end: agent steps; the bin that ends there is included.
-        """
-        return window_mean(self.steps, self.mean, self.episodes, begin, end)
-
-    def evaluated(self, begin: float, end: float) -> float:
-        """Returns the mean of the evaluations in (begin, end] agent steps; nan if there is none."""
-        found = self.facts.get("evaluations", {"steps": (), "mean_return": ()})
-        steps, mean = np.array(found["steps"], np.float64), np.array(found["mean_return"], np.float64)
-        return window_mean(steps, mean, np.ones(len(steps)), begin, end)
-
-
-def window_mean(
-    steps: NDArray[np.float64],
-    mean: NDArray[np.float64],
-    episodes: NDArray[np.float64],
-    begin: float,
-    end: float,
-) -> float:
-    """Returns the mean over episodes of the bins in (begin, end]; nan if there is none.
-
-    Args:
-        steps: [K] ends of the bins.
-        mean: [K] mean return in each.
-        episodes: [K] number of episodes in each.
-        begin: agent steps.
-        end: agent steps.
-    """
-    inside = (steps > begin) & (steps <= end)
-    return float(np.average(mean[inside], weights=episodes[inside])) if episodes[inside].sum() else float("nan")
-
-
-def path_of(folder: Path, planned: Planned) -> Path:
-    """Returns the file of a training's result in the folder of the experiment's results."""
-    return folder / planned.place.with_suffix(".csv")
 
 
 def collect(planned: Planned) -> Result | None:
@@ -121,7 +123,7 @@ def collect(planned: Planned) -> Result | None:
     if settings is None or not has_rows(folder / EPISODES) or not has_rows(folder / MONITOR):
         return None
     if changed := differences(decisive(settings), {**planned.settings}):
-        raise InputError(f"the run in {folder} is of other settings: {describe(changed)}; choose another --out.")
+        raise InputError(f"the run in {folder} has different settings: {describe(changed)}; choose another --out.")
     if settings.get("seed") != planned.seed:
         raise InputError(f"the run in {folder} has seed {settings.get('seed')}; expected {planned.seed}.")
     episodes = read_returns(folder)
@@ -130,6 +132,7 @@ def collect(planned: Planned) -> Result | None:
     binned = curve("", "", Series(np.minimum(steps, total), returns), total / BINS)
     trained = trained_steps(folder, episodes)
     used = read_processor_seconds(folder, min(trained, total))
+    evaluations = _evaluations(folder, settings, total)
     facts = {
         "variation": planned.variation,
         "environment": planned.env.id,
@@ -140,88 +143,193 @@ def collect(planned: Planned) -> Result | None:
         "last_100": _rounded(returns[-100:].mean()),
         "seconds": _rounded(times[1][-1]),
         **({} if used is None else {"processor_seconds": _rounded(used)}),
-        **{name: settings[name] for name in ("commit", LOST_REPLAY, "cores", "tensorflow_threads") if name in settings},
+        **{name: settings[name] for name in NOTED if name in settings},
+        **({"eval_deterministic": settings.get("eval_deterministic", False)} if len(evaluations.steps) else {}),
         "versions": settings.get("versions", {}),
         "settings": dict(planned.settings),
-        **_evaluations(folder, settings, total),
     }
-    return Result(facts, binned.x, binned.mean, binned.values.astype(float), np.interp(binned.x, *times))
+    training = Returns(binned.x, binned.mean, binned.values.astype(float), np.interp(binned.x, *times))
+    return Result(facts, training, evaluations)
 
 
-def write(path: Path, result: Result) -> None:
-    """Writes a result; replaces one of the same training that is not longer.
+def _evaluations(folder: Path, settings: Mapping[str, Any], total: int) -> Returns:
+    if not has_rows(folder / EVALUATIONS):
+        return NOTHING
+    steps, mean = read_series(folder, "eval")
+    episodes = np.full(len(steps), float(settings["eval_episodes"]))
+    return Returns(np.minimum(steps, total), mean, episodes, np.full(len(steps), math.nan))
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Lets one process at a time work with a folder of results, without a file of a lock that could be left there."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def replace_files(folder: Path, contents: Mapping[str, str | bytes]) -> None:
+    """Replaces files of a `locked` folder one by one, and deletes what was left of earlier attempts.
+
+    Args:
+        folder: where they are.
+        contents: by name.
 
     Raises:
-        InputError: the file holds another training's result.
-        OSError: it cannot be written.
+        OSError: a file cannot be written.
     """
-    if path.exists():
-        old = read(path)
-        if changed := differences(_identity(old), _identity(result)):
-            raise InputError(f"{path} is of other settings: {describe(changed)}; choose another --results.")
-        if int(old.facts["trained"]) >= int(result.facts["trained"]):
-            return
-    text = io.StringIO()
-    for line in yaml.safe_dump(dict(result.facts), sort_keys=False, width=10_000).splitlines():
-        text.write(f"# {line}\n")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in zip(result.steps, result.mean, result.episodes, result.seconds, strict=True):
-        writer.writerow([f"{row[0]:.0f}", f"{row[1]:.{DIGITS}g}", f"{row[2]:.0f}", f"{row[3]:.{DIGITS}g}"])
-    with replacing(path) as file:
-        file.write(text.getvalue().encode())
+    for name, content in contents.items():
+        delete_unfinished(folder / name)
+        with replacing(folder / name) as file:
+            file.write(content.encode() if isinstance(content, str) else content)
 
 
-def read(path: Path) -> Result:
-    """Reads a result.
+def read(folder: Path) -> dict[Key, Result]:
+    """Reads the results of an experiment; none if the folder has none.
 
     Raises:
-        InputError: the file cannot be read, or is no result.
+        InputError: a file cannot be read, or is damaged.
     """
-    with reading(path):
-        table = Table(path, "a result of acer reproduce")
-    text = "\n".join(line.removeprefix("#").removeprefix(" ") for line in table.comments)
-    facts = parse_settings(str(path), text.encode())
-    for name, kind in NEEDED.items():
-        if not isinstance(facts.get(name), kind):
-            raise InputError(
-                f"{path} has {name} {facts.get(name)!r} in its header; expected a result of acer reproduce."
-            )
-    return Result(facts, *table.numbers(*COLUMNS))
+    if not (folder / SEEDS).exists():
+        return {}
+    with reading(folder), locked(folder):
+        return _read(folder)
 
 
-def check_same(result: Result, planned: Planned, path: Path) -> None:
-    """Checks that a result is that of a planned training.
+def write(folder: Path, results: Iterable[Result], window: Window) -> None:
+    """Adds results to those of an experiment; one of a run that is there already replaces it unless it is shorter.
+
+    Several processes may write to the folder at once.
+
+    Args:
+        folder: that of the experiment's results; need not exist.
+        results: to add.
+        window: the part of a run whose mean return is its score.
+
+    Raises:
+        InputError: the folder has one of these runs with different settings, or a file of it is damaged.
+        OSError: a file cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        kept = _read(folder) if (folder / SEEDS).exists() else {}
+        for result in results:
+            old = kept.get(result.key)
+            if old is not None:
+                _check_same(folder, result.key, _settings(old), _settings(result))
+            if old is None or int(old.facts["trained"]) < int(result.facts["trained"]):
+                kept[result.key] = result
+        ordered = [kept[key] for key in sorted(kept)]
+        curves = [CURVE_COLUMNS, *(row for result in ordered for row in _curve_rows(result))]
+        # Seeds are the last, so that every row of theirs has its curve.
+        replace_files(folder, {CURVES: _csv(curves), SEEDS: _csv(_seed_rows(ordered, window))})
+
+
+def check_same(folder: Path, result: Result, planned: Planned) -> None:
+    """Checks that a result in a folder is that of a planned training.
 
     Raises:
         InputError: it has other settings.
     """
-    expected = {**planned.settings, "seed": planned.seed, "steps": planned.env.steps}
-    facts = result.facts
-    changed = differences({**facts["settings"], "seed": facts["seed"], "steps": facts["steps"]}, expected)
-    if changed:
+    _check_same(folder, result.key, _settings(result), {**planned.settings, "steps": planned.env.steps})
+
+
+def _check_same(folder: Path, key: Key, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    if changed := differences(old, new):
+        variation, env, seed = key
         raise InputError(
-            f"{path} is of other settings: {describe(changed)}; choose another --results, or move the file."
+            f"{variation}, {env}, seed {seed} in {folder / SEEDS} has different settings: {describe(changed)}; choose "
+            "another --results, or delete the row."
         )
 
 
-def _evaluations(folder: Path, settings: Mapping[str, Any], total: int) -> dict[str, Any]:
-    """Returns the fact `evaluations`; nothing for a run without."""
-    if not has_rows(folder / EVALUATIONS):
-        return {}
-    found = read_series(folder, "eval")
-    evaluations = {
-        "episodes": settings["eval_episodes"],
-        "deterministic": settings.get("eval_deterministic", False),
-        "steps": [min(int(step), total) for step in found.x],
-        "mean_return": [_rounded(value) for value in found.values],
-    }
-    return {"evaluations": evaluations}
+def _settings(result: Result) -> dict[str, Any]:
+    return {**result.facts["settings"], "steps": result.facts["steps"]}
 
 
-def _identity(result: Result) -> dict[str, Any]:
-    facts = result.facts
-    return {**facts["settings"], **{name: facts[name] for name in ("variation", "environment", "seed", "steps")}}
+def _read(folder: Path) -> dict[Key, Result]:
+    returns = _read_returns(folder / CURVES)
+    table = Table(folder / SEEDS, "results of acer reproduce")
+    found = {}
+    for number, cells in enumerate(zip(*map(table.text, table.columns), strict=True), 1):
+        facts = _facts(table, number, cells)
+        key = facts["variation"], facts["environment"], facts["seed"]
+        training, evaluations = (returns.get((*map(str, key), kind), NOTHING) for kind in KINDS)
+        if training.episodes.sum() < facts["episodes"]:
+            raise InputError(
+                f"{folder / CURVES} has {training.episodes.sum():.0f} of the {facts['episodes']} episodes of {key[0]}, "
+                f"{key[1]}, seed {key[2]}; the file is damaged."
+            )
+        found[key] = Result(facts, training, evaluations)
+    return found
+
+
+def _facts(table: Table, number: int, cells: Sequence[str]) -> dict[str, Any]:
+    facts: dict[str, Any] = {group: {} for group in GROUPS}
+    for column, cell in zip(table.columns, cells, strict=True):
+        if cell and column != SCORE:
+            group, _, name = column.partition(".")
+            (facts[group] if group in GROUPS else facts)[name or column] = _value(column, cell)
+    for name, kind in NEEDED.items():
+        if not isinstance(facts.get(name), kind):
+            raise InputError(
+                f"row {number} of {table.path} has {name} {facts.get(name)!r}; expected a result of acer reproduce."
+            )
+    return facts
+
+
+def _read_returns(path: Path) -> dict[tuple[str, ...], Returns]:
+    """Reads the curves by variation, environment, seed and kind, all as text."""
+    table = Table(path, "curves of acer reproduce")
+    numbers = np.array(table.numbers(*CURVE_COLUMNS[4:]))
+    rows: dict[tuple[str, ...], list[int]] = {}
+    for row, key in enumerate(zip(*map(table.text, CURVE_COLUMNS[:4]), strict=True)):
+        rows.setdefault(key, []).append(row)
+    return {key: Returns(*numbers[:, found]) for key, found in rows.items()}
+
+
+def _seed_rows(results: Sequence[Result], window: Window) -> list[list[str]]:
+    """Returns the rows of seeds.csv, its header first."""
+    flat = []
+    for result in results:
+        facts = {name: value for name, value in result.facts.items() if name not in GROUPS}
+        facts |= {f"{group}.{name}": value for group in GROUPS for name, value in result.facts[group].items()}
+        score = result.training.score(*(fraction * facts["steps"] for fraction in window))
+        if result.is_whole and not math.isnan(score):
+            facts[SCORE] = _rounded(score)
+        flat.append(facts)
+    columns = [*COLUMNS, *sorted({name for facts in flat for name in facts} - {*COLUMNS})]
+    return [columns, *([_cell(name, facts[name]) if name in facts else "" for name in columns] for facts in flat)]
+
+
+def _curve_rows(result: Result) -> Iterator[list[str]]:
+    for kind, returns in zip(KINDS, (result.training, result.evaluations), strict=True):
+        for steps, mean, episodes, seconds in zip(*returns, strict=True):
+            numbers = f"{steps:.0f}", f"{mean:.{DIGITS}g}", f"{episodes:.0f}", f"{seconds:.{DIGITS}g}"
+            yield [*map(str, result.key), kind, *numbers]
+
+
+def _value(column: str, cell: str) -> Any:
+    if column in TEXT or column.startswith("versions."):
+        return cell
+    try:
+        return json.loads(cell)
+    except ValueError:
+        return cell
+
+
+def _cell(column: str, value: Any) -> str:
+    is_read_back = isinstance(value, str) and value.isprintable() and value and _value(column, value) == value
+    return str(value) if is_read_back else json.dumps(value)
+
+
+def _csv(rows: Iterable[Sequence[str]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
 
 
 def _rounded(value: float) -> float:

@@ -64,7 +64,7 @@ def under_way_table(found: Findings) -> Lines:
 
 def has_evaluations(found: Findings) -> bool:
     """Returns whether a run was evaluated."""
-    return any("evaluations" in result.facts for result in found.runs)
+    return any(len(result.evaluations.steps) for result in found.runs)
 
 
 def _score_cells(
@@ -78,7 +78,7 @@ def _score_cells(
         str(group[0].facts["variation"]),
         f"{needed} of {len(found.experiment.seeds)}"
         + (f" and {len(whole) - needed} more" if needed < len(whole) else ""),
-        *_seeds_mean_interval(np.array([result.score(*window) for result in whole])),
+        *_seeds_mean_interval(np.array([result.training.score(*window) for result in whole])),
         f"{np.mean([float(r.facts['seconds']) for r in whole]) / 60:.1f}" if whole else "",
         *(_reference_cell(found, reference, env) for reference in references),
     ]
@@ -87,9 +87,9 @@ def _score_cells(
 def _evaluation_cells(
     found: Findings, env: Environment, group: Sequence[Result], references: Sequence[Reference]
 ) -> list[str]:
-    evaluated = [result for result in group if result.is_whole and "evaluations" in result.facts]
-    last = np.array([result.evaluated(*_window(found, env)) for result in evaluated])
-    best = [max(result.facts["evaluations"]["mean_return"]) for result in evaluated]
+    evaluated = [result for result in group if result.is_whole and len(result.evaluations.steps)]
+    last = np.array([result.evaluations.score(*_window(found, env)) for result in evaluated])
+    best = [result.evaluations.mean.max() for result in evaluated]
     return [
         env.id,
         str(group[0].facts["variation"]),
@@ -102,7 +102,7 @@ def _evaluation_cells(
 def _under_way_cells(found: Findings, env: Environment, result: Result, references: Sequence[Reference]) -> list[str]:
     facts = result.facts
     begin, end = (fraction * facts["trained"] for fraction in found.experiment.score)
-    mean = result.score(begin, end)
+    mean = result.training.score(begin, end)
     return [
         env.id,
         str(facts["variation"]),

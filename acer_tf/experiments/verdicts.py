@@ -143,7 +143,7 @@ def _scores(results: Results, variation: str, env: Environment, criterion: Crite
 def _score(result: Result, criterion: Criterion, window: tuple[float, float]) -> float:
     if criterion.of == "last_100":
         return float(result.facts["last_100"])
-    return result.evaluated(*window) if criterion.of == "evaluations" else result.score(*window)
+    return (result.evaluations if criterion.of == "evaluations" else result.training).score(*window)
 
 
 def _missing(experiment: Experiment, by_seed: Mapping[int, float]) -> int:

@@ -1,6 +1,7 @@
 """Files that survive a crash of the process or of the machine: written durably, and checked before they are read."""
 
 import contextlib
+import glob
 import hashlib
 import itertools
 import os
@@ -54,6 +55,13 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def delete_unfinished(path: Path) -> None:
+    """Deletes what killed processes have left of replacing a file; nobody else may be replacing it now."""
+    for temporary in path.parent.glob(f".{glob.escape(path.name)}-*"):
+        if temporary.name.removeprefix(f".{path.name}-").isdecimal():
+            temporary.unlink(missing_ok=True)
 
 
 def publish(temporary: Path, final: Path) -> None:

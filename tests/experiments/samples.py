@@ -8,7 +8,7 @@ import yaml
 
 from acer_tf.experiments.experiment import Criterion, Environment, Experiment, Variation
 from acer_tf.experiments.plan import Planned
-from acer_tf.experiments.results import Result
+from acer_tf.experiments.results import Result, Returns
 from acer_tf.trials.scheduler import Trial
 from tests.plots.samples import write_run
 
@@ -80,7 +80,13 @@ def result(score: float, seed: int = 0, variation: str = "a", env: str = "CartPo
     }
     steps = np.array([250.0, 500.0, 750.0, 1000.0])
     mean = np.array([0.0, 0.0, score - 1, score + 3])
-    return Result(facts, steps, mean, np.array([1.0, 1.0, 3.0, 1.0]), steps / 200)
+    return Result(facts, Returns(steps, mean, np.array([1.0, 1.0, 3.0, 1.0]), steps / 200))
+
+
+def evaluations(*points: tuple[float, float], episodes: int = 5) -> Returns:
+    """Evaluations as pairs of agent steps and mean return."""
+    steps, mean = np.array(points, np.float64).T
+    return Returns(steps, mean, np.full(len(steps), float(episodes)), np.full(len(steps), np.nan))
 
 
 def planned(folder: Path, steps: int = 500, **settings: Any) -> Planned:

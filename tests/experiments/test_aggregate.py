@@ -3,7 +3,7 @@ import pytest
 
 from acer_tf.experiments.aggregate import aggregated
 from acer_tf.experiments.findings import Findings
-from acer_tf.experiments.results import Result
+from acer_tf.experiments.results import Result, Returns
 from tests.experiments.samples import experiment, result
 
 ENVS = ("CartPole-v1", "Acrobot-v1")
@@ -13,7 +13,17 @@ FINAL = {"a": 20.0, "b": 10.0}
 def linear(result: Result, scale: float) -> Result:
     """The result of a run whose return rises from nearly 0 to a value, in twenty bins of half a second."""
     share = np.arange(1, 21) / 20
-    return result._replace(steps=1000 * share, mean=scale * share, episodes=np.ones(20), seconds=10 * share)
+    return result._replace(training=Returns(1000 * share, scale * share, np.ones(20), 10 * share))
+
+
+def shifted(result: Result, offset: float) -> Result:
+    """The result with all returns higher by an offset."""
+    return result._replace(training=result.training._replace(mean=result.training.mean + offset))
+
+
+def slower(result: Result) -> Result:
+    """The result of a run that takes twice as long."""
+    return result._replace(training=result.training._replace(seconds=2 * result.training.seconds))
 
 
 def found(scales: dict[str, tuple[float, float]] | None = None, seeds: int = 3) -> Findings:
@@ -23,7 +33,7 @@ def found(scales: dict[str, tuple[float, float]] | None = None, seeds: int = 3) 
     for variation, final in FINAL.items():
         for env, (scale, offset) in scales.items():
             group = [linear(result(0.0, seed, variation, env), scale * final) for seed in range(seeds)]
-            results[variation, env] = [r._replace(mean=r.mean + offset) for r in group]
+            results[variation, env] = [shifted(r, offset) for r in group]
     return Findings(experiment(seeds=seeds, envs=tuple(scales)), results, [], [])
 
 
@@ -44,7 +54,7 @@ def test_seeds_that_differ_have_an_interval() -> None:
     some = found()
     for env in ENVS:
         low, middle, high = some.results["a", env]
-        changed = [low._replace(mean=low.mean - 1), middle, high._replace(mean=high.mean + 1)]
+        changed = [shifted(low, -1), middle, shifted(high, 1)]
         some = some._replace(results={**some.results, ("a", env): changed})
     bands = aggregated(some, "steps")
     assert bands["a"].low[-1] < bands["a"].estimate[-1] < bands["a"].high[-1]
@@ -53,7 +63,7 @@ def test_seeds_that_differ_have_an_interval() -> None:
 
 def test_minutes_end_with_the_first_run_of_a_variation() -> None:
     some = found()
-    slow = [r._replace(seconds=2 * r.seconds) for r in some.results["b", "Acrobot-v1"]]
+    slow = [slower(r) for r in some.results["b", "Acrobot-v1"]]
     some = some._replace(results={**some.results, ("b", "Acrobot-v1"): slow})
     bands, steps = aggregated(some, "minutes"), aggregated(some, "steps")
     assert bands["a"].x[-1] == bands["b"].x[-1] == pytest.approx(10 / 60)

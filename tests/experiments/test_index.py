@@ -7,7 +7,7 @@ from acer_tf.experiments.findings import find
 from acer_tf.experiments.index import check_index, read_results, rows, write_index
 from acer_tf.experiments.plan import plan
 from acer_tf.experiments.reading import experiment_names, load_experiment
-from acer_tf.experiments.results import check_same, path_of, read, write
+from acer_tf.experiments.results import check_same, read, write
 from acer_tf.trials.execution import Execution
 from tests.experiments.samples import experiment, result
 
@@ -15,11 +15,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_results_are_those_of_the_experiments_steps_ordered_by_seed(tmp_path: Path) -> None:
-    for seed in (10, 9):
-        write(tmp_path / "a" / "CartPole-v1" / f"seed-{seed}.csv", result(1.0, seed))
     short = result(1.0, 3)
-    write(tmp_path / "a" / "CartPole-v1" / "seed-3.csv", short._replace(facts={**short.facts, "steps": 10}))
-    write(tmp_path / "c" / "CartPole-v1" / "seed-3.csv", result(1.0, 3, "c"))
+    short = short._replace(facts={**short.facts, "steps": 10})
+    write(tmp_path, [result(1.0, 10), result(1.0, 9), short, result(1.0, 3, "c")], (0.5, 1.0))
     found = read_results(tmp_path, experiment())
     assert [*found] == [("a", "CartPole-v1"), ("b", "CartPole-v1")]
     assert [r.facts["seed"] for r in found["a", "CartPole-v1"]] == [9, 10]
@@ -74,7 +72,7 @@ def test_results_in_the_repository_are_of_the_experiments_as_they_are() -> None:
     folder = ROOT / "docs" / "results"
     for name in (name for name in experiment_names() if (folder / name).is_dir()):
         e = load_experiment(name)
+        found = read(folder / name)
         for planned in plan(e, e.seeds, Path("runs"), Execution()):
-            path = path_of(folder / name, planned)
-            if path.exists():
-                check_same(read(path), planned, path)
+            if planned.key in found:
+                check_same(folder / name, found[planned.key], planned)

@@ -7,7 +7,7 @@ from acer_tf.experiments.findings import find
 from acer_tf.experiments.report import MOST_CURVES, averaged, highest, write_page
 from acer_tf.experiments.results import Result
 from acer_tf.plots.curves import Curve
-from tests.experiments.samples import experiment, result
+from tests.experiments.samples import evaluations, experiment, result
 
 REACHES = Criterion("reaches", "a", ("CartPole-v1",), (0.5, 1.0), values={"CartPole-v1": 10.0})
 KEY = ("a", "CartPole-v1")
@@ -34,18 +34,18 @@ def test_the_page_has_verdicts_scores_references_and_how_much_is_missing(tmp_pat
 def test_evaluations_have_a_table_with_the_references_and_a_picture(tmp_path: Path) -> None:
     others = Reference("others", "S", {"CartPole-v1": 25.0}, None)
     whole = experiment(REACHES)._replace(references=(others,))
-    evaluated = [result(11.0, seed) for seed in (0, 1)]
-    for one in evaluated:
-        means = [1.0, 30.0, 20.0 + one.facts["seed"]]
-        one.facts["evaluations"] = {"episodes": 5, "steps": [200, 500, 1000], "mean_return": means}
+    evaluated = [
+        result(11.0, seed)._replace(evaluations=evaluations((200, 1.0), (500, 30.0), (1000, 20.0 + seed)))
+        for seed in (0, 1)
+    ]
     text = page(tmp_path, whole, *evaluated, result(11.0, 2))
     assert "| environment | variation | evaluations | mean | interval | best | others |\n" in text
     assert "| CartPole-v1 | a | 20, 21 | 20.5 |  | 30 | 25 |" in text
     assert "| CartPole-v1 | a | 3 of 3 | 11, 11, 11 | 11 | 11 to 11 | 0.1 |\n" in text
     assert "(evaluations.png)" in text and (tmp_path / "evaluations.png").exists()
     assert "valuations" not in page(tmp_path, whole, result(11.0))
-    evaluated[0].facts["evaluations"] = {"episodes": 5, "steps": [1000], "mean_return": [20.0]}
-    assert "evaluations.png" not in page(tmp_path, whole, evaluated[0])
+    once = evaluated[0]._replace(evaluations=evaluations((1000, 20.0)))
+    assert "evaluations.png" not in page(tmp_path, whole, once)
 
 
 def test_a_run_under_way_has_no_score(tmp_path: Path) -> None:
@@ -86,9 +86,9 @@ def test_further_seeds_are_told(tmp_path: Path) -> None:
 
 
 def test_versions_commits_and_cores_are_told_once_each(tmp_path: Path) -> None:
+    known = [{"versions": {"acer_tf": "1.0"}, "commit": c, "cores": n} for c, n in (("bb", 2), ("aa", 1), ("bb", 1))]
     runs = [result(11.0, seed) for seed in (0, 1, 2)]
-    for one, commit, cores in zip(runs, ("bb", "aa", "bb"), (2, 1, 1), strict=True):
-        one.facts.update(versions={"acer_tf": "1.0"}, commit=commit, cores=cores)
+    runs = [one._replace(facts={**one.facts, **facts}) for one, facts in zip(runs, known, strict=True)]
     assert "\n* acer_tf 1.0, commits aa, bb, on 1 or 2 cores.\n" in page(tmp_path, experiment(REACHES), *runs)
     assert "\n* acer_tf 1.0, commit aa, on 1 core.\n" in page(tmp_path, experiment(REACHES), runs[1])
 
@@ -122,3 +122,10 @@ def test_minutes_are_drawn_where_the_experiment_wants_them(tmp_path: Path) -> No
     text = page(tmp_path, experiment(REACHES)._replace(over_time=True), result(1.0))
     assert "![The same over minutes of training](curves-minutes.png)" in text
     assert (tmp_path / "curves-minutes.png").exists()
+
+
+def test_a_page_leaves_nothing_of_writers_that_were_killed(tmp_path: Path) -> None:
+    for name in (".README.md-18032", ".curves.png-7"):
+        (tmp_path / name).touch()
+    page(tmp_path, experiment(REACHES), result(1.0))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "curves.png"]

@@ -1,13 +1,19 @@
+import csv
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from acer_tf.errors import InputError
-from acer_tf.experiments.results import check_same, collect, path_of, read, window_mean, write
+from acer_tf.experiments.results import CURVES, SEEDS, Returns, check_same, collect, read, write
 from tests.experiments.samples import planned, result, run
 
 RETURNS = [1.0, 2.0, 6.0, 4.0, 5.0]
+WINDOW = (0.5, 1.0)
+KEY = ("a", "A/B-v0", 3)
 
 
 def test_a_run_becomes_bins_and_facts(tmp_path: Path) -> None:
@@ -22,14 +28,14 @@ def test_a_run_becomes_bins_and_facts(tmp_path: Path) -> None:
         **{"last_100": 3.6, "seconds": 300, "processor_seconds": 7.5, "commit": "abc", "lost_replay": [100]},
         **{"cores": 2, "versions": {"acer_tf": "1"}},
     }
-    assert found.steps.tolist() == [100, 200, 300, 400, 500] and found.mean.tolist() == RETURNS
-    assert found.seconds.tolist() == [60, 120, 180, 240, 300]
+    assert found.training.steps.tolist() == [100, 200, 300, 400, 500] and found.training.mean.tolist() == RETURNS
+    assert found.training.seconds.tolist() == [60, 120, 180, 240, 300]
 
 
 def test_what_a_run_does_beyond_its_steps_is_in_its_last_bin(tmp_path: Path) -> None:
     run(tmp_path, RETURNS, steps=420)
     found = collect(planned(tmp_path, 420))
-    assert found is not None and found.steps[-1] == 420 and found.mean[-1] == 5
+    assert found is not None and found.training.steps[-1] == 420 and found.training.mean[-1] == 5
     assert found.facts["trained"] == 500
 
 
@@ -48,17 +54,20 @@ def test_evaluations_are_kept(tmp_path: Path) -> None:
     (tmp_path / "run" / "evaluations.csv").write_text("steps,episodes,mean_return\n250,4,1.5\n520,4,2.5\n")
     found = collect(planned(tmp_path))
     assert found is not None
-    expected = {"episodes": 4, "deterministic": True, "steps": [250, 500], "mean_return": [1.5, 2.5]}
-    assert found.facts["evaluations"] == expected
-    assert (found.evaluated(0, 500), found.evaluated(250, 500)) == (2, 2.5)
-    assert np.isnan(found.evaluated(0, 200)) and np.isnan(result(1.0).evaluated(0, 1000))
-    write(tmp_path / "kept.csv", found)
-    assert read(tmp_path / "kept.csv").facts["evaluations"] == expected
+    steps, mean, episodes, _ = found.evaluations
+    assert (steps.tolist(), mean.tolist(), episodes.tolist()) == ([250, 500], [1.5, 2.5], [4, 4])
+    assert (found.evaluations.score(0, 500), found.evaluations.score(250, 500)) == (2, 2.5)
+    assert np.isnan(found.evaluations.score(0, 200)) and np.isnan(result(1.0).evaluations.score(0, 1000))
+    write(tmp_path / "kept", [found], WINDOW)
+    kept = read(tmp_path / "kept")[KEY]
+    assert kept.facts["eval_deterministic"] is True
+    for array, written in zip(found.evaluations, kept.evaluations, strict=True):
+        np.testing.assert_array_equal(array, written)
 
 
 def test_a_run_of_other_settings_is_refused(tmp_path: Path) -> None:
     run(tmp_path, RETURNS, gamma=0.9)
-    with pytest.raises(InputError, match=r"is of other settings: gamma 0\.9 \(now None\); choose another --out"):
+    with pytest.raises(InputError, match=r"has different settings: gamma 0\.9 \(now None\); choose another --out"):
         collect(planned(tmp_path))
     with pytest.raises(InputError, match=r"gamma 0\.9 \(now 0\.8\)"):
         collect(planned(tmp_path, gamma=0.8))
@@ -67,60 +76,121 @@ def test_a_run_of_other_settings_is_refused(tmp_path: Path) -> None:
         collect(planned(tmp_path, gamma=0.9)._replace(seed=4))
 
 
-def test_a_file_holds_what_was_written(tmp_path: Path) -> None:
-    run(tmp_path, [1 / 3, 1e6 / 7, *RETURNS], steps=700)
-    kept, path = collect(planned(tmp_path, 700)), tmp_path / "x" / "y.csv"
+def test_files_hold_what_was_written(tmp_path: Path) -> None:
+    run(tmp_path, [1 / 3, 1e6 / 7, *RETURNS], steps=700, versions={"python": "3.11"}, lost_replay=[9], commit="12e4")
+    settings = {"max_grad_norm": None, "lr": 7e-4, "overlap": True, "env_kwargs": {"a": [1, "x"]}, "note": "3", "b": ""}
+    kept = collect(planned(tmp_path, 700))
     assert kept is not None
-    write(path, kept)
-    found = read(path)
+    kept = kept._replace(facts={**kept.facts, "settings": settings})
+    write(tmp_path / "x", [kept], WINDOW)
+    found = read(tmp_path / "x")[KEY]
     assert found.facts == kept.facts
-    np.testing.assert_allclose(found.mean, kept.mean, rtol=5e-6)
-    assert found.steps.tolist() == kept.steps.tolist() and found.episodes.tolist() == kept.episodes.tolist()
-    assert "\n105,0.333333,1,63\n" in path.read_text()
+    for written, array in zip(found.training, kept.training, strict=True):
+        np.testing.assert_allclose(written, array, rtol=5e-6)
+    assert "\na,A/B-v0,3,training,105,0.333333,1,63\n" in (tmp_path / "x" / CURVES).read_text()
+    before = (tmp_path / "x" / CURVES).read_bytes(), (tmp_path / "x" / SEEDS).read_bytes()
+    write(tmp_path / "x", [], WINDOW)
+    assert before == ((tmp_path / "x" / CURVES).read_bytes(), (tmp_path / "x" / SEEDS).read_bytes())
+
+
+def test_seeds_have_a_row_each_in_order_with_a_score_once_they_are_whole(tmp_path: Path) -> None:
+    write(tmp_path, [result(5.0, 10), result(3.0, 9), result(4.0, 2, "b", trained=900)], WINDOW)
+    with (tmp_path / SEEDS).open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["variation"], row["seed"], row["score"]) for row in rows] == [
+        *(("a", "9", "3.0"), ("a", "10", "5.0"), ("b", "2", ""))
+    ]
+    assert {row["settings.env"] for row in rows} == {"CartPole-v1"} and rows[0]["processor_seconds"] == ""
 
 
 def test_a_longer_result_replaces_a_shorter_one_and_nothing_else_does(tmp_path: Path) -> None:
-    path = tmp_path / "seed-0.csv"
-    write(path, result(1.0, trained=400))
-    write(path, result(2.0, trained=900))
-    write(path, result(3.0, trained=300))
-    assert read(path).facts["trained"] == 900 and read(path).score(500, 1000) == 2
+    key = ("a", "CartPole-v1", 0)
+    for score, trained in ((1.0, 400), (2.0, 900), (3.0, 300)):
+        write(tmp_path, [result(score, trained=trained)], WINDOW)
+    write(tmp_path, [result(7.0, 1)], WINDOW)
+    assert read(tmp_path)[key].facts["trained"] == 900 and read(tmp_path)[key].training.score(500, 1000) == 2
     other = result(4.0, trained=1000)
     changed = other._replace(facts={**other.facts, "settings": {"env": "CartPole-v1", "gamma": 0.5}})
-    with pytest.raises(InputError, match=r"is of other settings: gamma None \(now 0\.5\); choose another --results"):
-        write(path, changed)
-    with pytest.raises(InputError, match=r"seed 0 \(now 1\)"):
-        write(path, result(4.0, seed=1))
-    assert read(path).facts["trained"] == 900
+    with pytest.raises(InputError, match=r"a, CartPole-v1, seed 0 .* different settings: gamma None \(now 0\.5\)"):
+        write(tmp_path, [result(8.0, 2), changed], WINDOW)
+    with pytest.raises(InputError, match=r"steps 1000 \(now 2000\); choose another --results"):
+        write(tmp_path, [other._replace(facts={**other.facts, "steps": 2000})], WINDOW)
+    assert [found.facts["trained"] for found in read(tmp_path).values()] == [900, 1000]
 
 
 def test_a_result_is_checked_against_the_plan(tmp_path: Path) -> None:
     run(tmp_path, RETURNS)
     plan = planned(tmp_path)
-    kept, path = collect(plan), path_of(tmp_path, plan)
-    assert kept is not None and path == tmp_path / "a" / "A-B-v0" / "seed-3.csv"
-    check_same(kept, plan, path)
+    kept = collect(plan)
+    assert kept is not None and kept.key == plan.key == KEY
+    check_same(tmp_path, kept, plan)
     with pytest.raises(InputError, match=r"nsteps None \(now 5\); choose another --results"):
-        check_same(kept, planned(tmp_path, nsteps=5), path)
+        check_same(tmp_path, kept, planned(tmp_path, nsteps=5))
 
 
-def test_a_file_that_is_no_result(tmp_path: Path) -> None:
-    path = tmp_path / "seed-0.csv"
-    write(path, result(1.0))
-    whole = path.read_text()
-    assert read(path).facts["seed"] == 0
-    for line, broken in (("seed: 0", "seed: x"), ("variation: a", "note: a"), ("  env: CartPole-v1", "- 1")):
-        assert f"# {line}\n" in whole
-        path.write_text(whole.replace(f"# {line}\n", f"# {broken}\n"))
-        with pytest.raises(InputError, match=r"in its header; expected a result of acer reproduce"):
-            read(path)
-    path.write_text(whole.replace("250,0,1", "250,?,1"))
-    with pytest.raises(InputError, match="is not a number"):
-        read(path)
+@pytest.mark.parametrize(
+    ("name", "whole", "broken", "message"),
+    [
+        (SEEDS, "a,CartPole-v1,0,1000", "a,CartPole-v1,x,1000", "row 1 of .* has seed 'x'; expected a result of"),
+        (SEEDS, "variation,", "note,", "has variation None; expected a result of acer reproduce"),
+        (SEEDS, ",6,1.0,5.0", "", "has episodes 1.0; expected a result"),
+        (CURVES, ",250,0,1", ",250,?,1", "is not a number"),
+        (
+            CURVES,
+            "a,CartPole-v1,0,training,1000,4,1,5\n",
+            "",
+            "has 5 of the 6 episodes of .*; the file is damaged",
+        ),
+        (CURVES, "mean_return", "mean", "lacks a column"),
+    ],
+)
+def test_damaged_files_are_refused_and_kept(tmp_path: Path, name: str, whole: str, broken: str, message: str) -> None:
+    write(tmp_path, [result(1.0)], WINDOW)
+    text = (tmp_path / name).read_text()
+    assert whole in text
+    (tmp_path / name).write_text(text.replace(whole, broken))
+    for use in (lambda: read(tmp_path), lambda: write(tmp_path, [result(1.0, 5)], WINDOW)):
+        with pytest.raises(InputError, match=message):
+            use()
+    assert (tmp_path / name).read_text() == text.replace(whole, broken)
+    (tmp_path / CURVES).unlink()
+    with pytest.raises(InputError, match=r"curves\.csv does not exist"):
+        read(tmp_path)
+
+
+def test_a_folder_without_results_has_none(tmp_path: Path) -> None:
+    assert read(tmp_path) == read(tmp_path / "absent") == {}
+
+
+def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
+    """Each adds its results one by one, as the runs of an experiment end."""
+    code = (
+        "import sys; from pathlib import Path; from acer_tf.experiments.results import write;"
+        "from tests.experiments.samples import result;"
+        "[write(Path(sys.argv[1]), [result(1.0, seed)], (0.5, 1.0)) for seed in range(int(sys.argv[2]), 40, 2)]"
+    )
+    writers = [subprocess.Popen([sys.executable, "-c", code, tmp_path, str(first)]) for first in (0, 1)]
+    assert [writer.wait() for writer in writers] == [0, 0]
+    assert [key[2] for key in read(tmp_path)] == list(range(40))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [CURVES, SEEDS]
+
+
+def test_what_a_killed_writer_left_is_gone_with_the_next_write(tmp_path: Path) -> None:
+    write(tmp_path, [result(1.0)], WINDOW)
+    (tmp_path / f".{SEEDS}-notes").touch()
+    code = (
+        "import os, signal, sys; from pathlib import Path; from acer_tf.storage.durable import replacing\n"
+        "with replacing(Path(sys.argv[1])): os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    assert subprocess.run([sys.executable, "-c", code, tmp_path / SEEDS]).returncode == -signal.SIGKILL
+    assert len(list(tmp_path.iterdir())) == 4
+    write(tmp_path, [result(2.0, 1)], WINDOW)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f".{SEEDS}-notes", CURVES, SEEDS]
+    assert len(read(tmp_path)) == 2
 
 
 def test_a_window_is_open_below_closed_above_and_weighted_by_episodes() -> None:
-    steps, mean, episodes = np.array([10.0, 20.0, 30.0]), np.array([1.0, 2.0, 5.0]), np.array([1.0, 1.0, 3.0])
-    assert window_mean(steps, mean, episodes, 10, 30) == pytest.approx((2 + 15) / 4)
-    assert window_mean(steps, mean, episodes, 0, 10) == 1
-    assert np.isnan(window_mean(steps, mean, episodes, 30, 40))
+    returns = Returns(*np.array([[10.0, 20.0, 30.0], [1.0, 2.0, 5.0], [1.0, 1.0, 3.0], [1.0, 2.0, 3.0]]))
+    assert returns.score(10, 30) == pytest.approx((2 + 15) / 4)
+    assert returns.score(0, 10) == 1
+    assert np.isnan(returns.score(30, 40))

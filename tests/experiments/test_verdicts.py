@@ -3,9 +3,9 @@ import pytest
 
 from acer_tf.experiments.experiment import Criterion
 from acer_tf.experiments.references import ReferenceRun
-from acer_tf.experiments.results import Result
+from acer_tf.experiments.results import NOTHING, Result
 from acer_tf.experiments.verdicts import Outcome, Verdict, judge, overall
-from tests.experiments.samples import experiment, result
+from tests.experiments.samples import evaluations, experiment, result
 
 CARTPOLE = ("CartPole-v1",)
 HALF = (0.5, 1.0)
@@ -101,17 +101,15 @@ def test_a_value_may_have_to_be_reached_by_every_seed_and_in_time() -> None:
 
 
 def test_a_value_may_be_reached_by_the_last_episodes_or_by_evaluations() -> None:
-    found = results([9.0] * 3)
-    for one in found:
-        one.facts["last_100"] = 11.0
-        one.facts["evaluations"] = {"steps": [400, 700, 1000], "mean_return": [0.0, 12.0, 14.0]}
+    evaluated = evaluations((400, 0.0), (700, 12.0), (1000, 14.0))
+    found = [r._replace(facts={**r.facts, "last_100": 11.0}, evaluations=evaluated) for r in results([9.0] * 3)]
     criteria = [REACHES._replace(of=of) for of in ("training", "last_100", "evaluations")]
-    training, last, evaluations = judge(experiment(*criteria), {("a", "CartPole-v1"): found}, [])
-    assert [v.outcome for v in (training, last, evaluations)] == [Outcome.NO, Outcome.YES, Outcome.YES]
+    training, last, by_evaluations = judge(experiment(*criteria), {("a", "CartPole-v1"): found}, [])
+    assert [v.outcome for v in (training, last, by_evaluations)] == [Outcome.NO, Outcome.YES, Outcome.YES]
     assert (last.question, last.numbers) == ("a reaches 10, in the last 100 episodes", "11, least 11 (3 seeds)")
-    assert evaluations.question == "a reaches 10, in evaluations from 50 % to 100 % of the run"
-    assert evaluations.numbers == "13, least 13 (3 seeds)"
-    del found[0].facts["evaluations"]
+    assert by_evaluations.question == "a reaches 10, in evaluations from 50 % to 100 % of the run"
+    assert by_evaluations.numbers == "13, least 13 (3 seeds)"
+    found[0] = found[0]._replace(evaluations=NOTHING)
     (verdict,) = judge(experiment(criteria[2]), {("a", "CartPole-v1"): found}, [])
     assert (verdict.outcome, verdict.numbers) == (Outcome.INCOMPLETE, "2 of 3 seeds")
 
