@@ -1,20 +1,26 @@
 """Types of settings with their ranges, and the one sentence for a value that does not fit."""
 
 import dataclasses
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
+import functools
+import inspect
+import operator
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 import numpy as np
 from msgspec import Meta
 
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, nearest
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-LARGEST = float(np.finfo(np.float64).max)
+Made = TypeVar("Made")
+
+LARGEST = sys.float_info.max
+"""Finite number; msgspec takes no infinite limits."""
 
 Count = Annotated[int, Meta(ge=1, description="a whole number >= 1")]
 CountOrZero = Annotated[int, Meta(ge=0, description="a whole number >= 0")]
@@ -38,21 +44,23 @@ def validated(name: str, value: object, kind: Any) -> Any:
     Args:
         name: of the setting, for the message.
         value: what was given.
-        kind: a type of settings: one of this module's, bool or a Literal.
+        kind: a type of settings: one of this module's, bool, a Literal, or a Mapping from text to one of them.
 
     Raises:
         InputError: the value is of another type, or out of range.
     """
     given = to_python(value)
+    if get_origin(kind) is Mapping and isinstance(given, dict):
+        return {str(key): validated(f"{name} of {key}", item, get_args(kind)[1]) for key, item in given.items()}
     if isinstance(given, float) and given.is_integer():
         given = int(given)
     try:
-        return msgspec.convert(given, _with_inner_range(kind))
+        return msgspec.convert(given, _with_inner_range(kind), dec_hook=lambda kind, given: kind(given))
     except msgspec.ValidationError:
         raise InputError(f"{name} is {value!r}; expected {_expected(kind)}.") from None
 
 
-def validate_fields(settings: "DataclassInstance", names: Mapping[str, str] = MappingProxyType({})) -> None:
+def validate_fields(settings: "DataclassInstance", names: Mapping[str, str] = {}) -> None:
     """Validates the fields of a frozen dataclass while it is made, if they are annotated with types of settings.
 
     Args:
@@ -68,6 +76,44 @@ def validate_fields(settings: "DataclassInstance", names: Mapping[str, str] = Ma
             object.__setattr__(settings, field.name, value)
 
 
+def read(where: str, values: object, make: Callable[..., Made], common: Mapping[str, Any] = {}, **known: Any) -> Made:
+    """Makes an object of a mapping in a file; text loses the space around it.
+
+    Args:
+        where: where in which file, the beginning of messages.
+        values: the mapping; None is an empty one.
+        make: a dataclass or a NamedTuple, annotated with types of settings.
+        common: values where the mapping has none.
+        known: arguments that do not stand in the file.
+
+    Raises:
+        InputError: a name is unknown or missing, or a value does not fit.
+    """
+    if not isinstance(values, dict | None):
+        raise InputError(f"{where} is {values!r}; expected settings by name.")
+    given = {**common, **(values or {})}
+    fields = {name: field for name, field in inspect.signature(make).parameters.items() if name not in known}
+    check_names(where, given, fields)
+    for name, field in fields.items():
+        if field.default is field.empty and given.get(name) is None:
+            raise InputError(f"{where}: {name} is missing.")
+    found = {name: validated(f"{where}: {name}", value, fields[name].annotation) for name, value in given.items()}
+    text = {name: value.strip() for name, value in found.items() if isinstance(value, str)}
+    return make(**known, **found | text)
+
+
+def check_names(where: str, names: Iterable[object], known: Collection[str]) -> None:
+    """Checks that every name in a file is that of a setting.
+
+    Raises:
+        InputError: one is not; the message has the nearest that are.
+    """
+    for name in names:
+        if name not in known:
+            near = ", ".join(nearest(str(name), known))
+            raise InputError(f"{where}: {name} is not a setting; the nearest are {near}.")
+
+
 def to_python(value: Any) -> Any:
     """Returns a value with Python's numbers in place of NumPy's, in mappings and lists as well."""
     if isinstance(value, np.generic):
@@ -80,7 +126,8 @@ def to_python(value: Any) -> Any:
 def _with_inner_range(kind: Any) -> Any:
     """Returns a type as msgspec reads it: in a union with None, the range belongs to the number."""
     if get_origin(kind) is Annotated and type(None) in (members := get_args(kind.__origin__)):
-        return Annotated[members[0], *kind.__metadata__] | None
+        others = functools.reduce(operator.or_, (member for member in members if member is not type(None)))
+        return Annotated[others, *kind.__metadata__] | None
     return kind
 
 
@@ -88,6 +135,8 @@ def _expected(kind: Any) -> str | None:
     """Returns a type of settings in words; None for any other type."""
     if kind is bool:
         return "True or False"
+    if get_origin(kind) is Mapping:
+        return "values by name"
     if get_origin(kind) is Literal:
         *others, last = map(str, get_args(kind))
         return f"{', '.join(others)} or {last}" if others else last

@@ -2,33 +2,33 @@
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from acer_tf.config import Config, Continuous
-from acer_tf.errors import InputError, nearest
-from acer_tf.storage.yaml_text import parse_settings, plain_number
+from acer_tf.errors import InputError
+from acer_tf.schema import Count, Positive, Text, check_names, validated
+from acer_tf.storage.yaml_text import load_settings, settings_names, settings_path
 
 Flags = TypeVar("Flags")
 
-SUFFIXES = (".yml", ".yaml")
+FOLDER = Path(__file__).parent
 BASELINES = "baselines"
 CONTINUOUS_ACTIONS = "HalfCheetah-v5"
 """The preset whose settings are a start for any continuous task: see docs/continuous.md."""
 
-COMMAND: dict[str, tuple[type, str]] = {
-    "env": (str, "an environment id"),
-    "env_kwargs": (dict, "arguments of the environment by name"),
-    "num_env": (int, "a whole number"),
-    "normalize_observations": (bool, "True or False"),
-    "normalize_rewards": (bool, "True or False"),
-    "reward_scale": (float, "a number"),
-    "network": (str, "the name of a network"),
-    "value_network": (str, "shared or copy"),
-    "network_kwargs": (dict, "arguments of the network by name"),
+COMMAND: Mapping[str, Any] = {
+    "env": Text,
+    "env_kwargs": Mapping[str, Any],
+    "num_env": Count,
+    "normalize_observations": bool,
+    "normalize_rewards": bool,
+    "reward_scale": Positive,
+    "network": Text,
+    "value_network": Literal["shared", "copy"],
+    "network_kwargs": Mapping[str, Any],
 }
-"""What a preset may set besides hyper-parameters: the kind of each value, and the kind in words."""
+"""What a preset may set besides hyper-parameters, and the types of these."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,9 +52,7 @@ class Preset:
 
 def preset_names() -> list[str]:
     """Returns the names of the presets that ship with this package."""
-    return sorted(
-        Path(file.name).stem for file in resources.files("acer_tf.configs").iterdir() if file.name.endswith(".yml")
-    )
+    return settings_names(FOLDER)
 
 
 def presets_of(env_id: str) -> list[str]:
@@ -73,25 +71,16 @@ def load_preset(name: str | Path, env_id: str | None = None) -> Preset:
     Raises:
         InputError: there is no such preset, or a key or value in it cannot work; the message names the nearest choice.
     """
-    settings = _settings(str(name))
-    command = {key: settings.pop(key) for key in COMMAND if key in settings}
-    for key, value in command.items():
-        kind, expected = COMMAND[key]
-        if not isinstance(value, int | float if kind is float else kind) or (
-            isinstance(value, bool) and kind is not bool
-        ):
-            raise InputError(f"preset {name}: {key} is {value!r}; expected {expected}.")
-    config = {key: settings.pop(key) for key in _names(Config) if key in settings}
-    continuous = {key: settings.pop(key) for key in _names(Continuous) if key in settings}
-    if settings:
-        key = str(next(iter(settings)))
-        choices = nearest(key, [*COMMAND, *_names(Config), *_names(Continuous)])
-        raise InputError(f"preset {name}: {key} is not a setting; the nearest are {', '.join(choices)}.")
+    where = f"preset {name}"
+    settings = load_settings(where, settings_path("preset", str(name), FOLDER))
+    check_names(where, settings, [*COMMAND, *_names(Config), *_names(Continuous)])
+    command = {
+        key: validated(f"{where}: {key}", settings[key], kind) for key, kind in COMMAND.items() if key in settings
+    }
     try:
-        Config(**config)
-        Continuous(**continuous)
+        config, continuous = _fields(Config, settings), _fields(Continuous, settings)
     except InputError as error:
-        raise InputError(f"preset {name}: {error}") from error
+        raise InputError(f"{where}: {error}") from error
     if env_id is not None and command.get("env", env_id) != env_id:
         command.pop("env_kwargs", None)
     return Preset(str(name), command, command.pop("network_kwargs", {}), config, continuous)
@@ -124,29 +113,23 @@ def with_preset(flags: Flags, preset: Preset) -> Flags:
     return dataclasses.replace(flags, preset=preset.name, **values)  # type: ignore[type-var]
 
 
-def _settings(name: str) -> dict[str, Any]:
-    return {key: plain_number(value) for key, value in parse_settings(f"preset {name}", _text(name)).items()}
-
-
 def preset_text(name: str) -> str:
     """Returns the file of a preset, with its comments.
 
     Raises:
         InputError: there is no such preset, or its file cannot be read.
     """
-    return _text(name).decode(errors="replace")
+    try:
+        return settings_path("preset", name, FOLDER).read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(f"preset {name} cannot be read ({error.strerror}).") from error
 
 
-def _text(name: str) -> bytes:
-    if name.endswith(SUFFIXES):
-        try:
-            return Path(name).read_bytes()
-        except OSError as error:
-            raise InputError(f"preset {name} cannot be read ({error.strerror}).") from error
-    names = preset_names()
-    if name not in names:
-        raise InputError(f"preset '{name}' does not exist; the nearest are {', '.join(nearest(name, names))}.")
-    return resources.files("acer_tf.configs").joinpath(f"{name}.yml").read_bytes()
+def _fields(kind: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns those of the settings that are fields of a dataclass, as it validates them."""
+    given = {name: settings[name] for name in _names(kind) if name in settings}
+    valid = kind(**given)
+    return {name: getattr(valid, name) for name in given}
 
 
 def _names(settings: type[Any]) -> Iterable[str]:

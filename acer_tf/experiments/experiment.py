@@ -4,10 +4,13 @@ import itertools
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-Window = tuple[float, float]
+from msgspec import Meta
+
+from acer_tf.schema import Count, Fraction, Number, Positive, PositiveOrInfinite, Text, Weight
+
+Window = Annotated[tuple[Fraction, Fraction], Meta(description="two fractions of a run, such as [0.9, 1]")]
 """Beginning and end of a part of a run, as fractions of its steps."""
 
 
@@ -23,10 +26,10 @@ class Environment(NamedTuple):
     """
 
     id: str
-    preset: str
-    steps: int
+    preset: Text
+    steps: Count
     flags: Mapping[str, Any]
-    steps_per_second: float
+    steps_per_second: Positive
 
 
 class Variation(NamedTuple):
@@ -39,8 +42,8 @@ class Variation(NamedTuple):
     """
 
     name: str
-    flags: Mapping[str, Any]
-    slowdown: float
+    flags: Mapping[str, Any] = {}
+    slowdown: Positive = 1.0
 
 
 class Reference(NamedTuple):
@@ -53,10 +56,10 @@ class Reference(NamedTuple):
         curves: CSV file with the columns environment, seed, steps, mean_return, episodes; None without curves.
     """
 
-    label: str
-    source: str
-    numbers: Mapping[str, float]
-    curves: Path | None
+    label: Text
+    source: Text
+    numbers: Mapping[str, Number] = {}
+    curves: Annotated[Path | None, Meta(description="the name of a CSV file")] = None
 
 
 class Criterion(NamedTuple):
@@ -79,17 +82,17 @@ class Criterion(NamedTuple):
         than: the other variation, for `better` and `same`.
     """
 
-    kind: str
-    variation: str
-    envs: tuple[str, ...]
+    kind: Literal["same", "reaches", "better"]
+    variation: Text
+    envs: Annotated[tuple[Text, ...], Meta(description="a list of environments")]
     window: Window
-    of: str = "training"
-    reference: str = ""
-    margin: float = 0.0
-    values: Mapping[str, float] = MappingProxyType({})
+    of: Literal["training", "evaluations", "last_100"] = "training"
+    reference: Text = ""
+    margin: Weight = 0.0
+    values: Mapping[str, Number] = {}
     every_seed: bool = False
-    minutes: float = math.inf
-    than: str = ""
+    minutes: PositiveOrInfinite = math.inf
+    than: Text = ""
 
 
 class Experiment(NamedTuple):

@@ -1,24 +1,55 @@
 """Reads experiments: the YAML files in `acer_tf/experiments`, with reference curves as CSV files beside them."""
 
-import math
-from collections.abc import Mapping, Sequence
-from importlib import resources
+import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NamedTuple
+
+from msgspec import Meta
 
 from acer_tf.errors import InputError, nearest
 from acer_tf.experiments.experiment import Criterion, Environment, Experiment, Reference, Variation, Window
-from acer_tf.experiments.section import Section
-from acer_tf.storage.yaml_text import parse_settings
+from acer_tf.schema import CountOrNone, CountOrZero, PositiveOrNone, Text, check_names, read
+from acer_tf.storage.yaml_text import load_settings, settings_names, settings_path
 
-SUFFIXES = (".yml", ".yaml")
+FOLDER = Path(__file__).parent
 SCORE = (0.9, 1.0)
 """Window of the score unless an experiment has its own: the last tenth of a run."""
+KEYS = {
+    "same": (["margin"], ["than", "reference", "envs"]),
+    "reaches": (["values"], ["of", "every_seed", "minutes"]),
+    "better": (["than"], ["envs"]),
+}
+"""What each kind of criterion needs, and what it may have besides."""
+
+Parts = Annotated[tuple[Any, ...], Meta(description="a list")]
+
+
+class _File(NamedTuple):
+    """Contents of the file; `preset`, `flags`, `steps` and `steps_per_second` are for every environment."""
+
+    title: Text
+    claim: Text
+    source: Text
+    envs: Mapping[str, Any]
+    variations: Mapping[str, Any]
+    seeds: Annotated[int, Meta(ge=1, le=1000, description="a whole number >= 1 and <= 1000")]
+    first_seed: CountOrZero = 0
+    tuned_with: Annotated[tuple[CountOrZero, ...], Meta(description="whole numbers >= 0, such as [0, 1]")] = ()
+    note: Text = ""
+    preset: Text = "baselines"
+    flags: Mapping[str, Any] = {}
+    steps: CountOrNone = None
+    steps_per_second: PositiveOrNone = None
+    score: Window = SCORE
+    over_time: bool = False
+    references: Parts = ()
+    criteria: Parts = ()
 
 
 def experiment_names() -> list[str]:
     """Returns the names of the experiments that ship with this package."""
-    return sorted(path.stem for path in _folder().glob("*.yml"))
+    return settings_names(FOLDER)
 
 
 def load_experiment(name: str) -> Experiment:
@@ -30,133 +61,92 @@ def load_experiment(name: str) -> Experiment:
     Raises:
         InputError: there is no such experiment, or something in it cannot work.
     """
-    path = _path(name)
-    where = f"experiment {name}"
-    try:
-        values = parse_settings(where, path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{where} cannot be read ({error.strerror}).") from error
-    experiment = _experiment(path, Section(where, values))
-    if both := set(experiment.seeds) & set(experiment.tuned_with):
-        raise InputError(f"{where}: seed {min(both)} is in tuned_with and is reported; expected disjoint seeds.")
-    return experiment
-
-
-def _folder() -> Path:
-    return Path(str(resources.files("acer_tf.experiments")))
-
-
-def _path(name: str) -> Path:
-    if name.endswith(SUFFIXES):
-        return Path(name)
-    names = experiment_names()
-    if name not in names:
-        raise InputError(f"experiment '{name}' does not exist; the nearest are {', '.join(nearest(name, names))}.")
-    return _folder() / f"{name}.yml"
-
-
-def _experiment(path: Path, top: Section) -> Experiment:
-    envs = _environments(top)
-    variations = tuple(_variation(top, name, values) for name, values in top.mapping("variations").items())
-    references = tuple(_reference(top, path.parent, values) for values in top.items("references", []))
-    for key, found in (("envs", envs), ("variations", variations)):
-        if not found:
-            raise InputError(f"{top.where} has no {key}; expected one or more.")
-    first, score = top.count("first_seed", 0, least=0), top.window("score", SCORE)
+    path, where = settings_path("experiment", name, FOLDER), f"experiment {name}"
+    file = read(where, load_settings(where, path), _File)
     experiment = Experiment(
         name=path.stem,
-        title=top.text("title"),
-        claim=top.text("claim"),
-        source=top.text("source"),
-        note=top.text("note", ""),
-        envs=envs,
-        variations=variations,
-        seeds=tuple(range(first, first + top.count("seeds"))),
-        tuned_with=top.counts("tuned_with"),
-        score=score,
-        over_time=top.switch("over_time"),
-        references=references,
-        criteria=tuple(
-            _criterion(Section(f"{top.where}, criterion {i + 1}", values), score, envs, variations, references)
-            for i, values in enumerate(top.items("criteria", []))
+        title=file.title,
+        claim=file.claim,
+        source=file.source,
+        note=file.note,
+        envs=_environments(where, file),
+        variations=tuple(
+            _variation(f"{where}, variation {name}", name, values) for name, values in file.variations.items()
         ),
+        seeds=tuple(range(file.first_seed, file.first_seed + file.seeds)),
+        tuned_with=file.tuned_with,
+        score=_window(f"{where}: score", file.score),
+        over_time=file.over_time,
+        references=tuple(_reference(f"{where}, reference", path.parent, values) for values in file.references),
+        criteria=(),
     )
-    top.finish()
-    return experiment
+    for key in ("envs", "variations"):
+        if not getattr(experiment, key):
+            raise InputError(f"{where} has no {key}; expected one or more.")
+    if both := set(experiment.seeds) & set(experiment.tuned_with):
+        raise InputError(f"{where}: seed {min(both)} is in tuned_with and is reported; expected disjoint seeds.")
+    criteria = (_criterion(f"{where}, criterion {i}", values, experiment) for i, values in enumerate(file.criteria, 1))
+    return experiment._replace(criteria=tuple(criteria))
 
 
-def _environments(top: Section) -> tuple[Environment, ...]:
+def _environments(where: str, file: _File) -> tuple[Environment, ...]:
     """Reads the environments, whose values come before those that the experiment has for all of them."""
-    common: dict[str, Any] = {"preset": top.text("preset", "baselines"), "flags": top.mapping("flags", {})}
-    common |= {key: top.number(key) for key in ("steps", "steps_per_second") if key in top}
-    found = []
-    for name, values in top.mapping("envs").items():
-        where = f"{top.where}, environment {name}"
-        section = Section(where, common if values is None else {**common, **Section(where, values).values})
-        flags = {**common["flags"], **section.mapping("flags")}
-        preset, steps = section.text("preset"), section.count("steps")
-        found.append(Environment(name, preset, steps, flags, section.number("steps_per_second")))
-        section.finish()
-    return tuple(found)
+    shared: Mapping[str, Any] = {
+        "preset": file.preset,
+        "flags": {},
+        "steps": file.steps,
+        "steps_per_second": file.steps_per_second,
+    }
+    common = {name: value for name, value in shared.items() if value is not None}
+    envs = (read(f"{where}, environment {id}", values, Environment, common, id=id) for id, values in file.envs.items())
+    return tuple(env._replace(flags={**file.flags, **env.flags}) for env in envs)
 
 
-def _variation(top: Section, name: str, values: Any) -> Variation:
-    section = Section(f"{top.where}, variation {name}", values or {})
-    if not name.replace("-", "").replace("_", "").isalnum():
-        raise InputError(f"{section.where}: expected a name of letters, digits, - and _, as it names a folder, too.")
-    variation = Variation(name, section.mapping("flags", {}), section.number("slowdown", 1.0))
-    section.finish()
-    return variation
+def _variation(where: str, name: str, values: Any) -> Variation:
+    if not re.fullmatch(r"[\w-]+", name):
+        raise InputError(f"{where}: expected a name of letters, digits, - and _, as it names a folder, too.")
+    return read(where, values, Variation, name=name)
 
 
-def _reference(top: Section, folder: Path, values: Any) -> Reference:
-    section = Section(f"{top.where}, reference", values)
-    name = section.text("curves", "")
-    if name and not (folder / name).is_file():
-        raise InputError(f"{section.where}: {folder / name} does not exist; expected a CSV file of curves.")
-    label, source = section.text("label"), section.text("source")
-    reference = Reference(label, source, section.numbers("numbers", {}), folder / name if name else None)
-    section.finish()
-    return reference
+def _reference(where: str, folder: Path, values: Any) -> Reference:
+    reference = read(where, values, Reference)
+    if reference.curves is None:
+        return reference
+    curves = folder / reference.curves
+    if not curves.is_file():
+        raise InputError(f"{where}: {curves} does not exist; expected a CSV file of curves.")
+    return reference._replace(curves=curves)
 
 
-def _criterion(
-    section: Section,
-    score: Window,
-    envs: Sequence[Environment],
-    variations: Sequence[Variation],
-    references: Sequence[Reference],
-) -> Criterion:
-    kind = section.choice("kind", ("same", "reaches", "better"))
-    names, ids = [v.name for v in variations], [e.id for e in envs]
-    variation = section.choice("variation", names)
-    read: dict[str, Any] = {}
-    if kind == "same":
-        if "than" in section:
-            read["than"] = section.choice("than", names)
-        else:
-            read["reference"] = section.choice("reference", [r.label for r in references if r.curves is not None])
-        read["margin"] = section.number("margin")
-        chosen = section.items("envs", ids)
-    elif kind == "reaches":
-        read["values"] = section.numbers("values")
-        read["of"] = section.choice("of", ("training", "evaluations", "last_100"), "training")
-        if read["of"] == "last_100" and "window" in section:
-            raise InputError(f"{section.where}: window is of no use for the last 100 episodes; leave it out.")
-        read["every_seed"] = section.switch("every_seed")
-        read["minutes"] = section.number("minutes", math.inf)
-        chosen = [*read["values"]]
-    else:
-        read["than"] = section.choice("than", names)
-        chosen = section.items("envs", ids)
-    if missing := [str(env) for env in chosen if env not in ids]:
-        raise InputError(
-            f"{section.where}: {missing[0]} is not an environment of it; the nearest are "
-            f"{', '.join(nearest(missing[0], ids))}."
-        )
-    criterion = Criterion(kind, variation, tuple(chosen), section.window("window", score), **read)
-    section.finish()
-    return criterion
+def _criterion(where: str, values: Any, experiment: Experiment) -> Criterion:
+    envs = [env.id for env in experiment.envs]
+    criterion = read(where, values, Criterion, {"envs": envs, "window": experiment.score})
+    required, optional = KEYS[criterion.kind]
+    check_names(where, values, ["kind", "variation", "window", *required, *optional])
+    if missing := [key for key in required if key not in values]:
+        raise InputError(f"{where}: {missing[0]} is missing.")
+    if criterion.kind == "same" and bool(criterion.than) == bool(criterion.reference):
+        raise InputError(f"{where}: expected either than or reference.")
+    if criterion.of == "last_100" and "window" in values:
+        raise InputError(f"{where}: window is of no use for the last 100 episodes; leave it out.")
+    names = [variation.name for variation in experiment.variations]
+    with_curves = [reference.label for reference in experiment.references if reference.curves is not None]
+    for key, choices in (("variation", names), ("than", names), ("reference", with_curves)):
+        if key in values and (value := getattr(criterion, key)) not in choices:
+            raise InputError(f"{where}: {key} '{value}' does not exist; expected one of {', '.join(choices)}.")
+    if criterion.kind == "reaches":
+        criterion = criterion._replace(envs=tuple(criterion.values))
+    for env in criterion.envs:
+        if env not in envs:
+            near = ", ".join(nearest(env, envs))
+            raise InputError(f"{where}: {env} is not an environment of it; the nearest are {near}.")
+    return criterion._replace(window=_window(f"{where}: window", criterion.window))
+
+
+def _window(name: str, window: Window) -> Window:
+    if window[0] >= window[1]:
+        raise InputError(f"{name} is {[*window]}; expected two fractions of a run, such as [0.9, 1].")
+    return window
 
 
 def flag_words(*flags: Mapping[str, Any]) -> list[str]:

@@ -1,20 +1,21 @@
 """The space of settings to search, read from a file: one line for each flag."""
 
-import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from msgspec import Meta
 
 from acer_tf.errors import InputError, nearest
-from acer_tf.storage.yaml_text import parse_settings, plain_number
+from acer_tf.schema import Number, read, validated
+from acer_tf.storage.yaml_text import load_settings
 
 if TYPE_CHECKING:
     from optuna.trial import Trial
 
-KEYS = ("low", "high", "log", "int", "choices", "when")
-
 Value = bool | int | float | str | None
 """Of a flag."""
+Choice = Annotated[Value, Meta(description="a number, a word, true, false or null")]
 
 
 class Parameter(NamedTuple):
@@ -25,18 +26,18 @@ class Parameter(NamedTuple):
         choices: values to choose from; without any, the value is a number between `low` and `high`.
         low: smallest value.
         high: largest value.
-        is_log: whether the search is even on a logarithmic scale.
-        is_int: whether values are whole numbers.
+        log: whether the search is even on a logarithmic scale.
+        int: whether values are whole numbers.
         when: values of earlier flags with which this one is set; with others it is left out.
     """
 
     name: str
-    choices: tuple[Value, ...] = ()
-    low: float = 0.0
-    high: float = 0.0
-    is_log: bool = False
-    is_int: bool = False
-    when: Mapping[str, tuple[Value, ...]] = {}
+    choices: Annotated[tuple[Any, ...], Meta(min_length=1, description="a list of values")] = ()
+    low: Number = 0.0
+    high: Number = 0.0
+    log: bool = False
+    int: bool = False
+    when: Mapping[str, Any] = {}
 
     def applies(self, values: Mapping[str, Value]) -> bool:
         """Returns whether the flag is set beside those values of earlier flags."""
@@ -47,10 +48,10 @@ class Parameter(NamedTuple):
         value: Value
         if self.choices:
             value = trial.suggest_categorical(self.name, self.choices)
-        elif self.is_int:
-            value = trial.suggest_int(self.name, int(self.low), int(self.high), log=self.is_log)
+        elif self.int:
+            value = trial.suggest_int(self.name, round(self.low), round(self.high), log=self.log)
         else:
-            value = trial.suggest_float(self.name, self.low, self.high, log=self.is_log)
+            value = trial.suggest_float(self.name, self.low, self.high, log=self.log)
         return value
 
     @property
@@ -58,8 +59,8 @@ class Parameter(NamedTuple):
         """The values that are checked: all choices, or the smallest, the largest and one between that is not whole."""
         if self.choices:
             return self.choices
-        if self.is_int:
-            return [int(self.low), int(self.high)]
+        if self.int:
+            return [round(self.low), round(self.high)]
         return [self.low, self.high, round(self.low + 0.382 * (self.high - self.low), 12)]
 
 
@@ -78,24 +79,18 @@ def read_space(path: Path, known: Collection[str], taken: Collection[str]) -> Sp
     Raises:
         InputError: the file cannot be read, or an entry cannot work.
     """
-    try:
-        text = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"search space {path} cannot be read ({error.strerror}).") from error
-    entries = parse_settings(f"search space {path}", text)
+    source = f"search space {path}"
+    entries = load_settings(source, path)
     if not entries:
-        raise InputError(f"search space {path} is empty; expected lines such as lr: {{low: 1e-4, high: 1e-2}}.")
+        raise InputError(f"{source} is empty; expected lines such as lr: {{low: 1e-4, high: 1e-2}}.")
     space: list[Parameter] = []
     for key, entry in entries.items():
-        name = str(key).replace("-", "_")
-        try:
-            if name not in known:
-                raise InputError(f"is not a flag; the nearest are {', '.join(nearest(name, known))}.")
-            if name in taken:
-                raise InputError("is set by another flag of this command; leave out one of them.")
-            space.append(_parameter(name, entry, space))
-        except InputError as error:
-            raise InputError(f"search space {path}: {name} {error}") from None
+        name = _flag(key)
+        if name not in known:
+            raise InputError(f"{source}: {name} is not a flag; the nearest are {', '.join(nearest(name, known))}.")
+        if name in taken:
+            raise InputError(f"{source}: {name} is set by another flag of this command; leave out one of them.")
+        space.append(_parameter(f"{source}: {name}", name, entry, space))
     return space
 
 
@@ -141,72 +136,50 @@ def _conditions(space: Space, parameter: Parameter) -> dict[str, Value]:
     return values
 
 
-def _parameter(name: str, entry: Any, earlier: Sequence[Parameter]) -> Parameter:
+def _flag(key: object) -> str:
+    return str(key).replace("-", "_")
+
+
+def _parameter(where: str, name: str, entry: Any, earlier: Space) -> Parameter:
     if not isinstance(entry, dict):
-        raise InputError(f"is {entry!r}; expected {{low: ..., high: ...}} or {{choices: [...]}}.")
-    for key in entry:
-        if key not in KEYS:
-            raise InputError(f"has the key {key}; the nearest is {nearest(str(key), KEYS)[0]}.")
-    when = _when(entry.get("when", {}), {parameter.name: parameter for parameter in earlier})
-    if "choices" in entry:
-        if others := entry.keys() - {"choices", "when"}:
-            raise InputError(f"has choices and {min(others)}; expected one or the other.")
-        return Parameter(name, _choices(entry["choices"]), when=when)
-    return _range(name, entry)._replace(when=when)
+        raise InputError(f"{where} is {entry!r}; expected {{low: ..., high: ...}} or {{choices: [...]}}.")
+    found = read(where, entry, Parameter, name=name)
+    when = _when(where, found.when, {parameter.name: parameter for parameter in earlier})
+    if "choices" not in entry:
+        _check_range(where, entry, found)
+    elif others := entry.keys() - {"choices", "when"}:
+        raise InputError(f"{where} has choices and {min(others)}; expected one or the other.")
+    return found._replace(choices=_choices(where, found.choices), when=when)
 
 
-def _range(name: str, entry: Mapping[str, Any]) -> Parameter:
+def _check_range(where: str, entry: Mapping[str, Any], found: Parameter) -> None:
     if not {"low", "high"} <= entry.keys():
-        raise InputError("lacks low or high; expected both, or choices.")
-    for key in ("log", "int"):
-        if not isinstance(entry.get(key, False), bool):
-            raise InputError(f"has {key} {entry[key]!r}; expected true or false.")
-    is_log, is_int = entry.get("log", False), entry.get("int", False)
-    low, high = (_bound(key, entry[key], is_int) for key in ("low", "high"))
-    if low >= high:
-        raise InputError(f"has low {low:g} and high {high:g}; expected low < high.")
-    if is_log and low <= 0:
-        raise InputError(f"has low {low:g}; expected a number > 0 where log is true.")
-    return Parameter(name, low=low, high=high, is_log=is_log, is_int=is_int)
+        raise InputError(f"{where} lacks low or high; expected both, or choices.")
+    for name, bound in (("low", found.low), ("high", found.high)):
+        if found.int and not bound.is_integer():
+            raise InputError(f"{where} has {name} {bound:g}; expected a whole number where int is true.")
+    if found.low >= found.high:
+        raise InputError(f"{where} has low {found.low:g} and high {found.high:g}; expected low < high.")
+    if found.log and found.low <= 0:
+        raise InputError(f"{where} has low {found.low:g}; expected a number > 0 where log is true.")
 
 
-def _choices(values: Any) -> tuple[Value, ...]:
-    if not isinstance(values, list) or not values:
-        raise InputError(f"has choices {values!r}; expected a list of values.")
-    choices = tuple(plain_number(value) for value in values)
-    for choice in choices:
-        if not isinstance(choice, Value):
-            raise InputError(f"has the choice {choice!r}; expected a number, a word, true, false or null.")
+def _choices(where: str, values: Sequence[Any]) -> tuple[Value, ...]:
+    choices = tuple(validated(f"{where}: a choice", value, Choice) for value in values)
     if len({str(choice) for choice in choices}) < len(choices):
-        raise InputError("has a choice twice.")
+        raise InputError(f"{where} has a choice twice.")
     return choices
 
 
-def _bound(key: str, value: Any, is_int: bool) -> float:
-    number = plain_number(value)
-    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
-        raise InputError(f"has {key} {value!r}; expected a number.")
-    if is_int and number != int(number):
-        raise InputError(f"has {key} {value!r}; expected a whole number where int is true.")
-    return float(number)
-
-
-def _when(conditions: Any, earlier: Mapping[str, Parameter]) -> dict[str, tuple[Value, ...]]:
-    if not isinstance(conditions, dict):
-        raise InputError(f"has when {conditions!r}; expected {{FLAG: VALUE}}.")
-    when: dict[str, tuple[Value, ...]] = {}
+def _when(where: str, conditions: Mapping[str, Any], earlier: Mapping[str, Parameter]) -> dict[str, Sequence[Value]]:
+    when: dict[str, Sequence[Value]] = {}
     for key, value in conditions.items():
-        name = str(key).replace("-", "_")
+        name = _flag(key)
         if name not in earlier:
-            raise InputError(f"depends on {name}; expected a flag that has a line above.")
+            raise InputError(f"{where} depends on {name}; expected a flag that has a line above.")
         choices = earlier[name].choices
-        when[name] = _choices(value if isinstance(value, list) else [value])
+        when[name] = _choices(where, value if isinstance(value, list) else [value])
         if foreign := [choice for choice in when[name] if choice not in choices]:
-            raise InputError(
-                f"depends on {name} {foreign[0]}; expected one of the choices of {name}{_listed(choices)}."
-            )
+            listed = f": {', '.join(map(str, choices))}" if choices else ", which has none"
+            raise InputError(f"{where} depends on {name} {foreign[0]}; expected one of the choices of {name}{listed}.")
     return when
-
-
-def _listed(choices: Iterable[Value]) -> str:
-    return f": {', '.join(map(str, choices))}" if choices else ", which has none"

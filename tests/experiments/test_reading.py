@@ -76,6 +76,13 @@ def test_more_seeds_leave_out_those_that_were_chosen_with(tmp_path: Path) -> Non
         ({"titel": "A"}, "titel is not a setting; the nearest are title"),
         ({"title": None}, "title is missing"),
         ({"seeds": 0}, "seeds is 0; expected a whole number >= 1"),
+        ({"seeds": 1e9}, "seeds is 1000000000.0; expected a whole number >= 1 and <= 1000"),
+        ({"criteria": [{"kind": "same", "variation": "a", "margin": 1}]}, "expected either than or reference"),
+        (
+            {"criteria": [{"kind": "better", "variation": "a", "than": "b", "margin": 1}]},
+            "criterion 1: margin is not a setting",
+        ),
+        ({"criteria": [{"kind": "better", "variation": "a"}]}, "criterion 1: than is missing"),
         ({"seeds": 1.5}, "seeds is 1.5; expected a whole number >= 1"),
         ({"seeds": True}, "seeds is True; expected a whole number >= 1"),
         ({"envs": {}}, "has no envs; expected one or more"),
@@ -93,9 +100,12 @@ def test_more_seeds_leave_out_those_that_were_chosen_with(tmp_path: Path) -> Non
         ({"claim": 5}, "claim is 5; expected text"),
         ({"tuned_with": [4]}, "seed 4 is in tuned_with and is reported; expected disjoint seeds"),
         ({"score": [1, 0.5]}, "expected two fractions of a run"),
-        ({"over_time": 1}, "over_time is 1; expected true or false"),
+        ({"over_time": 1}, "over_time is 1; expected True or False"),
         ({"references": [{"label": "x", "source": "y", "curves": "no.csv"}]}, "no.csv does not exist"),
-        ({"criteria": [{"kind": "bettr", "variation": "a"}]}, "criterion 1: kind 'bettr' does not exist"),
+        (
+            {"criteria": [{"kind": "bettr", "variation": "a"}]},
+            "criterion 1: kind is 'bettr'; expected same, reaches or better",
+        ),
         (
             {"criteria": [{"kind": "better", "variation": "c", "than": "a"}]},
             "variation 'c' does not exist",
@@ -114,7 +124,7 @@ def test_more_seeds_leave_out_those_that_were_chosen_with(tmp_path: Path) -> Non
         ),
         (
             {"criteria": [LAST | {"of": "best"}]},
-            "of 'best' does not exist; expected one of training, evaluations, last_100",
+            "of is 'best'; expected training, evaluations or last_100",
         ),
         ({"criteria": [LAST | {"window": [0, 0.5]}]}, "window is of no use for the last 100 episodes"),
     ],
