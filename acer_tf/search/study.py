@@ -127,16 +127,17 @@ class Candidate:
 
     def report(self) -> bool:
         """Reports the mean curve of all seeds as far as it goes; returns whether the trial is to be pruned."""
-        if len(self._started) < len(self.runs.trials):
+        if len(self._started) < len(self.runs.trials):  # the mean of some seeds is not comparable
             return False
         curves = [curve(t.folder, self.runs.total_steps, t in self._done) for t in self.runs.trials]
         for rung, values in enumerate(zip(*curves, strict=False), 1):
-            if rung <= self._reported:
+            if rung <= self._reported:  # Optuna warns of a value that is reported twice
                 continue
             self._reported = rung
             mean = float(np.mean(values))
             if math.isfinite(mean):
                 self.trial.report(mean, rung)
+                # At the last rung nothing is left to save.
                 if rung < RUNGS and self.trial.should_prune():
                     return True
         return False
@@ -198,7 +199,7 @@ class StudyQueue:
 
     def superfluous(self) -> Collection[Trial]:
         """Returns the running trainings of trials that were pruned, or of which another training has failed."""
-        if time.monotonic() >= self._next_look:
+        if time.monotonic() >= self._next_look:  # the curves are files, which the scheduler would read all the time
             for candidate in {self._candidates[trial] for trial in self._running}:
                 if not candidate.is_over and candidate.report():
                     self._end(candidate, None, TrialStatus.PRUNED)
@@ -245,7 +246,7 @@ class StudyQueue:
         self._waiting.extend(t for t in runs.trials if not is_done(t))
 
     def _finish(self, candidate: Candidate) -> None:
-        candidate.report()
+        candidate.report()  # the last rungs, against which later trials are judged
         returns = [final_return(trial.folder) for trial in candidate.runs.trials]
         candidate.trial.set_user_attr("returns", returns)
         mean = float(np.mean(returns))
@@ -253,6 +254,7 @@ class StudyQueue:
 
     def _end(self, candidate: Candidate, value: float | None, status: TrialStatus) -> None:
         candidate.is_over = True
+        # Seeds that have not begun need not; those that run are in `superfluous` from now on.
         self._waiting = deque(trial for trial in self._waiting if self._candidates[trial] is not candidate)
         self._locked.remove(candidate.runs.trials)
         self._tell(candidate.trial, value, status)

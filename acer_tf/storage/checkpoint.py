@@ -82,7 +82,7 @@ def write_checkpoint(checkpoint: Checkpoint, state: State, before_publishing: Ca
         OSError: the disk is full or cannot be written; nothing has been published then, and nothing is left behind.
     """
     temporary = checkpoint.path.with_name(f".tmp-{checkpoint.path.name}")
-    shutil.rmtree(temporary, ignore_errors=True)
+    shutil.rmtree(temporary, ignore_errors=True)  # of a save that failed
     temporary.mkdir(parents=True)
     try:
         arrays, values = _split(state)
@@ -90,7 +90,7 @@ def write_checkpoint(checkpoint: Checkpoint, state: State, before_publishing: Ca
         write_durably(temporary / VALUES, _canonical(values))
         files = {name: fingerprint(temporary / name) for name in (ARRAYS, VALUES)}
         write_durably(temporary / MANIFEST, _manifest(checkpoint._replace(files=files)))
-        before_publishing()
+        before_publishing()  # as late as possible: another host may have taken the folder over
         publish(temporary, checkpoint.path)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -149,6 +149,7 @@ def read_state(checkpoint: Checkpoint) -> dict[str, dict[str, Any]]:
 def _parsed(path: Path, text: bytes) -> Checkpoint:
     fields = json.loads(text)
     digest = fields.pop("sha256")
+    # Whole but of another format: not damage, which would let an older checkpoint be resumed from.
     if fields["format"] != FORMAT and digest == _digest(fields):
         raise OtherFormatError(
             f"{path / MANIFEST} has format {fields['format']}; expected {FORMAT}: resume with the version of acer_tf "
@@ -158,7 +159,7 @@ def _parsed(path: Path, text: bytes) -> Checkpoint:
     replay = [ReplayFile(*entry) for entry in fields.pop("replay")]
     files = {name: Fingerprint(*entry) for name, entry in fields.pop("files").items()}
     checkpoint = Checkpoint(path=path, replay=replay, files=files, **fields)
-    for entry in replay:
+    for entry in replay:  # a forged name could lead out of the folder
         check_name(entry)
     if not isinstance(checkpoint.settings, dict) or not isinstance(checkpoint.origin, dict):
         raise ValueError("settings and origin are names and values")

@@ -79,15 +79,16 @@ class CheckpointStore:
             OSError: the disk is full or cannot be written; earlier checkpoints are as they were.
         """
         path = step_folder(self.folder, step)
-        if path.exists():
+        if path.exists():  # resumed here, or saved by a signal at the step of a regular checkpoint
             return
         if not self.folder.exists():
             self.folder.mkdir(parents=True)
             sync_folder(self.folder.parent)
+        # Replay first: the manifest names its files, which must be on the disk when it is.
         self._replay = write_new_rows(self.folder, memory, self._replay)
         checkpoint = Checkpoint(path, step, score, dict(settings), dict(origin), self._replay, {})
         write_checkpoint(checkpoint, state, self.before_publishing)
-        self._prune()
+        self._prune()  # only now: until then, the checkpoint before is the one to resume from
 
     def verified(self) -> Iterator[Checkpoint | InputError]:
         """Yields the checkpoints, newest first, with an InputError in the place of each that is damaged.
@@ -119,6 +120,7 @@ class CheckpointStore:
         state = read_state(checkpoint)
         lost = read_rows(self.folder, checkpoint.replay, memory)
         self._replay = [] if lost else checkpoint.replay  # rows that were numbered anew are in no file yet
+        # They would be taken for newer than what this run saves from here on, and be resumed from.
         for path in checkpoint_folders(self.folder):
             if path.name > checkpoint.path.name:
                 path.rename(free_path(path.with_name(f"damaged-{path.name}")))
@@ -135,7 +137,7 @@ class CheckpointStore:
         kept = set(list(readable)[: self._keep]) | _best(readable) | self._milestones(readable)
         for path in readable.keys() - kept:
             trash = path.with_name(f".trash-{path.name}")
-            path.rename(trash)
+            path.rename(trash)  # at once: a crash must not leave half a checkpoint under its name
             shutil.rmtree(trash)
         remove_unused(self.folder, (file for path in kept for file in readable[path].replay))
 
@@ -145,7 +147,7 @@ class CheckpointStore:
         first_of_each: dict[int, Path] = {}
         for path in sorted(checkpoints):
             first_of_each.setdefault(step_of(path) // self._keep_every, path)
-        first_of_each.pop(0, None)
+        first_of_each.pop(0, None)  # step 0 is after no multiple
         return set(first_of_each.values())
 
 

@@ -76,8 +76,8 @@ def locked(folder: Path, lease_seconds: float = LEASE_SECONDS) -> Iterator[Lease
     )
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(lock)
-            _acquire(lease, folder)
+            stack.enter_context(lock)  # exact on this host, and free as soon as its holder has ended
+            _acquire(lease, folder)  # for other hosts; renewed by a thread until it is released
             stack.callback(lease.release)
             held = Lease(folder, lease, _count(folder / ATTEMPT))
         except (filelock.Timeout, filelock.LeaseSettingsMismatch) as error:

@@ -67,7 +67,7 @@ def write_new_rows(folder: Path, memory: Rows, written: Iterable[ReplayFile]) ->
     Raises:
         OSError: the disk is full or cannot be written.
     """
-    files = [file for file in written if file.stop > memory.oldest]
+    files = [file for file in written if file.stop > memory.oldest]  # the memory has overwritten the others
     start = files[-1].stop if files else memory.oldest
     (folder / FOLDER).mkdir(parents=True, exist_ok=True)
     for first, stop in _pieces(memory, start):
@@ -78,6 +78,7 @@ def write_new_rows(folder: Path, memory: Rows, written: Iterable[ReplayFile]) ->
 def _pieces(memory: Rows, start: int) -> Iterator[tuple[int, int]]:
     if start == memory.num_put:
         return
+    # Small files: damage to one costs few rows, and little is copied into memory at a time.
     row_bytes = sum(array.nbytes for array in memory.rows(start, start + 1).values())
     step = max(1, LARGEST_FILE // row_bytes)
     for first in range(start, memory.num_put, step):

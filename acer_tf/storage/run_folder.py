@@ -51,6 +51,7 @@ def run_folder(folder: Path) -> Iterator["RunFolder"]:
         try:
             yield RunFolder(folder, locks)
         except (InputError, EnvironmentFailedError):
+            # A mistake in the flags leaves no empty folder behind, and the next command may use the name.
             if is_new and {file.name for file in folder.iterdir()} <= {SETTINGS, *LOCK_FILES}:
                 shutil.rmtree(folder)
             raise
@@ -88,7 +89,7 @@ class RunFolder:
             delete_run(folder)
         elif holds_run(folder) and (restart_behavior == "restart" or _has_nothing_to_resume(folder)):
             _set_aside(folder)
-            self.lease = self._locks.enter_context(locked(folder))
+            self.lease = self._locks.enter_context(locked(folder))  # the old lock went with the old folder
         if not holds_run(folder):
             made = {"command": shlex.join(command_line()), **({} if (known := commit()) is None else {"commit": known})}
             text = yaml.safe_dump({**settings, **made, **origin()}, sort_keys=False)

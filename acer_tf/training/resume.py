@@ -44,6 +44,7 @@ def resumed_settings(checkpoints: CheckpointStore, settings: Mapping[str, Any], 
         OtherFormatError: another version of this package wrote a checkpoint.
         InputError: settings have changed that never may, or may only if forced.
     """
+    # Through JSON, as those of the checkpoint went: tuples become lists.
     started, settings = _settings_of_newest(checkpoints), json.loads(json.dumps(settings))
     if started is None:
         return {}
@@ -57,6 +58,7 @@ def resumed_settings(checkpoints: CheckpointStore, settings: Mapping[str, Any], 
     }
     changeable = vars(Config()).keys() - FIXED  # network, environment and their number never change
     run = checkpoints.folder.parent
+    # Even by force: the saved state would not fit.
     if fixed := {name: values for name, values in changed.items() if name not in changeable}:
         raise InputError(f"the run in {run} has {describe(fixed)}; that cannot change.")
     if changed and not is_forced:

@@ -61,7 +61,7 @@ class Execution:
         with self.sweep(out) as sweep:
             remaining = [trial for trial in trials if not sweep.table.is_done(trial)]
             for trial in trials:
-                if trial not in remaining:
+                if trial not in remaining:  # whoever reads the results wants those of before, too
                     done(trial)
             print(f"{len(trials)} trials, {len(trials) - len(remaining)} done before; table: {out / TABLE}")
 
@@ -87,7 +87,7 @@ class Execution:
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"{out} cannot be made ({error.strerror}); choose another folder with --out.") from error
-        with locked(out), stop_on_signals() as stop:
+        with locked(out), stop_on_signals() as stop:  # two sweeps would write one table
             yield Sweep(self, SweepTable(out / TABLE), stop)
 
     def shares(self, given: set[str], names: Sequence[str]) -> list[str]:

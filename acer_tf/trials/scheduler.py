@@ -116,17 +116,18 @@ def run_trials(
     ending: set[Trial] = set()
     try:
         while running or not (queue.is_exhausted() or stop()):
+            # The number of slots may change: nodes of a cluster come and go.
             while len(running) < engine.slots() and not stop() and (trial := queue.take()):
                 trial.log.parent.mkdir(parents=True, exist_ok=True)
                 running[trial] = engine.start(trial)
                 report(trial, TrialStatus.RUNNING)
             for trial in running.keys() & set(running if stop() else queue.superfluous()) - ending:
                 running[trial].terminate()
-                ending.add(trial)
+                ending.add(trial)  # once: a second signal would keep it from saving
             for trial in [trial for trial, process in running.items() if process.poll() is not None]:
                 ending.discard(trial)
                 status = _status(trial, running.pop(trial).wait())
-                if status == TrialStatus.LOCKED:
+                if status == TrialStatus.LOCKED:  # a process that a killed sweep left may still be saving
                     queue.put_back(trial)
                 report(trial, status)
             time.sleep(POLL_SECONDS)
@@ -202,7 +203,7 @@ def _status(trial: Trial, returncode: int) -> TrialStatus:
         return TrialStatus.DONE
     if returncode in STOPPED_STATUSES:
         return TrialStatus.STOPPED
-    if returncode in (ExitStatus.LOCKED, ExitStatus.SUPERSEDED):
+    if returncode in (ExitStatus.LOCKED, ExitStatus.SUPERSEDED):  # before it began, or in its course
         return TrialStatus.LOCKED
     if returncode < 0:  # a signal that it could not report itself
         with contextlib.suppress(OSError), trial.log.open("a", encoding="utf-8") as log:

@@ -40,6 +40,7 @@ class SweepTable:
     def is_done(self, trial: Trial) -> bool:
         """Returns whether a trial with the same command has ended well before, and its folder is still there."""
         row = self._rows.get(str(trial.folder), {})
+        # The same folder with another command is another trial: it runs, and the run itself refuses what does not fit.
         is_same = row.get("command") == shlex.join(trial.command)
         return row.get("status") == TrialStatus.DONE and is_same and trial.folder.is_dir()
 
