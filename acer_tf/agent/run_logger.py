@@ -12,7 +12,7 @@ from acer_tf.agent.settings import Settings, to_plain
 from acer_tf.envs.atari.pool import frames_per_step
 from acer_tf.envs.ids import env_id
 from acer_tf.errors import InputError
-from acer_tf.logs.files import run_files
+from acer_tf.logs.files import file_logger
 from acer_tf.logs.logger import Logger
 from acer_tf.logs.tensorboard import TensorBoardSink
 from acer_tf.logs.terminal import progress_sink, table_sinks
@@ -39,7 +39,7 @@ def open_logger(
         sinks = table_sinks(settings.verbose)
         if folder is not None:
             stack.enter_context(locked(folder))
-            files = run_files(folder, env_id(env))
+            files = file_logger(folder, env_id(env))
             files.load_state_dict({path.name: path.stat().st_size for path in folder.iterdir()})
             shown = {"env": env_id(env), **to_plain(settings)}
             sinks += [files, TensorBoardSink(folder, frames_per_step(env), shown)]

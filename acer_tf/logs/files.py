@@ -219,7 +219,7 @@ def csv_lines(rows: Iterable[Sequence[object]]) -> bytes:
     return text.getvalue().encode()
 
 
-def run_files(folder: Path, env_id: str | None) -> Logger:
+def file_logger(folder: Path, env_id: str | None) -> Logger:
     """Returns a logger that writes progress.csv, progress.jsonl, monitor.csv, episodes.csv and evaluations.csv.
 
     Args:

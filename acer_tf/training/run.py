@@ -18,7 +18,7 @@ from acer_tf.envs.make import closing, make_env, make_training_env, make_vec_env
 from acer_tf.envs.makers import MakerOfId
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError, SupersededError
-from acer_tf.logs.files import run_files
+from acer_tf.logs.files import file_logger
 from acer_tf.logs.logger import Logger, Sink
 from acer_tf.logs.tensorboard import TensorBoardSink
 from acer_tf.logs.terminal import progress_sink, table_sinks
@@ -329,7 +329,7 @@ def _make_logger(folder: Path, flags: TrainFlags, env: FrameStack, settings: Map
     replay_steps = flags.buffer_size // flags.nsteps * flags.nsteps * flags.num_env
     return Logger(
         [
-            run_files(folder, flags.env),
+            file_logger(folder, flags.env),
             TensorBoardSink(folder / TENSORBOARD, frames_per_step(env), settings),
             *([] if flags.track is None else [WandbSink(folder, frames_per_step(env), settings)]),
             *table_sinks(flags.verbose),

@@ -18,7 +18,7 @@ from acer_tf.logs.files import (
     ProgressCsv,
     ProgressJsonLines,
     csv_lines,
-    run_files,
+    file_logger,
 )
 from acer_tf.segment import Episode
 
@@ -332,7 +332,7 @@ def test_episodes_carry_the_steps_of_their_iteration(tmp_path: Path) -> None:
 
 
 def write(folder: Path, state: dict[str, int], step: int) -> dict[str, int]:
-    files = run_files(folder, None)
+    files = file_logger(folder, None)
     files.load_state_dict(state)
     files.episodes([Episode(0, 1.0, 2, 3.0)])
     files.progress(step)

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from acer_tf.errors import InputError
-from acer_tf.logs.files import run_files
+from acer_tf.logs.files import file_logger
 from acer_tf.storage.run_files import delete_run
 from tests.saved import make_buffer, make_checkpoints, save, save_some
 
@@ -17,7 +17,7 @@ WRITTEN = [
 def fill(folder: Path) -> None:
     """With what a run writes, two checkpoints among them, and what crashes leave behind."""
     save_some(folder / "checkpoints", steps=2)
-    run_files(folder, "Some-v0").close()
+    file_logger(folder, "Some-v0").close()
     for name in [
         *WRITTEN,
         ".lock",

@@ -9,7 +9,7 @@ import pytest
 
 from acer_tf import ACER
 from acer_tf.evaluation.episodes import evaluate_policy
-from acer_tf.logs.files import run_files
+from acer_tf.logs.files import file_logger
 from acer_tf.logs.logger import Logger
 from acer_tf.run import main
 from acer_tf.storage.checkpoint import step_folder
@@ -84,7 +84,7 @@ def test_an_evaluation_that_was_abandoned_stays_due(tmp_path: Path) -> None:
     agent.num_timesteps = 250
     for name, states in (("at once", []), ("abandoned", [{"step": 0, "best": None}])):
         (tmp_path / name).mkdir()
-        logger = run_files(tmp_path / name, None)
+        logger = file_logger(tmp_path / name, None)
         made = [evaluations(agent, logger, tmp_path / name) for _ in "ab"]
         if states:
             made[0].if_due(lambda: False)
@@ -108,7 +108,7 @@ def test_actions_are_sampled_unless_the_most_probable_ones_are_wanted(tmp_path: 
     for deterministic in (False, True):
         folder = tmp_path / str(deterministic)
         folder.mkdir()
-        logger = run_files(folder, None)
+        logger = file_logger(folder, None)
         evaluations(agent, logger, folder, deterministic).if_due(lambda: True)
         logger.close()
         means[deterministic] = float(rows(folder)[0]["mean_return"])
