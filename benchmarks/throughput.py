@@ -5,11 +5,9 @@ Machines are noisy and differ: what counts are the shares, of the bound and of t
 
 import contextlib
 import dataclasses
-import json
 import resource
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 from acer_tf.cli.command import guarded
@@ -17,31 +15,17 @@ from acer_tf.cli.parsing import parse
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.logs.logger import Logger
-from benchmarks import prepare
+from benchmarks import LoopFlags, prepare, print_shares
 
 
 @dataclasses.dataclass(frozen=True)
-class Throughput:
+class Throughput(LoopFlags):
     """Measures ACER's speed on this machine."""
 
-    env: str = "BreakoutNoFrameskip-v4"
-    """Environment id."""
-    num_env: int = 16
-    """Environments."""
-    nsteps: int = 20
-    """Agent steps of a segment."""
-    replay_ratio: float = 4
-    """Replay updates per on-policy update, on average; replay is active from the second segment on."""
-    seconds: float = 60
-    """How long the loop is measured."""
-    network: str = "cnn"
-    """Name of the network."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """In which the layers below the heads compute; the bound is that of float32."""
     overlap: bool = Config.overlap
     """Collects the next segment while updates from replay run."""
-    json: Path | None = None
-    """File that the numbers are written to as well."""
 
 
 def measure(flags: Throughput) -> dict[str, Any]:
@@ -51,15 +35,7 @@ def measure(flags: Throughput) -> dict[str, Any]:
     from benchmarks.flops import update_flops
     from benchmarks.loop import device_memory_mib, loop, train_step
 
-    config = Config(
-        nsteps=flags.nsteps,
-        replay_ratio=flags.replay_ratio,
-        replay_start=flags.nsteps,
-        buffer_size=100 * flags.nsteps,
-        lrschedule="constant",
-        precision=flags.precision,
-        overlap=flags.overlap,
-    )
+    config = flags.config(precision=flags.precision, overlap=flags.overlap)
     with contextlib.closing(make_training_env(flags.env, flags.num_env)) as env:
         acer = make_model_and_loop(flags.network, env, 0, config, Logger())
         acer.learn(lambda: True)  # one iteration, so that there is a segment to train on
@@ -78,17 +54,14 @@ def main(argv: Sequence[str]) -> int:
     print(f"train call            {numbers['train_call_ms']:8.2f} ms")
     print(f"share of its bound    {numbers['bound_share']:8.2f}    ({numbers['matmul_gflops']:.0f} GFLOP/s)")
     print(f"environment steps     {numbers['env_steps_per_s']:8.0f} /s")
-    for part, share in numbers["share"].items():
-        print(f"  {part:<19} {share:8.1%}")
+    print_shares(numbers["share"])
     if flags.overlap:
         print("beside it")
-    for part, share in numbers["share_beside"].items():
-        print(f"  {part:<19} {share:8.1%}")
+    print_shares(numbers["share_beside"])
     print(f"storing               {numbers['storing_of_collecting']:8.1%} of collecting")
     print(f"drawing               {numbers['drawing_of_training']:8.1%} of training")
     print(f"memory                {numbers['memory_mib']:8.0f} MiB")
-    if flags.json is not None:
-        flags.json.write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
+    flags.write(numbers)
     return 0
 
 

@@ -302,5 +302,5 @@ def _takes_two(function: Callable[..., Any]) -> bool:
 
 
 def _is_callback(callback: Any) -> TypeGuard[BaseCallback]:
-    """Whether an object has the methods of a callback, with or without the base class."""
+    """Returns whether an object has the methods of a callback, with or without the base class."""
     return all(callable(getattr(callback, name, None)) for name in METHODS)

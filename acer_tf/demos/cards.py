@@ -11,7 +11,7 @@ FOLDER = Path(__file__).parent
 
 
 class Card(NamedTuple):
-    """What there is to know of an agent.
+    """Facts about an agent.
 
     Attributes:
         env: id of the environment.

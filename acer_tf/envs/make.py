@@ -36,7 +36,7 @@ SB_EQUIVALENTS = {
     "vec_env_kwargs": 'vectorization="async" gives each environment a process of its own',
     "wrapper_kwargs": "wrapper_class may be functools.partial(wrapper, **wrapper_kwargs)",
 }
-"""What to write in place of arguments that Stable Baselines' function of the same name has."""
+"""Equivalents of arguments that Stable Baselines' function of the same name has."""
 
 
 def make_env(env_id: str, env_kwargs: Mapping[str, Any] | None = None) -> gymnasium.Env[Any, Any]:

@@ -1,4 +1,4 @@
-"""What a policy and its critic make of observations."""
+"""Distributions and values that policy and critic give to observations."""
 
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -8,7 +8,7 @@ from acer_tf.evaluation.episodes import Predictor
 
 
 class Explanation(NamedTuple):
-    """What a policy and its critic make of N observations.
+    """Distributions and values of N observations.
 
     Attributes:
         distribution: probabilities of the actions, [N, A]; of a Box mean and standard deviation in the environment's

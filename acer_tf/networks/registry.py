@@ -80,7 +80,7 @@ def register(name: str, sees_pixels: bool = False) -> Callable[[AnyBuilder], Any
 
 
 def network_fn(network: str | Network, rng: np.random.RandomState, network_kwargs: dict[str, Any]) -> Network:
-    """Looks a network up by name and builds it with its arguments; a network that is none is returned as it is.
+    """Looks a network up by name and builds it with its arguments. Network objects are returned unchanged.
 
     Raises:
         InputError: no such name, or arguments that the network does not accept. The torso of a named network raises it,

@@ -53,7 +53,7 @@ class Quantity:
 
     @property
     def passed(self) -> bool:
-        """Whether the error is within the tolerance."""
+        """True if the error is within the tolerance."""
         return self.error <= self.tolerance
 
     @property

@@ -64,7 +64,7 @@ class Recorded:
 
     @property
     def is_recurrent(self) -> bool:
-        """Whether the recorded network is recurrent."""
+        """True if the recorded network is recurrent."""
         return any(key in self for key in _RECURRENT)
 
     def setting(self, name: str) -> Any:

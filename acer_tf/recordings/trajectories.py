@@ -56,7 +56,7 @@ class RecordedRunner:
 
     @property
     def is_done(self) -> bool:
-        """Whether all segments have been returned."""
+        """True once all segments have been returned."""
         return not self._segments
 
     def run(self) -> Segment:
