@@ -13,10 +13,10 @@ from acer_tf.errors import InputError
 from acer_tf.plots.csv_files import write_curves, write_intervals
 from acer_tf.plots.curves import ENOUGH_SEEDS, Curve
 from acer_tf.plots.figures import AXIS_LABELS, View, figure_of_curves
-from acer_tf.plots.groups import default_widths, mean_curves, read_runs
 from acer_tf.plots.performance import Performance, figure_of_performance, performance
 from acer_tf.plots.references import read_references
-from acer_tf.plots.sources import RETURNS, Axis, without_logs
+from acer_tf.plots.runs import default_widths, mean_curves, read_runs
+from acer_tf.plots.series import RETURNS, Axis, without_logs
 from acer_tf.plots.style import require_format, save, styled
 from acer_tf.training.resume import UNNAMED
 

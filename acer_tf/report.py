@@ -8,9 +8,8 @@ from acer_tf.cli.command import command
 from acer_tf.cli.output import writing
 from acer_tf.cli.parsing import Positional
 from acer_tf.errors import InputError
-from acer_tf.plots.records import read_records
-from acer_tf.plots.report import page
-from acer_tf.plots.sources import without_logs
+from acer_tf.plots.report import page, read_records
+from acer_tf.plots.series import without_logs
 from acer_tf.storage.durable import replacing
 from acer_tf.training.resume import UNNAMED
 

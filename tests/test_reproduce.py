@@ -5,7 +5,7 @@ import pytest
 
 from acer_tf import run
 from acer_tf.experiments.results import CURVES, SEEDS, Result, read
-from acer_tf.plots.sources import read_returns
+from acer_tf.plots.series import read_returns
 from acer_tf.reproduce import main, try_to_keep
 from acer_tf.system.provenance import commit
 from tests.experiments.samples import planned, write_tiny

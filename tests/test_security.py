@@ -13,7 +13,7 @@ import pytest
 
 import acer_tf.storage.arrays
 from acer_tf.errors import InputError
-from acer_tf.plots.sources import read_returns
+from acer_tf.plots.series import read_returns
 from acer_tf.storage.agent_file import read_agent
 from acer_tf.storage.arrays import load_arrays
 from acer_tf.storage.checkpoint import LARGEST_TEXT, read_manifest, step_folder

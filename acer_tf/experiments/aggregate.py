@@ -10,7 +10,7 @@ from acer_tf.experiments.experiment import Environment
 from acer_tf.experiments.findings import Findings
 from acer_tf.experiments.results import Result
 from acer_tf.plots.bootstrap import Band, iqm_curves
-from acer_tf.plots.sources import Axis
+from acer_tf.plots.series import Axis
 
 POINTS = 20
 """Of a curve."""

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from acer_tf.experiments.experiment import Experiment
-from acer_tf.experiments.references import ReferenceRun, read_runs
+from acer_tf.experiments.references import ReferenceRun, read_reference_runs
 from acer_tf.experiments.results import Result
 from acer_tf.experiments.verdicts import Results, Verdict, judge
-from acer_tf.plots.groups import short_number
+from acer_tf.plots.runs import short_number
 
 HOUR = 3600.0
 
@@ -68,7 +68,7 @@ def find(experiment: Experiment, results: Results) -> Findings:
     Raises:
         InputError: a reference cannot be read, or a library of statistics cannot be imported.
     """
-    references = read_runs(experiment)
+    references = read_reference_runs(experiment)
     return Findings(experiment, results, references, judge(experiment, results, references))
 
 

@@ -7,52 +7,45 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from acer_tf.experiments.experiment import Experiment
-from acer_tf.experiments.experiment import Reference as Source
+from acer_tf.experiments.experiment import Experiment, Reference
 from acer_tf.experiments.results import Returns
-from acer_tf.plots import references as drawn
-from acer_tf.plots.sources import Table
+from acer_tf.plots.references import ReferenceLine, level
+from acer_tf.plots.series import Table, grouped
 
 COVERED = 0.95
 """Share of a part's end that a run has to reach; in its last steps no episode may have ended."""
 
 
 class ReferenceRun(NamedTuple):
-    """A curve of a single run, or of the mean of several, K bins.
+    """A single run of others, or the mean of several.
 
     Attributes:
         label: of the reference.
         env: environment id.
         seed: as text; empty for a mean.
-        steps: [K] float64, agent steps at the end of each bin.
-        mean: [K] float64, mean raw return in it.
-        episodes: [K] float64, the episodes that are averaged; 1 where their number is not known.
+        returns: its curve; the episodes of a bin are 1 where their number is not known, seconds are nan.
     """
 
     label: str
     env: str
     seed: str
-    steps: NDArray[np.float64]
-    mean: NDArray[np.float64]
-    episodes: NDArray[np.float64]
+    returns: Returns
 
     def score(self, begin: float, end: float) -> float:
         """Returns the mean raw return in a part of the run, in agent steps; nan if the run ends before."""
-        if self.steps[-1] < COVERED * end:
-            return math.nan
-        return Returns(self.steps, self.mean, self.episodes, self.episodes).score(begin, end)
+        return self.returns.score(begin, end) if self.returns.steps[-1] >= COVERED * end else math.nan
 
 
-def read_runs(experiment: Experiment) -> list[ReferenceRun]:
+def read_reference_runs(experiment: Experiment) -> list[ReferenceRun]:
     """Reads the curves of all references.
 
     Raises:
         InputError: a file cannot be read, or lacks a column.
     """
-    return [run for source in experiment.references if source.curves is not None for run in _read(source)]
+    return [run for reference in experiment.references for run in _read(reference)]
 
 
-def to_draw(experiment: Experiment, runs: Sequence[ReferenceRun], ends: Mapping[str, float]) -> list[drawn.Reference]:
+def to_draw(experiment: Experiment, runs: Sequence[ReferenceRun], ends: Mapping[str, float]) -> list[ReferenceLine]:
     """Returns what stands behind the curves of a plot: means of reference runs with their spread, and levels.
 
     Args:
@@ -62,19 +55,17 @@ def to_draw(experiment: Experiment, runs: Sequence[ReferenceRun], ends: Mapping[
     """
     found = []
     for label, env in dict.fromkeys((run.label, run.env) for run in runs):
-        begun = [r for r in runs if (r.label, r.env) == (label, env) and r.steps[0] <= ends.get(env, -math.inf)]
+        begun = [r for r in runs if (r.label, r.env) == (label, env) and r.returns.steps[0] <= ends.get(env, -math.inf)]
         if begun:
             found.append(_mean(label, env, begun, ends[env]))
-    unknown = np.full(1, np.nan)
-    for source in experiment.references:
-        for env in ends:
-            if env in source.numbers:
-                level = np.array([source.numbers[env]])
-                found.append(drawn.Reference(env, source.label, np.empty(0), level, unknown, unknown))
+    for reference in experiment.references:
+        found += [level(env, reference.label, reference.numbers[env]) for env in ends if env in reference.numbers]
     return found
 
 
-def scores(runs: Sequence[ReferenceRun], label: str, env: str, begin: float, end: float) -> NDArray[np.float64]:
+def reference_scores(
+    runs: Sequence[ReferenceRun], label: str, env: str, begin: float, end: float
+) -> NDArray[np.float64]:
     """Returns the scores of those runs of a reference in an environment that go on to the end of a part.
 
     Args:
@@ -88,30 +79,25 @@ def scores(runs: Sequence[ReferenceRun], label: str, env: str, begin: float, end
     return np.array([score for score in found if not math.isnan(score)])
 
 
-def _read(source: Source) -> list[ReferenceRun]:
-    if source.curves is None:
+def _read(reference: Reference) -> list[ReferenceRun]:
+    if reference.curves is None:
         return []
-    table = Table(source.curves, "curves with the columns environment, seed, steps, mean_return, episodes")
+    table = Table(reference.curves, "curves with the columns environment, seed, steps, mean_return, episodes")
     steps, mean = table.numbers("steps", "mean_return")
     episodes = np.array([float(cell or 1) for cell in table.text("episodes")])
-    keys = list(zip(table.text("environment"), table.text("seed"), strict=True))
-    runs = []
-    for env, seed in dict.fromkeys(keys):
-        rows = [i for i, key in enumerate(keys) if key == (env, seed)]
-        runs.append(ReferenceRun(source.label, env, seed, steps[rows], mean[rows], episodes[rows]))
-    return runs
+    numbers = np.stack([steps, mean, episodes, np.full(len(steps), math.nan)])
+    found = grouped(table.text("environment"), table.text("seed")).items()
+    return [ReferenceRun(reference.label, env, seed, Returns(*numbers[:, rows])) for (env, seed), rows in found]
 
 
-def _mean(label: str, env: str, runs: Sequence[ReferenceRun], end: float) -> drawn.Reference:
+def _mean(label: str, env: str, runs: Sequence[ReferenceRun], end: float) -> ReferenceLine:
     """Averages the runs that reach each place up to `end`, with a band of one standard deviation from three runs on."""
-    x = np.unique(np.concatenate([run.steps[run.steps <= end] for run in runs]))
-    values = np.full((len(runs), len(x)), math.nan)
-    for row, run in zip(values, runs, strict=True):
-        reached = (x >= run.steps[0]) & (x <= run.steps[-1])
-        row[reached] = np.interp(x[reached], run.steps, run.mean)
+    curves = [run.returns for run in runs]
+    x = np.unique(np.concatenate([curve.steps[curve.steps <= end] for curve in curves]))
+    values = np.stack([np.interp(x, c.steps, c.mean, left=math.nan, right=math.nan) for c in curves])
     counts = (~np.isnan(values)).sum(axis=0)
     deviation = np.where(
         counts >= 3, np.nanstd(values, axis=0, ddof=0) * np.sqrt(counts / np.maximum(counts - 1, 1)), math.nan
     )
     mean = np.nanmean(values, axis=0)
-    return drawn.Reference(env, label, x, mean, mean - deviation, mean + deviation)
+    return ReferenceLine(env, label, x, mean, (mean - deviation, mean + deviation))

@@ -14,8 +14,8 @@ from acer_tf.experiments.tables import evaluation_table, has_evaluations, score_
 from acer_tf.experiments.verdicts import overall
 from acer_tf.plots.curves import Curve, mean_curve
 from acer_tf.plots.figures import View, figure_of_bands, figure_of_curves
-from acer_tf.plots.references import Reference
-from acer_tf.plots.sources import Axis
+from acer_tf.plots.references import ReferenceLine
+from acer_tf.plots.series import Axis
 from acer_tf.plots.style import rendered, styled
 
 PAGE = "README.md"
@@ -140,7 +140,7 @@ def highest(curves: Sequence[Curve]) -> list[Curve]:
     return [c for i, c in enumerate(curves) if i in places[c.env][:MOST_CURVES]]
 
 
-def _references(found: Findings, curves: Sequence[Curve]) -> list[Reference]:
+def _references(found: Findings, curves: Sequence[Curve]) -> list[ReferenceLine]:
     """Returns the references of the environments that are drawn, as far as a run has come there."""
     trained = {c.env: [int(r.facts["trained"]) for r in found.runs if r.facts["environment"] == c.env] for c in curves}
     return to_draw(found.experiment, found.references, {env: max(steps) for env, steps in trained.items()})

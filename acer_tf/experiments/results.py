@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from acer_tf.errors import InputError
 from acer_tf.experiments.experiment import Window
 from acer_tf.experiments.plan import Planned, decisive
-from acer_tf.plots.curves import curve
-from acer_tf.plots.sources import (
+from acer_tf.plots.curves import binned
+from acer_tf.plots.series import (
     Series,
     Table,
     clock,
+    grouped,
     has_rows,
     read_returns,
     read_series,
@@ -129,7 +130,7 @@ def collect(planned: Planned) -> Result | None:
     episodes = read_returns(folder)
     steps, returns = episodes
     times = clock(folder)
-    binned = curve("", "", Series(np.minimum(steps, total), returns), total / BINS)
+    bins = binned("", "", Series(np.minimum(steps, total), returns), total / BINS)
     trained = trained_steps(folder, episodes)
     used = read_processor_seconds(folder, min(trained, total))
     evaluations = _evaluations(folder, settings, total)
@@ -148,7 +149,7 @@ def collect(planned: Planned) -> Result | None:
         "versions": settings.get("versions", {}),
         "settings": dict(planned.settings),
     }
-    training = Returns(binned.x, binned.mean, binned.values.astype(float), np.interp(binned.x, *times))
+    training = Returns(bins.x, bins.mean, bins.values.astype(float), np.interp(bins.x, *times))
     return Result(facts, training, evaluations)
 
 
@@ -285,10 +286,7 @@ def _read_returns(path: Path) -> dict[tuple[str, ...], Returns]:
     """Reads the curves by variation, environment, seed and kind, all as text."""
     table = Table(path, "curves of acer reproduce")
     numbers = np.array(table.numbers(*CURVE_COLUMNS[4:]))
-    rows: dict[tuple[str, ...], list[int]] = {}
-    for row, key in enumerate(zip(*map(table.text, CURVE_COLUMNS[:4]), strict=True)):
-        rows.setdefault(key, []).append(row)
-    return {key: Returns(*numbers[:, found]) for key, found in rows.items()}
+    return {key: Returns(*numbers[:, rows]) for key, rows in grouped(*map(table.text, CURVE_COLUMNS[:4])).items()}
 
 
 def _seed_rows(results: Sequence[Result], window: Window) -> list[list[str]]:

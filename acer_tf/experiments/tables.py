@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from acer_tf.experiments.experiment import Environment, Reference
 from acer_tf.experiments.findings import Findings
-from acer_tf.experiments.references import scores as reference_scores
+from acer_tf.experiments.references import reference_scores
 from acer_tf.experiments.results import Result
 from acer_tf.plots.bootstrap import mean_interval
 

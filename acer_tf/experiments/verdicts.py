@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from acer_tf.experiments.experiment import Criterion, Environment, Experiment
-from acer_tf.experiments.references import ReferenceRun
-from acer_tf.experiments.references import scores as reference_scores
+from acer_tf.experiments.references import ReferenceRun, reference_scores
 from acer_tf.experiments.results import Result
 from acer_tf.experiments.statistics import Scores, difference, mann_whitney
 from acer_tf.plots.bootstrap import improvement

@@ -9,7 +9,7 @@ from acer_tf.errors import InputError
 from acer_tf.plots.bootstrap import Interval
 from acer_tf.plots.curves import Curve
 from acer_tf.plots.figures import View
-from acer_tf.plots.sources import RETURNS, Axis
+from acer_tf.plots.series import RETURNS, Axis
 
 INTERVAL_COLUMNS = ("label", "aggregate", "estimate", "low", "high")
 

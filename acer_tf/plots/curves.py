@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acer_tf.errors import InputError
-from acer_tf.plots.sources import Series
+from acer_tf.plots.series import Series
 
 ENOUGH_SEEDS = 3
 """Runs from which a band or an interval is shown: of two it says nothing."""
@@ -35,7 +35,7 @@ class Curve(NamedTuple):
     deviation: NDArray[np.float64]
 
 
-def curve(env: str, setting: str, series: Series, width: float | None) -> Curve:
+def binned(env: str, setting: str, series: Series, width: float | None) -> Curve:
     """Averages a series in bins; a bin includes its end and excludes its start.
 
     Args:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from acer_tf.logs.metrics import METRICS
 from acer_tf.plots.bootstrap import Band
 from acer_tf.plots.curves import ENOUGH_SEEDS, Curve
-from acer_tf.plots.groups import short_number
-from acer_tf.plots.references import Reference
-from acer_tf.plots.sources import RETURNS, Axis
+from acer_tf.plots.references import ReferenceLine
+from acer_tf.plots.runs import short_number
+from acer_tf.plots.series import RETURNS, Axis
 from acer_tf.plots.style import (
     CHARACTERS_PER_INCH,
     GREY,
@@ -51,7 +51,7 @@ class View(NamedTuple):
     """What a plot shows.
 
     Attributes:
-        metric: as in `acer_tf.plots.sources.read_series`.
+        metric: as in `acer_tf.plots.series.read_series`.
         axis: what the curves are drawn over.
         widths: of the bins that were averaged; empty without bins.
     """
@@ -61,7 +61,7 @@ class View(NamedTuple):
     widths: tuple[float, ...] = ()
 
 
-def figure_of_curves(curves: Sequence[Curve], view: View, references: Sequence[Reference] = ()) -> "Figure":
+def figure_of_curves(curves: Sequence[Curve], view: View, references: Sequence[ReferenceLine] = ()) -> "Figure":
     """Draws the curves of each environment into a panel of its own, above one legend; call it inside of `styled`.
 
     Means over three runs or more get a band of one standard deviation.
@@ -135,12 +135,13 @@ def _draw_curve(panel: "Axes", c: Curve, look: Line) -> None:
         panel.fill_between(c.x, low, high, color=look.color, alpha=0.2, linewidth=0)
 
 
-def _draw_reference(panel: "Axes", reference: Reference, dashes: Dashes) -> None:
+def _draw_reference(panel: "Axes", reference: ReferenceLine, dashes: Dashes) -> None:
     marker = "o" if len(reference.x) <= _FEW_POINTS else None
     panel.plot(
         reference.x, reference.mean, color=GREY, linestyle=dashes, linewidth=1.2, marker=marker, markersize=4, zorder=1
     )
-    panel.fill_between(reference.x, reference.low, reference.high, color=GREY, alpha=0.15, linewidth=0)
+    if reference.band is not None:
+        panel.fill_between(reference.x, *reference.band, color=GREY, alpha=0.15, linewidth=0)
 
 
 def _draw_levels(panel: "Axes", levels: Mapping[str, float], dashes: Mapping[str, Dashes]) -> None:

@@ -12,10 +12,10 @@ from acer_tf.envs.ids import atari_game
 from acer_tf.errors import InputError
 from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.plots.bootstrap import AGGREGATES, Band, Interval, improvement, interval, iqm_curves, profiles
-from acer_tf.plots.curves import ENOUGH_SEEDS, curve
+from acer_tf.plots.curves import ENOUGH_SEEDS, binned
 from acer_tf.plots.figures import draw_bands
-from acer_tf.plots.groups import Run
-from acer_tf.plots.sources import is_atari_id
+from acer_tf.plots.runs import Run
+from acer_tf.plots.series import is_atari_id
 from acer_tf.plots.style import GREY, Line, count_in_thousands, lines, new_figure
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def sample_efficiency(runs: Sequence[Run]) -> dict[str, Band]:
         InputError: as `score_matrices`, or runs have nothing in common.
     """
     width = max(run.series.x[-1] for run in runs) / _EFFICIENCY_POINTS
-    curves = {id(run): curve(run.env, run.setting, run.series, width) for run in runs}
+    curves = {id(run): binned(run.env, run.setting, run.series, width) for run in runs}
     start, end = max(c.x[0] for c in curves.values()), min(c.x[-1] for c in curves.values())
     if start > end:
         raise InputError("the runs have no steps in common; --rliable compares runs of similar length.")

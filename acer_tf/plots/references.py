@@ -12,9 +12,9 @@ from acer_tf.envs.atari.game import FRAMES_PER_STEP
 from acer_tf.envs.atari.human_scores import HUMAN_SCORES
 from acer_tf.envs.ids import atari_game
 from acer_tf.errors import InputError
-from acer_tf.plots.curves import curve
-from acer_tf.plots.groups import POINTS
-from acer_tf.plots.sources import Axis, Series, Table, is_atari_id
+from acer_tf.plots.curves import binned
+from acer_tf.plots.runs import POINTS
+from acer_tf.plots.series import Axis, Series, Table, grouped, is_atari_id
 
 LEVELS = ("human", "random")
 """Scores of an Atari game that are lines instead of curves; attributes of `human_scores.Reference`."""
@@ -23,27 +23,30 @@ STEPS = ("steps", "total_timesteps")
 MEANS = ("mean_return", "return", "mean_episode_reward")
 
 
-class Reference(NamedTuple):
-    """A curve of K points to compare with; a level has a single point.
+class ReferenceLine(NamedTuple):
+    """A curve of K points to draw behind those of runs; a level has no place and a single mean.
 
     Attributes:
         env: environment id.
         label: its name.
         x: [K] float64, agent steps or frames; empty for a level.
         mean: [K] float64, returns.
-        low: [K] float64, lower end of its band; nan where there is none.
-        high: [K] float64, upper end.
+        band: lower and upper ends of its band, each [K] float64, nan where there is none; None without a band.
     """
 
     env: str
     label: str
     x: NDArray[np.float64]
     mean: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    band: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
 
-def read_references(names: Sequence[str], envs: Sequence[str], axis: Axis) -> list[Reference]:
+def level(env: str, label: str, value: float) -> ReferenceLine:
+    """Returns a level, such as a score that somebody has published."""
+    return ReferenceLine(env, label, np.empty(0), np.array([value]))
+
+
+def read_references(names: Sequence[str], envs: Sequence[str], axis: Axis) -> list[ReferenceLine]:
     """Reads references for the panels of a plot.
 
     Args:
@@ -58,7 +61,7 @@ def read_references(names: Sequence[str], envs: Sequence[str], axis: Axis) -> li
     references = []
     for name in names:
         if name in LEVELS:
-            references += [_level(name, env) for env in envs]
+            references += [_level_of_game(name, env) for env in envs]
         elif axis not in ("steps", "frames"):
             raise InputError(f"the reference {name} counts agent steps; expected --x steps or frames with it.")
         else:
@@ -66,34 +69,31 @@ def read_references(names: Sequence[str], envs: Sequence[str], axis: Axis) -> li
     return references
 
 
-def _level(name: str, env: str) -> Reference:
+def _level_of_game(name: str, env: str) -> ReferenceLine:
     game = atari_game(env) if is_atari_id(env) else ""
     if game not in HUMAN_SCORES:
         raise InputError(f"--reference {name} needs an Atari game with a known score; {env or 'the run'} has none.")
-    score = np.array([getattr(HUMAN_SCORES[game], name)], np.float64)
-    unknown = np.full(1, np.nan)
-    return Reference(env, f"{name} play" if name == "random" else name, np.empty(0), score, unknown, unknown)
+    return level(env, f"{name} play" if name == "random" else name, getattr(HUMAN_SCORES[game], name))
 
 
-def _on_axis(reference: Reference, axis: Axis) -> Reference:
+def _on_axis(reference: ReferenceLine, axis: Axis) -> ReferenceLine:
     return reference._replace(x=reference.x * FRAMES_PER_STEP) if axis == "frames" else reference
 
 
-def _read_file(path: Path, envs: Sequence[str]) -> list[Reference]:
+def _read_file(path: Path, envs: Sequence[str]) -> list[ReferenceLine]:
     """Reads the curves of a file, one for each label and environment in it."""
     table = Table(path, "a reference with the columns steps and mean_return, or a monitor.csv, or human, or random")
     if set(table.columns) >= {"r", "l", "t"}:
         return [_from_monitor(table, envs)]
     steps, means = (next((c for c in choices if c in table.columns), choices[0]) for choices in (STEPS, MEANS))
     x, mean = table.numbers(steps, means)
-    low, high = _band(table, mean)
+    band = _band(table, mean)
     labels = table.text("label") if "label" in table.columns else [path.stem] * len(x)
     found = table.text("environment") if "environment" in table.columns else [_only(path, envs)] * len(x)
-    keys = list(zip(found, labels, strict=True))
     curves = []
-    for env, label in dict.fromkeys(keys):
-        rows = [i for i, key in enumerate(keys) if key == (env, label)]
-        curves.append(Reference(env, label, x[rows], mean[rows], low[rows], high[rows]))
+    for (env, label), rows in grouped(found, labels).items():
+        limits = None if band is None else (band[0][rows], band[1][rows])
+        curves.append(ReferenceLine(env, label, x[rows], mean[rows], limits))
     if missing := [c.env for c in curves if c.env not in envs]:
         raise InputError(f"{path} is about {missing[0]}; expected one of {', '.join(envs)}.")
     if not curves:
@@ -101,7 +101,7 @@ def _read_file(path: Path, envs: Sequence[str]) -> list[Reference]:
     return curves
 
 
-def _band(table: Table, mean: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _band(table: Table, mean: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Returns the ends of the band that a file has: low and high, or a deviation as curves of this package have."""
     if {"low", "high"} <= set(table.columns):
         low, high = table.numbers("low", "high")
@@ -109,23 +109,21 @@ def _band(table: Table, mean: NDArray[np.float64]) -> tuple[NDArray[np.float64],
     if "deviation" in table.columns:
         (deviation,) = table.numbers("deviation")
         return mean - deviation, mean + deviation
-    unknown = np.full(len(mean), np.nan)
-    return unknown, unknown
+    return None
 
 
-def _from_monitor(table: Table, envs: Sequence[str]) -> Reference:
+def _from_monitor(table: Table, envs: Sequence[str]) -> ReferenceLine:
     """Averages the episodes of a monitor file of baselines, whose comment names the environment."""
     returns, lengths, seconds = table.numbers("r", "l", "t")
     if not len(returns):
         raise InputError(f"{table.path} has no finished episode yet.")
     order = np.argsort(seconds, kind="stable")
     steps = np.cumsum(lengths[order])
-    c = curve("", "", Series(steps, returns[order]), steps[-1] / POINTS)
-    unknown = np.full(len(c.x), np.nan)
+    c = binned("", "", Series(steps, returns[order]), steps[-1] / POINTS)
     env = _env_of_monitor(table) or _only(table.path, envs)
     if env not in envs:
         raise InputError(f"{table.path} is about {env}; expected one of {', '.join(envs)}.")
-    return Reference(env, table.path.name, c.x, c.mean, unknown, unknown)
+    return ReferenceLine(env, table.path.name, c.x, c.mean)
 
 
 def _env_of_monitor(table: Table) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from acer_tf.errors import InputError
 from acer_tf.logs.metrics import LAST_EPISODES
-from acer_tf.plots.sources import read_returns
+from acer_tf.plots.series import read_returns
 from acer_tf.search.space import Space, Value, suggested
 from acer_tf.system.console import say
 from acer_tf.trials.scheduler import LockedTrials, Trial, TrialStatus

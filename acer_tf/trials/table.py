@@ -10,7 +10,7 @@ import numpy as np
 
 from acer_tf.errors import InputError
 from acer_tf.logs.metrics import LAST_EPISODES
-from acer_tf.plots.sources import Series, read_returns, trained_steps
+from acer_tf.plots.series import Series, read_returns, trained_steps
 from acer_tf.storage.durable import replacing
 from acer_tf.system.console import say
 from acer_tf.trials.scheduler import Trial, TrialStatus

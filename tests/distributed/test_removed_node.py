@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from acer_tf.plots.sources import read_returns
+from acer_tf.plots.series import read_returns
 from tests.distributed.nodes import Nodes, variables
 from tests.faults.processes import Training, check_that_none_is_left
 

@@ -5,7 +5,7 @@ import pytest
 
 from acer_tf.experiments.experiment import Reference
 from acer_tf.experiments.reading import experiment_names, load_experiment
-from acer_tf.experiments.references import read_runs, scores, to_draw
+from acer_tf.experiments.references import read_reference_runs, reference_scores, to_draw
 from tests.experiments.samples import experiment
 
 ROWS = """\
@@ -25,8 +25,8 @@ def test_runs_of_a_file_and_what_is_drawn_of_them(tmp_path: Path) -> None:
     curves = Reference("theirs", "S", {}, tmp_path / "theirs.csv")
     level = Reference("others", "S", {"CartPole-v1": 9.0, "Unknown-v0": 1.0}, None)
     e = experiment()._replace(references=(curves, level))
-    runs = read_runs(e)
-    assert [(r.env, r.seed, r.steps.tolist()) for r in runs] == [
+    runs = read_reference_runs(e)
+    assert [(r.env, r.seed, r.returns.steps.tolist()) for r in runs] == [
         ("CartPole-v1", "0", [100, 200]),
         ("CartPole-v1", "1", [100, 200]),
         ("CartPole-v1", "2", [100]),
@@ -39,14 +39,17 @@ def test_runs_of_a_file_and_what_is_drawn_of_them(tmp_path: Path) -> None:
         [100, 200],
         [2, 4.5],
     )
-    assert (mean.low[0], mean.high[0]) == pytest.approx((1, 3)) and np.isnan(mean.low[1])  # of two seeds no band
+    assert mean.band is not None
+    low, high = mean.band
+    assert (low[0], high[0]) == pytest.approx((1, 3)) and np.isnan(low[1])  # of two seeds no band
     assert (drawn.label, drawn.mean.tolist(), len(drawn.x)) == ("others", [9], 0)
 
 
 def test_references_are_drawn_as_far_as_runs_have_come(tmp_path: Path) -> None:
     (tmp_path / "theirs.csv").write_text(ROWS)
-    e = experiment()._replace(references=(Reference("theirs", "S", {}, tmp_path / "theirs.csv"),))
-    runs = read_runs(e)
+    theirs = Reference("theirs", "S", {}, tmp_path / "theirs.csv")
+    e = experiment()._replace(references=(theirs,))
+    runs = read_reference_runs(e)
     first, other = to_draw(e, runs, {"CartPole-v1": 150, "Acrobot-v1": 150})
     assert (first.env, first.x.tolist(), first.mean.tolist()) == ("CartPole-v1", [100], [2])
     assert (other.env, other.x.tolist(), other.mean.tolist()) == ("Acrobot-v1", [100], [7])
@@ -55,28 +58,29 @@ def test_references_are_drawn_as_far_as_runs_have_come(tmp_path: Path) -> None:
 
 def test_scores_are_of_runs_that_go_on_to_the_end(tmp_path: Path) -> None:
     (tmp_path / "theirs.csv").write_text(ROWS)
-    runs = read_runs(experiment()._replace(references=(Reference("theirs", "S", {}, tmp_path / "theirs.csv"),)))
-    assert scores(runs, "theirs", "CartPole-v1", 0, 200).tolist() == [2, 3.5]  # weighted by episodes
-    assert scores(runs, "theirs", "CartPole-v1", 0, 210).tolist() == [2, 3.5]  # 200 is near enough to 210
-    assert scores(runs, "theirs", "CartPole-v1", 0, 100).tolist() == [1, 2, 3]
-    assert not len(scores(runs, "theirs", "CartPole-v1", 0, 220))
-    assert not len(scores(runs, "nobody", "CartPole-v1", 0, 100))
+    theirs = Reference("theirs", "S", {}, tmp_path / "theirs.csv")
+    runs = read_reference_runs(experiment()._replace(references=(theirs,)))
+    assert reference_scores(runs, "theirs", "CartPole-v1", 0, 200).tolist() == [2, 3.5]  # weighted by episodes
+    assert reference_scores(runs, "theirs", "CartPole-v1", 0, 210).tolist() == [2, 3.5]  # 200 is near enough to 210
+    assert reference_scores(runs, "theirs", "CartPole-v1", 0, 100).tolist() == [1, 2, 3]
+    assert not len(reference_scores(runs, "theirs", "CartPole-v1", 0, 220))
+    assert not len(reference_scores(runs, "nobody", "CartPole-v1", 0, 100))
 
 
 @pytest.mark.parametrize("name", experiment_names())
 def test_references_that_ship_are_about_environments_of_the_experiment(name: str) -> None:
     e = load_experiment(name)
     envs = {env.id for env in e.envs}
-    assert {run.env for run in read_runs(e)} <= envs
+    assert {run.env for run in read_reference_runs(e)} <= envs
     assert {env for reference in e.references for env in reference.numbers} <= envs
     for criterion in e.criteria:
         for env in (env for env in e.envs if criterion.reference and env.id in criterion.envs):
             begin, end = (fraction * env.steps for fraction in criterion.window)
-            assert len(scores(read_runs(e), criterion.reference, env.id, begin, end)) >= 3
+            assert len(reference_scores(read_reference_runs(e), criterion.reference, env.id, begin, end)) >= 3
 
 
 def test_the_recorded_original_is_what_it_was() -> None:
-    runs = read_runs(load_experiment("minatar-original"))
-    breakout = scores(runs, "baselines", "MinAtar/Breakout-v1", 200_000, 300_000)
+    runs = read_reference_runs(load_experiment("minatar-original"))
+    breakout = reference_scores(runs, "baselines", "MinAtar/Breakout-v1", 200_000, 300_000)
     np.testing.assert_allclose(breakout, [4.930, 4.992, 5.081, 5.138, 5.013, 5.089, 5.063], atol=2e-3)
-    assert len(scores(runs, "baselines", "MinAtar/Breakout-v1", 120_000, 150_000)) == 11
+    assert len(reference_scores(runs, "baselines", "MinAtar/Breakout-v1", 120_000, 150_000)) == 11

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from acer_tf.plots.curves import Curve, curve
-from acer_tf.plots.sources import Series
+from acer_tf.plots.curves import Curve, binned
+from acer_tf.plots.series import Series
 
 
 def series(*points: tuple[float, float]) -> Series:
@@ -16,7 +16,7 @@ def series(*points: tuple[float, float]) -> Series:
 
 def some_curve(env: str, setting: str, seeds: int = 1) -> Curve:
     """A curve of two points, the mean of so many runs."""
-    c = curve(env, setting, series((1, 2), (11, 10.5)), width=10)
+    c = binned(env, setting, series((1, 2), (11, 10.5)), width=10)
     return c if seeds == 1 else c._replace(seeds=np.full(2, seeds), deviation=np.full(2, 1.0))
 
 

@@ -5,14 +5,13 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from acer_tf.plots import references
 from acer_tf.plots.bootstrap import Band
 from acer_tf.plots.curves import Curve
 from acer_tf.plots.figures import View, figure_of_bands, figure_of_curves
-from acer_tf.plots.references import Reference
+from acer_tf.plots.references import ReferenceLine
 from acer_tf.plots.style import rendered, styled
 from tests.plots.samples import some_curve
-
-UNKNOWN = np.full(1, np.nan)
 
 
 @pytest.fixture(autouse=True)
@@ -21,14 +20,14 @@ def style() -> Iterator[None]:
         yield
 
 
-def drawn(curves: list[Curve], view: View | None = None, references: tuple[Reference, ...] = ()) -> Figure:
+def drawn(curves: list[Curve], view: View | None = None, references: tuple[ReferenceLine, ...] = ()) -> Figure:
     figure = figure_of_curves(curves, view or View(widths=(10,)), references)
     rendered(figure, ".png")
     return figure
 
 
-def level(value: float, label: str = "human") -> Reference:
-    return Reference("A-v0", label, np.empty(0), np.array([value]), UNKNOWN, UNKNOWN)
+def level(value: float, label: str = "human") -> ReferenceLine:
+    return references.level("A-v0", label, value)
 
 
 def legend(figure: Figure) -> list[str]:
@@ -90,7 +89,7 @@ def test_names_are_text_and_nothing_else() -> None:
 
 def test_references_are_grey_and_have_their_band() -> None:
     points = np.array([0.0, 20.0])
-    reference = Reference("A-v0", "paper", points, points, points - 1, points + 1)
+    reference = ReferenceLine("A-v0", "paper", points, points, (points - 1, points + 1))
     figure = drawn([some_curve("A-v0", "x")], references=(reference,))
     assert legend(figure) == ["x (1 seed)", "paper"]
     assert figure.axes[0].lines[1].get_linestyle() == "--"
@@ -99,7 +98,7 @@ def test_references_are_grey_and_have_their_band() -> None:
 
 def test_a_reference_of_few_points_has_markers() -> None:
     curves = [np.arange(float(count)) for count in (10, 11)]
-    references = tuple(Reference("A-v0", f"{len(x)}", x, x, x, x) for x in curves)
+    references = tuple(ReferenceLine("A-v0", f"{len(x)}", x, x) for x in curves)
     markers = [line.get_marker() for line in drawn([some_curve("A-v0", "x")], references=references).axes[0].lines]
     assert markers[1:] == ["o", "None"]
 

@@ -3,7 +3,6 @@ import pytest
 
 from acer_tf.errors import InputError
 from acer_tf.plots.bootstrap import AGGREGATES, Band, Interval
-from acer_tf.plots.groups import Run
 from acer_tf.plots.performance import (
     Performance,
     figure_of_performance,
@@ -11,7 +10,8 @@ from acer_tf.plots.performance import (
     sample_efficiency,
     score_matrices,
 )
-from acer_tf.plots.sources import Series
+from acer_tf.plots.runs import Run
+from acer_tf.plots.series import Series
 from acer_tf.plots.style import rendered, styled
 
 BREAKOUT, PONG = "BreakoutNoFrameskip-v4", "PongNoFrameskip-v4"

@@ -22,7 +22,7 @@ def test_a_file_needs_steps_and_means(tmp_path: Path) -> None:
     assert (found.env, found.label) == ("A-v0", "other")
     np.testing.assert_array_equal(found.x, [10, 20])
     np.testing.assert_array_equal(found.mean, [1, 3])
-    assert np.isnan(found.low).all() and np.isnan(found.high).all()
+    assert found.band is None
 
 
 def test_a_file_may_have_labels_environments_and_bands(tmp_path: Path) -> None:
@@ -34,8 +34,7 @@ def test_a_file_may_have_labels_environments_and_bands(tmp_path: Path) -> None:
         ("A-v0", "x", [2, 5]),
         ("A-v0", "y", [3]),
     ]
-    np.testing.assert_array_equal(found[1].low, [1, 4])
-    np.testing.assert_array_equal(found[1].high, [3, 6])
+    np.testing.assert_array_equal(found[1].band, [[1, 4], [3, 6]])
 
 
 def test_what_this_package_plots_is_a_reference(tmp_path: Path) -> None:
@@ -43,7 +42,7 @@ def test_what_this_package_plots_is_a_reference(tmp_path: Path) -> None:
     (found,) = read_references([str(tmp_path / "ours.csv")], [PONG], "frames")
     assert (found.env, found.label) == (PONG, "mlp")
     np.testing.assert_array_equal(found.x, [40, 80])
-    np.testing.assert_array_equal(found.low, [1, 9.5])
+    np.testing.assert_array_equal(found.band, [[1, 9.5], [3, 11.5]])
 
 
 def test_progress_of_baselines_is_a_reference(tmp_path: Path) -> None:

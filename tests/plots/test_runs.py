@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from acer_tf.errors import InputError
-from acer_tf.plots.groups import Run, default_widths, differing, mean_curves, names_of_settings, read_runs, short_number
+from acer_tf.plots.runs import Run, default_widths, differing, mean_curves, names_of_settings, read_runs, short_number
 from tests.plots.samples import series, write_run
 
 

@@ -181,6 +181,14 @@ class Table:
             raise InputError(f"{self.path} has a cell under {names} that is not a number: {error}.") from error
 
 
+def grouped(*columns: Sequence[str]) -> dict[tuple[str, ...], list[int]]:
+    """Returns the indices of the rows with the same cells in these columns, in the order of first appearance."""
+    found: dict[tuple[str, ...], list[int]] = {}
+    for row, cells in enumerate(zip(*columns, strict=True)):
+        found.setdefault(cells, []).append(row)
+    return found
+
+
 def clock(folder: Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Returns agent steps and seconds at the ends of a run's episodes.
 

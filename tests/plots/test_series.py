@@ -5,7 +5,7 @@ import pytest
 
 from acer_tf.errors import InputError
 from acer_tf.logs.files import EpisodesCsv
-from acer_tf.plots.sources import on_axis, read_returns, read_series, without_logs
+from acer_tf.plots.series import on_axis, read_returns, read_series, without_logs
 from acer_tf.segment import Episode
 from tests.plots.samples import series, write_run
 

@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from acer_tf.plots.curves import Curve, curve, mean_curve
-from acer_tf.plots.sources import Axis, Series, has_rows, on_axis, read_series, runs_at
+from acer_tf.plots.curves import Curve, binned, mean_curve
+from acer_tf.plots.series import Axis, Series, has_rows, on_axis, read_series, runs_at
 from acer_tf.storage.run_files import EPISODES
 from acer_tf.storage.run_folder import read_settings
 
@@ -100,7 +100,7 @@ def mean_curves(runs: Sequence[Run], widths: Mapping[str, float | None]) -> list
     """
     groups: dict[tuple[str, str], list[Curve]] = {}
     for env, setting, series in runs:
-        groups.setdefault((env, setting), []).append(curve(env, setting, series, widths[env]))
+        groups.setdefault((env, setting), []).append(binned(env, setting, series, widths[env]))
     return [mean_curve(group) for group in groups.values()]
 
 
