@@ -21,7 +21,7 @@ _ARGUMENTS = {"clip_obs": CLIP, "epsilon": EPS}
 """Arguments of `VecNormalize` that are constants here."""
 
 
-class Moments(NamedTuple):
+class SavedMoments(NamedTuple):
     """Running mean and variance.
 
     Attributes:
@@ -66,7 +66,7 @@ def read_normalization(source: str | Path) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def read_moments(path: str | Path) -> Moments:
+def read_moments(path: str | Path) -> SavedMoments:
     """Reads `obs_rms.pkl` or `ret_rms.pkl`.
 
     Raises:
@@ -76,7 +76,7 @@ def read_moments(path: str | Path) -> Moments:
         return _moments(read_pickle(read_decompressed(path)))
 
 
-def _of_folder(folder: Path) -> dict[str, Moments]:
+def _of_folder(folder: Path) -> dict[str, SavedMoments]:
     paths = {name: folder / file for name, file in RUNNING_AVERAGES.items()}
     found = {name: read_moments(path) for name, path in paths.items() if path.is_file()}
     if not found:
@@ -88,7 +88,7 @@ def _of_folder(folder: Path) -> dict[str, Moments]:
     return {name: moments for name, moments in found.items() if moments.samples >= 1}
 
 
-def _of_file(file: Path) -> dict[str, Moments]:
+def _of_file(file: Path) -> dict[str, SavedMoments]:
     with as_input_error(file, "a VecNormalize of Stable Baselines"):
         value = read_pickle(read_decompressed(file))
         if not isinstance(value, Inert) or not isinstance(value.state, dict):
@@ -100,8 +100,8 @@ def _of_file(file: Path) -> dict[str, Moments]:
         return _of_vec_normalize(value.state)
 
 
-def _of_vec_normalize(state: Mapping[Any, Any]) -> dict[str, Moments]:
-    found: dict[str, Moments] = {}
+def _of_vec_normalize(state: Mapping[Any, Any]) -> dict[str, SavedMoments]:
+    found: dict[str, SavedMoments] = {}
     for name, switch, moments in (("obs", "norm_obs", "obs_rms"), ("return", "norm_reward", "ret_rms")):
         if not isinstance(is_on := state.get(switch), bool):
             raise ValueError(f"it has no {switch}")
@@ -114,7 +114,7 @@ def _of_vec_normalize(state: Mapping[Any, Any]) -> dict[str, Moments]:
     return found
 
 
-def _moments(value: Any) -> Moments:
+def _moments(value: Any) -> SavedMoments:
     match value.state if isinstance(value, Inert) else None:
         case {
             "mean": np.ndarray() | float() as mean,
@@ -123,5 +123,5 @@ def _moments(value: Any) -> Moments:
         }:
             mean, var = np.asarray(mean, np.float64), np.asarray(var, np.float64)
             if mean.shape == var.shape and np.isfinite([mean, var]).all() and (var >= 0).all() and 0 <= n < 2**63:
-                return Moments(mean, var, n)
+                return SavedMoments(mean, var, n)
     raise ValueError("expected a RunningMeanStd: mean, var and count, finite, the first two of one shape")

@@ -17,7 +17,7 @@ from acer_tf.plots.runs import POINTS
 from acer_tf.plots.series import Axis, Series, Table, grouped, is_atari_id
 
 LEVELS = ("human", "random")
-"""Scores of an Atari game that are lines instead of curves; attributes of `human_scores.Reference`."""
+"""Scores of an Atari game that are lines instead of curves; attributes of `human_scores.ScoreRange`."""
 
 STEPS = ("steps", "total_timesteps")
 MEANS = ("mean_return", "return", "mean_episode_reward")

@@ -24,7 +24,7 @@ _MAX_NOOPS = 30
 _NOOP, _FIRE, _AFTER_FIRE = 0, 1, 2  # FireReset plays actions 1 and 2, whatever 2 is in the game
 
 
-class Step(NamedTuple):
+class GameStep(NamedTuple):
     """Outcome of one agent step.
 
     Attributes:
@@ -128,7 +128,7 @@ class AtariGame:
         if ended:
             self._restart()
 
-    def step(self, action: int, frame_out: NDArray[np.uint8]) -> Step:
+    def step(self, action: int, frame_out: NDArray[np.uint8]) -> GameStep:
         """Plays one action for four raw frames.
 
         Args:
@@ -145,7 +145,7 @@ class AtariGame:
         if not terminated:
             self._draw(frame_out)
         gain = self._score - score_before
-        return Step(float((gain > 0) - (gain < 0)), terminated, truncated)  # ClipReward: the sign
+        return GameStep(float((gain > 0) - (gain < 0)), terminated, truncated)  # ClipReward: the sign
 
     def take_result(self) -> GameResult | None:
         """Returns the result of the last game that ended since the previous call, hidden steps included, or None."""

@@ -4,13 +4,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acer_tf.envs.atari.game import AtariGame
-from acer_tf.envs.atari.shared_rows import Rows
+from acer_tf.envs.atari.shared_rows import GameRows
 
 
 class Games:
     """Steps games one after the other; a game whose episode ended is reset in the same step."""
 
-    def __init__(self, game: str, max_episode_frames: int | None, rows: Rows, display_screen: bool = False) -> None:
+    def __init__(self, game: str, max_episode_frames: int | None, rows: GameRows, display_screen: bool = False) -> None:
         """Describes the games; `start` loads them.
 
         Args:
@@ -51,7 +51,7 @@ class Games:
         for i, action in enumerate(rows.actions.tolist()):
             game = self._games[i]
             step = game.step(action, self._frames[i])
-            if step.truncated:
+            if step.truncated:  # before reset draws the next episode over it
                 rows.final_frames[i] = self._frames[i]
             if step.terminated or step.truncated:
                 game.reset(self._frames[i])

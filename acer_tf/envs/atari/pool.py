@@ -168,6 +168,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         infos = self._truncated(replaced) if replaced else {}
         infos |= self._games_cut(replaced) | self._games_ended()
         rows = self._rows
+        # Copies, but for the frames: the next step overwrites the rows.
         return self._frames, rows.rewards.copy(), rows.terminations.copy(), rows.truncations.copy(), infos
 
     def start_workers(self) -> None:
@@ -202,10 +203,11 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
             return {}
         seconds = round(time.perf_counter() - self._start, 6)
         columns = {"r": self._rows.scores, "l": self._rows.lengths, "t": np.full(self.num_envs, seconds)}
+        # As gymnasium's RecordEpisodeStatistics: 0 where no game ended.
         return {"episode": {k: np.where(ended, v, v.dtype.type(0)) for k, v in columns.items()}, "_episode": ended}
 
     def _games_cut(self, replaced: list[int]) -> dict[str, Any]:
-        cut = self._rows.truncations & ~self._rows.terminations
+        cut = self._rows.truncations & ~self._rows.terminations  # nothing is bootstrapped after a lost life
         cut[replaced] = False
         if not cut.any():
             return {}

@@ -18,7 +18,7 @@ def _row(dtype: DTypeLike, shape: tuple[int, ...] = ()) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Rows:
+class GameRows:
     """Views of shared memory, [n, ...] for `n` environments. Each field's type and shape are those of the memory.
 
     Attributes:
@@ -54,16 +54,16 @@ class SharedRows:
 
     def __init__(self, num_env: int) -> None:
         self._blocks: dict[str, Any] = {
-            array.name: RawArray(ctypes.c_uint8, num_env * _row_bytes(array)) for array in fields(Rows)
+            array.name: RawArray(ctypes.c_uint8, num_env * _row_bytes(array)) for array in fields(GameRows)
         }
 
-    def rows(self, envs: range) -> Rows:
+    def rows(self, envs: range) -> GameRows:
         """Returns the rows of consecutive environments."""
         views = {}
-        for array in fields(Rows):
+        for array in fields(GameRows):
             whole = np.frombuffer(self._blocks[array.name], array.metadata["dtype"])
             views[array.name] = whole.reshape(-1, *array.metadata["shape"])[envs.start : envs.stop]
-        return Rows(**views)
+        return GameRows(**views)
 
 
 def _row_bytes(array: "Field[Any]") -> int:

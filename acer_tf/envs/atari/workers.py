@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import cv2
 
 from acer_tf.envs.atari.games import Games
-from acer_tf.envs.atari.shared_rows import Rows, SharedRows
+from acer_tf.envs.atari.shared_rows import GameRows, SharedRows
 from acer_tf.system.children import START_METHOD, become_worker, program_hidden
 
 _DONE = b""
@@ -32,7 +32,7 @@ class Fault(NamedTuple):
     traceback: str = ""
 
 
-def _serve(pipe: Connection, make_games: Callable[[Rows], Games], shared: SharedRows, envs: range) -> None:
+def _serve(pipe: Connection, make_games: Callable[[GameRows], Games], shared: SharedRows, envs: range) -> None:
     """Runs in the worker: executes commands and answers each, until the other end of the pipe is closed."""
     become_worker()
     cv2.setNumThreads(1)
@@ -61,7 +61,7 @@ class _Worker:
         is_busy: whether a command was sent and not answered yet.
     """
 
-    def __init__(self, context: Any, make_games: Callable[[Rows], Games], shared: SharedRows, envs: range) -> None:
+    def __init__(self, context: Any, make_games: Callable[[GameRows], Games], shared: SharedRows, envs: range) -> None:
         self.envs = envs
         self.is_busy = False
         self.pipe, far_end = context.Pipe()
@@ -102,7 +102,9 @@ class _Worker:
 class Workers:
     """A few processes with several games each, consecutive environments together."""
 
-    def __init__(self, make_games: Callable[[Rows], Games], shared: SharedRows, num_env: int, num_workers: int) -> None:
+    def __init__(
+        self, make_games: Callable[[GameRows], Games], shared: SharedRows, num_env: int, num_workers: int
+    ) -> None:
         """Starts the processes.
 
         Args:
@@ -139,7 +141,7 @@ class Workers:
         faults = []
         silences = 0
         while busy and silences < _WAITS:
-            ready = wait(list(busy), timeout / _WAITS)
+            ready = wait(list(busy), timeout / _WAITS)  # in slices: one in which this process was stopped counts once
             silences = 0 if ready else silences + 1
             answers = [busy.pop(pipe).answer() for pipe in ready]
             faults += [fault for fault in answers if fault]

@@ -45,8 +45,9 @@ def to_space(actions: Array, space: Box) -> Array:
     Returns:
         [..., *space.shape], in the space's dtype.
     """
-    low, high = space.low.astype(np.float64), space.high.astype(np.float64)
+    low, high = space.low.astype(np.float64), space.high.astype(np.float64)  # a wide range overflows float32
     fractions = (np.clip(actions, -1, 1).astype(np.float64).reshape(*actions.shape[:-1], *space.shape) + 1) / 2
+    # Clipped once more: the sum may be rounded beyond a bound.
     return np.clip(low + fractions * (high - low), low, high).astype(space.dtype)
 
 

@@ -133,7 +133,7 @@ class _OneHots:
 
     def __call__(self, observations: Any) -> Array:
         rows = _rows(np.asarray(observations), self._shape)
-        hot = rows[..., self._entries] == self._values
+        hot = rows[..., self._entries] == self._values  # each entry: is its choice its value?
         if np.count_nonzero(hot) != rows.size:
             raise InputError("an observation is a choice that its space does not have.")
         one_hots: Array = hot.view(np.uint8)

@@ -52,6 +52,7 @@ def number_of_actions(space: Choices) -> int:
 
 def to_choices(actions: Array, space: Choices) -> Array:
     """Returns the choices, [..., *space.shape] in the space's dtype, of joint actions [...] int64."""
+    # The choices are the digits of the number, in the mixed radix of the sizes.
     choices: Array = np.stack(np.unravel_index(actions, _sizes(space)), axis=-1) + _starts(space)
     return choices.reshape(*actions.shape, *space.shape).astype(space.dtype)
 
@@ -79,7 +80,7 @@ def joint_masks(masks: Array, space: Choices) -> Array:
     masks = np.asarray(masks).astype(np.bool_)
     if masks.shape[1] != sum(sizes):
         return masks
-    joint = np.ones((len(masks), 1), np.bool_)
+    joint = np.ones((len(masks), 1), np.bool_)  # a joint action is possible if all of its choices are
     for part in np.split(masks, np.cumsum(sizes)[:-1], axis=1):
         joint = (joint[:, :, np.newaxis] & part[:, np.newaxis]).reshape(len(masks), -1)
     return joint

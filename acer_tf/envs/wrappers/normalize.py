@@ -38,9 +38,10 @@ class Moments:
         if self.is_frozen:
             return
         before, self.count = self.count, self.count + len(batch)
-        weight = len(batch) / self.count
+        weight = len(batch) / self.count  # of the batch among all arrays
         delta = batch.mean(axis=0) - self.mean
         self.mean = self.mean + weight * delta
+        # The variance within both parts, and that between their means.
         self.var = (1 - weight) * self.var + weight * batch.var(axis=0) + before / self.count * weight * delta**2
 
     def update_finite(self, batch: Array) -> None:
@@ -116,9 +117,9 @@ class NormalizeRewards(VectorWrapper[Array, Any, Array, Any, Array]):
     def step(self, actions: Any) -> StepReturn:
         """Steps the environments."""
         obs, rewards, terminations, truncations, infos = self.env.step(actions)
-        self._returns = self._gamma * self._returns + rewards
+        self._returns = self._gamma * self._returns + rewards  # R ← gamma · R + r
         self.moments.update_finite(self._returns)
-        self._returns[terminations | truncations] = 0
+        self._returns[terminations | truncations] = 0  # only now: the last reward belongs to its episode
         return obs, np.clip(rewards / np.sqrt(self.moments.var + EPS), -CLIP, CLIP), terminations, truncations, infos
 
 
