@@ -72,20 +72,23 @@ class Player:
         Raises:
             InputError: another player is learning there; nothing has been changed then.
         """
-        innermost = _innermost(env)
-        last = [_LAST.get(number) for number in innermost]
+        singles = _innermost(env)
+        last = [player() if (player := _LAST.get(id(single))) else None for single in singles]
         if any(player is not None and player is not self and player.is_learning for player in last):
             raise InputError("the environment is that of training, which is running in it; evaluate in one of its own.")
-        _LAST.update(dict.fromkeys(innermost, self))
+        for single in singles:
+            if id(single) not in _LAST:  # forgotten with the environment: another one may get its address
+                weakref.finalize(single, _LAST.pop, id(single), None)
+            _LAST[id(single)] = weakref.ref(self)
         return all(player is self for player in last)
 
 
-_LAST: "weakref.WeakValueDictionary[int, Player]" = weakref.WeakValueDictionary()
-"""The last player in each single environment, by its `id()`."""
+_LAST: dict[int, weakref.ref[Player]] = {}
+"""The last player in each single environment, by its `id()`, as environments need not be hashable."""
 
 
-def _innermost(env: VectorEnv[Any, Any, Any]) -> list[int]:
+def _innermost(env: VectorEnv[Any, Any, Any]) -> list[Any]:
     inner = env.unwrapped
     if isinstance(inner, SyncVectorEnv | SerialEnvs):
-        return [id(single.unwrapped) for single in inner.envs]
-    return [id(inner.innermost if isinstance(inner, StableBaselinesEnv) else inner)]
+        return [single.unwrapped for single in inner.envs]
+    return [inner.innermost if isinstance(inner, StableBaselinesEnv) else inner]

@@ -126,3 +126,20 @@ def test_nobody_enters_where_another_learns() -> None:
     assert learner.enter(env), "nothing has been changed"
     learner.is_learning = False
     assert not other.enter(env)
+
+
+def test_an_environment_that_has_the_address_of_one_of_training_is_another() -> None:
+    """As in a curriculum, whose stages have environments of their own."""
+    learner = Player()
+    learner.is_learning = True
+    addresses = set()
+    for _ in range(200):
+        env = Counter(1)
+        addresses.add(id(env))
+        learner.enter(vector(env))
+        del env
+        other = vector(Counter(1))
+        Player().enter(other)
+        addresses.add(id(other.envs[0]))
+        del other
+    assert len(addresses) < 200, "no address was used again"
