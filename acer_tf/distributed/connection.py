@@ -91,7 +91,7 @@ def _imported(variables: Mapping[str, str]) -> ModuleType:
             f"Ray was imported before its token authentication was switched on; set {MODE}={variables[MODE]} in the "
             "environment of this process, or leave the import to this package."
         )
-    os.environ.update(_NO_STATISTICS | variables)
+    os.environ.update({**_NO_STATISTICS, **variables})
     return importlib.import_module("ray")
 
 
