@@ -15,13 +15,14 @@ from acer_tf.envs.make import closing
 from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import Played, play
 from acer_tf.evaluation.video import record_video
+from acer_tf.schema import Count
 
 
 @dataclasses.dataclass(frozen=True)
 class Enjoy(PlayFlags):
     """Shows a trained agent at play in a window, or in a video."""
 
-    episodes: int = 3
+    episodes: Count = 3
     """Whole episodes to play; in Atari whole games, over all lives."""
 
     def enjoy(self) -> None:

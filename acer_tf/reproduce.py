@@ -16,7 +16,7 @@ from acer_tf.experiments.plan import Planned, plan, selected
 from acer_tf.experiments.reading import experiment_names, load_experiment
 from acer_tf.experiments.report import PAGE, write_page
 from acer_tf.experiments.results import check_same, collect, read, write
-from acer_tf.schema import Count, validated
+from acer_tf.schema import CountOrNone
 from acer_tf.system.command_line import program
 from acer_tf.system.console import say
 from acer_tf.trials.execution import Execution
@@ -37,9 +37,9 @@ class Reproduce(Execution):
     """The experiment (--list shows them), or a file of your own, ending in .yml."""
     list: bool = False
     """Show all experiments, what they cost, what of them has been run and with which result."""
-    seeds: int | None = None
+    seeds: CountOrNone = None
     """How many seeds of each variation and environment to run; None takes the experiment's number."""
-    steps: int | None = None
+    steps: CountOrNone = None
     """Agent steps of each run; None takes the experiment's. Other steps need results of their own (--results)."""
     variations: tuple[str, ...] = ()
     """Run these variations only."""
@@ -64,9 +64,6 @@ class Reproduce(Execution):
         if self.name is None:
             raise InputError(f"which experiment? Expected one of {', '.join(experiment_names())}, or --list.")
         self.check()
-        for flag in ("seeds", "steps"):
-            if getattr(self, flag) is not None:
-                validated(flag, getattr(self, flag), Count)
         if self.steps is not None and self.results == RESULTS:
             raise InputError(
                 "--steps makes another experiment of it; expected a folder of its own, too: --results DIR."

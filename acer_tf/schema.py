@@ -1,9 +1,7 @@
 """Types of settings with their ranges, and the one sentence for a value that does not fit."""
 
 import dataclasses
-import functools
 import inspect
-import operator
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_origin
@@ -30,12 +28,13 @@ Positive = Annotated[float, Meta(gt=0, le=LARGEST, description="a finite number 
 PositiveOrInfinite = Annotated[float, Meta(gt=0, description="a number > 0")]
 Fraction = Annotated[float, Meta(ge=0, le=1, description="a number between 0 and 1")]
 Seed = Annotated[int, Meta(ge=0, lt=2**32, description=f"a whole number from 0 to {2**32 - 1}")]
-CountOrNone = Annotated[int | None, Meta(ge=1, description="a whole number >= 1, or None")]
-CountZeroOrNone = Annotated[int | None, Meta(ge=0, description="a whole number >= 0, or None")]
-PositiveOrNone = Annotated[float | None, Meta(gt=0, description="a number > 0, or None")]
-FractionOrNone = Annotated[float | None, Meta(ge=0, le=1, description="a number between 0 and 1, or None")]
 Text = Annotated[str, Meta(description="text")]
-TextOrNone = Annotated[str | None, Meta(description="text, or None")]
+
+CountOrNone = Count | None
+CountZeroOrNone = CountOrZero | None
+PositiveOrNone = PositiveOrInfinite | None
+FractionOrNone = Fraction | None
+TextOrNone = Text | None
 
 
 def validated(name: str, value: object, kind: Any) -> Any:
@@ -44,7 +43,8 @@ def validated(name: str, value: object, kind: Any) -> Any:
     Args:
         name: of the setting, for the message.
         value: what was given.
-        kind: a type of settings: one of this module's, bool, a Literal, or a Mapping from text to one of them.
+        kind: a type of settings: one of this module's, bool, a Literal, one of these or None, or a Mapping from text to
+            one of them.
 
     Raises:
         InputError: the value is of another type, or out of range.
@@ -55,7 +55,7 @@ def validated(name: str, value: object, kind: Any) -> Any:
     if isinstance(given, float) and given.is_integer():
         given = int(given)
     try:
-        return msgspec.convert(given, _with_inner_range(kind), dec_hook=lambda kind, given: kind(given))
+        return msgspec.convert(given, kind, dec_hook=lambda kind, given: kind(given))
     except msgspec.ValidationError:
         raise InputError(f"{name} is {value!r}; expected {_expected(kind)}.") from None
 
@@ -123,21 +123,16 @@ def to_python(value: Any) -> Any:
     return type(value)(map(to_python, value)) if type(value) in (list, tuple) else value
 
 
-def _with_inner_range(kind: Any) -> Any:
-    """Returns a type as msgspec reads it: in a union with None, the range belongs to the number."""
-    if get_origin(kind) is Annotated and type(None) in (members := get_args(kind.__origin__)):
-        others = functools.reduce(operator.or_, (member for member in members if member is not type(None)))
-        return Annotated[others, *kind.__metadata__] | None
-    return kind
-
-
 def _expected(kind: Any) -> str | None:
     """Returns a type of settings in words; None for any other type."""
     if kind is bool:
         return "True or False"
     if get_origin(kind) is Mapping:
         return "values by name"
+    members = get_args(kind)
     if get_origin(kind) is Literal:
-        *others, last = map(str, get_args(kind))
+        *others, last = map(str, members)
         return f"{', '.join(others)} or {last}" if others else last
-    return next((str(meta.description) for meta in getattr(kind, "__metadata__", ())), None)
+    if type(None) in members and (other := _expected(members[0])) is not None:
+        return f"{other}, or None"
+    return next((mark.description for mark in getattr(kind, "__metadata__", ()) if isinstance(mark, Meta)), None)

@@ -6,19 +6,19 @@ link, and the learner, which takes segments as they arrive and makes updates on 
 
 import dataclasses
 import heapq
+import json
 import sys
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from msgspec import Meta
 
 from acer_tf.cli.command import guarded
-from acer_tf.cli.output import write_json
 from acer_tf.cli.parsing import parse
-from acer_tf.errors import InputError
-from acer_tf.schema import Count, Positive, validated
+from acer_tf.schema import Count, Positive, Weight, validate_fields
 
 COLLECTORS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
 SEGMENTS = 3000
@@ -29,35 +29,35 @@ SEGMENTS = 3000
 class Scale:
     """Simulates env-steps per second, efficiency and staleness; the defaults were measured with Breakout."""
 
-    collectors: tuple[int, ...] = COLLECTORS
+    collectors: Annotated[tuple[Count, ...], Meta(min_length=1, description="whole numbers >= 1")] = COLLECTORS
     """Numbers of collectors."""
-    call_ms: tuple[float, ...] = (180.0, 1.0)
+    call_ms: Annotated[tuple[Positive, ...], Meta(min_length=1, description="numbers > 0")] = (180.0, 1.0)
     """Times of an update on `segments_per_update` segments, one for each learner that is compared."""
-    ratios: tuple[float, ...] = (4.0, 1.0, 0.0)
+    ratios: Annotated[tuple[Weight, ...], Meta(min_length=1, description="numbers >= 0")] = (4.0, 1.0, 0.0)
     """Updates from replay for each on-policy update, for each learner."""
-    steps: int = 320
+    steps: Count = 320
     """Agent steps of a segment: 16 environments x 20 steps."""
-    collect_s: float = 0.4
+    collect_s: Positive = 0.4
     """Seconds in which a collector collects a segment."""
-    jitter: float = 0.1
+    jitter: Weight = 0.1
     """Standard deviation of that time, as a share of it."""
-    segment_kb: float = 26.0
+    segment_kb: Positive = 26.0
     """Kilobytes of a segment on the network."""
-    weights_mb: float = 6.75
+    weights_mb: Positive = 6.75
     """Megabytes of the weights, sent once to every node for each version that a collector there gets."""
-    per_node: int = 16
+    per_node: Count = 16
     """Collectors on one node."""
-    trip_ms: float = 0.84
+    trip_ms: Weight = 0.84
     """Round trip of an order and its segment, without their bytes."""
-    handle_ms: float = 9.8
-    """Time that the learner takes to decompress and stack the frames of a segment."""
-    gbit: float = 10.0
+    handle_ms: Weight = 9.8
+    """Time that the learner takes to unpack a segment."""
+    gbit: Positive = 10.0
     """Gigabits per second of the learner's network link, in each direction."""
-    segments_per_update: int = 1
+    segments_per_update: Count = 1
     """As of training, like the next two."""
-    publish_every: int = 1
+    publish_every: Count = 1
     """Updates between two versions of the weights."""
-    actor_depth: int = 1
+    actor_depth: Count = 1
     """Orders that a collector has."""
     json: Path | None = None
     """File that the numbers are written to as well."""
@@ -210,16 +210,12 @@ def _draw(path: Path, tables: dict[str, list[Result]]) -> None:
 def main(argv: Sequence[str]) -> int:
     """Runs the model; returns the exit status."""
     flags = parse("benchmarks.scale", Scale, argv)
-    for name in ("steps", "per_node", "segments_per_update", "publish_every", "actor_depth"):
-        validated(name, getattr(flags, name), Count)
-    for name in ("collect_s", "segment_kb", "weights_mb", "gbit"):
-        validated(name, getattr(flags, name), Positive)
-    if min(flags.collectors, default=0) < 1 or min(flags.call_ms, default=0) <= 0 or min(flags.ratios, default=-1) < 0:
-        raise InputError("expected collectors >= 1, call_ms > 0 and ratios >= 0, at least one of each.")
+    validate_fields(flags)
     tables = _table(flags)
     _print(tables)
     if flags.json is not None:
-        write_json(flags.json, {name: [result._asdict() for result in results] for name, results in tables.items()})
+        numbers = {name: [result._asdict() for result in results] for name, results in tables.items()}
+        flags.json.write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
     if flags.plot is not None:
         _draw(flags.plot, tables)
     return 0

@@ -15,7 +15,7 @@ from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import InputError, nearest
 from acer_tf.evaluation.episodes import Predictor
 from acer_tf.evaluation.video import check_video
-from acer_tf.schema import Count, validated
+from acer_tf.schema import Count, Seed, validate_fields, validated
 from acer_tf.storage.durable import free_path
 from acer_tf.storage.run_folder import read_settings
 from acer_tf.storage.saved_agents import Choice, SavedAgent, is_checkpoint, read_saved_agent
@@ -34,13 +34,13 @@ class PlayFlags:
     checkpoint: Choice = "latest"
     """Which agent of the run folder: latest (model.zip, or the newest checkpoint if that has learned more), best
     (best.zip, else the checkpoint with the highest mean return), or the checkpoint at this agent step."""
-    episodes: int = 30
+    episodes: Count = 30
     """Whole episodes to play; in Atari whole games, over all lives."""
     deterministic: bool = False
     """Take the most probable action at every step."""
     stochastic: bool = False
     """Draw actions from the policy, as in training; this is what happens without either flag."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of the environments."""
     env: str | None = None
     """Environment id, or module:id if importing a module registers it; None takes that of the run."""
@@ -57,8 +57,7 @@ class PlayFlags:
         Raises:
             InputError: a flag has a value that cannot work.
         """
-        if self.episodes < 1:
-            raise InputError(f"episodes is {self.episodes}; expected a whole number >= 1.")
+        validate_fields(self)
         if self.deterministic and self.stochastic:
             raise InputError("--deterministic and --stochastic exclude each other; give one of them.")
         video = self.video_file()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acer_tf.errors import InputError
-from acer_tf.schema import Count, validated
+from acer_tf.schema import Count
 from acer_tf.search.results import PRESET, TABLE, draw, write_preset, write_table
 from acer_tf.search.space import Value, check_space, read_space, words
 from acer_tf.search.study import PrunerName, Runs, SamplerName, StudyQueue, open_study
@@ -47,7 +47,7 @@ class SearchFlags:
 
     search: Path | None = None
     """File of settings to search (.yml), a line each, such as lr: {low: 1e-4, high: 1e-2, log: true}."""
-    num_trials: int = 30
+    num_trials: Count = 30
     """Trials of the search, each with all seeds."""
     sampler: SamplerName = "tpe"
     """How Optuna chooses settings: by tree-structured Parzen estimators, or at random."""
@@ -65,7 +65,6 @@ class SearchFlags:
                 if getattr(self, name) != getattr(SearchFlags, name):
                     raise InputError(f"--{flag} is of no use without --search FILE.")
             return
-        validated("trials", self.num_trials, Count)
         if importlib.util.find_spec("optuna") is None:
             raise InputError('a search needs Optuna; install it with: pip install -e ".[ray]".')
 

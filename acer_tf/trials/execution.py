@@ -7,18 +7,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from acer_tf.cli.parsing import FLAG_NAMES
 from acer_tf.distributed.access import check_address
 from acer_tf.distributed.connection import connected, require_ray
-from acer_tf.distributed.engine import RayEngine
 from acer_tf.errors import ExitStatus, InputError
 from acer_tf.logs.metrics import LAST_EPISODES
-from acer_tf.schema import Count, validated
+from acer_tf.schema import Count, CountOrNone, validate_fields
 from acer_tf.storage.lock import locked
 from acer_tf.system.command_line import command_line
 from acer_tf.system.compute import cores
 from acer_tf.training.resume import resuming
 from acer_tf.training.signals import Stop, stop_on_signals
-from acer_tf.trials.scheduler import Engine, FixedQueue, LocalEngine, Trial, TrialQueue, TrialStatus, run_trials
+from acer_tf.trials.engines import LocalEngine, RayEngine
+from acer_tf.trials.scheduler import Engine, FixedQueue, Trial, TrialQueue, TrialStatus, run_trials
 from acer_tf.trials.table import SweepTable, summary
 
 TABLE = "sweep.csv"
@@ -32,15 +33,15 @@ def _nothing(trial: Trial) -> None:
 class Execution:
     """Flags of every command that runs trials."""
 
-    workers: int = 1
+    workers: Count = 1
     """Trials that run side by side on this machine, each with an equal share of the cores."""
     engine: Literal["local", "ray"] = "local"
     """Where trials run: on this machine, or on a cluster of Ray, whose nodes share this folder (docs/scale.md)."""
     ray_address: str | None = None
     """HOST:PORT of the cluster's head; None starts Ray on this machine alone."""
-    slots: int | None = None
+    slots: CountOrNone = None
     """Trials that run side by side on Ray; None takes as many as the cluster has processors for."""
-    trial_cpus: int = 1
+    trial_cpus: Count = 1
     """Processors (and threads) of a trial on Ray."""
 
     def run_all(self, trials: Sequence[Trial], out: Path, done: Callable[[Trial], None] = _nothing) -> int:
@@ -108,9 +109,7 @@ class Execution:
         Raises:
             InputError: one has a value that cannot work, or belongs to the other engine.
         """
-        for name in ("workers", "slots", "trial_cpus"):
-            if getattr(self, name) is not None:
-                validated(name, getattr(self, name), Count)
+        validate_fields(self, FLAG_NAMES)
         of_ray = {"ray_address": self.ray_address, "slots": self.slots, "trial_cpus": self.trial_cpus}
         defaults = {field.name: field.default for field in dataclasses.fields(Execution)}
         changed = [name for name, value in of_ray.items() if value != defaults[name]]
