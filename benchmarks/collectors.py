@@ -5,7 +5,6 @@ Each configuration runs in a process of its own, all of them in turns. What coun
 
 import dataclasses
 import functools
-import json
 import multiprocessing
 import statistics
 import sys
@@ -18,6 +17,7 @@ from typing import Any, Literal
 import psutil
 
 from acer_tf.cli.command import guarded
+from acer_tf.cli.output import write_json
 from acer_tf.cli.parsing import parse
 from acer_tf.distributed.connection import require_ray
 from benchmarks import prepare
@@ -136,7 +136,7 @@ def main(argv: Sequence[str]) -> int:
             f" {numbers.get('actors_idle_share', 0):14.0%}"
         )
     if flags.json is not None:
-        flags.json.write_text(json.dumps({"medians": medians, "runs": found}, indent=2) + "\n", encoding="utf-8")
+        write_json(flags.json, {"medians": medians, "runs": found})
     return 0
 
 

@@ -6,7 +6,6 @@ link, and the learner, which takes segments as they arrive and makes updates on 
 
 import dataclasses
 import heapq
-import json
 import sys
 from collections import deque
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ import numpy as np
 from msgspec import Meta
 
 from acer_tf.cli.command import guarded
+from acer_tf.cli.output import write_json
 from acer_tf.cli.parsing import parse
 from acer_tf.schema import Count, Positive, Weight, validate_fields
 
@@ -50,7 +50,7 @@ class Scale:
     trip_ms: Weight = 0.84
     """Round trip of an order and its segment, without their bytes."""
     handle_ms: Weight = 9.8
-    """Time that the learner takes to unpack a segment."""
+    """Time that the learner takes to decompress and stack the frames of a segment."""
     gbit: Positive = 10.0
     """Gigabits per second of the learner's network link, in each direction."""
     segments_per_update: Count = 1
@@ -214,8 +214,7 @@ def main(argv: Sequence[str]) -> int:
     tables = _table(flags)
     _print(tables)
     if flags.json is not None:
-        numbers = {name: [result._asdict() for result in results] for name, results in tables.items()}
-        flags.json.write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
+        write_json(flags.json, {name: [result._asdict() for result in results] for name, results in tables.items()})
     if flags.plot is not None:
         _draw(flags.plot, tables)
     return 0

@@ -5,12 +5,13 @@ import importlib
 import importlib.util
 import os
 import signal
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from types import ModuleType
 
-from acer_tf.distributed.access import TOKEN, check_access, check_address, token_variables
+from acer_tf.distributed.access import MODE, TOKEN, check_access, check_address, token_variables
 from acer_tf.errors import InputError
 
 OBJECT_STORE_BYTES = 256 * 2**20
@@ -41,7 +42,8 @@ def connected(
     own unless the user has one (see `token_variables`), no dashboard, and sends no statistics. Its logs are in a
     temporary folder that is removed at the end, or, if RAY_TMPDIR is set, there, and are kept.
 
-    A process that is connected already keeps its connection, if the cluster there is authenticated as well.
+    A process that is connected already keeps its connection, if the cluster there is authenticated as well. The
+    variables of authentication stay set in this process: Ray reads them once, when it is imported.
 
     Args:
         address: HOST:PORT of the head of a running cluster, one of whose nodes this machine is; None starts Ray here.
@@ -49,8 +51,8 @@ def connected(
         object_store_bytes: shared memory of a Ray started here.
 
     Raises:
-        InputError: Ray is not installed, or does not start; the cluster does not answer, wants no token, or another
-            one; this machine is none of its nodes.
+        InputError: Ray is not installed, was imported without authentication, or does not start; the cluster does not
+            answer, wants no token, or another one; this machine is none of its nodes.
     """
     require_ray()
     if address is not None:
@@ -59,8 +61,7 @@ def connected(
         variables = token_variables(is_new=address is None)
         if address is not None:
             check_access(address, variables[TOKEN])
-        stack.enter_context(_environment(_NO_STATISTICS | variables))
-        ray = _imported()
+        ray = _imported(variables)
         if ray.is_initialized():
             check_access(ray.get_runtime_context().gcs_address, variables[TOKEN])
             yield ray
@@ -82,28 +83,16 @@ def connected(
         yield ray
 
 
-def _imported() -> ModuleType:
-    """Imports Ray, which reads its variables when it is imported; if that was earlier, has it read them again."""
-    ray = importlib.import_module("ray")
-    if not ray.is_initialized():
-        ray._raylet.Config.initialize("")
-        ray._raylet.AuthenticationTokenLoader.instance().reset_cache()
-    return ray
-
-
-@contextlib.contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Sets variables of this process, which those that Ray starts inherit, and restores them."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+def _imported(variables: Mapping[str, str]) -> ModuleType:
+    """Imports Ray with variables that it, and every process that it starts, reads once."""
+    ray = sys.modules.get("ray")
+    if ray is not None and not ray.is_initialized() and os.environ.get(MODE, "").lower() != variables[MODE]:
+        raise InputError(
+            f"Ray was imported before its token authentication was switched on; set {MODE}={variables[MODE]} in the "
+            "environment of this process, or leave the import to this package."
+        )
+    os.environ.update({**_NO_STATISTICS, **variables})
+    return importlib.import_module("ray")
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 from acer_tf.cli.parsing import FLAG_NAMES
 from acer_tf.distributed.access import check_address
 from acer_tf.distributed.connection import connected, require_ray
+from acer_tf.distributed.engine import RayEngine
 from acer_tf.errors import ExitStatus, InputError
 from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.schema import Count, CountOrNone, validate_fields
@@ -18,8 +19,7 @@ from acer_tf.system.command_line import command_line
 from acer_tf.system.compute import cores
 from acer_tf.training.resume import resuming
 from acer_tf.training.signals import Stop, stop_on_signals
-from acer_tf.trials.engines import LocalEngine, RayEngine
-from acer_tf.trials.scheduler import Engine, FixedQueue, Trial, TrialQueue, TrialStatus, run_trials
+from acer_tf.trials.scheduler import Engine, FixedQueue, LocalEngine, Trial, TrialQueue, TrialStatus, run_trials
 from acer_tf.trials.table import SweepTable, summary
 
 TABLE = "sweep.csv"

@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 from acer_tf.errors import ExitStatus
 from acer_tf.storage.lock import is_locked
+from acer_tf.system.children import start_module
 from acer_tf.training.signals import SIGNALS
 
 POLL_SECONDS = 0.2
@@ -79,6 +80,22 @@ class Engine(Protocol):
 
     def start(self, trial: Trial) -> Process:
         """Starts a trial; the folder of its log exists."""
+
+
+class LocalEngine:
+    """Runs trials as children of this process."""
+
+    def __init__(self, workers: int) -> None:
+        """`workers` is the number of trials that run side by side."""
+        self._workers = workers
+
+    def slots(self) -> int:
+        """Returns the number of workers."""
+        return self._workers
+
+    def start(self, trial: Trial) -> Process:
+        """Starts a trial."""
+        return start_module(trial.command, trial.log)
 
 
 class TrialQueue(Protocol):

@@ -14,6 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 STORE_BYTES = 80 * 2**20
 TOKEN = "a-token-for-tests"
+AUTHENTICATION = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN, "RAY_USAGE_STATS_ENABLED": "0"}
 
 
 class Nodes:
@@ -35,8 +36,8 @@ class Nodes:
 
 def variables(folder: Path) -> dict[str, str]:
     """The environment of everything that belongs to the cluster."""
-    own = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN, "RAY_TMPDIR": str(folder), "PYTHONPATH": str(ROOT)}
-    return os.environ | own | {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONUNBUFFERED": "1"}
+    own = {"RAY_TMPDIR": str(folder), "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    return os.environ | AUTHENTICATION | own
 
 
 @contextlib.contextmanager

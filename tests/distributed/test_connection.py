@@ -1,3 +1,8 @@
+import importlib.machinery
+import os
+import sys
+import types
+
 import pytest
 
 from acer_tf.distributed.connection import connected, require_ray
@@ -8,6 +13,18 @@ def test_without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r'^Ray is not installed; install it with: pip install -e "\.\[ray\]"\.$'):
         require_ray()
+
+
+def test_ray_that_was_imported_without_authentication(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray reads its variables once, when it is imported."""
+    imported = types.ModuleType("ray")
+    imported.__spec__ = importlib.machinery.ModuleSpec("ray", None)
+    imported.is_initialized = lambda: False  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "ray", imported)
+    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
+    with pytest.raises(InputError, match=r"^Ray was imported before .* set RAY_AUTH_MODE=token"), connected():
+        pass
+    assert "RAY_AUTH_MODE" not in os.environ
 
 
 def test_a_bad_address_is_refused_before_ray_is_imported() -> None:

@@ -6,8 +6,7 @@ import pytest
 
 from acer_tf.storage.lock import locked
 from acer_tf.trials import scheduler as module
-from acer_tf.trials.engines import LocalEngine
-from acer_tf.trials.scheduler import FixedQueue, LockedTrials, Trial, run_trials
+from acer_tf.trials.scheduler import FixedQueue, LocalEngine, LockedTrials, Trial, run_trials
 
 
 def python(code: str) -> tuple[str, ...]:

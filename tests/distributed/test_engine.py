@@ -1,7 +1,7 @@
 """One Ray for everything: it takes long to start."""
 
-import os
 import signal
+import tempfile
 import time
 from pathlib import Path
 from types import ModuleType
@@ -9,8 +9,9 @@ from types import ModuleType
 import pytest
 
 from acer_tf.distributed.connection import connected
-from acer_tf.distributed.remote import RemoteProgram
+from acer_tf.distributed.engine import RemoteProgram
 from acer_tf.errors import InputError
+from tests.distributed.nodes import AUTHENTICATION
 from tests.distributed.test_supervisor import python
 
 
@@ -39,11 +40,17 @@ STEP = "import os; open('{steps}', 'a').write('x'); "
 KILL = "os.kill(os.getpid(), 9)"
 
 
+def folders() -> set[Path]:
+    """Folders of Rays that were started by this package."""
+    return set(Path(tempfile.gettempdir()).glob("acer-ray-*"))
+
+
 @pytest.mark.timeout(300)
 def test_programs_on_a_ray_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_TMPDIR"):
-        monkeypatch.delenv(name, raising=False)
-    handler = signal.getsignal(signal.SIGTERM)
+    monkeypatch.delenv("RAY_TMPDIR", raising=False)
+    for name, value in AUTHENTICATION.items():
+        monkeypatch.setenv(name, value)  # Ray keeps these for as long as the process lives
+    handler, before = signal.getsignal(signal.SIGTERM), folders()
     with connected(cpus=2) as ray:
         address = ray.get_runtime_context().gcs_address
         assert signal.getsignal(signal.SIGTERM) is handler
@@ -51,14 +58,12 @@ def test_programs_on_a_ray_of_this_machine(tmp_path: Path, monkeypatch: pytest.M
         with connected(address) as again:
             assert again is ray
         assert ray.is_initialized()
-        folder = ray._private.worker._global_node.get_temp_dir_path()
-        assert os.path.isdir(folder)
+        (folder,) = folders() - before
         _ends_as_the_programs_end(Scripts(ray, tmp_path))
         monkeypatch.setenv("RAY_AUTH_TOKEN", "wrong")
         with pytest.raises(InputError, match="does not accept the token"), connected(address):
             pass
-    assert not os.path.exists(folder)
-    assert not {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_USAGE_STATS_ENABLED"} & os.environ.keys()
+    assert not folder.exists()
     monkeypatch.setenv("RAY_AUTH_TOKEN", "any")
     with pytest.raises(InputError, match="no Ray cluster answers"), connected(address):
         pass

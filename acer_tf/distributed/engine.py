@@ -1,19 +1,70 @@
-"""A program that runs on some node of a Ray cluster, whatever happens to workers and nodes meanwhile."""
+"""Trials on a Ray cluster, whatever happens to workers and nodes meanwhile."""
 
 import signal
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 from acer_tf.distributed.supervisor import BEAT_SECONDS, POLL_SECONDS, Ended, Program, is_running, new_beat, supervise
+from acer_tf.errors import ExitStatus, InputError
+from acer_tf.storage.checkpoint import checkpoint_folders
+from acer_tf.storage.run_files import CHECKPOINTS
 from acer_tf.system.console import say
 
 STOPPED_SECONDS = 120.0
 """Without a beat after which a supervisor is taken for stopped; a network file system may show beats a minute late."""
 VAIN_STARTS = 3
 """Starts without progress after which a program that was killed counts as failed."""
+STOPS = (ExitStatus.HUNG_UP, ExitStatus.INTERRUPTED, ExitStatus.TERMINATED)
+"""Exit statuses, as shells tell them, of a program that was told to stop."""
+
+
+class Trial(Protocol):
+    """A training to run; a trial of `acer_tf.trials` is one."""
+
+    @property
+    def command(self) -> Sequence[str]:
+        """The words after `python -m`."""
+
+    @property
+    def folder(self) -> Path:
+        """Its run folder, on storage that the nodes share."""
+
+    @property
+    def log(self) -> Path:
+        """File for what it prints."""
+
+
+class RayEngine:
+    """Runs trials on the nodes of a cluster, which share the trials' folders."""
+
+    def __init__(self, ray: ModuleType, slots: int | None, cpus: int) -> None:
+        """Creates the engine.
+
+        Args:
+            ray: the module, connected.
+            slots: trials that run side by side over all nodes; None takes as many as the cluster has processors for.
+            cpus: processors that a trial takes.
+
+        Raises:
+            InputError: no node has so many.
+        """
+        most = max((int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]), default=0)
+        if most < cpus:
+            raise InputError(f"trial_cpus is {cpus}, but the largest node of the cluster has {most}.")
+        self._ray, self._slots, self._cpus = ray, slots, cpus
+
+    def slots(self) -> int:
+        """Returns the given number, or how many trials the nodes that are alive now have room for."""
+        return self._slots or int(self._ray.cluster_resources().get("CPU", 0)) // self._cpus
+
+    def start(self, trial: Trial) -> "RemoteProgram":
+        """Starts a trial on the first node with room for it."""
+        return RemoteProgram(
+            self._ray, trial.command, trial.log, self._cpus, _was_killed, lambda: _newest_checkpoint(trial.folder)
+        )
 
 
 class RemoteProgram:
@@ -131,3 +182,12 @@ class RemoteProgram:
     def _note(self, text: str) -> None:
         with self._log.open("a", encoding="utf-8") as log:
             log.write(f"\n{text}\n")
+
+
+def _was_killed(returncode: int) -> bool:
+    """Returns whether a trial was killed, by its watchdog or for want of memory: neither is a fault of its settings."""
+    return returncode < 0 and 128 - returncode not in STOPS
+
+
+def _newest_checkpoint(folder: Path) -> str:
+    return next((path.name for path in checkpoint_folders(folder / CHECKPOINTS)), "")
