@@ -16,14 +16,11 @@ from acer_tf.errors import InputError
 from acer_tf.storage.arrays import load_arrays, save_arrays
 from acer_tf.storage.durable import Fingerprint, check_whole, fingerprint, publish, reading, write_durably
 from acer_tf.storage.replay_files import ReplayFile, check_name
+from acer_tf.storage.run_files import ARRAYS, MANIFEST, STEP, VALUES
 
 FORMAT = 2
-MANIFEST = "manifest.json"
-ARRAYS = "arrays.npz"
-VALUES = "state.json"
 LARGEST_TEXT = 2**26
 """Limit in bytes of a manifest, and of the plain values of a state."""
-STEP = re.compile(r"step-\d{12}")
 
 State = Mapping[str, Mapping[str, Any]]
 """State of a run: for each part by name, its arrays and plain (JSON) values by name."""
@@ -67,7 +64,7 @@ def step_of(path: Path) -> int:
 
 def checkpoint_folders(folder: Path) -> Sequence[Path]:
     """Returns the folders of all published checkpoints, newest first."""
-    return sorted((path for path in folder.glob("step-*") if STEP.fullmatch(path.name)), reverse=True)
+    return sorted((path for path in folder.glob("step-*") if re.fullmatch(STEP, path.name)), reverse=True)
 
 
 def write_checkpoint(checkpoint: Checkpoint, state: State, before_publishing: Callable[[], None]) -> None:

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from acer_tf.errors import InputError
 from acer_tf.storage.arrays import load_arrays, save_arrays
 from acer_tf.storage.durable import Fingerprint, check_whole, fingerprint, publish
+from acer_tf.storage.run_files import REPLAY, REPLAY_FILE
 
-FOLDER = "replay"
 LARGEST_FILE = 2**27
 """Bytes of rows in a file, about; at least one row."""
-NAME = re.compile(r"\d{12}-\d{12}-[0-9a-f]{16}\.npz")
 
 
 class ReplayFile(NamedTuple):
@@ -69,9 +68,9 @@ def write_new_rows(folder: Path, memory: Rows, written: Iterable[ReplayFile]) ->
     """
     files = [file for file in written if file.stop > memory.oldest]  # the memory has overwritten the others
     start = files[-1].stop if files else memory.oldest
-    (folder / FOLDER).mkdir(parents=True, exist_ok=True)
+    (folder / REPLAY).mkdir(parents=True, exist_ok=True)
     for first, stop in _pieces(memory, start):
-        files.append(_write(folder / FOLDER, memory.rows(first, stop), first, stop))
+        files.append(_write(folder / REPLAY, memory.rows(first, stop), first, stop))
     return files
 
 
@@ -100,7 +99,9 @@ def check_name(file: ReplayFile) -> None:
     Raises:
         ValueError: the name is another.
     """
-    if file.name != f"{file.start:012d}-{file.stop:012d}-{file.sha256[:16]}.npz" or not NAME.fullmatch(file.name):
+    if file.name != f"{file.start:012d}-{file.stop:012d}-{file.sha256[:16]}.npz" or not re.fullmatch(
+        REPLAY_FILE, file.name
+    ):
         raise ValueError(f"{file.name!r} is not the name of a replay file")
 
 
@@ -119,7 +120,7 @@ def read_rows(folder: Path, files: Sequence[ReplayFile], memory: Rows) -> list[I
     whole, damage = list[ReplayFile](), list[InputError]()
     for file in files:
         try:
-            check_whole(folder / FOLDER / file.name, Fingerprint(file.bytes, file.sha256))
+            check_whole(folder / REPLAY / file.name, Fingerprint(file.bytes, file.sha256))
             whole.append(file)
         except InputError as error:
             damage.append(error)
@@ -127,7 +128,7 @@ def read_rows(folder: Path, files: Sequence[ReplayFile], memory: Rows) -> list[I
     for file in whole:
         start = start if damage else file.start
         stop = start + file.stop - file.start
-        memory.load_rows(start, stop, load_arrays(folder / FOLDER / file.name))
+        memory.load_rows(start, stop, load_arrays(folder / REPLAY / file.name))
         start = stop
     return damage
 
@@ -135,6 +136,6 @@ def read_rows(folder: Path, files: Sequence[ReplayFile], memory: Rows) -> list[I
 def remove_unused(folder: Path, used: Iterable[ReplayFile]) -> None:
     """Deletes the files that no checkpoint needs, and those that a crash left unfinished."""
     names = {file.name for file in used}
-    for path in (folder / FOLDER).glob("*"):
+    for path in (folder / REPLAY).glob("*"):
         if path.name not in names:
             path.unlink()

@@ -10,7 +10,14 @@ SETTINGS = "config.yml"
 PROGRESS, PROGRESS_LINES = "progress.csv", "progress.jsonl"
 MONITOR, EPISODES, EVALUATIONS, USAGE = "monitor.csv", "episodes.csv", "evaluations.csv", "usage.csv"
 MODEL, BEST = "model.zip", "best.zip"
-CHECKPOINTS = "checkpoints"
+NOT_FINITE = "not-finite-"
+"""Prefix of a batch in which a value was not finite; the agent step follows."""
+CHECKPOINTS, REPLAY = "checkpoints", "replay"
+MANIFEST, ARRAYS, VALUES = "manifest.json", "arrays.npz", "state.json"
+"""Files of a checkpoint."""
+STEP = r"step-\d{12}"
+"""Pattern of a checkpoint's folder."""
+REPLAY_FILE = r"\d{12}-\d{12}-[0-9a-f]{16}\.npz"
 TENSORBOARD = "tb"
 EVENTS = "events.out.tfevents."
 """Prefix by which TensorBoard recognizes its files."""
@@ -21,9 +28,9 @@ _OF_EARLIER_VERSIONS = ("mlflow.db", "mlflow_id")
 _PLAIN = (SETTINGS, PROGRESS, PROGRESS_LINES, MONITOR, EPISODES, EVALUATIONS, USAGE, MODEL, BEST, WANDB_ID)
 _WRITTEN = re.compile(
     "|".join(map(re.escape, (*_PLAIN, *_OF_EARLIER_VERSIONS)))
-    + rf"|not-finite-\d+\.npz|{TENSORBOARD}/{re.escape(EVENTS)}[^/]+|{WANDB}/.+"
-    rf"|{CHECKPOINTS}/[^/]*step-\d{{12}}(-\d+)?/(manifest\.json|state\.json|\.?arrays\.npz(-\d+)?)"
-    rf"|{CHECKPOINTS}/replay/(\d{{12}}-\d{{12}}-[0-9a-f]{{16}}|\.?\.tmp)\.npz(-\d+)?"
+    + rf"|{NOT_FINITE}\d+\.npz|{TENSORBOARD}/{re.escape(EVENTS)}[^/]+|{WANDB}/.+"
+    rf"|{CHECKPOINTS}/[^/]*{STEP}(-\d+)?/({re.escape(MANIFEST)}|{re.escape(VALUES)}|\.?{re.escape(ARRAYS)}(-\d+)?)"
+    rf"|{CHECKPOINTS}/{REPLAY}/({REPLAY_FILE}|\.?\.tmp\.npz)(-\d+)?"
     r"|\.attempt-\d+|\.lease\.[^/]+|\.[^/]+\.(zip|yml|npz)-\d+"  # unfinished, after a crash
 )
 """Paths of files, relative to the run folder, besides the lock's."""

@@ -8,7 +8,6 @@ from typing import Any, Literal, NamedTuple
 from acer_tf.errors import InputError
 from acer_tf.storage.agent_file import Arrays, File, file_name, read_agent
 from acer_tf.storage.checkpoint import (
-    MANIFEST,
     checkpoint_folders,
     read_manifest,
     read_state,
@@ -16,7 +15,7 @@ from acer_tf.storage.checkpoint import (
     verify,
 )
 from acer_tf.storage.durable import reading
-from acer_tf.storage.run_files import BEST, CHECKPOINTS, MODEL
+from acer_tf.storage.run_files import BEST, CHECKPOINTS, MANIFEST, MODEL
 from acer_tf.system.console import say
 
 PART = "agent"

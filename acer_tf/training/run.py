@@ -28,7 +28,7 @@ from acer_tf.segment import Episode
 from acer_tf.storage.arrays import save_arrays
 from acer_tf.storage.checkpoint_store import CheckpointStore
 from acer_tf.storage.lock import Lease
-from acer_tf.storage.run_files import CHECKPOINTS, MODEL, TENSORBOARD
+from acer_tf.storage.run_files import CHECKPOINTS, MODEL, NOT_FINITE, TENSORBOARD
 from acer_tf.storage.run_folder import (
     RunFolder,
     check_folder,
@@ -295,7 +295,7 @@ def _learn(session: Session, stop: Callable[[], bool], heartbeat: Callable[[], N
     try:
         loop.learn(after_iteration, end=session.config.total_timesteps, log_interval=session.config.log_interval)
     except NotFiniteError as error:
-        batch = session.folder / f"not-finite-{loop.steps:012d}.npz"
+        batch = session.folder / f"{NOT_FINITE}{loop.steps:012d}.npz"
         save_arrays(batch, error.batch)
         checkpointer.save()
         raise InputError(f"after step {loop.steps:,} {error} The batch is in {batch}.") from error

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from acer_tf.errors import ExitStatus
-from acer_tf.storage.checkpoint import ARRAYS, MANIFEST, VALUES, checkpoint_folders
-from acer_tf.storage.run_files import CHECKPOINTS
+from acer_tf.storage.checkpoint import checkpoint_folders
+from acer_tf.storage.run_files import ARRAYS, CHECKPOINTS, MANIFEST, REPLAY, VALUES
 from benchmarks.faults.process import Training
 from benchmarks.faults.scratch import Scratch
 
@@ -131,7 +131,7 @@ DAMAGES: Mapping[str, Callable[[Path, random.Random], None]] = {"bit flip": flip
 def victims(folder: Path) -> list[Path]:
     """Returns the files that a fault may damage: those of the newest checkpoint, and those of replay."""
     newest = checkpoint_folders(folder / CHECKPOINTS)[0]
-    replay = sorted((folder / CHECKPOINTS / "replay").glob("*.npz"))
+    replay = sorted((folder / CHECKPOINTS / REPLAY).glob("*.npz"))
     return [newest / ARRAYS, newest / VALUES, newest / MANIFEST, *replay]
 
 

@@ -43,7 +43,15 @@ def test_all_that_a_run_writes_is_deleted_but_the_lock(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "other",
-    ["sub/thesis.tex", "notes.md", "model.zip.bak", "checkpoints/mine.npz", "tb/mine", "checkpoints/replay/mine.npz"],
+    [
+        "sub/thesis.tex",
+        "notes.md",
+        "model.zip.bak",
+        "configXyml",
+        "checkpoints/mine.npz",
+        "tb/mine",
+        "checkpoints/replay/mine.npz",
+    ],
 )
 def test_other_files_are_named_and_nothing_is_deleted(tmp_path: Path, other: str) -> None:
     fill(tmp_path)
