@@ -1,1 +1,1 @@
-"""Segments that are collected elsewhere, and trials that run elsewhere: all that knows Ray."""
+"""Everything that knows Ray: access to a cluster, collectors of segments, an engine of trials."""

@@ -1,4 +1,4 @@
-"""Who may use a Ray cluster: the token, and a look at a cluster before the process connects to it."""
+"""Access to a Ray cluster: its token, and a check that it is wanted and accepted before Ray connects."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from acer_tf.errors import InputError
 MODE, TOKEN, TOKEN_PATH = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"
 """Ray's variables for the authentication of processes and nodes."""
 DEFAULT_TOKEN_PATH = Path(".ray") / "auth_token"
-"""Where Ray reads the token if no variable says otherwise, below the home directory."""
+"""Ray's file of the token if no variable names another, below the home directory."""
 PROBE_SECONDS = 5.0
 HOW = (
     "start every node with RAY_AUTH_MODE=token and the same token, which `ray get-auth-token --generate` writes to "

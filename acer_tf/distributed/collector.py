@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from acer_tf.runner import Runner
 
 Weights = Sequence[NDArray[Any]]
-"""The policy's parameters, in order."""
+"""Parameters of the policy, in order."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Blueprint:
-    """Everything that a collector is made of.
+    """Parts of a collector, in a form that other processes can make them from.
 
     Attributes:
         make_env: makes environments, which get the wrappers of training.
@@ -52,9 +52,9 @@ class Blueprint:
 
 
 class Signature(NamedTuple):
-    """Everything that decides shapes and dtypes of segments, besides the blueprint.
+    """Facts that decide shapes and dtypes of segments, besides the blueprint.
 
-    A collector whose node has another version of this package, or of a game, differs from the learner in it.
+    A collector whose node has another version of this package, or of the environments, differs from the learner in it.
     """
 
     version: str
@@ -96,7 +96,7 @@ class Collected(NamedTuple):
 
 
 class NotBegunError(RuntimeError):
-    """The process was started anew, and has not begun yet."""
+    """Raised by a process that was started anew and has not begun yet."""
 
 
 class Collector:
@@ -106,10 +106,6 @@ class Collector:
         """Keeps the blueprint."""
         self._blueprint = blueprint
         self._parts: tuple[FrameStack, Runner, Actor] | None = None
-
-    def pid(self) -> int:
-        """Returns the id of its process."""
-        return os.getpid()
 
     def begin(self, seed: int) -> Signature:
         """Starts new episodes, with this seed of environments and actions.
@@ -138,7 +134,7 @@ class Collector:
             raise NotBegunError
         env, runner, actor = self._parts
         with _portable_errors():
-            actor.assign(weights)
+            actor.assign(weights)  # straight from the object store's shared memory
             segment = runner.run()
         config = self._blueprint.config
         return Collected.of(segment, runner.episodes, config, compressed_row(env, config) is not None)

@@ -1,4 +1,4 @@
-"""The learner's view of its collectors: what each has to do, and what happened to all of them."""
+"""State of each collector, and metrics of all, as the learner sees them."""
 
 import dataclasses
 import time
@@ -27,7 +27,7 @@ class Order:
 
 @dataclasses.dataclass(eq=False)
 class CollectorState:
-    """The learner's view of one collector.
+    """State of one collector, as the learner sees it.
 
     Attributes:
         index: number of the collector.

@@ -7,15 +7,23 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
-from acer_tf.distributed.supervisor import BEAT_SECONDS, POLL_SECONDS, Ended, Program, is_running, new_beat, supervise
+from acer_tf.distributed.supervisor import (
+    HEARTBEAT_SECONDS,
+    POLL_SECONDS,
+    Ended,
+    Program,
+    is_running,
+    new_heartbeat,
+    supervise,
+)
 from acer_tf.errors import ExitStatus, InputError
 from acer_tf.storage.checkpoint import checkpoint_folders
 from acer_tf.storage.run_files import CHECKPOINTS
 from acer_tf.system.console import say
 
 STOPPED_SECONDS = 120.0
-"""Without a beat after which a supervisor is taken for stopped; a network file system may show beats a minute late."""
-VAIN_STARTS = 3
+"""Without a heartbeat, after which a supervisor counts as stopped; a network file system may show it a minute late."""
+FUTILE_STARTS = 3
 """Starts without progress after which a program that was killed counts as failed."""
 STOPS = (ExitStatus.HUNG_UP, ExitStatus.INTERRUPTED, ExitStatus.TERMINATED)
 """Exit statuses, as shells tell them, of a program that was told to stop."""
@@ -26,7 +34,7 @@ class Trial(Protocol):
 
     @property
     def command(self) -> Sequence[str]:
-        """The words after `python -m`."""
+        """Words after `python -m`."""
 
     @property
     def folder(self) -> Path:
@@ -97,10 +105,10 @@ class RemoteProgram:
         self._ray = ray
         self._words, self._log, self._cpus = words, log.absolute(), cpus
         self._is_temporary, self._progress = is_temporary, progress
-        self._beat = self._log.with_suffix(".beat")
+        self._heartbeat = self._log.with_suffix(".heartbeat")
         self._returncode: int | None = None
         self._is_stopping = False
-        self._vain_starts, self._reached = 0, progress()
+        self._futile_starts, self._reached = 0, progress()
         self._submit()
 
     def poll(self) -> int | None:
@@ -125,27 +133,28 @@ class RemoteProgram:
         return returncode
 
     def _submit(self) -> None:
-        program = Program(tuple(self._words), Path.cwd(), self._log, self._beat, new_beat(self._beat))
+        program = Program(tuple(self._words), Path.cwd(), self._log, self._heartbeat, new_heartbeat(self._heartbeat))
+        # Ray retries after the loss of a worker or node alone: what the program itself does is an exit status.
         options = {"num_cpus": self._cpus, "max_retries": -1, "scheduling_strategy": "SPREAD"}
         self._task: Any = self._ray.remote(supervise).options(**options).remote(program)
         self._is_lost = False
-        self._last_beat, self._next_look = (0, time.monotonic()), 0.0
+        self._last_heartbeat, self._next_look = (0, time.monotonic()), 0.0
 
     def _watch(self) -> None:
         """Withdraws the task from a worker that was stopped; Ray itself only notices workers that have ended."""
         now = time.monotonic()
         if now < self._next_look or self._is_lost:
             return
-        self._next_look = now + BEAT_SECONDS
-        beat = self._beat.stat().st_mtime_ns if self._beat.exists() else 0
-        if beat != self._last_beat[0] or not is_running(self._beat):
-            self._last_beat = beat, now
-        elif now - self._last_beat[1] > STOPPED_SECONDS:
+        self._next_look = now + HEARTBEAT_SECONDS
+        heartbeat = self._heartbeat.stat().st_mtime_ns if self._heartbeat.exists() else 0
+        if heartbeat != self._last_heartbeat[0] or not is_running(self._heartbeat):
+            self._last_heartbeat = heartbeat, now
+        elif now - self._last_heartbeat[1] > STOPPED_SECONDS:
             say(
                 f"{self._log}: no sign of life from the worker for {STOPPED_SECONDS:g} s; starting again", is_error=True
             )
             self._is_lost = True
-            self._ray.cancel(self._task, force=True)
+            self._ray.cancel(self._task, force=True)  # a stopped process heeds no interrupt; its program gets SIGHUP
 
     def _outcome(self) -> Ended | None:
         """Returns how the program ended; None if the task was withdrawn."""
@@ -171,13 +180,13 @@ class RemoteProgram:
         else:
             self._returncode = ended.returncode
         if self._returncode is not None:
-            self._beat.unlink(missing_ok=True)
+            self._heartbeat.unlink(missing_ok=True)
 
     def _goes_on(self) -> bool:
         reached = self._progress()
-        self._vain_starts = 0 if reached != self._reached else self._vain_starts + 1
+        self._futile_starts = 0 if reached != self._reached else self._futile_starts + 1
         self._reached = reached
-        return self._vain_starts < VAIN_STARTS
+        return self._futile_starts < FUTILE_STARTS
 
     def _note(self, text: str) -> None:
         with self._log.open("a", encoding="utf-8") as log:

@@ -1,4 +1,4 @@
-"""The collectors as Ray actors, and the outcome of a call to one of them."""
+"""Collectors as Ray actors, and the outcome of a call to one of them."""
 
 import dataclasses
 import weakref
@@ -14,7 +14,7 @@ from acer_tf.system.compute import cores
 
 
 class Lost(NamedTuple):
-    """The outcome of a call to a process that died, was restarted, or cannot be reached.
+    """Outcome of a call to a process that died, was restarted, or cannot be reached.
 
     Attributes:
         reason: one sentence.
@@ -26,7 +26,7 @@ class Lost(NamedTuple):
 
 
 Outcome = Signature | Collected | Lost | BaseException
-"""The result of `begin` or `collect`, or the reason why there is none: an exception is a non-retryable error."""
+"""Result of `begin` or `collect`, or the reason why there is none: an exception is a non-retryable error."""
 Tell = Callable[[Outcome], None]
 """Called with the outcome, in any thread."""
 

@@ -31,7 +31,7 @@ class _Published(NamedTuple):
 
 
 class _Answer(NamedTuple):
-    """The outcome of a call to a collector; without an order, of the call to begin."""
+    """Outcome of a call to a collector; without an order, of the call to begin."""
 
     state: CollectorState
     incarnation: int

@@ -14,11 +14,11 @@ from typing import NamedTuple
 from acer_tf.system.children import start_module
 
 POLL_SECONDS = 0.2
-BEAT_SECONDS = 5.0
+HEARTBEAT_SECONDS = 5.0
 
 
 class Ended(NamedTuple):
-    """How a program ended.
+    """End of a program.
 
     Attributes:
         returncode: as in `subprocess`; None if it could not be started.
@@ -38,28 +38,28 @@ class Program(NamedTuple):
         words: the words after `python -m`.
         folder: its working directory.
         log: file for what it prints.
-        beat: file that the supervisor touches as long as it lives; it exists, see `new_beat`.
+        heartbeat: file that the supervisor touches as long as it lives; it exists, see `new_heartbeat`.
         ticket: word in that file.
     """
 
     words: Sequence[str]
     folder: Path
     log: Path
-    beat: Path
+    heartbeat: Path
     ticket: str
 
 
-def new_beat(path: Path) -> str:
+def new_heartbeat(path: Path) -> str:
     """Writes a file with a word that is nowhere else, by which nodes recognise it; returns the word."""
     ticket = secrets.token_hex(8)
     path.write_text(f"waiting {ticket}\n", encoding="utf-8")
     return ticket
 
 
-def is_running(beat: Path) -> bool:
+def is_running(heartbeat: Path) -> bool:
     """Returns whether a supervisor has started its program."""
     try:
-        return beat.read_text(encoding="utf-8").startswith("running")
+        return heartbeat.read_text(encoding="utf-8").startswith("running")
     except OSError:
         return False
 
@@ -83,7 +83,7 @@ def supervise(program: Program) -> Ended:
 
 
 class _Interrupts:
-    """Counts what would otherwise be a `KeyboardInterrupt` anywhere, even between the child's start and its name."""
+    """Counts interrupts: a `KeyboardInterrupt` might come just after the child has started, and lose it."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -94,11 +94,12 @@ class _Interrupts:
 
 def _obstacle(program: Program, host: str) -> str:
     try:
-        is_shared = program.ticket in program.beat.read_text(encoding="utf-8")
+        is_shared = program.ticket in program.heartbeat.read_text(encoding="utf-8")
     except OSError:
         is_shared = False
     if not is_shared:
-        return f"{program.beat.parent} on {host} is not the folder of the sweep; every node needs it at the same path."
+        folder = program.heartbeat.parent
+        return f"{folder} on {host} is not the folder of the sweep; every node needs it at the same path."
     if not program.folder.is_dir():
         return f"{program.folder} does not exist on {host}; start the sweep from a folder that every node has."
     return ""
@@ -106,16 +107,16 @@ def _obstacle(program: Program, host: str) -> str:
 
 def _run(program: Program, interrupts: _Interrupts) -> int:
     note = f"running {program.ticket} on {platform.node()}, process {os.getpid()}\n"
-    program.beat.write_text(note, encoding="utf-8")
+    program.heartbeat.write_text(note, encoding="utf-8")
     child = start_module(program.words, program.log, program.folder)
-    passed_on, beaten = 0, time.monotonic()
+    passed_on, last = 0, time.monotonic()
     while (returncode := child.poll()) is None:
-        while passed_on < interrupts.count:
+        while passed_on < interrupts.count:  # the first has it save and end, the second end at once
             child.terminate()
             passed_on += 1
-        if time.monotonic() - beaten > BEAT_SECONDS:
+        if time.monotonic() - last > HEARTBEAT_SECONDS:
             with contextlib.suppress(OSError):  # an outage of the storage ends nothing
-                os.utime(program.beat)
-            beaten = time.monotonic()
+                os.utime(program.heartbeat)
+            last = time.monotonic()
         time.sleep(POLL_SECONDS)
     return returncode

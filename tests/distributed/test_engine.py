@@ -87,4 +87,4 @@ def _ends_as_the_programs_end(scripts: Scripts) -> None:
     assert (scripts.folder / "further.steps").read_text() == "xxxxx"  # killed four times, each time further
     assert in_vain.wait() == -signal.SIGKILL
     assert scripts.log("in_vain").count("start\n") == 3
-    assert not list(scripts.folder.glob("*.beat"))
+    assert not list(scripts.folder.glob("*.heartbeat"))

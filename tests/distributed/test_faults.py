@@ -102,7 +102,7 @@ class Driver(OnCluster):
     def worker(self) -> int:
         """The process that supervises the first trial, once both train."""
         self.wait_for_both()
-        return int(re.search(r"process (\d+)", self.folder.with_suffix(".beat").read_text())[1])
+        return int(re.search(r"process (\d+)", self.folder.with_suffix(".heartbeat").read_text())[1])
 
     def trial(self) -> int:
         """The process that trains the first trial, once both train."""
@@ -119,7 +119,7 @@ class Driver(OnCluster):
             starts = [int(step.replace(",", "")) for step in re.findall(r"resumed at step ([\d,]+)", log)]
             assert all(step >= 500 for step in starts), log
             assert bool(starts) == resumed or seed == 1, log
-            assert not self.folder_of(seed).with_suffix(".beat").exists()
+            assert not self.folder_of(seed).with_suffix(".heartbeat").exists()
         check_that_none_is_left(str(self.out))
 
 

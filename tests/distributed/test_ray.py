@@ -59,7 +59,7 @@ def pids(agent: ACER) -> list[int]:
 
     source = agent._training._collectors
     assert source is not None
-    return list(ray.get([actor.pid.remote() for actor in source._fleet._actors]))  # type: ignore[attr-defined]
+    return list(ray.get([actor.__ray_call__.remote(lambda _: os.getpid()) for actor in source._fleet._actors]))  # type: ignore[attr-defined]
 
 
 def train_until(agent: ACER, condition: Callable[[dict[str, float]], bool]) -> dict[str, float]:

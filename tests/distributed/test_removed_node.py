@@ -39,8 +39,8 @@ def finished(cluster: tuple[Nodes, Path], out: Path, words: Sequence[str], after
         sweep.wait_for(after, patience=1200)
         worker = next(
             int(process[1])
-            for beat in out.rglob("*.beat")
-            if (process := re.search(r"process (\d+)", beat.read_text())) and psutil.pid_exists(int(process[1]))
+            for heartbeat in out.rglob("*.heartbeat")
+            if (process := re.search(r"process (\d+)", heartbeat.read_text())) and psutil.pid_exists(int(process[1]))
         )
         cluster[0].tell(f"remove {psutil.Process(worker).ppid()}")
         status = sweep.process.wait(1200)

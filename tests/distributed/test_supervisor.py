@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from acer_tf.distributed import supervisor
-from acer_tf.distributed.supervisor import Ended, Program, is_running, new_beat, supervise
+from acer_tf.distributed.supervisor import Ended, Program, is_running, new_heartbeat, supervise
 
 
 def program(folder: Path, *words: str) -> Program:
-    return Program(words, folder, folder / "a.log", folder / "a.beat", new_beat(folder / "a.beat"))
+    return Program(words, folder, folder / "a.log", folder / "a.heartbeat", new_heartbeat(folder / "a.heartbeat"))
 
 
 def python(code: str) -> tuple[str, ...]:
@@ -25,17 +25,17 @@ def test_the_return_code_is_the_programs(tmp_path: Path) -> None:
     assert (tmp_path / "a.log").read_text().startswith(str(tmp_path))
     assert supervise(program(tmp_path, *python("import os; os._exit(69)"))) == Ended(69, host)
     assert supervise(program(tmp_path, *python("import os; os.kill(os.getpid(), 9)"))) == Ended(-9, host)
-    assert is_running(tmp_path / "a.beat")
-    assert f"on {host}, process {os.getpid()}" in (tmp_path / "a.beat").read_text()
+    assert is_running(tmp_path / "a.heartbeat")
+    assert f"on {host}, process {os.getpid()}" in (tmp_path / "a.heartbeat").read_text()
 
 
 def test_a_node_without_the_folder_is_named(tmp_path: Path) -> None:
     host, one = platform.node(), program(tmp_path, *python("0"))
-    (tmp_path / "a.beat").write_text("waiting another\n")
+    (tmp_path / "a.heartbeat").write_text("waiting another\n")
     ended = supervise(one)
     assert ended.returncode is None
     assert ended.reason == f"{tmp_path} on {host} is not the folder of the sweep; every node needs it at the same path."
-    (tmp_path / "a.beat").unlink()
+    (tmp_path / "a.heartbeat").unlink()
     assert "is not the folder of the sweep" in supervise(one).reason
     ended = supervise(program(tmp_path, *python("0"))._replace(folder=tmp_path / "none"))
     assert (
@@ -47,7 +47,7 @@ def test_a_node_without_the_folder_is_named(tmp_path: Path) -> None:
 
 
 def test_each_interrupt_is_passed_on_and_beats_go_on_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor, "BEAT_SECONDS", 0.3)
+    monkeypatch.setattr(supervisor, "HEARTBEAT_SECONDS", 0.3)
     code = (
         "import signal, sys, time\n"
         "seen = []\n"
@@ -55,7 +55,7 @@ def test_each_interrupt_is_passed_on_and_beats_go_on_meanwhile(tmp_path: Path, m
         "print('ready', flush=True)\n"
         "while len(seen) < 2: time.sleep(0.01)"
     )
-    one, beats = program(tmp_path, *python(code)), set()
+    one, heartbeats = program(tmp_path, *python(code)), set()
 
     def interrupt_twice() -> None:
         while "ready" not in ((tmp_path / "a.log").read_text() if (tmp_path / "a.log").exists() else ""):
@@ -64,15 +64,15 @@ def test_each_interrupt_is_passed_on_and_beats_go_on_meanwhile(tmp_path: Path, m
             os.kill(os.getpid(), signal.SIGINT)
             for _ in range(8):
                 time.sleep(0.1)
-                beats.add(one.beat.stat().st_mtime_ns)
-            one.beat.rename(tmp_path / "gone")  # ends nothing
+                heartbeats.add(one.heartbeat.stat().st_mtime_ns)
+            one.heartbeat.rename(tmp_path / "gone")  # ends nothing
             time.sleep(0.5)
-            (tmp_path / "gone").rename(one.beat)
+            (tmp_path / "gone").rename(one.heartbeat)
 
     thread, handler = threading.Thread(target=interrupt_twice), signal.getsignal(signal.SIGINT)
     thread.start()
     ended = supervise(one)
     thread.join()
     assert ended.returncode == 0
-    assert len(beats) > 1
+    assert len(heartbeats) > 1
     assert signal.getsignal(signal.SIGINT) is handler
