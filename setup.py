@@ -93,6 +93,7 @@ setup(
             "demos/*.zip",
             "experiments/*.yml",
             "experiments/*.csv",
+            "experiments/*.md",
             "plots/report.html",
         ]
     },

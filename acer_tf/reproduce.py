@@ -10,11 +10,10 @@ from acer_tf.cli.output import print_table, writing
 from acer_tf.cli.parsing import Positional
 from acer_tf.errors import InputError
 from acer_tf.experiments.experiment import Experiment, Window
-from acer_tf.experiments.findings import find
-from acer_tf.experiments.index import all_findings, check_index, read_results, rows, write_index
+from acer_tf.experiments.findings import find, read_results
 from acer_tf.experiments.plan import Planned, plan, selected
 from acer_tf.experiments.reading import experiment_names, load_experiment
-from acer_tf.experiments.report import PAGE, write_page
+from acer_tf.experiments.report import PAGE, all_findings, check_index, rows, write_index, write_page
 from acer_tf.experiments.results import check_same, collect, read, write
 from acer_tf.schema import CountOrNone
 from acer_tf.system.command_line import program

@@ -1,12 +1,14 @@
 """What is known of an experiment: its results, verdicts and cost."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from acer_tf.experiments.experiment import Experiment
+from acer_tf.experiments.experiment import Environment, Experiment
 from acer_tf.experiments.references import ReferenceRun, read_reference_runs
-from acer_tf.experiments.results import Result
+from acer_tf.experiments.results import Result, read
 from acer_tf.experiments.verdicts import Results, Verdict, judge
 from acer_tf.plots.runs import short_number
 
@@ -50,6 +52,18 @@ class Findings(NamedTuple):
         return [result for group in self.results.values() for result in group]
 
     @property
+    def groups(self) -> list[tuple[Environment, Sequence[Result]]]:
+        """The results of every environment and variation that has some, in the experiment's order."""
+        e = self.experiment
+        pairs = [(env, self.results.get((v.name, env.id), ())) for env in e.envs for v in e.variations]
+        return [(env, group) for env, group in pairs if group]
+
+    @property
+    def has_evaluations(self) -> bool:
+        """Whether a run was evaluated."""
+        return any(len(result.evaluations.steps) for result in self.runs)
+
+    @property
     def needed(self) -> int:
         """Number of runs of the whole experiment."""
         e = self.experiment
@@ -60,6 +74,24 @@ class Findings(NamedTuple):
         """How many of the needed runs have come to their end."""
         seeds = self.experiment.seeds
         return sum(result.is_whole and result.facts["seed"] in seeds for result in self.runs)
+
+
+def read_results(folder: Path, experiment: Experiment) -> dict[tuple[str, str], list[Result]]:
+    """Reads the kept results of an experiment, those of its steps, by variation and environment.
+
+    Args:
+        folder: that of the experiment's results; need not exist.
+        experiment: the whole.
+
+    Raises:
+        InputError: a file is damaged.
+    """
+    steps = {e.id: e.steps for e in experiment.envs}
+    found: dict[tuple[str, str], list[Result]] = {(v.name, e): [] for v in experiment.variations for e in steps}
+    for (variation, env, _), result in sorted(read(folder).items()):
+        if (variation, env) in found and result.facts["steps"] == steps[env]:
+            found[variation, env].append(result)
+    return found
 
 
 def find(experiment: Experiment, results: Results) -> Findings:

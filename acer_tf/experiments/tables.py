@@ -1,75 +1,51 @@
-"""The tables of an experiment's page: the scores of each environment and variation, and runs under way."""
+"""The rows of the tables of an experiment's page."""
 
 import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from acer_tf.experiments.experiment import Environment, Reference
 from acer_tf.experiments.findings import Findings
 from acer_tf.experiments.references import reference_scores
-from acer_tf.experiments.results import Result
+from acer_tf.experiments.results import Floats, Result
 from acer_tf.plots.bootstrap import mean_interval
 
-Lines = list[str]
+Row = list[str]
 
 
-def score_table(found: Findings) -> Lines:
-    """Returns the lines of the table of training scores, with those of the references unless runs have evaluations."""
-    begin, end = _percent(found)
-    references = () if has_evaluations(found) else found.experiment.references
+def score_rows(found: Findings) -> list[Row]:
+    """Returns a row of training scores for each environment and variation, with references unless runs were evaluated.
+
+    Its cells are environment, variation, number of seeds, their scores, mean, interval and minutes.
+    """
+    references = () if found.has_evaluations else found.experiment.references
     return [
-        f"Mean raw return of the episodes that ended from {begin} % to {end} % of a run, for each seed; 95 % "
-        "bootstrap interval of the mean over seeds; mean minutes of a run. Runs under way have no score yet.",
-        "",
-        *_head("environment", "variation", "seeds", "scores", "mean", "interval", "minutes", *_labels(references)),
-        *(_line(*_score_cells(found, env, group, references)) for env, group in _groups(found)),
+        [*_score_cells(found, env, group), *(_reference_cell(found, reference, env) for reference in references)]
+        for env, group in found.groups
     ]
 
 
-def evaluation_table(found: Findings) -> Lines:
-    """Returns the lines of the table of evaluations, with the scores of the references."""
-    begin, end = _percent(found)
+def evaluation_rows(found: Findings) -> list[Row]:
+    """Returns a row of evaluations for each environment and variation: these two, scores, mean, interval, the best."""
     references = found.experiment.references
     return [
-        f"Mean raw return of the evaluations from {begin} % to {end} % of a run, for each seed; 95 % "
-        "bootstrap interval of the mean over seeds; the best evaluation of a whole run, mean over seeds.",
-        "",
-        *_head("environment", "variation", "evaluations", "mean", "interval", "best", *_labels(references)),
-        *(_line(*_evaluation_cells(found, env, group, references)) for env, group in _groups(found)),
+        [*_evaluation_cells(found, env, group), *(_reference_cell(found, reference, env) for reference in references)]
+        for env, group in found.groups
     ]
 
 
-def under_way_table(found: Findings) -> Lines:
-    """Returns the lines of the table of runs that have not come to their end; none if there are none."""
-    references = [reference for reference in found.experiment.references if reference.curves is not None]
-    lines = [
-        _line(*_under_way_cells(found, env, result, references))
-        for env, group in _groups(found)
-        for result in group
-        if not result.is_whole
-    ]
-    if not lines:
-        return []
-    begin, end = _percent(found)
+def under_way_rows(found: Findings) -> list[Row]:
+    """Returns a row for each run that has not come to its end, with the scores of reference curves at its steps.
+
+    Its cells are environment, variation, seed, steps, the last 100 episodes, and their mean in the part of the score.
+    """
     return [
-        f"Mean raw return of the last 100 episodes, and of those in the bins that end from {begin} % to {end} % of "
-        "the steps so far; references from the same steps.",
-        "",
-        *_head("environment", "variation", "seed", "steps", "last 100", "mean", *_labels(references)),
-        *lines,
+        _under_way_cells(found, env, result) for env, group in found.groups for result in group if not result.is_whole
     ]
 
 
-def has_evaluations(found: Findings) -> bool:
-    """Returns whether a run was evaluated."""
-    return any(len(result.evaluations.steps) for result in found.runs)
-
-
-def _score_cells(
-    found: Findings, env: Environment, group: Sequence[Result], references: Sequence[Reference]
-) -> list[str]:
+def _score_cells(found: Findings, env: Environment, group: Sequence[Result]) -> Row:
     window = _window(found, env)
     whole = [result for result in group if result.is_whole]
     needed = sum(result.facts["seed"] in found.experiment.seeds for result in whole)
@@ -80,13 +56,10 @@ def _score_cells(
         + (f" and {len(whole) - needed} more" if needed < len(whole) else ""),
         *_seeds_mean_interval(np.array([result.training.score(*window) for result in whole])),
         f"{np.mean([float(r.facts['seconds']) for r in whole]) / 60:.1f}" if whole else "",
-        *(_reference_cell(found, reference, env) for reference in references),
     ]
 
 
-def _evaluation_cells(
-    found: Findings, env: Environment, group: Sequence[Result], references: Sequence[Reference]
-) -> list[str]:
+def _evaluation_cells(found: Findings, env: Environment, group: Sequence[Result]) -> Row:
     evaluated = [result for result in group if result.is_whole and len(result.evaluations.steps)]
     last = np.array([result.evaluations.score(*_window(found, env)) for result in evaluated])
     best = [result.evaluations.mean.max() for result in evaluated]
@@ -95,14 +68,14 @@ def _evaluation_cells(
         str(group[0].facts["variation"]),
         *_seeds_mean_interval(last[~np.isnan(last)]),
         f"{np.mean(best):.4g}" if best else "",
-        *(_reference_cell(found, reference, env) for reference in references),
     ]
 
 
-def _under_way_cells(found: Findings, env: Environment, result: Result, references: Sequence[Reference]) -> list[str]:
+def _under_way_cells(found: Findings, env: Environment, result: Result) -> Row:
     facts = result.facts
     begin, end = (fraction * facts["trained"] for fraction in found.experiment.score)
     mean = result.training.score(begin, end)
+    references = [reference for reference in found.experiment.references if reference.curves is not None]
     return [
         env.id,
         str(facts["variation"]),
@@ -114,7 +87,7 @@ def _under_way_cells(found: Findings, env: Environment, result: Result, referenc
     ]
 
 
-def _seeds_mean_interval(scores: NDArray[np.float64]) -> tuple[str, str, str]:
+def _seeds_mean_interval(scores: Floats) -> tuple[str, str, str]:
     if not len(scores):
         return "", "", ""
     mean, low, high = mean_interval(scores)
@@ -139,30 +112,6 @@ def _curve_cell(found: Findings, reference: Reference, env: Environment, begin: 
     return f"{scores.mean():.4g}" + (f" ({len(scores)} seed{'s' * (len(scores) > 1)})" if has_seeds else "")
 
 
-def _groups(found: Findings) -> list[tuple[Environment, Sequence[Result]]]:
-    """Returns the results of every environment and variation that has some, in the experiment's order."""
-    experiment = found.experiment
-    pairs = [(env, found.results.get((v.name, env.id), ())) for env in experiment.envs for v in experiment.variations]
-    return [(env, group) for env, group in pairs if group]
-
-
 def _window(found: Findings, env: Environment) -> tuple[float, float]:
     begin, end = found.experiment.score
     return begin * env.steps, end * env.steps
-
-
-def _percent(found: Findings) -> tuple[int, int]:
-    begin, end = found.experiment.score
-    return round(100 * begin), round(100 * end)
-
-
-def _labels(references: Sequence[Reference]) -> list[str]:
-    return [reference.label for reference in references]
-
-
-def _head(*names: str) -> Lines:
-    return [_line(*names), "|---" * len(names) + "|"]
-
-
-def _line(*cells: str) -> str:
-    return f"| {' | '.join(cells)} |"

@@ -14,6 +14,7 @@ from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.plots.bootstrap import mean_interval
 from acer_tf.plots.curves import ENOUGH_SEEDS, Curve
 from acer_tf.plots.figures import View, figure_of_curves
+from acer_tf.plots.pages import render
 from acer_tf.plots.runs import Run, default_widths, differing, mean_curves, names_of_settings, short_number
 from acer_tf.plots.series import Series, clock, has_rows, is_atari_id, read_returns, read_series, runs_at
 from acer_tf.plots.style import rendered, styled
@@ -133,16 +134,10 @@ def page(records: Sequence[Record], unnamed: Collection[str]) -> str:
     Raises:
         InputError: jinja2 or matplotlib is not installed.
     """
-    try:
-        import jinja2
-    except ImportError as error:
-        raise InputError('reports need jinja2; install it with: pip install -e ".[plots]".') from error
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
     settings = [record.settings for record in records]
     differ = ["env", "seed", *(name for name in differing(settings, unnamed) if name != "seed")]
-    return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
+    return render(
+        TEMPLATE,
         records=records,
         scores=scores(records),
         last_episodes=LAST_EPISODES,

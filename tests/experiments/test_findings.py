@@ -1,7 +1,10 @@
+from pathlib import Path
+
 import pytest
 
 from acer_tf.experiments.experiment import Criterion
-from acer_tf.experiments.findings import cost, find, summary_of_size
+from acer_tf.experiments.findings import cost, find, read_results, summary_of_size
+from acer_tf.experiments.results import write
 from tests.experiments.samples import experiment, result
 
 REACHES = Criterion("reaches", "a", ("CartPole-v1",), (0.5, 1.0), values={"CartPole-v1": 10.0})
@@ -26,3 +29,13 @@ def test_the_size_in_a_few_words() -> None:
     envs = experiment().envs
     two = experiment()._replace(envs=(*envs, envs[0]._replace(id="Acrobot-v1", steps=2_500_000)))
     assert summary_of_size(two) == "2 environments, 2 variations, 3 seeds, 1k to 2.5M steps"
+
+
+def test_results_are_those_of_the_experiments_steps_ordered_by_seed(tmp_path: Path) -> None:
+    short = result(1.0, 3)
+    short = short._replace(facts={**short.facts, "steps": 10})
+    write(tmp_path, [result(1.0, 10), result(1.0, 9), short, result(1.0, 3, "c")], (0.5, 1.0))
+    found = read_results(tmp_path, experiment())
+    assert [*found] == [("a", "CartPole-v1"), ("b", "CartPole-v1")]
+    assert [r.facts["seed"] for r in found["a", "CartPole-v1"]] == [9, 10]
+    assert found["b", "CartPole-v1"] == []

@@ -1,12 +1,14 @@
 from pathlib import Path
 
-import numpy as np
+import pytest
 
+from acer_tf.errors import InputError
 from acer_tf.experiments.experiment import Criterion, Experiment, Reference, Variation
 from acer_tf.experiments.findings import find
-from acer_tf.experiments.report import MOST_CURVES, averaged, highest, write_page
+from acer_tf.experiments.pictures import MOST_CURVES
+from acer_tf.experiments.reading import experiment_names, load_experiment
+from acer_tf.experiments.report import check_index, rows, write_index, write_page
 from acer_tf.experiments.results import Result
-from acer_tf.plots.curves import Curve
 from tests.experiments.samples import evaluations, experiment, result
 
 REACHES = Criterion("reaches", "a", ("CartPole-v1",), (0.5, 1.0), values={"CartPole-v1": 10.0})
@@ -93,22 +95,7 @@ def test_versions_commits_and_cores_are_told_once_each(tmp_path: Path) -> None:
     assert "\n* acer_tf 1.0, commit aa, on 1 core.\n" in page(tmp_path, experiment(REACHES), runs[1])
 
 
-def test_the_mean_is_of_whole_runs_or_else_of_long_ones() -> None:
-    whole, begun = result(1.0, 0), [result(1.0, seed, trained=100 * seed) for seed in (4, 5, 9)]
-    assert averaged([whole, *begun]) == [whole]
-    assert [r.facts["seed"] for r in averaged(begun)] == [5, 9]
-
-
-def test_of_many_variations_the_highest_of_each_environment_are_drawn(tmp_path: Path) -> None:
-    x, ones = np.arange(20.0), np.ones(20, np.int64)
-    ends = [3.0, 50.0, *range(100, 111), 7.0]
-    curves = [
-        Curve(env, f"v{end}", x, np.where(x < 18, -end, end), ones, ones, x) for env in ("A-v0", "B-v0") for end in ends
-    ]
-    drawn = highest([*curves, curves[0]._replace(env="C-v0")])
-    kept = [f"v{end}" for end in (50.0, *range(100, 111))]
-    assert [(c.env, c.setting) for c in drawn] == [(e, v) for e in ("A-v0", "B-v0") for v in kept] + [("C-v0", "v3.0")]
-
+def test_of_many_variations_the_highest_are_drawn_and_the_page_says_so(tmp_path: Path) -> None:
     whole = experiment(REACHES)
     assert f"({MOST_CURVES} highest" not in page(tmp_path, whole, result(1.0))
     many = whole._replace(variations=(*whole.variations, *(Variation(f"v{i}", {}, 1.0) for i in range(11))))
@@ -129,3 +116,46 @@ def test_a_page_leaves_nothing_of_writers_that_were_killed(tmp_path: Path) -> No
         (tmp_path / name).touch()
     page(tmp_path, experiment(REACHES), result(1.0))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "curves.png"]
+
+
+def test_the_page_lists_every_experiment_and_links_what_is_there(tmp_path: Path) -> None:
+    (tmp_path / "zoo").mkdir()
+    (tmp_path / "zoo" / "README.md").touch()
+    write_index(tmp_path)
+    text = (tmp_path / "README.md").read_text(encoding="utf-8")
+    for name in experiment_names():
+        shown = "[zoo](zoo/README.md)" if name == "zoo" else name
+        assert f"| {shown} | {load_experiment(name).claim} (" in text
+    assert "| 0 of 20 | about 56 min | not run |" in text
+    write_index(tmp_path)
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == text
+
+
+def test_the_page_links_the_searches_if_there_are_some(tmp_path: Path) -> None:
+    write_index(tmp_path)
+    assert "searches.md" not in (tmp_path / "README.md").read_text(encoding="utf-8")
+    (tmp_path / "searches.md").touch()
+    write_index(tmp_path)
+    assert "[searches.md](searches.md)" in (tmp_path / "README.md").read_text(encoding="utf-8")
+
+
+def test_time_is_what_was_spent_and_what_is_left(tmp_path: Path) -> None:
+    def time(*seconds: float) -> str:
+        found = [result(1.0, seed) for seed in range(len(seconds))]
+        found = [r._replace(facts={**r.facts, "seconds": s}) for r, s in zip(found, seconds, strict=True)]
+        ((_, _, time, _, _),) = rows([find(experiment(seeds=2), {("a", "CartPole-v1"): found})])
+        return time
+
+    assert time() == "about 1 min"  # 10 s a run of a, 20 s one of b
+    assert time(36_000) == "10 h spent, about 10 h left"
+    assert time(600, 1200) == "30 min spent, about 1 min left"
+
+
+def test_a_page_of_somebody_else_is_kept(tmp_path: Path) -> None:
+    check_index(tmp_path)
+    (tmp_path / "README.md").write_text("# My thesis")
+    with pytest.raises(InputError, match="was not written by acer reproduce; choose another folder with --results"):
+        check_index(tmp_path)
+    with pytest.raises(InputError, match="was not written by"):
+        write_index(tmp_path)
+    assert (tmp_path / "README.md").read_text() == "# My thesis"

@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 
 from acer_tf.errors import InputError
+from acer_tf.experiments.plan import plan
+from acer_tf.experiments.reading import experiment_names, load_experiment
 from acer_tf.experiments.results import CURVES, SEEDS, Returns, check_same, collect, read, write
+from acer_tf.trials.execution import Execution
 from tests.experiments.samples import planned, result, run
 
+ROOT = Path(__file__).parents[2]
 RETURNS = [1.0, 2.0, 6.0, 4.0, 5.0]
 WINDOW = (0.5, 1.0)
 KEY = ("a", "A/B-v0", 3)
@@ -120,10 +124,10 @@ def test_a_longer_result_replaces_a_shorter_one_and_nothing_else_does(tmp_path: 
 
 def test_a_result_is_checked_against_the_plan(tmp_path: Path) -> None:
     run(tmp_path, RETURNS)
-    plan = planned(tmp_path)
-    kept = collect(plan)
-    assert kept is not None and kept.key == plan.key == KEY
-    check_same(tmp_path, kept, plan)
+    training = planned(tmp_path)
+    kept = collect(training)
+    assert kept is not None and kept.key == training.key == KEY
+    check_same(tmp_path, kept, training)
     with pytest.raises(InputError, match=r"nsteps None \(now 5\); choose another --results"):
         check_same(tmp_path, kept, planned(tmp_path, nsteps=5))
 
@@ -194,3 +198,14 @@ def test_a_window_is_open_below_closed_above_and_weighted_by_episodes() -> None:
     assert returns.score(10, 30) == pytest.approx((2 + 15) / 4)
     assert returns.score(0, 10) == 1
     assert np.isnan(returns.score(30, 40))
+
+
+def test_results_in_the_repository_are_of_the_experiments_as_they_are() -> None:
+    """A change of an experiment's settings would orphan what has been run."""
+    folder = ROOT / "docs" / "results"
+    for name in (name for name in experiment_names() if (folder / name).is_dir()):
+        e = load_experiment(name)
+        found = read(folder / name)
+        for training in plan(e, e.seeds, Path("runs"), Execution()):
+            if training.key in found:
+                check_same(folder / name, found[training.key], training)

@@ -3,7 +3,7 @@ import pytest
 
 from acer_tf.experiments.experiment import Criterion
 from acer_tf.experiments.references import ReferenceRun
-from acer_tf.experiments.results import NOTHING, Result
+from acer_tf.experiments.results import NOTHING, Result, Returns
 from acer_tf.experiments.verdicts import Outcome, Verdict, judge, overall
 from tests.experiments.samples import evaluations, experiment, result
 
@@ -20,7 +20,7 @@ def results(scores: list[float], variation: str = "a", env: str = "CartPole-v1")
 def references(scores: list[float], end: float = 1000.0) -> list[ReferenceRun]:
     steps = np.array([end / 2, end])
     return [
-        ReferenceRun("theirs", "CartPole-v1", str(seed), steps, np.array([0.0, score]), np.ones(2))
+        ReferenceRun("theirs", "CartPole-v1", str(seed), Returns(steps, np.array([0.0, score]), np.ones(2), np.ones(2)))
         for seed, score in enumerate(scores)
     ]
 

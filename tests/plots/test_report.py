@@ -1,6 +1,5 @@
 import base64
 import re
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -76,12 +75,6 @@ def test_what_a_run_contains_is_text(tmp_path: Path) -> None:
     assert text.count("<img") == text.count("</picture>") == 1
     assert "default-src 'none'" in text
     assert not re.findall(r"(?:https?:)?//", re.sub(r"base64,[^\"]+", "", text))
-
-
-def test_missing_jinja_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(InputError, match="reports need jinja2"):
-        report([write_run(tmp_path / "a", [1.0], env="A-v0")])
 
 
 def test_a_run_is_known_by_its_files(tmp_path: Path) -> None:
