@@ -13,6 +13,7 @@ from acer_tf.envs.atari.human_scores import human_normalized
 from acer_tf.envs.make import closing
 from acer_tf.evaluation.episodes import Played, Predictor, play, summarize
 from acer_tf.evaluation.video import record_video
+from acer_tf.schema import Count
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Evaluate(PlayFlags):
     The environments are those of training, except that rewards are neither clipped nor scaled.
     """
 
-    num_env: int = 8
+    num_env: Count = 8
     """Environments that run side by side; each plays its share of the episodes."""
     json: Path | None = None
     """Write all returns and lengths, and their summary, to this file, too."""

@@ -15,7 +15,7 @@ from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import InputError, nearest
 from acer_tf.evaluation.episodes import Predictor
 from acer_tf.evaluation.video import check_video
-from acer_tf.schema import Count, Seed, validate_fields, validated
+from acer_tf.schema import Count, Seed, validate_fields
 from acer_tf.storage.durable import free_path
 from acer_tf.storage.run_folder import read_settings
 from acer_tf.storage.saved_agents import Choice, SavedAgent, is_checkpoint, read_saved_agent
@@ -113,7 +113,6 @@ class Trained(NamedTuple):
 
     def make_env(self, num_env: int, render_mode: str | None = None) -> VectorEnv[Any, Any, Any]:
         """Makes environments as in training, but with whole games and raw rewards."""
-        validated("num_env", num_env, Count)
         return make_vec_env(
             self.env_id,
             num_env,
