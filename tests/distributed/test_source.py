@@ -97,6 +97,19 @@ def test_staleness_is_that_of_the_weights_that_acted() -> None:
     fleet.close()
 
 
+def test_a_restart_publishes_weights_that_came_without_an_update() -> None:
+    acer, fleet, source = loop(1)
+    source.run()
+    for i, param in enumerate(acer.model.params):
+        param.assign_add(np.linspace(0, 1 + i, param.shape.num_elements()).reshape(param.shape))
+    acer.restart_environments(1, is_recorded=False)
+    segment = source.run()
+    action = acer.model.act(segment.obs[:, 0], segment.states, segment.masks[:, 0])
+    np.testing.assert_allclose(action.mus, segment.mus[:, 0], rtol=1e-5)
+    assert acer.model.updates == 0
+    fleet.close()
+
+
 def test_metrics_of_staleness_and_waiting() -> None:
     rows = Rows()
     acer, fleet, _ = loop(2, logger=Logger([rows]))
