@@ -79,8 +79,6 @@ class Plot:
         print(f"drew {len(curves)} curve{'s' if len(curves) > 1 else ''}: {self.out}, {numbers}")
 
     def _check(self, sources: Sequence[Path]) -> None:
-        if not sources:
-            raise InputError("no run to draw; expected run folders or CSV files, such as runs/A runs/B.")
         if self.label and len(self.label) != len(sources):
             raise InputError(f"got {len(self.label)} labels for {len(sources)} runs; expected one each.")
         if self.smooth is not None and not self.smooth > 0:

@@ -32,8 +32,6 @@ class RunReport:
         Raises:
             InputError: a run cannot be read, or the page cannot be written.
         """
-        if not self.runs:
-            raise InputError("no run to report; expected run folders, such as runs/A runs/B.")
         if self.out.suffix.lower() not in (".html", ".htm"):
             raise InputError(f"the page {self.out} is HTML; expected {self.out.with_suffix('.html')}.")
         records = read_records(without_logs(self.runs), UNNAMED)

@@ -9,12 +9,13 @@ from acer_tf.cli.command import command
 from acer_tf.cli.output import print_table, writing
 from acer_tf.cli.parsing import Positional
 from acer_tf.errors import InputError
+from acer_tf.experiments.collecting import collect
 from acer_tf.experiments.experiment import Experiment, Window
 from acer_tf.experiments.findings import find, read_results
 from acer_tf.experiments.plan import Planned, plan, selected
 from acer_tf.experiments.reading import experiment_names, load_experiment
 from acer_tf.experiments.report import PAGE, all_findings, check_index, rows, write_index, write_page
-from acer_tf.experiments.results import check_same, collect, read, write
+from acer_tf.experiments.results import check_same, read, write
 from acer_tf.schema import CountOrNone
 from acer_tf.system.command_line import program
 from acer_tf.system.console import say

@@ -43,7 +43,7 @@ def test_writes_a_page_and_replaces_an_earlier_one(tmp_path: Path, capsys: pytes
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "no run to report; expected run folders"),
+        ([], "RUNS is missing: Run folders"),
         (["absent"], "absent is not a run"),
         (["absent", "--out", "page.pdf"], "expected page.html"),
     ],

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from acer_tf.experiments.aggregate import aggregated
+from acer_tf.experiments.collecting import BINS
 from acer_tf.experiments.findings import Findings
 from acer_tf.experiments.references import to_draw
-from acer_tf.experiments.results import BINS, Floats, Result
+from acer_tf.experiments.results import Floats, Result
 from acer_tf.plots.curves import Curve, mean_curve
 from acer_tf.plots.figures import View, figure_of_bands, figure_of_curves
 from acer_tf.plots.references import ReferenceLine

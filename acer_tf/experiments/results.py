@@ -16,26 +16,13 @@ from numpy.typing import NDArray
 
 from acer_tf.errors import InputError
 from acer_tf.experiments.experiment import Window
-from acer_tf.experiments.plan import Planned, decisive
-from acer_tf.plots.curves import binned
-from acer_tf.plots.series import (
-    Series,
-    Table,
-    clock,
-    grouped,
-    has_rows,
-    read_returns,
-    read_series,
-    trained_steps,
-)
+from acer_tf.experiments.plan import Planned
+from acer_tf.plots.series import Table, grouped
 from acer_tf.storage.durable import delete_unfinished, reading, replacing
-from acer_tf.storage.run_files import EPISODES, EVALUATIONS, MONITOR
-from acer_tf.storage.run_folder import LOST_REPLAY, read_settings
-from acer_tf.storage.usage import read_processor_seconds
+from acer_tf.storage.run_folder import LOST_REPLAY
 from acer_tf.training.resume import describe, differences
 
 SEEDS, CURVES = "seeds.csv", "curves.csv"
-BINS = 100
 DIGITS = 6
 NOTED = ("commit", LOST_REPLAY, "cores", "tensorflow_threads", "processor")
 """Facts that the settings of a run folder hold, if they are known."""
@@ -108,57 +95,6 @@ class Result(NamedTuple):
     def is_whole(self) -> bool:
         """Whether the run has come to its end."""
         return int(self.facts["trained"]) >= int(self.facts["steps"])
-
-
-def collect(planned: Planned) -> Result | None:
-    """Makes a result of a run folder, of a run that has ended or is under way.
-
-    Returns:
-        The result; None if there is no run, or no episode has ended yet.
-
-    Raises:
-        InputError: the run has other settings, or a file of it cannot be read.
-    """
-    folder, total = planned.trial.folder, planned.env.steps
-    settings = read_settings(folder)
-    if settings is None or not has_rows(folder / EPISODES) or not has_rows(folder / MONITOR):
-        return None
-    if changed := differences(decisive(settings), {**planned.settings}):
-        raise InputError(f"the run in {folder} has different settings: {describe(changed)}; choose another --out.")
-    if settings.get("seed") != planned.seed:
-        raise InputError(f"the run in {folder} has seed {settings.get('seed')}; expected {planned.seed}.")
-    episodes = read_returns(folder)
-    steps, returns = episodes
-    times = clock(folder)
-    bins = binned("", "", Series(np.minimum(steps, total), returns), total / BINS)
-    trained = trained_steps(folder, episodes)
-    used = read_processor_seconds(folder, min(trained, total))
-    evaluations = _evaluations(folder, settings, total)
-    facts = {
-        "variation": planned.variation,
-        "environment": planned.env.id,
-        "seed": planned.seed,
-        "steps": total,
-        "trained": trained,
-        "episodes": len(returns),
-        "last_100": _rounded(returns[-100:].mean()),
-        "seconds": _rounded(times[1][-1]),
-        **({} if used is None else {"processor_seconds": _rounded(used)}),
-        **{name: settings[name] for name in NOTED if name in settings},
-        **({"eval_deterministic": settings.get("eval_deterministic", False)} if len(evaluations.steps) else {}),
-        "versions": settings.get("versions", {}),
-        "settings": dict(planned.settings),
-    }
-    training = Returns(bins.x, bins.mean, bins.values.astype(float), np.interp(bins.x, *times))
-    return Result(facts, training, evaluations)
-
-
-def _evaluations(folder: Path, settings: Mapping[str, Any], total: int) -> Returns:
-    if not has_rows(folder / EVALUATIONS):
-        return NOTHING
-    steps, mean = read_series(folder, "eval")
-    episodes = np.full(len(steps), float(settings["eval_episodes"]))
-    return Returns(np.minimum(steps, total), mean, episodes, np.full(len(steps), math.nan))
 
 
 @contextlib.contextmanager
@@ -297,7 +233,7 @@ def _seed_rows(results: Sequence[Result], window: Window) -> list[list[str]]:
         facts |= {f"{group}.{name}": value for group in GROUPS for name, value in result.facts[group].items()}
         score = result.training.score(*(fraction * facts["steps"] for fraction in window))
         if result.is_whole and not math.isnan(score):
-            facts[SCORE] = _rounded(score)
+            facts[SCORE] = rounded(score)
         flat.append(facts)
     columns = [*COLUMNS, *sorted({name for facts in flat for name in facts} - {*COLUMNS})]
     return [columns, *([_cell(name, facts[name]) if name in facts else "" for name in columns] for facts in flat)]
@@ -330,5 +266,6 @@ def _csv(rows: Iterable[Sequence[str]]) -> str:
     return text.getvalue()
 
 
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
+    """Returns a number with as many digits as the files have."""
     return float(f"{value:.{DIGITS}g}")

@@ -7,6 +7,7 @@ from acer_tf.errors import InputError
 from acer_tf.experiments.experiment import Experiment
 from acer_tf.experiments.plan import decisive, place, plan, selected
 from acer_tf.experiments.reading import experiment_names, load_experiment
+from acer_tf.storage.run_folder import read_settings
 from acer_tf.trials.execution import Execution
 from tests.experiments.samples import write_tiny
 
@@ -59,6 +60,15 @@ def test_settings_are_those_that_are_not_baselines_defaults(tmp_path: Path) -> N
     recorded = {**first.settings, "gamma": 0.99, "seed": 3, "logdir": "y", "command": "z", "cores": 5, "threads": 7}
     assert decisive(recorded) == first.settings
     assert decisive({**recorded, "gamma": 0.9})["gamma"] == 0.9
+
+
+def test_settings_that_are_gone_do_not_keep_a_run_of_version_0_1_from_being_adopted() -> None:
+    recorded = read_settings(Path(__file__).parents[1] / "fixtures" / "run-folders" / "mlp")
+    assert recorded is not None and "lockstep" in recorded
+    assert decisive(recorded) == {
+        **{"buffer_size": 100, "env": "CartPole-v1", "nsteps": 10, "num_env": 2, "num_hidden": 8, "num_layers": 1},
+        **{"replay_ratio": 1.0, "replay_start": 20, "total_timesteps": 400},
+    }
 
 
 def test_a_part_of_an_experiment(tmp_path: Path) -> None:
