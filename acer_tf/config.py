@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Literal, get_args
 
 from acer_tf.errors import InputError, nearest
-from acer_tf.maths.schedules import SCHEDULES
+from acer_tf.maths.schedules import SCHEDULES, ScheduleName
 from acer_tf.schema import (
     Count,
     CountOrZero,
@@ -23,7 +23,6 @@ from acer_tf.schema import (
 
 ReplayState = Literal["zero", "stored"]
 Precision = Literal["float32", "bfloat16"]
-REPLAY_STATES: tuple[ReplayState, ...] = get_args(ReplayState)
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 OPTIMIZERS = ("rmsprop", "adam")
 
@@ -66,9 +65,9 @@ class Optimization:
 
     lr: Weight = 7e-4
     """Learning rate at the start."""
-    lrschedule: str | Callable[[float], float] = "linear"
+    lrschedule: ScheduleName | Callable[[float], float] = "linear"
     """Factor on `lr` as a function of the fraction of training done: a name, or (in Python) a function."""
-    optimizer: object = "rmsprop"
+    optimizer: Literal["rmsprop", "adam"] | object = "rmsprop"
     """Optimiser: rmsprop (TensorFlow 1's form, as in baselines), adam, or (in Python) a Keras optimizer, whose learning
     rate `lr` and `lrschedule` set."""
     rprop_epsilon: PositiveOrInfinite = 1e-5
@@ -100,7 +99,21 @@ class Replay:
 
 
 @dataclasses.dataclass(frozen=True)
-class Config(Replay, Optimization, Algorithm):
+class Training:
+    """The training loop."""
+
+    total_timesteps: Count = int(80e6)
+    """Agent steps, over all environments."""
+    log_interval: Count = 100
+    """Iterations (one segment from every environment each) between two tables of metrics."""
+    precision: Precision = "float32"
+    """In which torsos and other layers below the heads compute: float32, as in baselines, or bfloat16, which keeps 8 of
+    its 24 binary digits and is faster for convolutions on GPUs, and on processors that have instructions for it
+    (avx512_bf16, amx_bf16). Parameters, recurrent cores, heads and everything after them are float32 either way."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Config(Training, Replay, Optimization, Algorithm):
     """ACER's hyper-parameters, with the names and the defaults of baselines' `acer.learn`.
 
     Every value is validated once, here; NumPy's numbers become Python's, and those of real-valued fields floats.
@@ -112,13 +125,6 @@ class Config(Replay, Optimization, Algorithm):
         InputError: a value cannot work.
     """
 
-    total_timesteps: Count = int(80e6)
-    """Agent steps, over all environments."""
-    log_interval: Count = 100
-    """Iterations (one segment from every environment each) between two tables of metrics."""
-    precision: Precision = "float32"
-    """In which torsos and other layers below the heads compute: float32, or bfloat16, which keeps 8 of its 24 binary
-    digits. Parameters, recurrent cores, heads and everything after them are float32 either way."""
     names: dataclasses.InitVar[Mapping[str, str]] = MappingProxyType({})
 
     def __post_init__(self, names: Mapping[str, str]) -> None:
@@ -174,8 +180,12 @@ class Config(Replay, Optimization, Algorithm):
 
 
 @dataclasses.dataclass(frozen=True)
-class ContinuousActions:
-    """Continuous actions."""
+class Continuous:
+    """Settings that only continuous actions have, with the paper's values (section 6) as defaults.
+
+    Raises:
+        InputError: a value cannot work.
+    """
 
     sigma: Positive = 0.3
     """The policy's standard deviation, in units of half the range of the action space."""
@@ -188,14 +198,25 @@ class ContinuousActions:
     use_q_opc: bool = True
     """Whether the policy gradient uses the uncorrected return Q^opc; without, Retrace's."""
 
+    def __post_init__(self) -> None:
+        """Checks each field."""
+        validate_fields(self)
+
 
 @dataclasses.dataclass(frozen=True)
-class Continuous(ContinuousActions):
-    """Validated settings of continuous actions, with the paper's values (section 6) as defaults.
+class Preprocessing:
+    """What the agent sees of observations and rewards.
 
     Raises:
         InputError: a value cannot work.
     """
+
+    normalize_observations: bool = False
+    """Whether observations are normalised by their running mean and variance."""
+    normalize_rewards: bool = False
+    """Whether the agent's rewards are divided by the running standard deviation of the discounted return."""
+    reward_scale: Positive = 1.0
+    """Factor on the rewards that the agent sees; recorded returns are without it."""
 
     def __post_init__(self) -> None:
         """Checks each field."""
@@ -203,8 +224,12 @@ class Continuous(ContinuousActions):
 
 
 @dataclasses.dataclass(frozen=True)
-class CollectingOnRay:
-    """Collectors on Ray, which collect segments while this process trains."""
+class Collecting:
+    """Collectors: processes on Ray that collect segments while this one trains (docs/scale.md).
+
+    Raises:
+        InputError: a value cannot work.
+    """
 
     actors: CountOrZero = 0
     """Collectors, each with `num_env` environments of its own; 0 collects in this process."""
@@ -221,15 +246,6 @@ class CollectingOnRay:
     actor_timeout: Positive = 120.0
     """Seconds without a segment after which a collector is replaced; its start-up may take ten minutes more."""
 
-
-@dataclasses.dataclass(frozen=True)
-class Collecting(CollectingOnRay):
-    """Validated settings of collectors.
-
-    Raises:
-        InputError: a value cannot work.
-    """
-
     def __post_init__(self) -> None:
         """Checks each field, then those that need collectors."""
         validate_fields(self)
@@ -237,7 +253,7 @@ class Collecting(CollectingOnRay):
             if not self.actors and (value := getattr(self, field.name)) != field.default:
                 raise InputError(f"{field.name} is {value!r}, but there are no collectors; give actors >= 1 as well.")
 
-    def check(self, *, overlap: bool, normalize_observations: bool, normalize_rewards: bool) -> None:
+    def check(self, *, overlap: bool, preprocessing: Preprocessing) -> None:
         """Checks that other settings are possible with collectors.
 
         Raises:
@@ -249,11 +265,8 @@ class Collecting(CollectingOnRay):
             raise InputError(
                 "overlap is for environments in this process, and actors collect at any time; leave one out."
             )
-        for name, is_on in (
-            ("normalize_observations", normalize_observations),
-            ("normalize_rewards", normalize_rewards),
-        ):
-            if is_on:
+        for name in ("normalize_observations", "normalize_rewards"):
+            if getattr(preprocessing, name):
                 raise InputError(
                     f"{name} keeps running moments, which would differ from collector to collector; leave {name} "
                     "or actors out."

@@ -1,18 +1,16 @@
 """Trains on an Atari game: `python -m acer_tf.run_atari --env BreakoutNoFrameskip-v4`."""
 
 import dataclasses
-import inspect
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from acer_tf.cli.command import guarded
 from acer_tf.cli.parsing import Parser
-from acer_tf.configs.presets import BASELINES, Preset, load_preset, with_preset
+from acer_tf.configs.presets import chosen_preset, with_preset
 from acer_tf.errors import InputError
-from acer_tf.maths.schedules import ScheduleName
 from acer_tf.system.command_line import program
-from acer_tf.training.job import Job, TrainFlags, given_preset, run_job
+from acer_tf.training.job import GROUPS, Job, run_job
 
 RECURRENT_POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
     "lstm": ("cnn_lstm", {"nlstm": 256}),
@@ -21,29 +19,26 @@ RECURRENT_POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @dataclasses.dataclass(frozen=True)
-class PolicyFlags:
+class NetworkFlags:
     """The network."""
 
     policy: str = "cnn"
     """Policy of Stable Baselines: cnn, lstm (cnn_lstm with 256 units) or lnlstm (cnn_lnlstm); or any network's name."""
 
 
-@dataclasses.dataclass(frozen=True)
-class RunAtari(PolicyFlags, TrainFlags):
-    """Trains ACER on an Atari game, with the defaults of baselines' acer.run_atari."""
-
-    env: str = "BreakoutNoFrameskip-v4"
-    num_env: int = 16
-    seed: int | None = 0
-    total_timesteps: int = int(10e6)
-    lrschedule: ScheduleName = "constant"
-
-
-PARSER = Parser("acer_tf.run_atari", inspect.getdoc(RunAtari) or "", [RunAtari])
-
-
-def _preset(given: Mapping[str, Any]) -> Preset:
-    return given_preset(given) or load_preset(BASELINES)
+PARSER = Parser(
+    "acer_tf.run_atari",
+    "Trains ACER on an Atari game, with the defaults of baselines' acer.run_atari.",
+    [*(kind for name, kind in GROUPS.items() if name not in ("gymnasium", "continuous")), NetworkFlags],
+)
+OWN_DEFAULTS = {
+    **PARSER.defaults,
+    "env": "BreakoutNoFrameskip-v4",
+    "num_env": 16,
+    "seed": 0,
+    "total_timesteps": int(10e6),
+    "lrschedule": "constant",
+}
 
 
 def read(argv: Sequence[str]) -> Job:
@@ -51,22 +46,22 @@ def read(argv: Sequence[str]) -> Job:
 
     Raises:
         InputError: a preset that does not exist or does not fit, or an environment that is not an Atari game.
-        SystemExit: as `parse`.
+        SystemExit: status 0 after printing the help.
     """
-    given, _ = PARSER.read(argv, lambda given: vars(with_preset(RunAtari(), _preset(given))))
-    preset = _preset(given)
-    defaults = with_preset(RunAtari(), preset)
-    flags = dataclasses.replace(defaults, **given)
+    given, _ = PARSER.read(argv, lambda given: with_preset(OWN_DEFAULTS, chosen_preset(given)))
+    preset = chosen_preset(given)
+    defaults = with_preset(OWN_DEFAULTS, preset)
+    settings = {**defaults, **given}
     from acer_tf.envs.ids import check_env_id, is_atari  # imports gymnasium: after the flags are known to be right
 
-    check_env_id(flags.env)
-    if not is_atari(flags.env):
+    env_id, policy = settings["env"], settings["policy"]
+    check_env_id(env_id)
+    if not is_atari(env_id):
         raise InputError(
-            f"environment '{flags.env}' is not an Atari game; "
-            f"train on it with: {program('acer_tf.run')} --env {flags.env}"
+            f"environment '{env_id}' is not an Atari game; train on it with: {program('acer_tf.run')} --env {env_id}"
         )
-    network_kwargs = preset.network_kwargs if flags.policy == defaults.policy else {}
-    return Job(flags, *RECURRENT_POLICIES.get(flags.policy, (flags.policy, network_kwargs)))
+    network_kwargs = preset.network_kwargs if policy == defaults["policy"] else {}
+    return Job.of(settings, *RECURRENT_POLICIES.get(policy, (policy, network_kwargs)))
 
 
 main = guarded(lambda argv: run_job(read(argv)))

@@ -9,19 +9,18 @@ from pathlib import Path
 
 from acer_tf import run, run_atari
 from acer_tf.cli.command import guarded
-from acer_tf.cli.parsing import Parser, flag_names
+from acer_tf.cli.parsing import Parser
 from acer_tf.configs.presets import load_preset
 from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
 from acer_tf.errors import InputError, nearest
 from acer_tf.networks.names import NETWORKS
 from acer_tf.search.search import Base, SearchFlags, search
-from acer_tf.training.job import check
 from acer_tf.trials.execution import Execution
 from acer_tf.trials.scheduler import Trial
 
 OWN = ("env", "preset", "seed", "logdir")
 """Flags of a training command that the sweep sets itself."""
-FLAGS = (*flag_names(run.Run), *flag_names(run_atari.RunAtari))
+FLAGS = (*run.PARSER.names, *run_atari.PARSER.names)
 """Of the training commands."""
 
 
@@ -53,7 +52,10 @@ class Sweep(SearchFlags, Execution):
             InputError: a flag of the sweep or of a trial has a value that cannot work.
         """
         names, seeds, given = self._checked(rest)
-        return [self._trial(name, name, seed, given, rest)[0] for seed in seeds for name in names]
+        trials = [self._trial(name, name, seed, given, rest) for seed in seeds for name in names]
+        for trial in trials[: len(names)]:  # of the first seed; the others differ in nothing that could be wrong
+            _steps(trial)
+        return trials
 
     def run(self, rest: Sequence[str]) -> int:
         """Runs the trials that are not done yet.
@@ -93,6 +95,11 @@ class Sweep(SearchFlags, Execution):
             raise InputError(
                 f"a search needs one environment or preset, as returns of several cannot be compared; got {len(names)}."
             )
+
+        def make(label: str, seed: int, words: Sequence[str]) -> tuple[Trial, int]:
+            trial = self._trial(names[0], label, seed, given, [*rest, *words])
+            return trial, _steps(trial)
+
         arguments = {argument for arguments in NETWORKS.values() for argument in arguments}
         return Base(
             name=names[0],
@@ -100,22 +107,26 @@ class Sweep(SearchFlags, Execution):
             seeds=seeds,
             known=sorted({*FLAGS, *arguments} - {*OWN}),
             given=given,
-            make=lambda label, seed, words: self._trial(names[0], label, seed, given, [*rest, *words]),
+            make=make,
         )
 
-    def _trial(self, name: str, label: str, seed: int, given: set[str], rest: Sequence[str]) -> tuple[Trial, int]:
-        """Returns a trial with its agent steps."""
+    def _trial(self, name: str, label: str, seed: int, given: set[str], rest: Sequence[str]) -> Trial:
         flag, env_id = "--env", typed_env_id(name)
         if self.presets:
-            flag, env_id = "--preset", load_preset(name).command.get("env", run.Run.env)
+            flag, env_id = "--preset", load_preset(name).command.get("env", run.OWN_DEFAULTS["env"])
             check_env_id(env_id)
         module = run_atari if is_atari(env_id) else run
         folder = self.out / label.replace("/", "-").replace(":", "-") / f"seed-{seed}"
         counts = ["threads", "num_workers"] if module is run_atari else ["threads"]
         words = [flag, name, "--seed", str(seed), "--logdir", str(folder), *self.shares(given, counts), *rest]
-        job = module.read(words)
-        check(job)
-        return Trial(label, seed, folder, (module.__name__, *words)), job.flags.total_timesteps
+        return Trial(label, seed, folder, (module.__name__, *words))
+
+
+def _steps(trial: Trial) -> int:
+    """Returns the agent steps of a trial, whose command line is checked."""
+    name, *words = trial.command
+    read = run_atari.read if name == run_atari.__name__ else run.read
+    return read(words).config.total_timesteps
 
 
 def _env_id(name: str) -> str:
@@ -126,16 +137,19 @@ def _env_id(name: str) -> str:
     return name
 
 
+PARSER = Parser("acer_tf.sweep", inspect.getdoc(Sweep) or "", [Sweep], takes_others=True)
+
+
 def _check_spelling(given: set[str]) -> None:
     """Checks that no flag that is passed on is a misspelt flag of the sweep's own."""
-    own = flag_names(Sweep)
+    own = PARSER.names
     for name in sorted(given.difference(FLAGS)):
         if (near := nearest(name, [*own, *FLAGS])[0]) in own:
             raise InputError(f"--{name} is not a flag; the nearest is --{near}.")
 
 
 def _main(argv: Sequence[str]) -> int:
-    given, rest = Parser("acer_tf.sweep", inspect.getdoc(Sweep) or "", [Sweep], takes_others=True).read(argv)
+    given, rest = PARSER.read(argv)
     return Sweep(**given).run(rest)
 
 

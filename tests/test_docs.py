@@ -1,4 +1,3 @@
-import dataclasses
 import importlib
 import re
 import runpy
@@ -9,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from acer_tf import run, run_atari
+from acer_tf import run, run_atari, sweep
 from acer_tf.__main__ import COMMANDS
 from acer_tf.cli.network_flags import network_arguments
-from acer_tf.cli.parsing import FLAG_NAMES, Parser, flag_names, parse
+from acer_tf.cli.parsing import Parser, parse
 from acer_tf.compare_baselines import CompareBaselines
 from acer_tf.configs.presets import preset_names
 from acer_tf.convert import Convert
@@ -25,9 +24,6 @@ from acer_tf.presets import ListPresets
 from acer_tf.publish import Publish
 from acer_tf.report import RunReport
 from acer_tf.reproduce import Reproduce
-from acer_tf.run import Run
-from acer_tf.run_atari import RunAtari
-from acer_tf.sweep import Sweep
 from benchmarks.checkpoints import CheckpointCost
 from benchmarks.collectors import Collectors
 from benchmarks.compression import Compression
@@ -190,25 +186,19 @@ def test_commands_take_their_flags(page: Path) -> None:
         module, argv = module_and_words(line)
         if module == "acer_tf.run":
             given, rest = run.PARSER.read(argv)
-            network_arguments(rest, flag_names(Run), given.get("network", Run.network))
+            network_arguments(rest, run.PARSER.names, given.get("network", "mlp"))
         elif module == "acer_tf.run_atari":
             run_atari.PARSER.read(argv)
         elif module == "acer_tf.sweep":
-            given, rest = Parser(module, "", [Sweep], takes_others=True).read(argv)
-            Sweep(**given).trials(rest)
+            given, rest = sweep.PARSER.read(argv)
+            sweep.Sweep(**given).trials(rest)
         else:
             parse(module, FLAGS[module], argv)
 
 
-def flags_of(command: type) -> set[str]:
-    """All of a command's, as its parser has them: a field that is True or False has two."""
-    found = set()
-    for field in dataclasses.fields(command):
-        if dataclasses.is_dataclass(field.type):
-            found |= flags_of(field.type)
-        name = FLAG_NAMES.get(field.name, field.name)
-        found |= {name, f"no_{name}"} if field.type is bool else {name}
-    return found
+def names_of(parser: Parser) -> set[str]:
+    """All flags of a command; one that is True or False has two."""
+    return {name for flag in parser.names for name in (flag, f"no_{flag}")}
 
 
 @pytest.mark.parametrize(
@@ -218,7 +208,8 @@ def flags_of(command: type) -> set[str]:
 )
 def test_flags_that_are_named_exist(page: Path) -> None:
     of_networks = {"num_layers", "num_hidden", "nlstm", "layer_norm"}
-    known = set().union(*map(flags_of, (Run, RunAtari, Sweep, *FLAGS.values()))) | of_networks | {"help", "logdir"}
+    parsers = [run.PARSER, run_atari.PARSER, sweep.PARSER, *(Parser("", "", [flags]) for flags in FLAGS.values())]
+    known = set().union(*map(names_of, parsers)) | of_networks | {"help"}
     named = set(re.findall(r"`--(\w+)", page.read_text(encoding="utf-8")))
     assert sorted(named - known) == []
 

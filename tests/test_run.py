@@ -206,20 +206,17 @@ def test_processes_of_their_own_learn_the_same(tmp_path: Path) -> None:
 )
 def test_settings_without_a_preset(argv: list[str], preset: str, advice: list[str]) -> None:
     job = run.read(argv)
-    if argv[1] == "Pendulum-v1" and job.if_continuous:
-        job = job.if_continuous()
-    assert (job.flags.env, job.flags.preset) == (argv[1], preset)
+    assert (job.environment.env, job.run.preset) == (argv[1], preset)
     assert [*job.advice] == advice
 
 
 def test_continuous_actions_get_the_settings_tuned_for_them_and_flags_override_these() -> None:
     job = run.read(["--env", "Pendulum-v1", "--lr", "0.1", "--num_env", "2", "--vectorization", "async"])
-    assert job.if_continuous
-    job = job.if_continuous()
     tuned = load_preset("HalfCheetah-v5")
-    assert job.flags.total_timesteps == run.Run.total_timesteps
-    assert (job.flags.lr, job.flags.num_env, job.wrappers["reward_scale"]) == (0.1, 2, tuned.command["reward_scale"])
-    assert {name: getattr(job.flags, name) for name in tuned.config if name not in ("lr", "total_timesteps")} == {
+    assert job.config.total_timesteps == run.OWN_DEFAULTS["total_timesteps"]
+    assert (job.config.lr, job.environment.num_env) == (0.1, 2)
+    assert job.gymnasium.reward_scale == tuned.command["reward_scale"]
+    assert {name: getattr(job.config, name) for name in tuned.config if name not in ("lr", "total_timesteps")} == {
         name: value for name, value in tuned.config.items() if name not in ("lr", "total_timesteps")
     }
     assert job.network_kwargs["value_network"] == "copy"

@@ -6,17 +6,16 @@ from pathlib import Path
 import pytest
 import yaml
 
-from acer_tf.cli.parsing import parse
-from acer_tf.run_atari import RunAtari, main
+from acer_tf.run_atari import main, read
 from acer_tf.training.job import Job
-from tests.event_files import read
+from tests.event_files import read as read_events
 
 
 def test_defaults_are_those_of_baselines() -> None:
-    flags = parse("acer_tf.run_atari", RunAtari, [])
-    assert (flags.env, flags.num_env, flags.seed, flags.policy) == ("BreakoutNoFrameskip-v4", 16, 0, "cnn")
-    assert (flags.total_timesteps, flags.lrschedule) == (10_000_000, "constant")
-    assert flags.max_episode_frames == 108_000
+    job = read([])
+    assert (job.environment.env, job.environment.num_env, job.run.seed) == ("BreakoutNoFrameskip-v4", 16, 0)
+    assert (job.network, job.config.total_timesteps, job.config.lrschedule) == ("cnn", 10_000_000, "constant")
+    assert job.environment.max_episode_frames == 108_000
 
 
 def test_a_misspelt_game_is_refused_before_tensorflow() -> None:
@@ -64,7 +63,7 @@ def test_trains_on_a_game(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert (folder / "model.zip").exists()
     assert (folder / "progress.csv").read_text().count("\n") >= 2
     assert (folder / "monitor.csv").read_text().splitlines()[1] == "r,l,t"
-    assert read(folder / "tb")["time/frames"] == [(0, 0), (80, 320)]
+    assert read_events(folder / "tb")["time/frames"] == [(0, 0), (80, 320)]
     config = yaml.safe_load((folder / "config.yml").read_text())
     assert (config["network"], config["lrschedule"], config["env"]) == ("cnn_small", "constant", "PongNoFrameskip-v4")
     out = capsys.readouterr().out

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from acer_tf.agent.settings import CONFIG_ARGUMENTS
-from acer_tf.config import Config
+from acer_tf.config import Config, Preprocessing
 from acer_tf.configs.presets import load_preset
 from acer_tf.envs.make import make_training_env
 from acer_tf.errors import InputError
 
 OF_ENVIRONMENT: dict[str, Any] = {"num_env": 1, "env_kwargs": None}
 """Settings that are used only to make environments, with their defaults."""
-OF_BOTH = {"normalize_observations": False, "normalize_rewards": False, "reward_scale": 1.0}
+OF_BOTH = vars(Preprocessing())
 
 
 def preset_arguments(name: str | Path, env: Any, overrides: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict
 import keras
 import tensorflow as tf
 
-from acer_tf.config import COLLECTING, CONTINUOUS, Collecting, Config, Continuous
+from acer_tf.config import COLLECTING, CONTINUOUS, Collecting, Config, Continuous, Preprocessing
 from acer_tf.errors import InputError, nearest
 from acer_tf.networks.registry import Network, with_defaults
 from acer_tf.schema import CountOrNone, Positive, to_python, validate_fields
@@ -120,9 +120,9 @@ class Settings:
     continuous: Continuous = CONTINUOUS
     collecting: Collecting = COLLECTING
     policy_kwargs: Mapping[str, Any] | None = None
-    normalize_observations: bool = False
-    normalize_rewards: bool = False
-    reward_scale: Positive = 1.0
+    normalize_observations: bool = Preprocessing.normalize_observations
+    normalize_rewards: bool = Preprocessing.normalize_rewards
+    reward_scale: Positive = Preprocessing.reward_scale
     seed: int | None = None
     verbose: Literal[0, 1, 2] = 0
     tensorboard_log: str | Path | None = None
@@ -142,11 +142,8 @@ class Settings:
         for name, value in plain.items():
             object.__setattr__(self, name, value)
         validate_fields(self)
-        self.collecting.check(
-            overlap=self.config.overlap,
-            normalize_observations=self.normalize_observations,
-            normalize_rewards=self.normalize_rewards,
-        )
+        preprocessing = Preprocessing(self.normalize_observations, self.normalize_rewards, self.reward_scale)
+        self.collecting.check(overlap=self.config.overlap, preprocessing=preprocessing)
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> "Settings":

@@ -92,7 +92,8 @@ class Flag(NamedTuple):
     @property
     def box(self) -> str:
         """Title of its box in the help."""
-        return "arguments" if self.is_positional else re.sub(r"\B[A-Z]", r" \g<0>", self.group.__name__).lower()
+        name = self.group.__name__.removesuffix("Settings").removesuffix("Flags")
+        return "arguments" if self.is_positional else re.sub(r"\B[A-Z]", r" \g<0>", name).lower()
 
 
 def flags_of(kind: type[Any]) -> Iterator[Flag]:
@@ -101,11 +102,6 @@ def flags_of(kind: type[Any]) -> Iterator[Flag]:
     for field in dataclasses.fields(kind):
         group = next(base for base in reversed(kind.__mro__) if field.name in vars(base).get("__annotations__", ()))
         yield Flag(field, hints[field.name], getattr(annotated[field.name], "__metadata__", ()), group)
-
-
-def flag_names(kind: type[Any]) -> list[str]:
-    """Returns the names of a dataclass's flags, without arguments."""
-    return [flag.name for flag in flags_of(kind) if not flag.is_positional]
 
 
 def parse(command: str, flags: type[Flags], argv: Sequence[str]) -> Flags:
@@ -146,6 +142,16 @@ class Parser:
         self._groups = groups
         self._flags = [flag for kind in groups for flag in flags_of(kind)]
         self._takes_others = takes_others
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the flags, without arguments."""
+        return [flag.name for flag in self._flags if not flag.is_positional]
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """Defaults of the dataclasses' fields by name."""
+        return {flag.field.name: flag.field.default for flag in self._flags}
 
     def read(
         self, argv: Sequence[str], defaults: Callable[[Values], Values] = lambda given: {}
@@ -242,8 +248,7 @@ class Parser:
             word = error.token.keyword or error.token.value
             if not word.startswith("--"):
                 return f"'{word}' belongs to no flag."
-            near = nearest(_name(word), [flag.name for flag in self._flags if not flag.is_positional])[0]
-            return f"--{_name(word)} is not a flag; the nearest is --{near}."
+            return f"--{_name(word)} is not a flag; the nearest is --{nearest(_name(word), self.names)[0]}."
         if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
             return f"'{error.unused_tokens[0]}' belongs to no flag."
         if error.argument is None:
@@ -316,7 +321,8 @@ def _expected(hint: Any) -> str:
     """Returns what a flag's value has to be, for messages."""
     kinds = [typing.get_args(kind)[0] if typing.get_origin(kind) is tuple else kind for kind in _kinds(hint)]
     choices = [str(choice) for kind in kinds if typing.get_origin(kind) is Literal for choice in typing.get_args(kind)]
-    parts = [f"one of {', '.join(choices)}"] * bool(choices) + [EXPECTED[kind] for kind in kinds if kind in EXPECTED]
+    words = f"one of {', '.join(choices)}" if len(choices) > 1 else "".join(choices)
+    parts = [words] * bool(choices) + [EXPECTED[kind] for kind in kinds if kind in EXPECTED]
     return " or ".join(sorted(parts, key=lambda part: part != "None"))
 
 

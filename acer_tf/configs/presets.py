@@ -3,14 +3,12 @@
 import dataclasses
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-from acer_tf.config import Config, Continuous
+from acer_tf.config import Config, Continuous, Preprocessing
 from acer_tf.errors import InputError
-from acer_tf.schema import Count, Positive, Text, check_names, validated
+from acer_tf.schema import Count, Text, check_names, validated
 from acer_tf.storage.yaml_text import load_settings, settings_names, settings_path
-
-Flags = TypeVar("Flags")
 
 FOLDER = Path(__file__).parent
 BASELINES = "baselines"
@@ -21,9 +19,7 @@ COMMAND: Mapping[str, Any] = {
     "env": Text,
     "env_kwargs": Mapping[str, Any],
     "num_env": Count,
-    "normalize_observations": bool,
-    "normalize_rewards": bool,
-    "reward_scale": Positive,
+    **{field.name: field.type for field in dataclasses.fields(Preprocessing)},
     "network": Text,
     "value_network": Literal["shared", "copy"],
     "network_kwargs": Mapping[str, Any],
@@ -86,6 +82,18 @@ def load_preset(name: str | Path, env_id: str | None = None) -> Preset:
     return Preset(str(name), command, command.pop("network_kwargs", {}), config, continuous)
 
 
+def chosen_preset(given: Mapping[str, Any]) -> Preset:
+    """Returns the preset that the flag `preset` names, or else baselines' settings, for the environment of `env`.
+
+    Args:
+        given: values of flags.
+
+    Raises:
+        InputError: see `load_preset`.
+    """
+    return load_preset(given.get("preset", BASELINES), given.get("env"))
+
+
 def preset_for_continuous_actions() -> Preset:
     """Returns the settings for continuous actions that were tuned on several tasks, without environment and length."""
     preset = load_preset(CONTINUOUS_ACTIONS)
@@ -94,23 +102,22 @@ def preset_for_continuous_actions() -> Preset:
     return dataclasses.replace(preset, command=command, config=config)
 
 
-def with_preset(flags: Flags, preset: Preset) -> Flags:
-    """Returns the flags of a command with the preset's values, which are what is used where no flag is given.
+def with_preset(defaults: Mapping[str, Any], preset: Preset) -> dict[str, Any]:
+    """Returns the settings of a command where no flag is given.
 
     Args:
-        flags: the command's defaults, a dataclass.
-        preset: the values.
+        defaults: those of the command itself, by name.
+        preset: what takes their place.
 
     Raises:
         InputError: the preset sets what the command does not have.
     """
-    fields = _names(type(flags))
-    values: dict[str, Any] = {**preset.command, **preset.config, **preset.continuous}
-    if "policy" in fields and "network" in values:
+    values: dict[str, Any] = {"preset": preset.name, **preset.command, **preset.config, **preset.continuous}
+    if "policy" in defaults and "network" in values:
         values["policy"] = values.pop("network")
-    if foreign := [key for key in values if key not in fields]:
+    if foreign := [name for name in values if name not in defaults]:
         raise InputError(f"preset '{preset.name}' sets {foreign[0]}, which this command lacks; use acer_tf.run.")
-    return dataclasses.replace(flags, preset=preset.name, **values)  # type: ignore[type-var]
+    return {**defaults, **values}
 
 
 def preset_text(name: str) -> str:

@@ -11,7 +11,7 @@ import gymnasium
 from gymnasium.vector import VectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
-from acer_tf.config import Config
+from acer_tf.config import Config, Preprocessing
 from acer_tf.envs.atari.game import MAX_EPISODE_FRAMES
 from acer_tf.envs.atari.pool import AtariPool
 from acer_tf.envs.check import check_vec_env
@@ -130,10 +130,10 @@ def make_training_env(
     max_episode_frames: int | None = MAX_EPISODE_FRAMES,
     env_kwargs: Mapping[str, Any] | None = None,
     vectorization: str = "sync",
-    normalize_observations: bool = False,
-    normalize_rewards: bool = False,
+    normalize_observations: bool = Preprocessing.normalize_observations,
+    normalize_rewards: bool = Preprocessing.normalize_rewards,
     gamma: float = Config.gamma,
-    reward_scale: float = 1.0,
+    reward_scale: float = Preprocessing.reward_scale,
     first: gymnasium.Env[Any, Any] | None = None,
 ) -> FrameStack:
     """Makes environments to train in: `make_vec_env` in the wrappers of `training_env`.

@@ -7,7 +7,7 @@ from gymnasium.spaces import Box
 from gymnasium.vector import VectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
-from acer_tf.config import Config
+from acer_tf.config import Config, Preprocessing
 from acer_tf.envs.adapt import AnyEnv, as_vector_env
 from acer_tf.envs.conventions import reports_episodes
 from acer_tf.envs.vec_env import check_not_normalized
@@ -28,9 +28,9 @@ from acer_tf.errors import InputError
 def training_env(
     env: AnyEnv,
     *,
-    normalize_observations: bool = False,
-    normalize_rewards: bool = False,
-    reward_scale: float = 1.0,
+    normalize_observations: bool = Preprocessing.normalize_observations,
+    normalize_rewards: bool = Preprocessing.normalize_rewards,
+    reward_scale: float = Preprocessing.reward_scale,
     gamma: float = Config.gamma,
 ) -> FrameStack:
     """Wraps an environment for the Runner; wrappers of this package that it has already are not added again.

@@ -12,7 +12,6 @@ from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
 from acer_tf.errors import InputError, nearest
 from acer_tf.experiments.experiment import Environment, Experiment, Variation
 from acer_tf.experiments.reading import flag_words
-from acer_tf.training.job import check, checked, job_settings
 from acer_tf.training.resume import UNNAMED
 from acer_tf.trials.execution import Execution
 from acer_tf.trials.scheduler import Trial
@@ -100,7 +99,7 @@ def decisive(settings: Mapping[str, Any]) -> dict[str, Any]:
     What older versions of this package did not have was as the default is, so that it needs no entry.
 
     Args:
-        settings: those of a run, as its config.yml or `job_settings` has them.
+        settings: those of a run, as its config.yml or `Job.settings` has them.
     """
     plain = json.loads(json.dumps(dict(settings)))
     kept = {name: value for name, value in plain.items() if name not in UNNAMED}
@@ -109,8 +108,7 @@ def decisive(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 @functools.cache
 def _defaults() -> dict[str, Any]:
-    job = run.read(["--preset", BASELINES])
-    found: dict[str, Any] = json.loads(json.dumps(job_settings(job, checked(job))))
+    found: dict[str, Any] = json.loads(json.dumps(run.read(["--preset", BASELINES]).settings()))
     del found["env"]
     return found
 
@@ -127,9 +125,7 @@ def _prepared(
         counts = ["threads", "num_workers"] if module is run_atari else ["threads"]
         words = ["--preset", env.preset, "--env", env.id, "--num_timesteps", str(env.steps)]
         words += [*flag_words(env.flags, variation.flags), *execution.shares(given, counts)]
-        job = module.read(words)
-        check(job)
-        return module.__name__, words, decisive(job_settings(job, checked(job)))
+        return module.__name__, words, decisive(module.read(words).settings())
     except InputError as error:
         raise InputError(f"experiment {name}, variation {variation.name}, {env.id}: {error}") from error
 

@@ -5,11 +5,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from acer_tf.config import COLLECTING, Config
+from acer_tf.config import Config
 from acer_tf.errors import InputError
 from acer_tf.storage.checkpoint import OtherFormatError, checkpoint_folders, read_manifest
 from acer_tf.storage.checkpoint_store import CheckpointStore
 from acer_tf.storage.run_folder import LOST_REPLAY
+from acer_tf.training.job import DEFAULTS
 
 FREE = (
     *("preset", "logdir", "load_path", "num_workers", "vectorization", "threads", "tune_malloc", "stall_seconds"),
@@ -49,8 +50,7 @@ def resumed_settings(checkpoints: CheckpointStore, settings: Mapping[str, Any], 
     if started is None:
         return {}
     # What a run's version did not have yet was as the default is.
-    defaults = {**vars(Config()), **vars(COLLECTING)}
-    started = {name: value for name, value in defaults.items() if name in settings} | started
+    started = {name: value for name, value in DEFAULTS.items() if name in settings} | started
     if settings["seed"] is None:
         settings = {**settings, "seed": started["seed"]}
     changed = {

@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gymnasium
-from gymnasium.spaces import Box
+from gymnasium.vector import VectorEnv
 
-from acer_tf.config import Config
 from acer_tf.envs.atari.pool import AtariPool, frames_per_step
-from acer_tf.envs.ids import is_atari
-from acer_tf.envs.make import closing, make_env, make_training_env, make_vec_env
+from acer_tf.envs.make import closing, make_training_env, make_vec_env
 from acer_tf.envs.makers import MakerOfId
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError, SupersededError
@@ -42,7 +40,7 @@ from acer_tf.system.compute import keep_freed_memory, prepare_tensorflow
 from acer_tf.system.console import in_bytes, quiet_tensorflow, say
 from acer_tf.system.provenance import origin
 from acer_tf.system.streams import checked_seed
-from acer_tf.training.job import Job, TrainFlags, check, checked, job_settings
+from acer_tf.training.job import Job
 from acer_tf.training.resume import resumed_settings, resuming
 from acer_tf.training.signals import stop_on_signals
 from acer_tf.training.watchdog import watchdog
@@ -61,7 +59,7 @@ class Session(NamedTuple):
     """A training that is ready to learn.
 
     Attributes:
-        config: hyper-parameters.
+        job: the training.
         folder: the run folder.
         lease: the right to write to it.
         agent: what learns.
@@ -70,7 +68,7 @@ class Session(NamedTuple):
         checkpointer: saves the whole run.
     """
 
-    config: Config
+    job: Job
     folder: Path
     lease: Lease
     agent: "ACER"
@@ -79,24 +77,33 @@ class Session(NamedTuple):
     checkpointer: "Checkpointer"
 
 
-def train(job: Job) -> int:
+def train(job: Job, first: gymnasium.Env[Any, Any] | None = None) -> int:
     """Trains, with logs, checkpoints and the final agent in the run folder; returns the exit status.
+
+    Args:
+        job: the training.
+        first: an environment that has been made already; it becomes one of those to train in, or is closed.
 
     Raises:
         InputError: an argument cannot work; found before TensorFlow is imported where that is possible.
     """
     meter = Meter()
-    check(job)
-    flags, folder = job.flags, job.flags.logdir or default_run_folder(job.flags.env)
-    check_folder(folder)
-    prepare_tensorflow(job.network, flags.threads)  # by variables that TensorFlow reads when it is imported
-    if flags.tune_malloc:
-        keep_freed_memory()
+    folder = job.run.logdir or default_run_folder(job.environment.env)
     with contextlib.ExitStack() as stack:
-        stop = stack.enter_context(stop_on_signals())  # first: a signal while it starts must not be lost
-        heartbeat = stack.enter_context(watchdog(flags.stall_seconds))
+        unused = stack.enter_context(contextlib.ExitStack())
+        if first is not None:
+            unused.callback(first.close)
+        check_folder(folder)
+        prepare_tensorflow(job.network, job.machine.threads)  # by variables that TensorFlow reads when it is imported
+        if job.machine.tune_malloc:
+            keep_freed_memory()
+        stop = stack.enter_context(stop_on_signals())  # early: a signal while it starts must not be lost
+        heartbeat = stack.enter_context(watchdog(job.machine.stall_seconds))
         run = stack.enter_context(run_folder(folder))  # locked before anything in it is looked at
-        job, env, make_env = _environments(job)
+        make_env = _env_maker(job)
+        # Those of a run with collectors are only looked at: none of them needs a process.
+        env = make_env(first=first, **({"vectorization": "sync"} if job.collecting.actors else {}))
+        unused.pop_all()
         stack.enter_context(closing(env))
         session = _begin(job, env, make_env, folder, run, stack, heartbeat)
         with _noting_usage(session, meter):
@@ -121,29 +128,18 @@ def _noting_usage(session: Session, meter: Meter) -> Iterator[None]:
                 meter.note(session.folder, begin, session.loop.steps)
 
 
-def _environments(job: Job) -> tuple[Job, FrameStack, Callable[[], FrameStack]]:
-    """Makes the environments.
-
-    Returns:
-        The job, whose settings may depend on the kind of their actions; the environments; and what makes the same for
-        collectors, which step Atari games in their own processes unless told otherwise.
-    """
-    first = None
-    with contextlib.ExitStack() as unused:
-        if job.if_continuous is not None and not is_atari(job.flags.env):
-            first = make_env(job.flags.env, job.wrappers["env_kwargs"])
-            unused.callback(first.close)
-            if isinstance(first.action_space, Box):
-                job = job.if_continuous()
-        flags, gamma = job.flags, checked(job).gamma
-        num_workers = 0 if flags.actors and flags.num_workers is None else flags.num_workers
-        of_atari: dict[str, Any] = {"num_workers": num_workers, "max_episode_frames": flags.max_episode_frames}
-        arguments = {"num_env": flags.num_env, "gamma": gamma, **of_atari, **job.wrappers}
-        maker = MakerOfId(gymnasium.spec(flags.env), functools.partial(make_training_env, **arguments))
-        # Those of a run with collectors are only looked at: none of them needs a process.
-        env = maker(first=first, **({"vectorization": "sync"} if flags.actors else {}))
-        unused.pop_all()
-    return job, env, maker
+def _env_maker(job: Job) -> MakerOfId[FrameStack]:
+    """Returns what makes the environments, also in collectors, which step Atari games in their own processes."""
+    given = job.environment
+    make = functools.partial(
+        make_training_env,
+        num_env=given.num_env,
+        num_workers=0 if job.collecting.actors and given.num_workers is None else given.num_workers,
+        max_episode_frames=given.max_episode_frames,
+        gamma=job.config.gamma,
+        **vars(job.gymnasium),
+    )
+    return MakerOfId(gymnasium.spec(given.env), make)
 
 
 def _begin(
@@ -156,69 +152,69 @@ def _begin(
     heartbeat: Callable[[], None],
 ) -> Session:
     """Begins a run in the folder, or resumes the one that it holds; the stack closes what has to be closed."""
-    flags, config = job.flags, checked(job)
-    checkpoints = CheckpointStore(folder / CHECKPOINTS, flags.keep_checkpoints, flags.keep_every)
-    settings = _settings(job, config, checkpoints)  # refuses what does not fit the run in the folder
-    check_replay(env, config)
-    run.begin(settings, flags.restart_behavior)  # from here on, the folder is changed
+    kept = job.checkpoints
+    checkpoints = CheckpointStore(folder / CHECKPOINTS, kept.keep_checkpoints, kept.keep_every)
+    settings = _settings(job, checkpoints)  # refuses what does not fit the run in the folder
+    check_replay(env, job.config)
+    run.begin(settings, job.run.restart_behavior)  # from here on, the folder is changed
     checkpoints.before_publishing = run.lease.check
     logger = stack.enter_context(
-        contextlib.closing(Logger([_Fence(run.lease), _make_logger(folder, flags, env, settings)]))
+        contextlib.closing(Logger([_Fence(run.lease), _make_logger(folder, job, env, settings)]))
     )
-    if flags.verbose:
-        _announce(job, config, env, folder)
+    if job.logging.verbose:
+        _announce(job, env, folder)
     if isinstance(env.unwrapped, AtariPool):
         env.unwrapped.start_workers()  # they load the games while TensorFlow is imported
-    agent = _make_agent(job, env, make_env, config, settings["seed"])
+    agent = _make_agent(job, env, make_env, settings["seed"])
     stack.callback(agent.close)
     heartbeat()  # TensorFlow has been imported
-    loop = agent.begin(logger, is_quiet=not flags.verbose)
+    loop = agent.begin(logger, is_quiet=not job.logging.verbose)
     evaluations = _evaluations(job, agent, logger, settings["seed"], folder)
     stack.enter_context(contextlib.closing(evaluations))
     # What a checkpoint holds besides the loop: what `evaluate` needs of the agent, and the best evaluation so far.
     parts: dict[str, Part] = {PART: agent, "evaluations": evaluations}
-    checkpointer = _resume(loop, parts, checkpoints, flags, settings)
+    checkpointer = _resume(loop, parts, checkpoints, job, settings)
     heartbeat()
-    if flags.verbose:
-        say(f"device: {_machine(env, flags.actors)}")
-    return Session(config, folder, run.lease, agent, loop, evaluations, checkpointer)
+    if job.logging.verbose:
+        say(f"device: {_machine(env, job.collecting.actors)}")
+    return Session(job, folder, run.lease, agent, loop, evaluations, checkpointer)
 
 
-def _settings(job: Job, config: Config, checkpoints: CheckpointStore) -> dict[str, Any]:
+def _settings(job: Job, checkpoints: CheckpointStore) -> dict[str, Any]:
     """Returns the settings for run folder and checkpoints; the seed is that of a resumed run, or else drawn."""
-    settings = job_settings(job, config)
-    if job.flags.restart_behavior == "resume":
-        settings |= resumed_settings(checkpoints, settings, job.flags.force)
+    settings = job.settings()
+    if job.run.restart_behavior == "resume":
+        settings |= resumed_settings(checkpoints, settings, job.run.force)
     return settings | {"seed": checked_seed(settings["seed"])}
 
 
-def _announce(job: Job, config: Config, env: FrameStack, folder: Path) -> None:
+def _announce(job: Job, env: FrameStack, folder: Path) -> None:
     for line in job.advice:
         say(line)
     backend = type(env.unwrapped).__name__
-    collectors = f"{job.flags.actors} collectors of " if job.flags.actors else ""
-    say(f"training on {collectors}{job.flags.num_env} x {job.flags.env} ({backend}); run folder: {folder}")
-    if config.replay_ratio:
-        is_compressed = compressed_row(env, config) is not None
-        say(f"replay: at most {in_bytes(largest_bytes(env, config))}{', less as images compress' * is_compressed}")
+    collectors = f"{job.collecting.actors} collectors of " if job.collecting.actors else ""
+    environments = f"{job.environment.num_env} x {job.environment.env} ({backend})"
+    say(f"training on {collectors}{environments}; run folder: {folder}")
+    if job.config.replay_ratio:
+        is_compressed = compressed_row(env, job.config) is not None
+        say(f"replay: at most {in_bytes(largest_bytes(env, job.config))}{', less as images compress' * is_compressed}")
 
 
-def _make_agent(job: Job, env: FrameStack, make_env: Callable[[], FrameStack], config: Config, seed: int) -> "ACER":
+def _make_agent(job: Job, env: FrameStack, make_env: Callable[[], FrameStack], seed: int) -> "ACER":
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")  # several runs may share a graphics processor
-    start = None if job.flags.load_path is None else read_saved_agent(job.flags.load_path)
+    start = None if job.run.load_path is None else read_saved_agent(job.run.load_path)
     with quiet_tensorflow():
         from acer_tf.agent import ACER
 
-    collecting = job.flags.collecting()
     agent = ACER.from_config(
         job.network,
         env,
-        config,
+        job.config,
         job.continuous,
-        make_env if collecting.actors else None,
+        make_env if job.collecting.actors else None,
         policy_kwargs=job.network_kwargs,
         seed=seed,
-        collecting=collecting,
+        collecting=job.collecting,
     )
     if start is not None:
         agent.load_weights(start)
@@ -228,16 +224,25 @@ def _make_agent(job: Job, env: FrameStack, make_env: Callable[[], FrameStack], c
 def _evaluations(job: Job, agent: "ACER", logger: Logger, seed: int, folder: Path) -> "Evaluations":
     from acer_tf.training.evaluations import Evaluations
 
-    flags = job.flags
-    own = {name: job.wrappers[name] for name in ("env_kwargs", "vectorization") if name in job.wrappers}
-    own |= {"num_workers": flags.num_workers, "max_episode_frames": flags.max_episode_frames}
+    evaluation, environment = job.evaluation, job.environment
+
+    def make_env() -> VectorEnv[Any, Any, Any]:
+        return make_vec_env(
+            environment.env,
+            min(evaluation.eval_episodes, MOST_ENVS),
+            num_workers=environment.num_workers,
+            max_episode_frames=environment.max_episode_frames,
+            env_kwargs=job.gymnasium.env_kwargs,
+            vectorization=job.gymnasium.vectorization,
+        )
+
     return Evaluations(
         agent,
         logger,
-        lambda: make_vec_env(flags.env, min(flags.eval_episodes, MOST_ENVS), **own),
-        every=flags.eval_every,
-        episodes=flags.eval_episodes,
-        deterministic=flags.eval_deterministic,
+        make_env,
+        every=evaluation.eval_every,
+        episodes=evaluation.eval_episodes,
+        deterministic=evaluation.eval_deterministic,
         seed=seed,
         folder=folder,
     )
@@ -247,7 +252,7 @@ def _resume(
     loop: "TrainingLoop",
     parts: Mapping[str, "Part"],
     checkpoints: CheckpointStore,
-    flags: TrainFlags,
+    job: Job,
     settings: Mapping[str, Any],
 ) -> "Checkpointer":
     """Resumes from the newest checkpoint, or makes the first one."""
@@ -257,8 +262,8 @@ def _resume(
         loop,
         checkpoints,
         seed=settings["seed"],
-        every=flags.checkpoint_every,
-        is_exact=flags.is_exact,
+        every=job.checkpoints.checkpoint_every,
+        is_exact=job.is_exact,
         settings=settings,
         origin=origin(),
         parts=parts,
@@ -278,7 +283,7 @@ def _machine(env: FrameStack, actors: int) -> str:
 
 def _learn(session: Session, stop: Callable[[], bool], heartbeat: Callable[[], None]) -> None:
     """Trains to the end or a signal; what was learned before an error is in a checkpoint afterwards."""
-    loop, checkpointer = session.loop, session.checkpointer
+    loop, checkpointer, config = session.loop, session.checkpointer, session.job.config
 
     def goes_on() -> bool:
         heartbeat()
@@ -293,7 +298,7 @@ def _learn(session: Session, stop: Callable[[], bool], heartbeat: Callable[[], N
 
     session.evaluations.if_due(goes_on)
     try:
-        loop.learn(after_iteration, end=session.config.total_timesteps, log_interval=session.config.log_interval)
+        loop.learn(after_iteration, end=config.total_timesteps, log_interval=config.log_interval)
     except NotFiniteError as error:
         batch = session.folder / f"{NOT_FINITE}{loop.steps:012d}.npz"
         save_arrays(batch, error.batch)
@@ -325,15 +330,16 @@ def resume_command(folder: Path) -> str:
     return shlex.join(resuming([*words, *([] if has_folder else ["--logdir", str(folder)])]))
 
 
-def _make_logger(folder: Path, flags: TrainFlags, env: FrameStack, settings: Mapping[str, Any]) -> Logger:
-    replay_steps = flags.buffer_size // flags.nsteps * flags.nsteps * flags.num_env
+def _make_logger(folder: Path, job: Job, env: FrameStack, settings: Mapping[str, Any]) -> Logger:
+    config, verbose = job.config, job.logging.verbose
+    replay_steps = config.buffer_size // config.nsteps * config.nsteps * job.environment.num_env
     return Logger(
         [
-            file_logger(folder, flags.env),
+            file_logger(folder, job.environment.env),
             TensorBoardSink(folder / TENSORBOARD, frames_per_step(env), settings),
-            *([] if flags.track is None else [WandbSink(folder, frames_per_step(env), settings)]),
-            *table_sinks(flags.verbose),
-            *([progress_sink(flags.total_timesteps, replay_steps if flags.replay_ratio else 0)] * bool(flags.verbose)),
+            *([] if job.logging.track is None else [WandbSink(folder, frames_per_step(env), settings)]),
+            *table_sinks(verbose),
+            *([progress_sink(config.total_timesteps, replay_steps if config.replay_ratio else 0)] * bool(verbose)),
         ]
     )
 

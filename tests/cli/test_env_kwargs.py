@@ -5,7 +5,7 @@ import pytest
 from acer_tf.cli.env_kwargs import env_kwargs
 from acer_tf.cli.parsing import parse
 from acer_tf.errors import InputError
-from acer_tf.run import Run
+from acer_tf.training.job import GymnasiumSettings
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,9 @@ from acer_tf.run import Run
 )
 def test_words_and_mappings(words: list[str], arguments: dict[str, Any]) -> None:
     assert env_kwargs(words) == arguments
-    assert parse("acer_tf.run", Run, ["--env_kwargs", *words, "--num_env", "2"]).env_kwargs == arguments
+    assert (
+        parse("acer_tf.run", GymnasiumSettings, ["--env_kwargs", *words, "--reward_scale", "2"]).env_kwargs == arguments
+    )
 
 
 @pytest.mark.parametrize(
@@ -41,4 +43,4 @@ def test_anything_else_is_refused(word: str, message: str) -> None:
 
 
 def test_without_the_flag_there_are_none() -> None:
-    assert parse("acer_tf.run", Run, []).env_kwargs is None
+    assert parse("acer_tf.run", GymnasiumSettings, []).env_kwargs is None

@@ -3,13 +3,12 @@ from typing import Any
 import pytest
 
 from acer_tf.cli.network_flags import network_arguments
-from acer_tf.cli.parsing import flag_names
 from acer_tf.errors import InputError
-from acer_tf.run import Run
+from acer_tf.run import PARSER
 
 
 def read(words: list[str]) -> dict[str, Any]:
-    return network_arguments(words, flag_names(Run), "mlp")
+    return network_arguments(words, PARSER.names, "mlp")
 
 
 def test_network_arguments_are_literals_or_text() -> None:

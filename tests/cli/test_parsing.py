@@ -1,5 +1,6 @@
 import dataclasses
 from pathlib import Path
+from typing import Annotated, Literal
 
 import pytest
 
@@ -8,19 +9,48 @@ from acer_tf.config import Config
 from acer_tf.errors import InputError
 from acer_tf.evaluate import Evaluate
 from acer_tf.publish import Publish
-from acer_tf.run import Run
-from acer_tf.run_atari import RunAtari
-from acer_tf.sweep import Sweep
-from acer_tf.training.job import TrainFlags
+from acer_tf.run import PARSER
+from acer_tf.run_atari import PARSER as ATARI_PARSER
+from acer_tf.sweep import PARSER as SWEEP_PARSER
+from acer_tf.training.job import GROUPS
 
 
 @dataclasses.dataclass(frozen=True)
-class Flags(TrainFlags):
-    env: str = "CartPole-v1"
+class Sample:
+    """Does this."""
+
+    num_env: int = 1
+    """Environments."""
+    total_timesteps: int = 10
+    """Length."""
+    num_workers: int | None = None
+    """Processes."""
+    seed: int | None = None
+    """Seed."""
+    logdir: Path | None = None
+    """Folder."""
+    max_grad_norm: Annotated[float, "a number"] | None = 10
+    """Largest norm."""
+    lr: float = 0.1
+    """Learning rate."""
+    ent_coef: float = 0
+    """Weight."""
+    trust_region: bool = True
+    """Whether to project."""
+    force: bool = False
+    """Whether to go on."""
+    exact_resume: bool | None = None
+    """Whether to be exact."""
+    verbose: Literal[0, 1, 2] = 1
+    """What to print."""
+    track: Literal["wandb", "other"] | None = None
+    """Tracker."""
+    optimizer: Literal["rmsprop", "adam"] | object = "rmsprop"
+    """A name; other objects have none."""
 
 
-def read(*argv: str) -> Flags:
-    return parse("acer_tf.some", Flags, argv)
+def read(*argv: str) -> Sample:
+    return parse("acer_tf.some", Sample, argv)
 
 
 @pytest.mark.parametrize(("text", "value"), [("16", 16), ("1e6", 10**6), ("2.5e3", 2500), ("0", 0), ("+4", 4)])
@@ -54,17 +84,17 @@ def test_hyphens_are_underscores() -> None:
 
 def test_help_names_every_hyperparameter(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
-        read("--help")
+        PARSER.read(["--help"])
     assert stop.value.code == 0
     text = capsys.readouterr().out
     names = {field.name for field in dataclasses.fields(Config)} - {"total_timesteps"} | {"num_timesteps"}
     assert {name for name in names if f"--{name}" not in text} == set()
-    assert "python -m acer_tf.some" in text
+    assert "python -m acer_tf.run" in text
 
 
 def test_values_reach_the_dataclass() -> None:
     flags = read("--num_timesteps", "1e4", "--no_trust_region", "--max_grad_norm", "None", "--logdir", "a/b")
-    expected = Flags(logdir=Path("a/b"), total_timesteps=10_000, trust_region=False, max_grad_norm=None)
+    expected = Sample(logdir=Path("a/b"), total_timesteps=10_000, trust_region=False, max_grad_norm=None)
     assert flags == expected
 
 
@@ -98,7 +128,11 @@ def test_mistakes_are_one_sentence(
 
 
 def test_a_choice_that_may_be_none() -> None:
-    with pytest.raises(InputError, match=r"^--track: expected None or one of wandb, got 'foo'\.$"):
+    assert read("--track", "wandb").track == "wandb"
+    assert (read("--track", "none").track, read("--optimizer", "adam").optimizer) == (None, "adam")
+    with pytest.raises(InputError, match=r"^--optimizer: expected one of rmsprop, adam, got 'sgd'\.$"):
+        read("--optimizer", "sgd")
+    with pytest.raises(InputError, match=r"^--track: expected None or one of wandb, other, got 'foo'\.$"):
         read("--track", "foo")
 
 
@@ -116,7 +150,7 @@ def test_mistakes_with_positional_arguments() -> None:
 
 
 def test_unknown_words_are_handed_back() -> None:
-    parser = Parser("acer_tf.some", "", [Flags], takes_others=True)
+    parser = Parser("acer_tf.some", "", [Sample], takes_others=True)
     words = ["--num_env", "2", "--num_layers", "3", "--x=y", "--no_trust_region", "-h2", "log", "--no_such", "True"]
     given, rest = parser.read(words)
     assert given == {"num_env": 2, "trust_region": False}
@@ -124,9 +158,7 @@ def test_unknown_words_are_handed_back() -> None:
 
 
 def test_several_values_end_at_the_next_flag() -> None:
-    given, rest = Parser("acer_tf.sweep", "", [Sweep], takes_others=True).read(
-        ["--seeds", "1", "2e1", "--num_layers", "2", "--envs", "Pong", "CartPole-v1"]
-    )
+    given, rest = SWEEP_PARSER.read(["--seeds", "1", "2e1", "--num_layers", "2", "--envs", "Pong", "CartPole-v1"])
     assert given == {"seeds": (1, 20), "envs": ("Pong", "CartPole-v1")}
     assert rest == ["--num_layers", "2"]
 
@@ -142,40 +174,41 @@ def boxes(text: str) -> list[list[str]]:
     return found
 
 
-@pytest.mark.parametrize("flags", [Run, RunAtari])
+@pytest.mark.parametrize("parser", [PARSER, ATARI_PARSER])
 @pytest.mark.parametrize("columns", ["80", "100", "120"])
 def test_each_group_of_flags_fits_a_screen_and_shows_defaults(
-    flags: type[TrainFlags], columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    parser: Parser, columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     with pytest.raises(SystemExit):
-        parse("acer_tf.some", flags, ["--help"])
+        parser.read(["--help"])
     text = capsys.readouterr().out
     groups = boxes(text)
     assert len(groups) >= 10 and max(map(len, groups)) <= 40
     assert max(map(len, text.splitlines())) <= max(int(columns), 110)  # sentences above the boxes are not wrapped
-    assert " ".join(text.replace("│", " ").split()).count("[default: ") == len(dataclasses.fields(flags))
+    assert " ".join(text.replace("│", " ").split()).count("[default: ") == len(parser.defaults)
 
 
 def test_the_help_has_the_docstring_and_the_default_of_each_flag(capsys: pytest.CaptureFixture[str]) -> None:
-    parser = Parser("acer_tf.some", "Does this.", [Flags])
+    parser = Parser("acer_tf.some", "Does that.", [Sample, GROUPS["continuous"]])
     with pytest.raises(SystemExit):
-        parser.read(["--num_env", "5", "--help"], lambda given: {"gamma": 0.5, "lr": given["num_env"]})
+        parser.read(["--num_env", "5", "--help"], lambda given: {"sigma": 0.5, "seed": given["num_env"]})
     text = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    assert text.startswith("Usage: python -m acer_tf.some [OPTIONS] Does this. ╭─ run flags ─")
-    assert "╭─ algorithm ─" in text and "ACER itself. --nsteps INT" in text
-    assert "--gamma FLOAT Discount factor per agent step. [default: 0.5]" in text
-    assert "--lr FLOAT Learning rate at the start. [default: 5]" in text
+    assert text.startswith("Usage: python -m acer_tf.some [OPTIONS] Does that. ╭─ sample ─")
+    assert "Does this. --num_env INT Environments. [default: 1]" in text
+    assert "╭─ continuous ─" in text and "as defaults. --sigma FLOAT The policy's standard deviation" in text
+    assert "half the range of the action space. [default: 0.5]" in text
+    assert "--seed INT Seed. [default: 5]" in text
     assert "--trust_region Whether" in text and "--no_trust_region" in text
 
 
-def test_every_flag_has_a_docstring(capsys: pytest.CaptureFixture[str]) -> None:
-    for flags in (Run, RunAtari, Sweep, Evaluate):
-        docs = Parser("acer_tf.some", "", [flags])._docs()
-        assert {flag.field.name for flag in flags_of(flags)} - docs.keys() == set()
+def test_every_flag_has_a_docstring_and_a_name_of_its_own() -> None:
+    for parser in (PARSER, ATARI_PARSER, SWEEP_PARSER):
+        assert parser._docs().keys() == parser.defaults.keys()
+        assert len(parser.names) == len(parser.defaults)
+    assert {flag.field.name for flag in flags_of(Evaluate)} <= Parser("", "", [Evaluate])._docs().keys()
 
 
-@pytest.mark.parametrize("command", [Run, RunAtari])
 @pytest.mark.parametrize(
     ("words", "value"),
     [
@@ -190,13 +223,13 @@ def test_every_flag_has_a_docstring(capsys: pytest.CaptureFixture[str]) -> None:
         (["--no_trust_region", "--trust_region=true"], True),  # the last one counts
     ],
 )
-def test_every_way_of_writing_a_switch(command: type, words: list[str], value: bool) -> None:
-    assert parse("acer_tf.some", command, ["--gamma", "0.5", *words, "--num_env", "2"]).trust_region is value
+def test_every_way_of_writing_a_switch(words: list[str], value: bool) -> None:
+    assert read("--lr", "0.5", *words, "--num_env", "2").trust_region is value
 
 
 def test_what_may_be_none_is_written_in_the_same_ways() -> None:
     ways = [[], ["--exact_resume=none"], ["--exact_resume"], ["--no_exact_resume"], ["--exact_resume", "False"]]
-    assert [parse("acer_tf.some", Run, words).exact_resume for words in ways] == [None, None, True, False, False]
+    assert [read(*words).exact_resume for words in ways] == [None, None, True, False, False]
 
 
 def test_a_switch_takes_no_positional_argument_for_its_value() -> None:

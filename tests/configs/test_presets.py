@@ -4,31 +4,29 @@ import gymnasium
 import pytest
 import yaml
 
-from acer_tf import run
+from acer_tf import run, run_atari
 from acer_tf.config import Config
 from acer_tf.configs.presets import load_preset, preset_names, with_preset
 from acer_tf.envs.ids import SUITE  # with it, the ids of all games are registered
 from acer_tf.errors import InputError
 from acer_tf.networks.names import NETWORKS
-from acer_tf.run import Run, main
-from acer_tf.run_atari import RunAtari
+from acer_tf.run import OWN_DEFAULTS, main
+from acer_tf.training.job import Job
 
 ROOT = Path(__file__).parents[2]
 
 
-def run_flags(*argv: str) -> Run:
-    flags = run.read(argv).flags
-    assert isinstance(flags, Run)
-    return flags
+def job_of(name: str) -> Job:
+    settings = with_preset(OWN_DEFAULTS, load_preset(name))
+    return Job.of(settings | {"env": "CartPole-v1"}, settings["network"])
 
 
 @pytest.mark.parametrize("name", preset_names())
 def test_each_preset_that_ships_is_whole_and_makes_flags(name: str) -> None:
     preset = load_preset(name)
-    flags = with_preset(Run(), preset)
-    assert flags.preset == name
+    assert job_of(name).run.preset == name
     if name == "baselines":
-        assert flags == Run()
+        assert with_preset(OWN_DEFAULTS, preset) == OWN_DEFAULTS
         return
     # What differs between the commands and the class is never left to them.
     assert {"env", "num_env", "network"} <= preset.command.keys()
@@ -47,15 +45,11 @@ def test_the_package_holds_the_files() -> None:
 
 
 def test_values_are_those_of_the_file_and_defaults_elsewhere() -> None:
-    flags = with_preset(Run(), load_preset("zoo-Acrobot-v1"))
-    assert (flags.env, flags.num_env, flags.value_network, flags.normalize_observations) == (
-        "Acrobot-v1",
-        16,
-        "copy",
-        True,
-    )
+    settings = with_preset(OWN_DEFAULTS, load_preset("zoo-Acrobot-v1"))
+    of_command = ("env", "num_env", "value_network", "normalize_observations", "reward_scale")
+    assert [settings[name] for name in of_command] == ["Acrobot-v1", 16, "copy", True, 1]
     expected = Config(total_timesteps=500_000, ent_coef=0, buffer_size=5000, replay_start=1000)
-    assert flags.config() == expected
+    assert job_of("zoo-Acrobot-v1").config == expected
 
 
 def test_papers_settings() -> None:
@@ -68,27 +62,31 @@ def test_papers_settings() -> None:
 
 
 def test_flags_override_the_preset() -> None:
-    flags = run_flags("--preset=Pendulum-v1", "--gamma", "0.9", "--no_normalize_observations", "--sigma=0.2")
-    assert (flags.env, flags.reward_scale, flags.normalize_observations) == ("Pendulum-v1", 0.1, False)
-    assert (flags.gamma, flags.replay_ratio) == (0.9, 12)
-    assert (flags.sigma, flags.num_samples) == (0.2, 5)
-    assert run_flags("--preset", "Pendulum-v1", "--env", "Acrobot-v1").env == "Acrobot-v1"
+    job = run.read(["--preset=Pendulum-v1", "--gamma", "0.9", "--no_normalize_observations", "--sigma=0.2"])
+    assert job.environment.env == "Pendulum-v1"
+    assert (job.gymnasium.reward_scale, job.gymnasium.normalize_observations) == (0.1, False)
+    assert (job.config.gamma, job.config.replay_ratio) == (0.9, 12)
+    assert (job.continuous.sigma, job.continuous.num_samples) == (0.2, 5)
+    assert run.read(["--preset", "Pendulum-v1", "--env", "Acrobot-v1"]).environment.env == "Acrobot-v1"
 
 
 def test_arguments_of_the_presets_environment_are_not_for_another_one(tmp_path: Path) -> None:
+    def env_kwargs(*argv: str) -> object:
+        return run.read(argv).gymnasium.env_kwargs
+
     arguments = {"include_cfrc_ext_in_observation": False}
-    assert run_flags("--preset=Ant-v5").env_kwargs == arguments
-    assert run_flags("--preset=Ant-v5", "--env", "Ant-v5").env_kwargs == arguments
-    assert run_flags("--preset=Ant-v5", "--env=Hopper-v5").env_kwargs is None
-    assert run_flags("--preset=Ant-v5", "--env", "Hopper-v5", "--env_kwargs", "a:1").env_kwargs == {"a": 1}
+    assert env_kwargs("--preset=Ant-v5") == arguments
+    assert env_kwargs("--preset=Ant-v5", "--env", "Ant-v5") == arguments
+    assert env_kwargs("--preset=Ant-v5", "--env=Hopper-v5") is None
+    assert env_kwargs("--preset=Ant-v5", "--env", "Hopper-v5", "--env_kwargs", "a:1") == {"a": 1}
     path = tmp_path / "any.yml"
     path.write_text("env_kwargs: {a: 1}")
-    assert run_flags(f"--preset={path}", "--env", "Hopper-v5").env_kwargs == {"a": 1}
+    assert env_kwargs(f"--preset={path}", "--env", "Hopper-v5") == {"a": 1}
 
 
 def test_run_atari_takes_the_network_as_its_policy() -> None:
-    flags = with_preset(RunAtari(), load_preset("coach-atari"))
-    assert (flags.policy, flags.num_env, flags.ent_coef) == ("cnn", 16, 0.05)
+    job = run_atari.read(["--preset", "coach-atari"])
+    assert (job.network, job.environment.num_env, job.config.ent_coef) == ("cnn", 16, 0.05)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +94,7 @@ def test_run_atari_takes_the_network_as_its_policy() -> None:
 )
 def test_what_a_command_lacks_is_refused(name: str, wrong: str) -> None:
     with pytest.raises(InputError, match=f"preset '{name}' sets {wrong}, which this command lacks; use acer_tf.run"):
-        with_preset(RunAtari(), load_preset(name))
+        run_atari.read(["--preset", name])
 
 
 def test_an_unknown_preset_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,11 +39,11 @@ def test_the_card_is_that_of_the_agent(name: str) -> None:
     assert card.episodes == 100 and card.licence == "MIT" and "tensorflow" in card.versions
     _, command, *argv = shlex.split(card.command)
     assert command == "run"
-    run = read(argv).flags
-    assert (run.env, run.seed) == (card.env, card.seed)
-    assert run.total_timesteps >= card.steps
+    job = read(argv)
+    assert (job.environment.env, job.run.seed) == (card.env, card.seed)
+    assert job.config.total_timesteps >= card.steps
     # The agent has no end of its own: `learn` gets it.
-    assert dataclasses.replace(agent.settings.config, total_timesteps=run.total_timesteps) == run.config()
+    assert dataclasses.replace(agent.settings.config, total_timesteps=job.config.total_timesteps) == job.config
 
 
 @pytest.mark.parametrize("name", demo_names())

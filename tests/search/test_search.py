@@ -72,10 +72,11 @@ def test_a_search_ends_with_a_preset_a_table_and_pictures(tmp_path: Path, capsys
         r"^command: .*?(--env .*(?:\n  .*)*)", (out / f"trial-00{best}/seed-0/config.yml").read_text(), re.M
     )
     of_trial = run.read(shlex.split(line))
-    assert of_preset.flags.config() == of_trial.flags.config()
-    assert of_preset.flags.gamma == 0.9
-    assert of_preset.flags.lr == float(rows[best]["lr"])
-    assert (of_preset.flags.env, of_preset.flags.num_env) == ("CartPole-v1", int(rows[best]["num_env"]))
+    assert of_preset.config == of_trial.config
+    assert of_preset.config.gamma == 0.9
+    assert of_preset.config.lr == float(rows[best]["lr"])
+    environment = of_preset.environment
+    assert (environment.env, environment.num_env) == ("CartPole-v1", int(rows[best]["num_env"]))
     assert of_preset.network_kwargs == of_trial.network_kwargs
     for picture in ("history", "importances", "slices"):
         assert (out / f"{picture}.png").read_bytes().startswith(b"\x89PNG")

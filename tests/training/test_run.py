@@ -1,4 +1,3 @@
-import dataclasses
 import re
 import shlex
 import signal
@@ -9,30 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from acer_tf.cli.parsing import parse
-from acer_tf.config import Config
 from acer_tf.errors import InputError
-from acer_tf.training.job import Job, TrainFlags
+from acer_tf.run import PARSER
+from acer_tf.training.job import Job
 from acer_tf.training.run import resume_command, train
-
-
-@dataclasses.dataclass(frozen=True)
-class Flags(TrainFlags):
-    env: str = "CartPole-v1"
-
-
-def read(*argv: str) -> Flags:
-    return parse("acer_tf.some", Flags, argv)
-
-
-def test_every_hyperparameter_is_a_flag_and_has_the_default_of_learn() -> None:
-    assert read().config() == Config(total_timesteps=10**6)
-
-
-def test_values_are_checked_on_the_way_to_training() -> None:
-    assert read("--gamma", "0.5").config() == Config(gamma=0.5, total_timesteps=10**6)
-    with pytest.raises(InputError, match=r"gamma is 7\.0"):
-        read("--gamma", "7").config()
 
 
 @pytest.mark.parametrize("tune_malloc", [True, False])
@@ -41,10 +20,9 @@ def test_the_allocator_is_left_alone_if_that_is_wanted(
 ) -> None:
     called: list[bool] = []
     monkeypatch.setattr("acer_tf.training.run.keep_freed_memory", lambda: called.append(True))
-    word = "--tune_malloc" if tune_malloc else "--no-tune_malloc"
-    flags = read(word, "--buffer_size", "1000000000000", "--logdir", str(tmp_path / "run"))
+    settings = {"tune_malloc": tune_malloc, "buffer_size": 10**12, "logdir": tmp_path / "run"}
     with pytest.raises(InputError, match="lower buffer_size"):
-        train(Job(flags, "mlp", {}))
+        train(Job.of(settings, "mlp"))
     assert called == [True] * tune_malloc
     assert not (tmp_path / "run").exists()
 
@@ -91,5 +69,5 @@ def test_the_printed_command_resumes_and_never_overwrites(
     monkeypatch.setattr(sys, "orig_argv", words)
     resumed = shlex.split(resume_command(Path("runs/a b")))
     assert resumed == [*words, *added]
-    assert read(*resumed[3:]).restart_behavior == "resume"
+    assert PARSER.read(resumed[3:])[0].get("restart_behavior", "resume") == "resume"
     assert sys.orig_argv == words
