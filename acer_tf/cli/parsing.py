@@ -58,10 +58,10 @@ class OptionalValue(NamedTuple):
     """Annotation of a flag whose path may be left out, which makes it empty.
 
     Attributes:
-        suffix: of a word that is the path, if it follows the flag.
+        pattern: regular expression of a word that is the path, if it follows the flag.
     """
 
-    suffix: str
+    pattern: str
 
 
 class Flag(NamedTuple):
@@ -183,16 +183,16 @@ class Parser:
     def _joined(self, words: Sequence[str]) -> list[str]:
         """Joins flags that may be alone with the word that follows, if it is their value."""
         switches = {flag.name for flag in self._flags if flag.hint in (bool, bool | None)}
-        suffixes = {f.name: mark.suffix for f in self._flags for mark in f.marks if isinstance(mark, OptionalValue)}
+        patterns = {f.name: mark.pattern for f in self._flags for mark in f.marks if isinstance(mark, OptionalValue)}
         joined, rest = [], list(words)
         while rest:
             word = rest.pop(0)
             name = _name(word) if word.startswith("--") else ""
-            if "=" not in word and name in (*switches, *suffixes):
+            if "=" not in word and name in (*switches, *patterns):
                 following = rest[0] if rest else ""
-                if following.lower() in LITERALS or (name in suffixes and following.endswith(suffixes[name])):
+                if following.lower() in LITERALS or (name in patterns and re.fullmatch(patterns[name], following)):
                     word += f"={rest.pop(0)}"
-                elif name in suffixes:
+                elif name in patterns:
                     word += "="
             joined.append(word)
         return joined

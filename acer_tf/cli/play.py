@@ -44,7 +44,7 @@ class PlayFlags:
     """Seed of the environments."""
     env: str | None = None
     """Environment id, or module:id if importing a module registers it; None takes that of the run."""
-    video: Annotated[Path | None, OptionalValue(".mp4")] = None
+    video: Annotated[Path | None, OptionalValue(r".*\.(?!zip$)[a-z]\w*")] = None
     """Write a video to this mp4 file; without a file, to video.mp4 in the run folder, or beside an agent's file under
     its name, numbered if it exists."""
     explain: bool = False
