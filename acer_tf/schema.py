@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import numbers
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_origin
@@ -115,9 +116,11 @@ def check_names(where: str, names: Iterable[object], known: Collection[str]) -> 
 
 
 def to_python(value: Any) -> Any:
-    """Returns a value with Python's numbers in place of NumPy's, in mappings and lists as well."""
+    """Returns a value with Python's numbers in place of NumPy's and other real ones, in mappings and lists as well."""
     if isinstance(value, np.generic):
-        return value.item()
+        value = value.item()
+    if isinstance(value, numbers.Real) and not isinstance(value, int):
+        return float(value)  # of a subclass, too, which msgspec would refuse
     if isinstance(value, dict):
         return {key: to_python(item) for key, item in value.items()}
     return type(value)(map(to_python, value)) if type(value) in (list, tuple) else value

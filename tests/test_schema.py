@@ -1,4 +1,5 @@
 import dataclasses
+import fractions
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +22,9 @@ from acer_tf.schema import Count, CountOrNone, Fraction, Number, Text, read, to_
         (None, CountOrNone, None),
         (np.float32(0.5), Fraction, 0.5),
         (1, Fraction, 1.0),
+        (np.longdouble(0.5), Fraction, 0.5),
+        (fractions.Fraction(1, 2), Fraction, 0.5),
+        (type("Float", (float,), {})(0.5), Fraction, 0.5),
         (-1e300, Number, -1e300),
         (np.bool_(True), bool, True),
         ({"a": np.int64(1), 2: 0.5}, Mapping[str, Number], {"a": 1.0, "2": 0.5}),
