@@ -10,7 +10,7 @@ from msgspec import Meta
 from acer_tf.errors import InputError, nearest
 from acer_tf.experiments.experiment import Criterion, Environment, Experiment, Reference, Variation, Window
 from acer_tf.schema import CountOrNone, CountOrZero, PositiveOrNone, Text, check_names, read
-from acer_tf.storage.yaml_text import load_settings, settings_names, settings_path
+from acer_tf.storage.yaml_text import check_flags, load_settings, settings_names, settings_path
 
 FOLDER = Path(__file__).parent
 SCORE = (0.9, 1.0)
@@ -99,13 +99,18 @@ def _environments(where: str, file: _File) -> tuple[Environment, ...]:
     }
     common = {name: value for name, value in shared.items() if value is not None}
     envs = (read(f"{where}, environment {id}", values, Environment, common, id=id) for id, values in file.envs.items())
-    return tuple(env._replace(flags={**file.flags, **env.flags}) for env in envs)
+    found = tuple(env._replace(flags={**file.flags, **env.flags}) for env in envs)
+    for env in found:
+        check_flags(f"{where}, environment {env.id}", env.flags)
+    return found
 
 
 def _variation(where: str, name: str, values: Any) -> Variation:
     if not re.fullmatch(r"[\w-]+", name):
         raise InputError(f"{where}: expected a name of letters, digits, - and _, as it names a folder, too.")
-    return read(where, values, Variation, name=name)
+    variation = read(where, values, Variation, name=name)
+    check_flags(where, variation.flags)
+    return variation
 
 
 def _reference(where: str, folder: Path, values: Any) -> Reference:

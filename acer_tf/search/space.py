@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from acer_tf.errors import InputError, nearest
 from acer_tf.schema import Number, read, validated
-from acer_tf.storage.yaml_text import load_settings
+from acer_tf.storage.yaml_text import check_flags, load_settings
 
 if TYPE_CHECKING:
     from optuna.trial import Trial
@@ -86,6 +86,7 @@ def read_space(path: Path, known: Collection[str], taken: Collection[str]) -> Sp
     space: list[Parameter] = []
     for key, entry in entries.items():
         name = _flag(key)
+        check_flags(source, [name])
         if name not in known:
             raise InputError(f"{source}: {name} is not a flag; the nearest are {', '.join(nearest(name, known))}.")
         if name in taken:

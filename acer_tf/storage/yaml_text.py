@@ -1,6 +1,7 @@
 """YAML of unknown origin: names and values, as data only and within limits."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,10 @@ from acer_tf.errors import InputError, nearest
 LARGEST = 2**20
 """Bytes of a text; parsing takes seconds for each megabyte."""
 EXPONENT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)[eE][-+]?[0-9]+$")
+
+
+NOT_IN_FILES = ("env", "preset", "seed", "logdir", "load_path", "restart_behavior", "force", "ray_address", "track")
+"""Flags that no file sets: they name the run, files, machines or services."""
 
 
 class _HandWritten(yaml.SafeLoader):
@@ -70,6 +75,17 @@ def load_settings(source: str, path: Path) -> dict[Any, Any]:
     except OSError as error:
         raise InputError(f"{source} cannot be read ({error.strerror}).") from error
     return parse_settings(source, text, _HandWritten)
+
+
+def check_flags(where: str, names: Iterable[str]) -> None:
+    """Checks that flags in a file are such as a file may set.
+
+    Raises:
+        InputError: one is not.
+    """
+    for name in names:
+        if name.replace("-", "_") in NOT_IN_FILES:
+            raise InputError(f"{where}: {name} is no setting of a file; give it on the command line.")
 
 
 def parse_settings(source: str, text: bytes, loader: type[yaml.SafeLoader] = yaml.SafeLoader) -> dict[Any, Any]:

@@ -92,6 +92,8 @@ def test_more_seeds_leave_out_those_that_were_chosen_with(tmp_path: Path) -> Non
             "environment CartPole-v1: step is not a setting",
         ),
         ({"variations": {"a/b": None}}, "variation a/b: expected a name of letters"),
+        ({"variations": {"a": {"flags": {"load-path": "x.zip"}}}}, "variation a: load-path is no setting of a file"),
+        ({"flags": {"ray_address": "there:1"}}, "environment CartPole-v1: ray_address is no setting of a file"),
         ({"variations": {"a": {"flag": {}}}}, "variation a: flag is not a setting"),
         ({"envs": {"CartPole-v1": [5]}}, "environment CartPole-v1 is [5]; expected settings by name"),
         ({"variations": {"a": 5}}, "variation a is 5; expected settings by name"),

@@ -31,7 +31,7 @@ def words(tmp_path: Path, space: str = SPACE, *more: str) -> list[str]:
         ("nlstm: {choices: [64]}", "", "nlstm 64 cannot work: --nlstm is not a flag, nor an argument of network 'mlp'"),
         ("network: {choices: [mlp, lstn]}", "", "network lstn cannot work: network 'lstn' does not exist"),
         ("num_env: {low: 1, high: 2}", "", "num_env 1.382 cannot work: --num_env: expected a whole number"),
-        ("seed: {choices: [1]}", "", "seed is not a flag"),
+        ("seed: {choices: [1]}", "", "seed is no setting of a file"),
         (SPACE, "--lr 0.1", "lr is set by another flag of this command; leave out one of them."),
         (SPACE, "--trials 0", "trials is 0; expected a whole number >= 1."),
         (SPACE, "--sampler tpee", "--sampler: expected one of tpe, random, got 'tpee'."),

@@ -64,6 +64,7 @@ def test_words_are_those_of_a_command_line() -> None:
         ("", "holds a NoneType; expected settings by name"),
         ("{}", "is empty; expected lines such as lr: {low: 1e-4, high: 1e-2}."),
         ("lrr: {low: 1, high: 2}", r"space.yml: lrr is not a flag; the nearest are lr,"),
+        ("ray-address: {choices: [a]}", "ray_address is no setting of a file; give it on the command line."),
         ("lr: 3", r"lr is 3; expected \{low: ..., high: ...\} or \{choices: \[...\]\}."),
         ("lr: {low: 1, hihg: 2}", "lr: hihg is not a setting; the nearest are high,"),
         ("lr: {low: 1}", "lr lacks low or high; expected both, or choices."),
