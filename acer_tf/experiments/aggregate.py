@@ -57,7 +57,7 @@ def _scale(found: Findings, env: Environment) -> tuple[float, float]:
     """Returns the mean return at the beginning, and the highest mean score of a variation."""
     begin, end = (fraction * env.steps for fraction in found.experiment.score)
     groups = [_group(found, variation.name, env) for variation in found.experiment.variations]
-    first = [_course(result)[1][0] for group in groups for result in group]
+    first = [_twentieths(result)[1][0] for group in groups for result in group]
     return float(np.mean(first)), max(float(np.mean([r.training.score(begin, end) for r in group])) for group in groups)
 
 
@@ -71,13 +71,13 @@ def _places(groups: list[list[Result]], axis: Axis) -> NDArray[np.float64]:
 
 def _at(x: NDArray[np.float64], result: Result, axis: Axis) -> NDArray[np.float64]:
     """Returns the mean return of a run at places of the axis."""
-    steps, means = _course(result)
+    steps, means = _twentieths(result)
     if axis == "steps":
         return np.interp(x, steps / float(result.facts["steps"]) * 100, means)
     return np.interp(x, np.interp(steps, result.training.steps, result.training.seconds) / 60, means)
 
 
-def _course(result: Result) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _twentieths(result: Result) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Returns the ends of those twentieths of a run in which episodes ended, and the mean return in each."""
     ends = np.linspace(0, float(result.facts["steps"]), POINTS + 1)
     means = [(end, result.training.score(begin, end)) for begin, end in itertools.pairwise(ends)]

@@ -1,9 +1,7 @@
 """Statistics of seeds: is there a difference, and is it small?"""
 
-import contextlib
 import math
-from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,9 +41,7 @@ def mann_whitney(first: Scores, second: Scores) -> float:
     """
     if np.ptp(np.concatenate([first, second])) == 0:
         return 1.0
-    with _scipy():
-        from scipy.stats import mannwhitneyu
-    return float(mannwhitneyu(first, second).pvalue)
+    return float(_scipy_stats().mannwhitneyu(first, second).pvalue)
 
 
 def difference(first: Scores, second: Scores) -> Difference:
@@ -59,18 +55,13 @@ def difference(first: Scores, second: Scores) -> Difference:
         return Difference(estimate, math.nan, math.nan)
     if np.ptp(first) == np.ptp(second) == 0:
         return Difference(estimate, estimate, estimate)
-    with _scipy():
-        from scipy.stats import ttest_ind
-    limits = ttest_ind(first, second, equal_var=False).confidence_interval(CONFIDENCE)
+    limits = _scipy_stats().ttest_ind(first, second, equal_var=False).confidence_interval(CONFIDENCE)
     return Difference(estimate, float(limits.low), float(limits.high))
 
 
-@contextlib.contextmanager
-def _scipy() -> Iterator[None]:
-    """Turns a failing import of scipy into an `InputError`."""
+def _scipy_stats() -> Any:
     try:
-        yield
+        from scipy import stats
     except ImportError as error:
-        raise InputError(
-            f'tests need scipy, which cannot be imported ({error}); install it with: pip install -e ".[plots]".'
-        ) from error
+        raise InputError('statistics need scipy; install it with: pip install -e ".[plots]".') from error
+    return stats
