@@ -12,7 +12,7 @@ MODE, TOKEN, TOKEN_PATH = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PAT
 DEFAULT_TOKEN_PATH = Path(".ray") / "auth_token"
 """Ray's file of the token if no variable names another, below the home directory."""
 PROBE_SECONDS = 5.0
-HOW = (
+TOKEN_HINT = (
     "start every node with RAY_AUTH_MODE=token and the same token, which `ray get-auth-token --generate` writes to "
     "~/.ray/auth_token (or set RAY_AUTH_TOKEN, or RAY_AUTH_TOKEN_PATH to a file)"
 )
@@ -37,7 +37,7 @@ def token_variables(is_new: bool) -> dict[str, str]:
         )
     token = _token() or (secrets.token_hex(32) if is_new else "")
     if not token:
-        raise InputError(f"there is no token for the Ray cluster: {HOW}.")
+        raise InputError(f"there is no token for the Ray cluster: {TOKEN_HINT}.")
     return {MODE: "token", TOKEN: token}
 
 
@@ -77,13 +77,13 @@ def check_access(address: str, token: str) -> None:
         if status == grpc.StatusCode.OK:
             raise InputError(
                 f"the Ray cluster at {address} wants no token, so that anybody who reaches its ports can run code on "
-                f"it; {HOW}."
+                f"it; {TOKEN_HINT}."
             )
         if status == grpc.StatusCode.UNAUTHENTICATED:
             status = answer((("authorization", f"Bearer {token}"),))
             if status == grpc.StatusCode.UNAUTHENTICATED:
                 raise InputError(
-                    f"the Ray cluster at {address} does not accept the token of this process ({_token_source()}); "
+                    f"the Ray cluster at {address} does not accept the token of this process ({_token_place()}); "
                     "expected the one with which the cluster was started."
                 )
         if status != grpc.StatusCode.OK:
@@ -106,5 +106,5 @@ def _token_path() -> Path:
     return Path(os.environ.get(TOKEN_PATH) or Path.home() / DEFAULT_TOKEN_PATH)
 
 
-def _token_source() -> str:
+def _token_place() -> str:
     return TOKEN if TOKEN in os.environ else str(_token_path())
