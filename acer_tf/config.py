@@ -7,19 +7,7 @@ from typing import Literal, get_args
 
 from acer_tf.errors import InputError, nearest
 from acer_tf.maths.schedules import SCHEDULES, ScheduleName
-from acer_tf.schema import (
-    Count,
-    CountOrZero,
-    CountZeroOrNone,
-    Fraction,
-    FractionOrNone,
-    Positive,
-    PositiveOrInfinite,
-    PositiveOrNone,
-    TextOrNone,
-    Weight,
-    validate_fields,
-)
+from acer_tf.schema import Count, CountOrZero, Fraction, Positive, PositiveOrInfinite, Text, Weight, validate_fields
 
 ReplayState = Literal["zero", "stored"]
 Precision = Literal["float32", "bfloat16"]
@@ -49,7 +37,7 @@ class Algorithm:
     """How far the projected gradient may point away from the average policy."""
     correction: bool = True
     """Whether the policy gradient has its bias correction; without, it is truncated importance sampling."""
-    q_lambda: FractionOrNone = None
+    q_lambda: Fraction | None = None
     """Trace of Q(lambda), which takes Retrace's place; None is Retrace."""
     on_policy_updates: bool = True
     """Whether new segments are trained on at once; without, training is entirely from replay."""
@@ -74,7 +62,7 @@ class Optimization:
     """RMSProp's epsilon, inside the root."""
     rprop_alpha: Fraction = 0.99
     """RMSProp's decay."""
-    max_grad_norm: PositiveOrNone = 10
+    max_grad_norm: PositiveOrInfinite | None = 10
     """Largest global norm of the gradient; None does not clip."""
 
 
@@ -233,7 +221,7 @@ class Collecting:
 
     actors: CountOrZero = 0
     """Collectors, each with `num_env` environments of its own; 0 collects in this process."""
-    ray_address: TextOrNone = None
+    ray_address: Text | None = None
     """HOST:PORT of the head of a Ray cluster that this machine is part of; None starts Ray here."""
     segments_per_update: Count = 1
     """Segments that one update is made on, new ones as well as those from replay."""
@@ -241,7 +229,7 @@ class Collecting:
     """Updates between two versions of the weights that collectors get."""
     actor_depth: Count = 1
     """Segments of each collector that are being collected, or wait to be trained on."""
-    max_staleness: CountZeroOrNone = None
+    max_staleness: CountOrZero | None = None
     """Most updates since the weights that a new segment was collected with; older ones are dropped. None drops none."""
     actor_timeout: Positive = 120.0
     """Seconds without a segment after which a collector is replaced; its start-up may take ten minutes more."""

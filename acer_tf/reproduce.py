@@ -16,7 +16,7 @@ from acer_tf.experiments.plan import Planned, plan, selected
 from acer_tf.experiments.reading import experiment_names, load_experiment
 from acer_tf.experiments.report import PAGE, all_findings, check_index, rows, write_index, write_page
 from acer_tf.experiments.results import check_same, read, write
-from acer_tf.schema import CountOrNone
+from acer_tf.schema import Count
 from acer_tf.system.command_line import program
 from acer_tf.system.console import say
 from acer_tf.trials.execution import Execution
@@ -37,9 +37,9 @@ class Reproduce(Execution):
     """The experiment (--list shows them), or a file of your own, ending in .yml."""
     list: bool = False
     """Show all experiments, what they cost, what of them has been run and with which result."""
-    seeds: CountOrNone = None
+    seeds: Count | None = None
     """How many seeds of each variation and environment to run; None takes the experiment's number."""
-    steps: CountOrNone = None
+    steps: Count | None = None
     """Agent steps of each run; None takes the experiment's. Other steps need results of their own (--results)."""
     variations: tuple[str, ...] = ()
     """Run these variations only."""

@@ -31,12 +31,6 @@ Fraction = Annotated[float, Meta(ge=0, le=1, description="a number between 0 and
 Seed = Annotated[int, Meta(ge=0, lt=2**32, description=f"a whole number from 0 to {2**32 - 1}")]
 Text = Annotated[str, Meta(description="text")]
 
-CountOrNone = Count | None
-CountZeroOrNone = CountOrZero | None
-PositiveOrNone = PositiveOrInfinite | None
-FractionOrNone = Fraction | None
-TextOrNone = Text | None
-
 
 def validated(name: str, value: object, kind: Any) -> Any:
     """Returns a value as its type has it: NumPy's numbers become Python's, and 1e6 is a whole number where one is due.

@@ -10,7 +10,7 @@ import pytest
 from msgspec import Meta
 
 from acer_tf.errors import InputError
-from acer_tf.schema import Count, CountOrNone, Fraction, Number, Text, read, to_python, validate_fields, validated
+from acer_tf.schema import Count, Fraction, Number, Text, read, to_python, validate_fields, validated
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from acer_tf.schema import Count, CountOrNone, Fraction, Number, Text, read, to_
         (np.int64(3), Count, 3),
         (1e6, Count, 1_000_000),
         (2**70, Count, 2**70),
-        (None, CountOrNone, None),
+        (None, Count | None, None),
         (np.float32(0.5), Fraction, 0.5),
         (1, Fraction, 1.0),
         (np.longdouble(0.5), Fraction, 0.5),
@@ -43,7 +43,7 @@ def test_values_become_those_of_their_type(value: object, kind: Any, expected: o
     [
         (1.5, Count, "it is 1.5; expected a whole number >= 1."),
         (True, Count, "it is True; expected a whole number >= 1."),
-        (np.int64(0), CountOrNone, "it is np.int64(0); expected a whole number >= 1, or None."),
+        (np.int64(0), Count | None, "it is np.int64(0); expected a whole number >= 1, or None."),
         (math.nan, Number, "it is nan; expected a number."),
         ("1", Number, "it is '1'; expected a number."),
         (10**400, Fraction, f"it is {10**400}; expected a number between 0 and 1."),

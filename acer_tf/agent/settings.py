@@ -12,7 +12,7 @@ import tensorflow as tf
 from acer_tf.config import COLLECTING, CONTINUOUS, Collecting, Config, Continuous, Preprocessing
 from acer_tf.errors import InputError, nearest
 from acer_tf.networks.registry import Network, with_defaults
-from acer_tf.schema import CountOrNone, Positive, to_python, validate_fields
+from acer_tf.schema import Count, Positive, to_python, validate_fields
 from acer_tf.system.streams import checked_seed
 
 NAMES = {"nsteps": "n_steps", "lr": "learning_rate", "lrschedule": "lr_schedule", "c": "correction_term"}
@@ -127,7 +127,7 @@ class Settings:
     verbose: Literal[0, 1, 2] = 0
     tensorboard_log: str | Path | None = None
     full_tensorboard_log: bool = False
-    n_cpu_tf_sess: CountOrNone = None
+    n_cpu_tf_sess: Count | None = None
 
     def __post_init__(self) -> None:
         """Makes plain values of what was given, and checks them."""

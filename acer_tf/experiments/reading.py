@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from acer_tf.errors import InputError, nearest
 from acer_tf.experiments.experiment import Criterion, Environment, Experiment, Reference, Variation, Window
-from acer_tf.schema import CountOrNone, CountOrZero, PositiveOrNone, Text, check_names, read
+from acer_tf.schema import Count, CountOrZero, PositiveOrInfinite, Text, check_names, read
 from acer_tf.storage.yaml_text import check_flags, load_settings, settings_names, settings_path
 
 FOLDER = Path(__file__).parent
@@ -39,8 +39,8 @@ class _File(NamedTuple):
     note: Text = ""
     preset: Text = "baselines"
     flags: Mapping[str, Any] = {}
-    steps: CountOrNone = None
-    steps_per_second: PositiveOrNone = None
+    steps: Count | None = None
+    steps_per_second: PositiveOrInfinite | None = None
     score: Window = SCORE
     over_time: bool = False
     references: Parts = ()

@@ -13,7 +13,7 @@ from acer_tf.distributed.access import check_address
 from acer_tf.distributed.connection import require_ray
 from acer_tf.errors import InputError
 from acer_tf.networks.names import NETWORKS, check_arguments, check_network
-from acer_tf.schema import Count, CountOrNone, CountOrZero, CountZeroOrNone, Positive, validate_fields
+from acer_tf.schema import Count, CountOrZero, Positive, validate_fields
 
 if TYPE_CHECKING:
     import gymnasium
@@ -53,7 +53,7 @@ class EnvironmentSettings(_Validated):
     """Environment id (acer envs lists them), or module:id if importing a module registers it."""
     num_env: Count = 1
     """Environments that run side by side."""
-    num_workers: CountZeroOrNone = None
+    num_workers: CountOrZero | None = None
     """Processes that run Atari games; None takes one per core, 0 none."""
     max_episode_frames: CountOrZero = 108000
     """Longest Atari game, in raw frames (four per agent step); 0 sets no limit."""
@@ -73,13 +73,13 @@ class GymnasiumSettings(Preprocessing):
 class CheckpointSettings(_Validated):
     """When the state of the run is saved, so that it can resume."""
 
-    checkpoint_every: CountOrNone = None
+    checkpoint_every: Count | None = None
     """Agent steps between two checkpoints of the whole run; None makes one every 10 minutes."""
     exact_resume: bool | None = None
     """Start new episodes at every checkpoint, to resume to the bit; None does so if checkpoint_every is given."""
     keep_checkpoints: Count = 3
     """Checkpoints to keep, besides the best."""
-    keep_every: CountOrNone = None
+    keep_every: Count | None = None
     """Keep one checkpoint for good in every period of this many agent steps."""
 
 
@@ -87,7 +87,7 @@ class CheckpointSettings(_Validated):
 class EvaluationSettings(_Validated):
     """Evaluations while the agent trains, in environments of their own; training does not depend on them."""
 
-    eval_every: CountOrNone = None
+    eval_every: Count | None = None
     """Agent steps between two evaluations, for evaluations.csv and best.zip; None makes none."""
     eval_episodes: Count = 10
     """Whole episodes of an evaluation, played as the command evaluate plays them."""
@@ -109,7 +109,7 @@ class LoggingSettings(_Validated):
 class MachineSettings(_Validated):
     """The process that trains."""
 
-    threads: CountOrNone = None
+    threads: Count | None = None
     """Threads of TensorFlow; None takes TF_NUM_INTRAOP_THREADS if set, else 2, or with convolutions one per core."""
     tune_malloc: bool = True
     """Let the C library keep freed memory for the next update instead of returning it to the system."""

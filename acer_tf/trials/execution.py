@@ -13,7 +13,7 @@ from acer_tf.distributed.connection import connected, require_ray
 from acer_tf.distributed.engine import RayEngine
 from acer_tf.errors import ExitStatus, InputError
 from acer_tf.logs.metrics import LAST_EPISODES
-from acer_tf.schema import Count, CountOrNone, validate_fields
+from acer_tf.schema import Count, validate_fields
 from acer_tf.storage.lock import locked
 from acer_tf.system.command_line import command_line
 from acer_tf.system.compute import cores
@@ -39,7 +39,7 @@ class Execution:
     """Where trials run: on this machine, or on a cluster of Ray, whose nodes share this folder (docs/scale.md)."""
     ray_address: str | None = None
     """HOST:PORT of the cluster's head; None starts Ray on this machine alone."""
-    slots: CountOrNone = None
+    slots: Count | None = None
     """Trials that run side by side on Ray; None takes as many as the cluster has processors for."""
     trial_cpus: Count = 1
     """Processors (and threads) of a trial on Ray."""
