@@ -304,6 +304,9 @@ def _readable(hint: Any) -> Any:
     """Returns a type as cyclopts is to read it: with counts for whole numbers, and words `name:value` for mappings."""
     if hint is int:
         return Annotated[int, Parameter(converter=lambda _, tokens: _count(tokens[0].value))]
+    if set(_kinds(hint)) == {int, types.NoneType}:  # whose None cyclopts would give to the converter of int
+        read = Parameter(converter=lambda _, tokens: None if _is_none(tokens[0].value) else _count(tokens[0].value))
+        return Annotated[int | None, read]
     if typing.get_origin(hint) is tuple:
         return tuple[_readable(typing.get_args(hint)[0]), ...]  # type: ignore[misc]
     if any(typing.get_origin(kind) is Mapping for kind in _kinds(hint)):
@@ -324,6 +327,10 @@ def _expected(hint: Any) -> str:
     words = f"one of {', '.join(choices)}" if len(choices) > 1 else "".join(choices)
     parts = [words] * bool(choices) + [EXPECTED[kind] for kind in kinds if kind in EXPECTED]
     return " or ".join(sorted(parts, key=lambda part: part != "None"))
+
+
+def _is_none(text: str) -> bool:
+    return text.lower() in ("none", "null")
 
 
 def _count(text: str) -> int:

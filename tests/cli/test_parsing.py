@@ -76,6 +76,7 @@ def test_what_is_no_count_is_refused_with_the_flag_and_the_value(flag: str, text
 @pytest.mark.parametrize("text", ["None", "none", "null"])
 def test_none_may_be_written_in_any_way(text: str) -> None:
     assert read("--max_grad_norm", text).max_grad_norm is None
+    assert read("--seed", "3", "--seed", text).seed is None
 
 
 def test_hyphens_are_underscores() -> None:
