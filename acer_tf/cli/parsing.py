@@ -1,6 +1,7 @@
 """Flags that dataclasses describe: words of a command line to values, and the help."""
 
 import ast
+import contextlib
 import dataclasses
 import functools
 import inspect
@@ -22,8 +23,10 @@ from cyclopts import (
     Group,
     MissingArgumentError,
     Parameter,
+    Token,
     UnknownOptionError,
     UnusedCliTokensError,
+    convert,
 )
 
 from acer_tf.cli.env_kwargs import env_kwargs
@@ -52,6 +55,17 @@ EXPECTED = {
 }
 """Types of the values that words can stand for, and what an error message calls them."""
 REST = "rest"
+
+
+class INT(int):
+    """Type of which cyclopts makes whole numbers >= 0 from words, such as 16 or 1e6; the help shows its name."""
+
+    def __new__(cls, text: str) -> int:  # type: ignore[misc]
+        """Returns the number; raises ValueError for any other word."""
+        value = float(text)
+        if not (value.is_integer() and value >= 0):
+            raise ValueError
+        return int(text) if text.isdecimal() else int(value)
 
 
 class OptionalValue(NamedTuple):
@@ -154,7 +168,7 @@ class Parser:
         return {flag.field.name: flag.field.default for flag in self._flags}
 
     def read(
-        self, argv: Sequence[str], defaults: Callable[[Values], Values] = lambda given: {}
+        self, argv: Sequence[str], defaults: Callable[[Values], Values] | None = None
     ) -> tuple[dict[str, Any], list[str]]:
         """Returns the values of the fields that were given, and the words that belong to no flag.
 
@@ -166,19 +180,18 @@ class Parser:
             InputError: a flag does not exist, has no value or one of the wrong type, or an argument is missing.
             SystemExit: status 0 after printing the help.
         """
-        if is_help := not {*HELP}.isdisjoint(argv):
-            argv = [word for word in argv if word not in HELP]
+        if not {*HELP}.isdisjoint(argv):
+            given: Values = {}
+            with contextlib.suppress(InputError):
+                given = {} if defaults is None else self.read([word for word in argv if word not in HELP])[0]
+            self._app(self._docs(), {} if defaults is None else defaults(given)).help_print()
+            raise SystemExit(0)
         try:
             _, bound, _ = self._app({}, {}).parse_args(self._joined(argv), exit_on_error=False, print_error=False)
-            given = dict(bound.arguments)
         except CycloptsError as error:
-            if not is_help:
-                raise InputError(self._sentence(error)) from None
-            given = {}
-        if is_help:
-            self._app(self._docs(), defaults(given)).help_print()
-            raise SystemExit(0)
-        return given, list(given.pop(REST, ()))
+            raise InputError(self._sentence(error)) from None
+        values = dict(bound.arguments)
+        return values, list(values.pop(REST, ()))
 
     def _joined(self, words: Sequence[str]) -> list[str]:
         """Joins flags that may be alone with the word that follows, if it is their value."""
@@ -303,21 +316,25 @@ def _kinds(hint: Any) -> Sequence[Any]:
 def _readable(hint: Any) -> Any:
     """Returns a type as cyclopts is to read it: with counts for whole numbers, and words `name:value` for mappings."""
     if hint is int:
-        return Annotated[int, Parameter(converter=lambda _, tokens: _count(tokens[0].value))]
-    if set(_kinds(hint)) == {int, types.NoneType}:  # whose None cyclopts would give to the converter of int
-        read = Parameter(converter=lambda _, tokens: None if _is_none(tokens[0].value) else _count(tokens[0].value))
-        return Annotated[int | None, read]
+        return INT
     if typing.get_origin(hint) is tuple:
-        return tuple[_readable(typing.get_args(hint)[0]), ...]  # type: ignore[misc]
+        several: Any = tuple[_readable(typing.get_args(hint)[0]), ...]  # type: ignore[misc]
+        read = Parameter(converter=lambda _, tokens: convert(several, _last(tokens)), n_tokens=-1)
+        return Annotated[several, read]
     if any(typing.get_origin(kind) is Mapping for kind in _kinds(hint)):
         read = Parameter(
-            converter=lambda _, tokens: env_kwargs([token.value for token in tokens]) or None,
+            converter=lambda _, tokens: env_kwargs([token.value for token in _last(tokens)]) or None,
             n_tokens=-1,
             accepts_keys=False,
         )
-        return Annotated[tuple[str, ...] | None, read]
+        return Annotated[hint, read]
     kinds = sorted(_kinds(hint), key=lambda kind: kind is not types.NoneType)  # None before text and paths
     return functools.reduce(operator.or_, map(_readable, kinds)) if len(kinds) > 1 else kinds[0]
+
+
+def _last(tokens: Sequence[Token]) -> Sequence[Token]:
+    """Returns the words after the last of several flags of the same name."""
+    return tokens[max(n for n, token in enumerate(tokens) if token.index == 0) :] if tokens else tokens
 
 
 def _expected(hint: Any) -> str:
@@ -327,17 +344,6 @@ def _expected(hint: Any) -> str:
     words = f"one of {', '.join(choices)}" if len(choices) > 1 else "".join(choices)
     parts = [words] * bool(choices) + [EXPECTED[kind] for kind in kinds if kind in EXPECTED]
     return " or ".join(sorted(parts, key=lambda part: part != "None"))
-
-
-def _is_none(text: str) -> bool:
-    return text.lower() in ("none", "null")
-
-
-def _count(text: str) -> int:
-    value = float(text)
-    if not (value.is_integer() and value >= 0):
-        raise ValueError
-    return int(text) if text.isdecimal() else int(value)
 
 
 def _shown(default: Any) -> str:

@@ -75,8 +75,8 @@ def test_what_is_no_count_is_refused_with_the_flag_and_the_value(flag: str, text
 
 @pytest.mark.parametrize("text", ["None", "none", "null"])
 def test_none_may_be_written_in_any_way(text: str) -> None:
-    assert read("--max_grad_norm", text).max_grad_norm is None
-    assert read("--seed", "3", "--seed", text).seed is None
+    flags = read("--max_grad_norm", text, "--num_workers", "3", "--num_workers", text, "--logdir", text)
+    assert (flags.max_grad_norm, flags.num_workers, flags.logdir) == (None, None, None)
 
 
 def test_hyphens_are_underscores() -> None:
@@ -156,6 +156,20 @@ def test_unknown_words_are_handed_back() -> None:
     given, rest = parser.read(words)
     assert given == {"num_env": 2, "trust_region": False}
     assert rest == ["--num_layers", "3", "--x=y", "-h2", "log", "--no_such", "True"]
+
+
+def test_the_last_one_of_two_flags_counts() -> None:
+    flags = read("--lr", "0.5", "--seed=1", "--lr=0.25", "--seed", "2", "--force", "--no_force")
+    assert (flags.lr, flags.seed, flags.force) == (0.25, 2, False)
+    words = ["--seeds", "1", "2", "--workers", "3", "--seeds", "4", "--envs", "Pong", "--envs", "Breakout", "Boxing"]
+    assert SWEEP_PARSER.read(words)[0] == {"seeds": (4,), "workers": 3, "envs": ("Breakout", "Boxing")}
+    given, _ = PARSER.read(["--env_kwargs", "a:1", "b:2", "--env_kwargs", "c:3"])
+    assert given == {"env_kwargs": {"c": 3}}
+
+
+def test_a_number_or_one_of_a_few_words() -> None:
+    found = [parse("acer_tf.evaluate", Evaluate, ["run", "--checkpoint", word]).checkpoint for word in ("best", "2e3")]
+    assert found == ["best", 2000]
 
 
 def test_several_values_end_at_the_next_flag() -> None:
