@@ -1,6 +1,7 @@
 """The model: a policy, its average, acting, and ACER's train step with its two gradients."""
 
 import contextlib
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from acer_tf.policies.actor import Actor
 from acer_tf.policies.base import Policy
 from acer_tf.segment import Action, Segment
 from acer_tf.storage.arrays import check_arrays, load_arrays, save_arrays
-from acer_tf.system.traced import Traced
+from acer_tf.system.traced import Traced, clear_kernels
 
 NOT_FINITE = "the gradient is not finite"
 
@@ -69,6 +70,7 @@ class Model:
         self._train_many = Traced(self._updates, is_stacked=True, keeps_inputs=True)
         self._metrics = Traced(self._segment_metrics)
         self._gradients = Traced(self._both_gradients)
+        weakref.finalize(self, clear_kernels).atexit = False  # 5 MB an agent would stay
 
     def initial_state(self, nenvs: int) -> NDArray[np.float32]:
         """Returns the policy's state before the first step, [N, P] float32; P is 0 for a feed-forward network."""

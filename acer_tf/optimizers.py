@@ -10,7 +10,7 @@ from acer_tf.errors import InputError
 from acer_tf.maths.rmsprop import RMSProp
 
 
-def make_optimizer(config: Config) -> keras.optimizers.Optimizer:
+def make_optimizer(config: Config) -> RMSProp | keras.optimizers.Optimizer:
     """Creates the configured optimiser; a Keras optimiser of the user's is copied, without its slots.
 
     Raises:
@@ -18,7 +18,7 @@ def make_optimizer(config: Config) -> keras.optimizers.Optimizer:
     """
     if config.optimizer == "rmsprop":
         # TF1's form decides digits: slots of ones, epsilon inside the root.
-        return RMSProp(config.lr, rho=config.rprop_alpha, epsilon=config.rprop_epsilon)
+        return RMSProp(rho=config.rprop_alpha, epsilon=config.rprop_epsilon)
     if config.optimizer == "adam":
         return keras.optimizers.Adam(config.lr)
     optimizer = config.optimizer
@@ -32,7 +32,7 @@ def make_optimizer(config: Config) -> keras.optimizers.Optimizer:
     return copy
 
 
-def named_slots(optimizer: keras.optimizers.Optimizer, params: Sequence[str]) -> dict[str, tf.Variable]:
+def named_slots(optimizer: RMSProp | keras.optimizers.Optimizer, params: Sequence[str]) -> dict[str, tf.Variable]:
     """Returns the variables that the optimiser keeps from update to update, by name.
 
     Args:
@@ -45,7 +45,7 @@ def named_slots(optimizer: keras.optimizers.Optimizer, params: Sequence[str]) ->
     """
     if isinstance(optimizer, RMSProp):
         groups = {"ms": optimizer.mean_squares, "mom": optimizer.momenta}
-        return {f"{g}/{name}": v.value for g, slots in groups.items() for name, v in zip(params, slots, strict=True)}
+        return {f"{g}/{name}": v for g, slots in groups.items() for name, v in zip(params, slots, strict=True)}
     # Keras numbers them; the names of a user's optimiser are not known here.
     slots = (v for v in optimizer.variables if v.path != optimizer.learning_rate.path)
     return {f"slot/{number}": variable.value for number, variable in enumerate(slots)}

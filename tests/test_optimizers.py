@@ -15,7 +15,7 @@ RATE = keras.optimizers.schedules.ExponentialDecay(0.1, 10, 0.5)
 
 def test_names() -> None:
     rmsprop = make_optimizer(Config(rprop_alpha=0.9, rprop_epsilon=1e-3))
-    assert isinstance(rmsprop, RMSProp) and (rmsprop.rho, rmsprop.epsilon) == (0.9, 1e-3)
+    assert isinstance(rmsprop, RMSProp) and (rmsprop._rho, rmsprop._epsilon) == (0.9, 1e-3)
     assert type(make_optimizer(Config(optimizer="adam"))) is keras.optimizers.Adam
     own = keras.optimizers.Lion(beta_1=0.5)
     own.build([keras.Variable(np.zeros(2))])
@@ -41,7 +41,7 @@ def test_what_cannot_work(optimizer: Any, message: str) -> None:
 
 def test_slots_have_names_that_stay() -> None:
     variables = [keras.Variable(np.zeros(2)), keras.Variable(np.zeros(3))]
-    rmsprop = RMSProp(0.1, 0.9, 1e-5)
+    rmsprop = RMSProp(0.9, 1e-5)
     rmsprop.build(variables)
     assert list(named_slots(rmsprop, ["a/x", "b"])) == ["ms/a/x", "ms/b", "mom/a/x", "mom/b"]
     for number in range(2):  # Keras numbers optimizers through the process

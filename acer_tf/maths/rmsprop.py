@@ -1,10 +1,12 @@
 """RMSProp in the form of TensorFlow 1."""
 
+from collections.abc import Sequence
+
 import keras
 import tensorflow as tf
 
 
-class RMSProp(keras.optimizers.Optimizer):
+class RMSProp:
     """RMSProp in TF1's form, which baselines trains with.
 
         ms ← ρ·ms + (1 − ρ)·g²,   x ← x − lr·g / √(ms + epsilon)
@@ -12,32 +14,39 @@ class RMSProp(keras.optimizers.Optimizer):
     It differs from `keras.optimizers.RMSprop` where it matters: `ms` starts at ones, not zeros, so that the first
     updates are small, up to 1/√epsilon times smaller. Epsilon is inside the root in both. TensorFlow still ships TF1's
     fused kernel; one call a variable reproduces it to the bit, its (unused) momentum slot included.
+
+    The methods are those of a Keras optimiser that `Model` calls. It is none: Keras' `apply` keeps every graph that it
+    was traced in until the process ends, 4 MB an agent.
+
+    Attributes:
+        learning_rate: set before each update.
+        mean_squares: a slot for each variable, in their order; made by `build`.
+        momenta: likewise.
     """
 
-    def __init__(self, learning_rate: float, rho: float, epsilon: float) -> None:
+    def __init__(self, rho: float, epsilon: float) -> None:
         """Creates the optimiser; `rho` is baselines' `rprop_alpha`, `epsilon` its `rprop_epsilon`."""
-        super().__init__(learning_rate=learning_rate, name="rmsprop")
-        self.rho = rho
-        self.epsilon = epsilon
+        self.learning_rate = tf.Variable(0.0)
+        self._rho, self._epsilon = rho, epsilon
 
-    def build(self, variables: list[keras.Variable]) -> None:
-        """Creates the slots: mean squares of ones, momentum of zeros."""
-        super().build(variables)
-        # TF1's rms slot starts at ones; Keras would start at zeros.
-        self.mean_squares = [self.add_variable_from_reference(v, name="ms", initializer="ones") for v in variables]
-        self.momenta = [self.add_variable_from_reference(v, name="mom") for v in variables]
+    def build(self, variables: Sequence[keras.Variable]) -> None:
+        """Creates the slots: mean squares of ones, as TF1's are (Keras' are zeros), and momenta of zeros."""
+        self._variables: list[tf.Variable] = [variable.value for variable in variables]
+        self.mean_squares = [tf.Variable(tf.ones_like(variable)) for variable in self._variables]
+        self.momenta = [tf.Variable(tf.zeros_like(variable)) for variable in self._variables]
 
-    def update_step(self, gradient: tf.Tensor, variable: tf.Variable, learning_rate: tf.Tensor) -> None:
-        """Updates one variable in place; Keras passes TensorFlow's variable, not its own."""
-        index = self._get_variable_index(variable)
-        # TF1's fused kernel, so that every rounding is the original's.
-        tf.raw_ops.ResourceApplyRMSProp(
-            var=variable.handle,
-            ms=self.mean_squares[index].value.handle,
-            mom=self.momenta[index].value.handle,
-            lr=learning_rate,
-            rho=self.rho,
-            momentum=0.0,
-            epsilon=self.epsilon,
-            grad=gradient,
-        )
+    def apply(self, gradients: Sequence[tf.Tensor]) -> None:
+        """Updates the variables in place by their gradients, in the same order."""
+        slots = zip(self._variables, self.mean_squares, self.momenta, gradients, strict=True)
+        for variable, mean_square, momentum, gradient in slots:
+            # TF1's fused kernel, so that every rounding is the original's.
+            tf.raw_ops.ResourceApplyRMSProp(
+                var=variable.handle,
+                ms=mean_square.handle,
+                mom=momentum.handle,
+                lr=self.learning_rate,
+                rho=self._rho,
+                momentum=0.0,
+                epsilon=self._epsilon,
+                grad=gradient,
+            )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
+from tensorflow.python.eager import context
 
 SMALL_BYTES = 1 << 20
 """Functions of more bytes than this are not called as operations: it made the nature network's update 5 % slower."""
@@ -16,6 +17,14 @@ ALIGNMENT = 64
 
 Call = Callable[[Sequence[NDArray[Any]]], Any]
 """A traced function of flat arguments."""
+
+
+def clear_kernels() -> None:
+    """Frees what TensorFlow keeps of functions that were called as operations, also of those that are gone.
+
+    Functions in use are prepared anew in their next call. Keras clears it in the same way; there is no public one.
+    """
+    context.context().clear_kernel_cache()
 
 
 class Traced:

@@ -9,7 +9,7 @@ from tests import reference
 def test_follows_the_float64_loop_for_100_steps() -> None:
     random = np.random.default_rng(0)
     variables = [keras.Variable(random.normal(size=shape).astype(np.float32)) for shape in ((4, 3), (3,))]
-    optimizer = RMSProp(1.0, rho=0.9, epsilon=1e-3)
+    optimizer = RMSProp(rho=0.9, epsilon=1e-3)
     optimizer.build(variables)
     x = [variable.numpy().astype(np.float64) for variable in variables]
     mean_squares = [np.ones(array.shape) for array in x]
@@ -27,8 +27,9 @@ def test_follows_the_float64_loop_for_100_steps() -> None:
 
 def test_first_step_comes_from_slots_of_one_and_epsilon_inside_the_root() -> None:
     variable = keras.Variable([2.0])
-    optimizer = RMSProp(0.5, rho=0.75, epsilon=8.0)
+    optimizer = RMSProp(rho=0.75, epsilon=8.0)
     optimizer.build([variable])
+    optimizer.learning_rate.assign(0.5)
     assert optimizer.mean_squares[0].numpy() == 1
     optimizer.apply([tf.constant([1.0])])
     # mean square 0.75 + 0.25 = 1, root of 1 + 8 = 3.
@@ -38,7 +39,7 @@ def test_first_step_comes_from_slots_of_one_and_epsilon_inside_the_root() -> Non
 
 def test_a_learning_rate_of_zero_moves_only_the_slots() -> None:
     variable = keras.Variable([2.0, -1.0])
-    optimizer = RMSProp(0.0, rho=0.5, epsilon=1e-5)
+    optimizer = RMSProp(rho=0.5, epsilon=1e-5)
     optimizer.build([variable])
     optimizer.apply([tf.constant([3.0, 0.0])])
     np.testing.assert_array_equal(variable, [2.0, -1.0])

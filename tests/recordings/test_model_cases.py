@@ -108,12 +108,12 @@ def test_slots_from_zeros_fail(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_epsilon_outside_the_root_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    def outside(self: RMSProp, gradient: tf.Tensor, variable: tf.Variable, learning_rate: tf.Tensor) -> None:
-        slot = self.mean_squares[self._get_variable_index(variable)].value
-        slot.assign(self.rho * slot + (1 - self.rho) * tf.square(gradient))
-        variable.assign_sub(learning_rate * gradient / (tf.sqrt(slot) + self.epsilon))
+    def outside(self: RMSProp, gradients: list[tf.Tensor]) -> None:
+        for variable, slot, gradient in zip(self._variables, self.mean_squares, gradients, strict=True):
+            slot.assign(self._rho * slot + (1 - self._rho) * tf.square(gradient))
+            variable.assign_sub(self.learning_rate * gradient / (tf.sqrt(slot) + self._epsilon))
 
-    monkeypatch.setattr(RMSProp, "update_step", outside)
+    monkeypatch.setattr(RMSProp, "apply", outside)
     failed = failures(compared("mlp_discrete"))
     assert "param1/acer_model/q/w" in failed
     assert not any(name.startswith(("out/", "grad_", "rms1/")) for name in failed)
