@@ -15,7 +15,7 @@ from acer_tf.experiments.findings import find, read_results
 from acer_tf.experiments.plan import Planned, plan, selected
 from acer_tf.experiments.reading import experiment_names, load_experiment
 from acer_tf.experiments.report import PAGE, all_findings, check_index, rows, write_index, write_page
-from acer_tf.experiments.results import check_same, read, write
+from acer_tf.experiments.results import SEEDS, check_same, read, write
 from acer_tf.schema import Count
 from acer_tf.system.command_line import program
 from acer_tf.system.console import say
@@ -127,8 +127,9 @@ def try_to_keep(folder: Path, planned: Planned, window: Window) -> None:
 
 
 def keep(folder: Path, planned: Iterable[Planned], window: Window) -> None:
-    """Keeps the results of runs, as far as they have come, unless longer ones are there."""
-    if found := [result for p in planned if (result := collect(p)) is not None]:
+    """Keeps the results of runs, as far as they have come, unless longer ones are there, and scores all anew."""
+    found = [result for p in planned if (result := collect(p)) is not None]
+    if found or (folder / SEEDS).exists():
         with writing(folder):
             write(folder, found, window)
 

@@ -1,3 +1,4 @@
+import csv
 import shutil
 from pathlib import Path
 
@@ -6,7 +7,7 @@ import pytest
 from acer_tf import run
 from acer_tf.experiments.results import CURVES, SEEDS, Result, read
 from acer_tf.plots.series import read_returns
-from acer_tf.reproduce import main, try_to_keep
+from acer_tf.reproduce import keep, main, try_to_keep
 from acer_tf.system.provenance import commit
 from tests.experiments.samples import planned, write_tiny
 from tests.experiments.samples import run as run_of_sample
@@ -138,6 +139,16 @@ def test_a_result_that_cannot_be_written_ends_nothing(tmp_path: Path, capsys: py
     (tmp_path / "results").unlink()
     try_to_keep(tmp_path / "results", planned(tmp_path), (0.9, 1.0))
     assert read(tmp_path / "results")["a", "A/B-v0", 3].facts["trained"] == 200
+
+
+def test_scores_follow_the_window_of_the_experiment(tmp_path: Path) -> None:
+    run_of_sample(tmp_path, [1.0, 2.0, 3.0, 4.0, 5.0])
+    scores = []
+    for trainings, window in (([planned(tmp_path)], (0.8, 1.0)), ([], (0.0, 0.4))):
+        keep(tmp_path / "results", trainings, window)
+        with (tmp_path / "results" / SEEDS).open(newline="") as file:
+            scores += [row["score"] for row in csv.DictReader(file)]
+    assert scores == ["5.0", "1.5"]
 
 
 def test_nothing_has_been_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
