@@ -17,7 +17,7 @@ from acer_tf.configs.presets import (
     presets_of,
     with_preset,
 )
-from acer_tf.training.job import GROUPS, Job, run_job
+from acer_tf.training.job import GROUPS, Job
 
 if TYPE_CHECKING:
     import gymnasium
@@ -119,7 +119,14 @@ def _advice(env_id: str, preset: Preset) -> list[str]:
     return lines
 
 
-main = guarded(lambda argv: run_job(*prepare(argv)))
+@guarded
+def main(argv: Sequence[str]) -> int:
+    """Trains as the command line says; returns the exit status."""
+    job, first = prepare(argv)
+    from acer_tf.training.run import train  # imported only now: not for a misspelt flag
+
+    return train(job, first)
+
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -10,7 +10,7 @@ from acer_tf.cli.parsing import Parser
 from acer_tf.configs.presets import chosen_preset, with_preset
 from acer_tf.errors import InputError
 from acer_tf.system.command_line import program
-from acer_tf.training.job import GROUPS, Job, run_job
+from acer_tf.training.job import GROUPS, Job
 
 RECURRENT_POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
     "lstm": ("cnn_lstm", {"nlstm": 256}),
@@ -64,7 +64,14 @@ def read(argv: Sequence[str]) -> Job:
     return Job.of(settings, *RECURRENT_POLICIES.get(policy, (policy, network_kwargs)))
 
 
-main = guarded(lambda argv: run_job(read(argv)))
+@guarded
+def main(argv: Sequence[str]) -> int:
+    """Trains as the command line says; returns the exit status."""
+    job = read(argv)
+    from acer_tf.training.run import train  # imported only now: not for a misspelt flag
+
+    return train(job)
+
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

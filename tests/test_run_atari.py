@@ -50,7 +50,7 @@ def test_policies_are_those_of_stable_baselines_or_networks(
         shown.append((job.network, job.network_kwargs.get("nlstm")))
         return 0
 
-    monkeypatch.setattr("acer_tf.run_atari.run_job", train)
+    monkeypatch.setattr("acer_tf.training.run.train", train)
     assert main(["--policy", policy]) == 0
     assert shown == [(network, nlstm)]
 

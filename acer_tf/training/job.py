@@ -5,7 +5,7 @@ import typing
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from acer_tf.config import Collecting, Config, Continuous, Preprocessing
 from acer_tf.configs.presets import BASELINES
@@ -14,9 +14,6 @@ from acer_tf.distributed.connection import require_ray
 from acer_tf.errors import InputError
 from acer_tf.networks.names import NETWORKS, check_arguments, check_network
 from acer_tf.schema import Count, CountOrZero, Positive, validate_fields
-
-if TYPE_CHECKING:
-    import gymnasium
 
 
 @dataclasses.dataclass(frozen=True)
@@ -236,10 +233,3 @@ GROUPS: dict[str, type[Any]] = {
 """Dataclasses of settings by the fields of `Job` that hold them."""
 DEFAULTS: dict[str, Any] = {field.name: field.default for kind in GROUPS.values() for field in dataclasses.fields(kind)}
 """The default of each setting."""
-
-
-def run_job(job: Job, first: "gymnasium.Env[Any, Any] | None" = None) -> int:
-    """Runs a training as `train` does, which is imported only now: not for a misspelt flag."""
-    from acer_tf.training.run import train
-
-    return train(job, first)
