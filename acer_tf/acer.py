@@ -139,7 +139,7 @@ class TrainingLoop:
 
     @property
     def actor(self) -> Actor:
-        """What acts in the environments: the model's own actor or, with `overlap`, that of the copied parameters."""
+        """Actor in the environments: the model's own actor or, with `overlap`, that of the copied parameters."""
         return self._behavior or self.model.actor
 
     def learn(

@@ -34,7 +34,7 @@ class Algorithm:
     alpha: Fraction = 0.99
     """Decay of the average policy."""
     delta: Weight = 1
-    """How far the projected gradient may point away from the average policy."""
+    """Bound on the first-order growth of the divergence from the average policy."""
     correction: bool = True
     """Whether the policy gradient has its bias correction; without, it is truncated importance sampling."""
     q_lambda: Fraction | None = None
@@ -49,7 +49,7 @@ class Algorithm:
 
 @dataclasses.dataclass(frozen=True)
 class Optimization:
-    """How gradients change the weights."""
+    """Settings of the optimiser."""
 
     lr: Weight = 7e-4
     """Learning rate at the start."""
@@ -68,7 +68,7 @@ class Optimization:
 
 @dataclasses.dataclass(frozen=True)
 class Replay:
-    """What is kept of the past, and how often it is trained on."""
+    """Settings of replay."""
 
     buffer_size: Count = 50000
     """Agent steps kept for replay, per environment."""
@@ -79,7 +79,7 @@ class Replay:
     compress_replay: bool = True
     """Whether replay keeps images compressed, without loss."""
     replay_state: ReplayState = "zero"
-    """Where a recurrent policy's state starts when it trains on a segment: zero (as in baselines) or stored."""
+    """State that a recurrent policy starts from when it trains on a segment: zero (as in baselines) or stored."""
     burn_in: CountOrZero = 0
     """First steps of a segment that only warm a recurrent policy's state up and carry no loss."""
     overlap: bool = False
@@ -193,7 +193,7 @@ class Continuous:
 
 @dataclasses.dataclass(frozen=True)
 class Preprocessing:
-    """What the agent sees of observations and rewards.
+    """Preprocessing of observations and rewards for the agent.
 
     Raises:
         InputError: a value cannot work.

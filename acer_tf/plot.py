@@ -34,10 +34,10 @@ class Plot:
     out: Path = Path("curve.png")
     """The picture: .png, .svg or .pdf; the numbers go into a file of the same name that ends in .csv."""
     metric: str = "episodes"
-    """What to draw: raw returns of whole episodes, `eval` for evaluations during training, or a column of
+    """Series to draw: raw returns of whole episodes, `eval` for evaluations during training, or a column of
     progress.csv."""
     x: Axis = "steps"
-    """What to draw it over: agent steps, raw frames (Atari), or time spent in training."""
+    """Horizontal axis: agent steps, raw frames (Atari), or time spent in training."""
     smooth: float | None = None
     """Agent steps (frames, minutes, hours) averaged into one point; None takes a hundredth of an environment's
     longest run."""

@@ -38,7 +38,7 @@ class Reproduce(Execution):
     list: bool = False
     """Show all experiments, what they cost, what of them has been run and with which result."""
     seeds: Count | None = None
-    """How many seeds of each variation and environment to run; None takes the experiment's number."""
+    """Number of seeds of each variation and environment to run; None takes the experiment's number."""
     steps: Count | None = None
     """Agent steps of each run; None takes the experiment's. Other steps need results of their own (--results)."""
     variations: tuple[str, ...] = ()

@@ -34,7 +34,7 @@ DAMAGE = (
     TypeError,
     ValueError,
 )
-"""What may be raised where an agent is built from values that `save` did not write."""
+"""Errors that building an agent may raise if `save` did not write its values."""
 
 
 def save(target: File, agent: AgentState) -> None:

@@ -22,7 +22,7 @@ OF_LEARN = ("total_timesteps", "log_interval")
 FREE_ARGUMENTS = ("verbose", "tensorboard_log")
 """Arguments of `ACER` that may change between two calls of `learn`."""
 BEYOND_DEFAULTS = {"bootstrap_truncated": True}
-"""Where the class departs from `Config`, whose defaults are baselines': returns go on behind a time limit."""
+"""Departures of the class from `Config`, whose defaults are baselines': returns go on behind a time limit."""
 PLAIN = (bool, int, float, str, type(None))
 
 

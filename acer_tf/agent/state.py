@@ -21,7 +21,7 @@ from acer_tf.storage.arrays import check_arrays, finite_array
 from acer_tf.system.streams import load_stream_state, prediction_seed, stream_state
 
 WEIGHTS = ("param/", "average/")
-"""How names of the policy's and the average policy's parameters begin in `Model.state_dict`; slots are all others."""
+"""Prefixes of the policy's and the average policy's parameters in `Model.state_dict`; all others are slots."""
 
 
 class Normalization:

@@ -1,4 +1,4 @@
-"""What commands print and write: tables and files."""
+"""Tables and files that commands print and write."""
 
 import contextlib
 import json

@@ -32,7 +32,7 @@ class PlayFlags:
     """Run folder, also of a run in progress; one of its checkpoints; a file that ACER.save wrote; or an agent that
     ships with this package, such as cartpole."""
     checkpoint: Choice = "latest"
-    """Which agent of the run folder: latest (model.zip, or the newest checkpoint if that has learned more), best
+    """Agent of the run folder: latest (model.zip, or the newest checkpoint if that has learned more), best
     (best.zip, else the checkpoint with the highest mean return), or the checkpoint at this agent step."""
     episodes: Count = 30
     """Whole episodes to play; in Atari whole games, over all lives."""
@@ -103,7 +103,7 @@ class Trained(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What to call the agent: its file or checkpoint."""
+        """Name of the agent: its file or checkpoint."""
         return self.saved.name
 
     @property

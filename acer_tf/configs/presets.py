@@ -24,7 +24,7 @@ COMMAND: Mapping[str, Any] = {
     "value_network": Literal["shared", "copy"],
     "network_kwargs": Mapping[str, Any],
 }
-"""What a preset may set besides hyper-parameters, and the types of these."""
+"""Settings of a preset besides hyper-parameters, and their types."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What an experiment consists of."""
+"""Parts of an experiment."""
 
 import itertools
 import math

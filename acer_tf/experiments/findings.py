@@ -1,4 +1,4 @@
-"""What is known of an experiment: its results, verdicts and cost."""
+"""Findings of an experiment: its results, verdicts and cost."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -71,7 +71,7 @@ class Findings(NamedTuple):
 
     @property
     def whole(self) -> int:
-        """How many of the needed runs have come to their end."""
+        """Number of the needed runs that have come to their end."""
         seeds = self.experiment.seeds
         return sum(result.is_whole and result.facts["seed"] in seeds for result in self.runs)
 

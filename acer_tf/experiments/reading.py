@@ -20,7 +20,7 @@ KEYS = {
     "reaches": (["values"], ["of", "every_seed", "minutes"]),
     "better": (["than"], ["envs"]),
 }
-"""What each kind of criterion needs, and what it may have besides."""
+"""Keys that each kind of criterion needs, and those that it may have besides."""
 
 Parts = Annotated[tuple[Any, ...], Meta(description="a list")]
 

@@ -21,7 +21,7 @@ Results = Mapping[tuple[str, str], Sequence[Result]]
 
 
 class Outcome(enum.Enum):
-    """What a criterion has come to."""
+    """Outcome of a criterion."""
 
     YES = "reproduced"
     NO = "not reproduced"

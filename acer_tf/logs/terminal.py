@@ -28,7 +28,7 @@ LINE_INTERVAL = 30.0
 BAR_WIDTHS = (8, 40)
 """Smallest and largest width of the bar itself, in characters."""
 LEAST_IMPORTANT = ("replay", "speed", "steps", "return", "left")
-"""What a narrow bar leaves out, in this order."""
+"""Parts that a narrow bar leaves out, in this order."""
 
 
 class RecentEpisodes(Sink):

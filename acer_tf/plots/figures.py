@@ -48,7 +48,7 @@ AXIS_LABELS: dict[Axis, str] = {
 
 
 class View(NamedTuple):
-    """What a plot shows.
+    """Content of a plot.
 
     Attributes:
         metric: as in `acer_tf.plots.series.read_series`.

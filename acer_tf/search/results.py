@@ -1,4 +1,4 @@
-"""What a search leaves: a table, the best settings as a preset, and pictures."""
+"""Results of a search: a table, the best settings as a preset, and pictures."""
 
 import csv
 import io

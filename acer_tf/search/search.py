@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Base(NamedTuple):
-    """What all trials of a search have in common.
+    """Settings that all trials of a search share.
 
     Attributes:
         name: of the environment or preset.
@@ -50,7 +50,7 @@ class SearchFlags:
     num_trials: Count = 30
     """Trials of the search, each with all seeds."""
     sampler: SamplerName = "tpe"
-    """How Optuna chooses settings: by tree-structured Parzen estimators, or at random."""
+    """Optuna's way of choosing settings: tree-structured Parzen estimators, or at random."""
     pruner: PrunerName = "median"
     """Ends trials early whose learning curve is below the median of the others', or by hyperband; none never does."""
 

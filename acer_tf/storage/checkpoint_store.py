@@ -23,7 +23,7 @@ from acer_tf.storage.replay_files import ReplayFile, Rows, read_rows, remove_unu
 
 
 class Restored(NamedTuple):
-    """What came back from a checkpoint.
+    """Content of a checkpoint that was read.
 
     Attributes:
         state: of every part of the run but replay.

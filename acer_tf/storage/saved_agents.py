@@ -21,7 +21,7 @@ from acer_tf.system.console import say
 PART = "agent"
 """Part of a checkpoint's state that describes the agent."""
 Choice = int | Literal["best", "latest"]
-"""Which of a run's agents: that of an agent step, the best, or the one that has learned the most."""
+"""Choice among a run's agents: that of an agent step, the best, or the one that has learned the most."""
 
 
 class SavedAgent(NamedTuple):

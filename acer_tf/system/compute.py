@@ -1,4 +1,4 @@
-"""How this process computes: its cores, and TensorFlow's threads, kernels, memory and devices."""
+"""Compute of this process: its cores, and TensorFlow's threads, kernels, memory and devices."""
 
 import ctypes
 import os

@@ -37,14 +37,14 @@ class RunSettings(_Validated):
     load_path: Path | None = None
     """Agent whose weights to start from: an earlier run's folder, one of its checkpoints, or what ACER.save wrote."""
     restart_behavior: Literal["resume", "restart", "overwrite"] = "resume"
-    """What to do if logdir holds a run: continue it, start anew and keep it under another name, or delete it."""
+    """Action if logdir holds a run: continue it, start anew and keep it under another name, or delete it."""
     force: bool = False
     """Resume even if hyper-parameters have changed."""
 
 
 @dataclasses.dataclass(frozen=True)
 class EnvironmentSettings(_Validated):
-    """Where the agent learns."""
+    """The environments to learn in."""
 
     env: str = "CartPole-v1"
     """Environment id (acer envs lists them), or module:id if importing a module registers it."""
@@ -94,7 +94,7 @@ class EvaluationSettings(_Validated):
 
 @dataclasses.dataclass(frozen=True)
 class LoggingSettings(_Validated):
-    """What is printed and written."""
+    """Output on the terminal and to trackers."""
 
     verbose: Literal[0, 1, 2] = 1
     """0 prints warnings and the result; 1 also progress and the most important metrics; 2 all metrics, as baselines."""

@@ -36,7 +36,7 @@ class Execution:
     workers: Count = 1
     """Trials that run side by side on this machine, each with an equal share of the cores."""
     engine: Literal["local", "ray"] = "local"
-    """Where trials run: on this machine, or on a cluster of Ray, whose nodes share this folder (docs/scale.md)."""
+    """Engine of the trials: this machine, or a cluster of Ray whose nodes share this folder (docs/scale.md)."""
     ray_address: str | None = None
     """HOST:PORT of the cluster's head; None starts Ray on this machine alone."""
     slots: Count | None = None

@@ -21,7 +21,7 @@ MOST_LOCKED_SECONDS = 60.0
 
 
 class TrialStatus(enum.StrEnum):
-    """What became of a trial, as sweep.csv and the terminal tell it."""
+    """Status of a trial, as sweep.csv and the terminal tell it."""
 
     RUNNING = enum.auto()
     DONE = enum.auto()
@@ -73,7 +73,7 @@ class Process(Protocol):
 
 
 class Engine(Protocol):
-    """Where trials run."""
+    """Runs trials, on this machine or elsewhere."""
 
     def slots(self) -> int:
         """Returns how many trials may run side by side now."""
