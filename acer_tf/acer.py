@@ -5,6 +5,8 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent import futures
+from concurrent.futures import Future
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -19,7 +21,6 @@ from acer_tf.policies.actor import Actor
 from acer_tf.replay.size import FIRST_SEGMENTS, projected_bytes
 from acer_tf.runner import AfterStep, TrainingStoppedError
 from acer_tf.segment import Episode, Segment, joined
-from acer_tf.system.background import Background
 from acer_tf.system.console import in_bytes, say
 from acer_tf.system.streams import load_stream_state, stream_state
 
@@ -126,7 +127,7 @@ class TrainingLoop:
         """
         self.model, self.buffer, self.logger = model, buffer, logger
         self._source, self._behavior, self._rng = source, behavior, rng
-        self._collected: Background[Segment] | None = None
+        self._collected: Future[Segment] | None = None
         self._is_quiet, self._is_size_known = is_quiet, False
         self._start = self._paused = time.monotonic()
         self.episode_stats = EpisodeStats(nenvs if all_envs is None else all_envs)
@@ -296,13 +297,13 @@ class TrainingLoop:
         self._copy_parameters(self._behavior)
         # The thread sees this copy alone; updates change the model's own parameters.
         must_stop = threading.Event()
-        collected = Background(lambda: self._source.run(lambda _: not must_stop.is_set()), "collecting")
+        collected = _in_a_thread(lambda: self._source.run(lambda _: not must_stop.is_set()))
         try:
             yield
-            collected.join()
+            futures.wait([collected])
         except BaseException:
             must_stop.set()
-            collected.join()
+            futures.wait([collected])
             raise
         self._collected = collected
 
@@ -383,3 +384,17 @@ class TrainingLoop:
     def _learning_rate(self) -> float:
         config = self.model.config
         return learning_rate(config.lr, config.lrschedule, self.steps / self._end)
+
+
+def _in_a_thread(collect: Callable[[], Segment]) -> Future[Segment]:
+    """Calls a function in a daemon thread: unlike an executor's, it does not keep a process that ends alive."""
+    future = Future[Segment]()
+
+    def run() -> None:
+        try:
+            future.set_result(collect())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="collecting", daemon=True).start()
+    return future
