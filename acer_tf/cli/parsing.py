@@ -333,8 +333,9 @@ def _readable(hint: Any) -> Any:
 
 
 def _last(tokens: Sequence[Token]) -> Sequence[Token]:
-    """Returns the words after the last of several flags of the same name."""
-    return tokens[max(n for n, token in enumerate(tokens) if token.index == 0) :] if tokens else tokens
+    """Returns the words after the last of several flags of the same name; of arguments, all words."""
+    begins = [n for n, token in enumerate(tokens) if token.keyword is not None and token.index == 0]
+    return tokens[begins[-1] :] if begins else tokens
 
 
 def _expected(hint: Any) -> str:

@@ -8,6 +8,7 @@ from acer_tf.cli.parsing import Parser, flags_of, parse
 from acer_tf.config import Config
 from acer_tf.errors import InputError
 from acer_tf.evaluate import Evaluate
+from acer_tf.plot import Plot
 from acer_tf.publish import Publish
 from acer_tf.run import PARSER
 from acer_tf.run_atari import PARSER as ATARI_PARSER
@@ -170,6 +171,12 @@ def test_the_last_one_of_two_flags_counts() -> None:
 def test_a_number_or_one_of_a_few_words() -> None:
     found = [parse("acer_tf.evaluate", Evaluate, ["run", "--checkpoint", word]).checkpoint for word in ("best", "2e3")]
     assert found == ["best", 2000]
+
+
+def test_arguments_may_be_several() -> None:
+    plot = parse("acer_tf.plot", Plot, ["a", "b", "--label", "A", "--label", "A", "B", "--smooth", "2"])
+    assert (plot.runs, plot.label, plot.smooth) == ((Path("a"), Path("b")), ("A", "B"), 2)
+    assert parse("acer_tf.plot", Plot, ["--smooth", "2", "a", "b"]).runs == (Path("a"), Path("b"))
 
 
 def test_several_values_end_at_the_next_flag() -> None:
