@@ -290,7 +290,7 @@ def test_errors_of_environments_and_of_settings_end_the_run() -> None:
 def test_recurrent_and_continuous_policies() -> None:
     """Recomputed with the weights that acted, probabilities and states are those that the collector sent."""
     how: dict[str, Any] = {"env_id": "Pendulum-v1", "network": "lstm", "network_kwargs": {"nlstm": 3}, "learns": True}
-    how |= {"replay_state": "stored", "bootstrap_truncated": True, "on_policy_updates": False, "replay_start": 1000}
+    how |= {"replay_state": "stored", "bootstrap_truncated": True, "on_policy_updates": False, "replay_start": 100}
     acer, fleet, _ = loop(2, **how)
     taken = noted(acer)
     train(acer, 6)
