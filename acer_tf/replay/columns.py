@@ -54,7 +54,9 @@ class CompressedFrames:
         self.shape = frames.shape
         compressor = zstandard.ZstdCompressor(level=LEVEL)
         # One stream an environment: frames of one game resemble each other, not those of the next.
-        self.parts = [compressor.compress(np.ascontiguousarray(part).data) for part in frames]
+        compressed = (compressor.compress(np.ascontiguousarray(part).data) for part in frames)
+        # Copied: the compressor's own bytes keep room for frames that do not compress, a hundred times as much.
+        self.parts = [memoryview(part).tobytes() for part in compressed]
 
     def decompressed(self) -> Array:
         """Returns the frames."""

@@ -34,6 +34,20 @@ def test_compression_loses_nothing() -> None:
     np.testing.assert_array_equal(drawn[1], images(1)[1])
 
 
+def test_compressed_frames_take_no_more_memory_than_they_say() -> None:
+    """The process's memory, not the lengths alone: what is reserved behind the bytes counts."""
+    column, segment = CompressedColumn(40, (8, 24, 84, 84, 1)), np.zeros((8, 24, 84, 84, 1), np.uint8)
+    column.put(0, segment)
+    tracemalloc.start()
+    try:
+        for slot in range(40):
+            column.put(slot, segment)
+        traced, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert traced < 3 * column.nbytes + 100_000 < segment.nbytes
+
+
 def test_frames_that_repeat_take_little() -> None:
     frame = images()[:, :1]
     one, many = CompressedColumn(1, frame.shape), CompressedColumn(1, (2, 24, *SHAPE[2:]))
