@@ -110,6 +110,7 @@ def make_model_and_loop(
     rng = np.random.RandomState(seed)  # baselines' one numpy stream: weights, then replay counts and slots
     spaces = env.single_observation_space, env.single_action_space
     policy = make_policy(network, *spaces, rng, seed, continuous, config.precision, **network_kwargs)
+    # The policy draws its weights first, as baselines' numpy stream wants it.
     model = Model(policy, config, seed)
     if load_path is not None:
         model.load(load_path)

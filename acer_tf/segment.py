@@ -50,6 +50,7 @@ def joined(segments: Sequence[Segment]) -> Segment:
 
     `enc_obs`, which updates do not read, are left out of the batch.
     """
+    # The common case costs no copy.
     if len(segments) == 1:
         return segments[0]
     # Field by field along axis 0, the environments: N grows, T stays.

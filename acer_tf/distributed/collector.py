@@ -92,6 +92,7 @@ class Collected(NamedTuple):
         frames = self.segment.enc_obs
         if isinstance(frames, CompressedFrames):
             frames = frames.decompressed()
+        # As the buffer restacks a drawn segment: the same observations to the bit.
         return self.segment._replace(obs=stack_obs(frames, self.segment.dones))
 
 
@@ -118,6 +119,7 @@ class Collector:
             if self._parts is None:
                 self._parts = self._made()
             env, runner, actor = self._parts
+            # Actions and episodes both follow from the seed of this incarnation.
             actor.generator.reset_from_seed(seed)
             runner.restart(seed, is_recorded=False)
             return Signature.of(env)
@@ -151,6 +153,7 @@ class Collector:
         from acer_tf.policies.make import make_policy
         from acer_tf.runner import Runner
 
+        # The wrappers of the learner's own environments, without running moments.
         env = training_env(blueprint.make_env(), reward_scale=blueprint.reward_scale, gamma=config.gamma)
         policy = make_policy(
             blueprint.network,

@@ -58,10 +58,12 @@ def connected(
     if address is not None:
         check_address(address)
     with contextlib.ExitStack() as stack:
+        # Before Ray is imported: it reads the variables of authentication once.
         variables = token_variables(is_new=address is None)
         if address is not None:
             check_access(address, variables[TOKEN])
         ray = _imported(variables)
+        # The user's own connection: used, never closed here.
         if ray.is_initialized():
             check_access(ray.get_runtime_context().gcs_address, variables[TOKEN])
             yield ray
@@ -70,10 +72,12 @@ def connected(
         if address is None:
             arguments = {"address": "local", "num_cpus": cpus, "object_store_memory": object_store_bytes}
             arguments["include_dashboard"] = False
+            # Sockets and logs of a Ray that ends with this block need not outlive it.
             if FOLDER not in os.environ:
                 folder = tempfile.TemporaryDirectory(prefix="acer-ray-", ignore_cleanup_errors=True)
                 arguments["_temp_dir"] = stack.enter_context(folder)
         stack.callback(ray.shutdown)
+        # ray.init takes SIGTERM for itself, but a run saves on it.
         with _same_sigterm():
             try:
                 ray.init(log_to_driver=False, logging_level="WARNING", **arguments)

@@ -59,6 +59,7 @@ class RayEngine:
         Raises:
             InputError: no node has so many.
         """
+        # A task that fits on no node would stay pending for ever.
         most = max((int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]), default=0)
         if most < cpus:
             raise InputError(f"trial_cpus is {cpus}, but the largest node of the cluster has {most}.")
@@ -114,6 +115,7 @@ class RemoteProgram:
     def poll(self) -> int | None:
         """Returns the return code, None while the program runs or waits for room."""
         if self._returncode is None:
+            # Never blocks: the scheduler looks after many trials.
             done, _ = self._ray.wait([self._task], timeout=0)
             if done:
                 self._end(self._outcome())
@@ -146,6 +148,7 @@ class RemoteProgram:
         if now < self._next_look or self._is_lost:
             return
         self._next_look = now + HEARTBEAT_SECONDS
+        # The file is on shared storage; its clock may differ, so only changes count.
         heartbeat = self._heartbeat.stat().st_mtime_ns if self._heartbeat.exists() else 0
         if heartbeat != self._last_heartbeat[0] or not is_running(self._heartbeat):
             self._last_heartbeat = heartbeat, now
@@ -167,8 +170,10 @@ class RemoteProgram:
             return Ended(None, "", str(error))
 
     def _end(self, ended: Ended | None) -> None:
+        # Stopped as asked, whether it ran or waited for room.
         if self._is_stopping and (ended is None or ended.returncode is None):
             self._returncode = -signal.SIGTERM
+        # Withdrawn from a stopped worker: once more, on another.
         elif ended is None:
             self._submit()
         elif ended.returncode is None:
@@ -184,6 +189,7 @@ class RemoteProgram:
 
     def _goes_on(self) -> bool:
         reached = self._progress()
+        # A new checkpoint since the last start is progress; without any, it would go on for ever.
         self._futile_starts = 0 if reached != self._reached else self._futile_starts + 1
         self._reached = reached
         return self._futile_starts < FUTILE_STARTS

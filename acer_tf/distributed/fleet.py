@@ -76,6 +76,7 @@ class RayFleet:
         stack = ExitStack()
         self._ray = ray = stack.enter_context(connected(address, cpus=max(cores(), count)))
         self._end = weakref.finalize(self, stack.close)  # at the latest when the process ends
+        # More actors than processors would wait for ever without a word.
         if (cpus := int(ray.cluster_resources().get("CPU", 0))) < count:
             self.close()
             raise InputError(
@@ -103,6 +104,7 @@ class RayFleet:
 
     def replace(self, index: int) -> None:
         """Kills an actor and starts another."""
+        # Ray restarts lost processes, but a silent one only a new actor replaces.
         self._ray.kill(self._actors[index])
         self._actors[index] = self._started()
 
@@ -135,6 +137,7 @@ class RayFleet:
             if isinstance(cause, NotBegunError):
                 return Lost("it was restarted", is_gone=False)
             return cause if isinstance(cause, InputError | EnvironmentFailedError) else error
+        # The constructor cannot fail by itself: what failed is importing what the blueprint names.
         if isinstance(error, exceptions.ActorDiedError) and "creation task" in str(error):
             return InputError(
                 "a collector cannot be made: its environments and its network have to be modules or functions that "

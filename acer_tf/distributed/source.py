@@ -65,6 +65,7 @@ class CollectorSource:
         self.first_env = 0
         self._fleet, self._signature, self._model = fleet, Signature.of(env), model
         self._collecting, self._seed = collecting, seed
+        # One state a collector, whichever process is behind it at the time.
         self._states = [CollectorState(index) for index in range(collecting.actors)]
         self._answers: queue.SimpleQueue[_Answer] = queue.SimpleQueue()  # filled by threads of the fleet
         self._arrived: deque[tuple[CollectorState, Order]] = deque()
@@ -82,6 +83,7 @@ class CollectorSource:
         index, collected = self._take()
         self._submit_orders()  # the collector goes on while the loop trains
         self.first_env = index * self._signature.num_env
+        # Environments are numbered over all collectors, so that logs tell them apart.
         seconds = time.monotonic() - self._start  # the learner's clock, which goes on when a run is resumed
         self.episodes = [e._replace(env=self.first_env + e.env, t=seconds) for e in collected.episodes]
         return collected.whole_segment()
@@ -91,6 +93,7 @@ class CollectorSource:
         self._seed = seed
         self._published = None  # the model may have been given other weights without an update
         self._arrived.clear()
+        # Answers that are still on their way belong to an older incarnation, and are ignored.
         for state in self._states:
             state.begin_again()
             state.untaken = 0
@@ -139,11 +142,14 @@ class CollectorSource:
     def _submit(self, state: CollectorState, now: float) -> None:
         """Starts the collector and submits pending orders."""
         timeout = self._collecting.actor_timeout
+        # A process that is new, or was restarted by Ray, makes its environments first.
         if not state.is_asked:
             state.is_asked, state.deadline = True, now + START_SECONDS + timeout
             self._fleet.begin(state.index, self._drawn_seed(state), self._teller(state, None))
+        # The clock of silence starts with the first order: an idle collector owes nothing.
         if state.is_begun and not state.orders:
             state.deadline = now + timeout
+        # What waits untaken counts as well: a slow learner is not flooded.
         while len(state.orders) + state.untaken < self._collecting.actor_depth:
             version, weights = self._newest()
             order = Order(version)
@@ -152,17 +158,20 @@ class CollectorSource:
 
     def _drawn_seed(self, state: CollectorState) -> int:
         """Returns the seed of a collector's episodes, different each time that it begins."""
+        # A collector that is replaced must not play the same episodes again.
         sequence = np.random.SeedSequence([self._seed, state.index, state.incarnation])
         return int(sequence.generate_state(1)[0])
 
     def _newest(self) -> _Published:
         """Returns the published weights, new ones if they are due; those that no order needs any more are freed."""
         updates = self._model.updates
+        # One copy in the object store serves all collectors until it is too old.
         if self._published is None or updates - self._published.version >= self._collecting.publish_every:
             self._published = _Published(updates, self._fleet.publish([p.numpy() for p in self._model.params]))
         return self._published
 
     def _teller(self, state: CollectorState, order: Order | None) -> Tell:
+        # Called in a thread of Ray's: it only queues, and the loop's thread decides.
         incarnation = state.incarnation
         return lambda outcome: self._answers.put(_Answer(state, incarnation, order, outcome))
 
@@ -173,6 +182,7 @@ class CollectorSource:
                 self._handle(self._answers.get())
             if self._arrived:
                 return
+            # Nothing has arrived: the time to look after those that are silent, and to start lost ones.
             self._replace_silent()
             self._submit_orders()
             try:
@@ -195,6 +205,7 @@ class CollectorSource:
         state, _, order, outcome = answer
         if answer.incarnation != state.incarnation:
             return  # an answer of a process that has been given up, or from before a restart
+        # A non-retryable error ends the run: other collectors would meet it as well.
         if isinstance(outcome, BaseException):
             raise _told(state.index, outcome)
         if isinstance(outcome, Lost):
@@ -221,12 +232,14 @@ class CollectorSource:
     def _accept(self, state: CollectorState) -> None:
         """Takes in the segments of a collector in the order of its episodes: a large one may arrive after the next."""
         state.failures = 0
+        # Episodes and recurrent states go on from segment to segment, so their order counts.
         while state.orders and state.orders[0].collected is not None:
             self._arrived.append((state, state.orders.popleft()))
             state.untaken += 1
 
     def _lose(self, state: CollectorState, reason: str, must_replace: bool) -> None:
         """Notes that a collector was lost; the others go on."""
+        # Said once, not at each attempt of a collector that keeps failing.
         if not state.failures:
             self._metrics.replaced += 1
             say(f"collector {state.index} is replaced: {reason}", is_error=True)

@@ -37,6 +37,7 @@ class RMSProp:
 
     def apply(self, gradients: Sequence[tf.Tensor]) -> None:
         """Updates the variables in place by their gradients, in the same order."""
+        # One fused call a variable: slot, root and step together.
         slots = zip(self._variables, self.mean_squares, self.momenta, gradients, strict=True)
         for variable, mean_square, momentum, gradient in slots:
             # TF1's fused kernel, so that every rounding is the original's.

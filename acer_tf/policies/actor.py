@@ -80,6 +80,7 @@ class Actor:
     @contextlib.contextmanager
     def drawing_from(self, seed: int) -> Iterator[None]:
         """Draws from a stream with this seed while the block runs; the actor's own stream stays as it is."""
+        # The training stream must not depend on evaluations in between.
         state = self.generator.state.numpy()
         self.generator.reset_from_seed(seed)
         try:
@@ -154,6 +155,7 @@ class Actor:
         """Returns a context in which the network uses `params` in place of its own parameters."""
         if self._params is None:
             return contextlib.nullcontext()
+        # Keras reads the given variables wherever the network names its own.
         scope: contextlib.AbstractContextManager[Any] = keras.StatelessScope(
             state_mapping=zip(self.policy.params.values(), self._params, strict=True)
         )

@@ -200,6 +200,7 @@ class Policy(ABC):
         Returns:
             Actions [N, ...], the statistics f they follow from, [N, ...] float32, and the state after the step.
         """
+        # No draw: the random stream is not advanced.
         outputs = self._outputs(obs, state, mask, action_masks)
         f = outputs.f[:, 0]
         return self.mode(f), f, outputs.state
@@ -293,6 +294,7 @@ class Policy(ABC):
         state = segment.states if is_stored else tf.zeros([obs.shape[0], network.state_size])
         if first:
             state = tf.stop_gradient(network(obs[:, :first], masks[:, :first], state).state)
+        # The steps that are trained on; the bootstrap step is last and apart.
         steps = network(obs[:, first:-1], masks[:, first:-1], state)
         last = network(obs[:, -1:], masks[:, -1:], tf.stop_gradient(steps.state))
         # Without masks the graph is baselines' own.
@@ -311,6 +313,7 @@ class Policy(ABC):
         config: Config,
     ) -> tf.Tensor:
         """Computes the returns of Retrace's recursion with these traces, [N, T] float32; q_i, v, trace: [N, T]."""
+        # T + 1 values: the last one bootstraps (equation 5).
         v_with_bootstrap = tf.concat([v, evaluation.bootstrap_v[:, tf.newaxis]], axis=1)
         # A time limit counts as an end, as in baselines, unless `rewards` has made up for it.
         continues = 1.0 - tf.cast(segment.dones, tf.float32)
@@ -354,4 +357,5 @@ def is_given(action_masks: tf.Tensor) -> bool:
 
 def trace_or_lambda(trace: tf.Tensor, config: Config) -> tf.Tensor:
     """Returns Retrace's traces, [N, T] float32, or `q_lambda` in their place where it is set: Q(lambda)."""
+    # Q(lambda) ignores the importance weights: a constant trace in place of min(1, ρ).
     return trace if config.q_lambda is None else tf.fill(trace.shape, float(config.q_lambda))

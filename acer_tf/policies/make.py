@@ -47,6 +47,7 @@ def make_policy(
     assert isinstance(observation_space, Box)
     # A network of the user's own may draw weights from global streams: seeded, then restored.
     with seeded(seed):
+        # The kind of actions decides the policy; everything behind it is the same code.
         if isinstance(action_space, Box):
             return GaussianPolicy(
                 network, observation_space, action_space, rng, continuous, precision, **network_kwargs

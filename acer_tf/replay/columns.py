@@ -68,6 +68,7 @@ class PlainColumn:
 
     def __init__(self, slots: int, row: Array) -> None:
         """Reserves memory for rows like this one."""
+        # Reserved at once: pages become resident as rows come.
         self._rows = np.empty((slots, *row.shape), row.dtype)
         self._is_filled = np.zeros(slots, np.bool_)
 
@@ -112,6 +113,7 @@ class FrameColumn:
         self._frames = np.empty((len(row), slots * nsteps + self._nstack, *row.shape[2:]), row.dtype)
         self._frames[:, : self._nstack] = row[:, : self._nstack]
         self._starts = np.full(slots, -nsteps)  # the row put first follows on one of these: it starts at 0
+        # Rare, so a dictionary a slot is smaller than an array of all heads.
         self._heads: list[dict[int, Array]] = [{} for _ in range(slots)]
 
     @property
@@ -189,6 +191,7 @@ class CompressedColumn:
     def dump(self, slots: Slots) -> dict[str, Array]:
         """Returns whole rows."""
         parts = [part for slot in slots for part in self._parts[slot]]
+        # Parts differ in length: one array of bytes, one of lengths.
         sizes = np.array([len(part) for part in parts], np.int64).reshape(len(slots), -1)
         return {"parts": np.frombuffer(b"".join(parts), np.uint8), "sizes": sizes}
 
@@ -232,6 +235,7 @@ def _decompressed(decompressor: zstandard.ZstdDecompressor, part: bytes, expecte
 
 
 def _fitting_rows(arrays: dict[str, Array], count: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    # Shapes come from a file: checked before they are copied anywhere.
     rows = arrays.get("rows", np.empty(0))
     if rows.shape != (count, *shape) or rows.dtype != dtype:
         raise InputError(f"saved replay has rows {rows.shape[1:]} {rows.dtype}; expected {shape}.")

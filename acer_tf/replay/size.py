@@ -20,6 +20,7 @@ FIRST_SEGMENTS = 50
 
 def compressed_row(env: FrameStack, config: Config) -> tuple[int, ...] | None:
     """Returns the shape [N, T + S, ...] of a segment's frames if replay compresses them: images, if wanted."""
+    # Images alone compress: uint8 with at least one axis besides the channels.
     nenvs, *shape, channels = env.stacked.shape
     if not config.compress_replay or env.stacked.dtype != np.uint8 or not shape:
         return None
@@ -37,6 +38,7 @@ def smallest_bytes(env: FrameStack, config: Config, state_size: int = 0) -> int:
         config: hyper-parameters.
         state_size: numbers in the policy's state, P.
     """
+    # Without replay there is no buffer.
     if config.replay_ratio == 0:
         return 0
     nenvs, segments, nsteps = env.num_envs, config.buffer_size // config.nsteps, config.nsteps
@@ -56,6 +58,7 @@ def _frame_bytes(env: FrameStack, config: Config) -> int:
     if compressed_row(env, config) is not None:
         return 0
     segments, nsteps, nstack = config.buffer_size // config.nsteps, config.nsteps, env.nstack
+    # Each frame once, where the wrapper keeps frames apart; else each row has its own S.
     frames = nstack + segments * (nsteps if env.keeps_frames else nsteps + nstack)
     return frames * (int(env.stacked[0].nbytes) // nstack)  # stacked: [N, ..., S * C]
 
