@@ -17,7 +17,8 @@ from acer_tf.configs.presets import (
     presets_of,
     with_preset,
 )
-from acer_tf.training.job import GROUPS, Job
+from acer_tf.training.job import GROUPS, Job, MachineSettings
+from acer_tf.training.watchdog import watchdog
 
 if TYPE_CHECKING:
     import gymnasium
@@ -74,7 +75,9 @@ def prepare(argv: Sequence[str]) -> tuple[Job, "Env | None"]:
     check_env_id(settings["env"])
     if "preset" in given:
         return _job(given, arguments, preset), None
-    first = None if is_atari(settings["env"]) else make_env(settings["env"], settings["env_kwargs"])
+    machine = MachineSettings(stall_seconds=settings["stall_seconds"])
+    with watchdog(machine.stall_seconds):  # an environment may hang already while it is made
+        first = None if is_atari(settings["env"]) else make_env(settings["env"], settings["env_kwargs"])
     with contextlib.ExitStack() as unused:
         if first is not None:
             unused.callback(first.close)
