@@ -9,7 +9,7 @@ from pathlib import Path
 from acer_tf.cli.command import command
 from acer_tf.cli.output import write_json
 from acer_tf.cli.parsing import Positional
-from acer_tf.errors import ExitStatus, InputError
+from acer_tf.errors import ExitStatus
 from acer_tf.recordings.comparison import Case, Quantity
 from acer_tf.recordings.recorded import CURVES, Recorded, find, read
 from acer_tf.system.compute import ONEDNN_VARIABLE
@@ -36,10 +36,8 @@ class CompareBaselines:
         """Compares every recording, prints a line for each, and returns the exit status.
 
         Raises:
-            InputError: no path was given, a recording cannot be read, or the results cannot be written.
+            InputError: a recording cannot be read, or the results cannot be written.
         """
-        if not self.paths:
-            raise InputError("got no path; expected npz files of recorded numerics, or folders of them.")
         recordings = [(path, None if path.suffix == ".csv" else read(path)) for path in find(self.paths)]
         print(_prepare_tensorflow(), flush=True)
         cases = []

@@ -138,7 +138,7 @@ def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 def test_no_path_and_no_place_for_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
-    assert "got no path" in capsys.readouterr().err
+    assert "PATHS is missing: Recordings (npz), or folders of them." in capsys.readouterr().err
     assert main([*golden("schedules"), "--json", str(tmp_path)]) == 2
     assert "cannot be written" in capsys.readouterr().err
 
