@@ -27,7 +27,7 @@ class ListPresets:
             InputError: there is no such preset, or a value in it cannot work.
         """
         if self.name is None:
-            rows = [(name, *_environment_and_network(name), source(name)) for name in preset_names()]
+            rows = [(name, *_environment_and_network(name), description(name)) for name in preset_names()]
             print_table(("preset", "environment", "network", "what it is"), rows)
             return
         env, _ = _environment_and_network(self.name)
@@ -35,7 +35,7 @@ class ListPresets:
         print(f"acer {'run-atari' if is_game else 'run'} --preset {self.name}\n\n{preset_text(self.name).strip()}")
 
 
-def source(name: str) -> str:
+def description(name: str) -> str:
     """Returns the first sentence of the comment at the top of a preset's file."""
     lines = preset_text(name).splitlines()
     length = next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))

@@ -1,7 +1,7 @@
 import pytest
 
 from acer_tf.configs.presets import preset_names
-from acer_tf.presets import main, source
+from acer_tf.presets import description, main
 
 
 def test_a_row_for_each_preset(capsys: pytest.CaptureFixture[str]) -> None:
@@ -18,8 +18,8 @@ def test_a_row_for_each_preset(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_source_is_the_first_sentence() -> None:
-    assert source("paper").startswith("Wang et al. 2017 (") and source("paper").endswith("that does not fall")
-    assert all(source(name) for name in preset_names())
+    assert description("paper").startswith("Wang et al. 2017 (") and description("paper").endswith("that does not fall")
+    assert all(description(name) for name in preset_names())
 
 
 @pytest.mark.parametrize(("name", "command"), [("Pendulum-v1", "run"), ("paper", "run-atari")])

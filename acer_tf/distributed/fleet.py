@@ -25,9 +25,9 @@ class Lost(NamedTuple):
     is_gone: bool
 
 
-Outcome = Signature | Collected | Lost | BaseException
+CallResult = Signature | Collected | Lost | BaseException
 """Result of `begin` or `collect`, or the reason why there is none: an exception is a non-retryable error."""
-Tell = Callable[[Outcome], None]
+Tell = Callable[[CallResult], None]
 """Called with the outcome, in any thread."""
 
 

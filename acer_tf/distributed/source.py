@@ -11,7 +11,7 @@ import numpy as np
 from acer_tf.config import Collecting
 from acer_tf.distributed.collector import Blueprint, Collected, Signature
 from acer_tf.distributed.collector_state import CollectorMetrics, CollectorState, Order
-from acer_tf.distributed.fleet import Fleet, Lost, Outcome, RayFleet, Tell
+from acer_tf.distributed.fleet import CallResult, Fleet, Lost, RayFleet, Tell
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.model import Model
@@ -36,7 +36,7 @@ class _Answer(NamedTuple):
     state: CollectorState
     incarnation: int
     order: Order | None
-    outcome: Outcome
+    outcome: CallResult
 
 
 class CollectorSource:

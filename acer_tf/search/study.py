@@ -129,7 +129,7 @@ class Candidate:
         """Reports the mean curve of all seeds as far as it goes; returns whether the trial is to be pruned."""
         if len(self._started) < len(self.runs.trials):  # the mean of some seeds is not comparable
             return False
-        curves = [curve(t.folder, self.runs.total_steps, t in self._done) for t in self.runs.trials]
+        curves = [learning_curve(t.folder, self.runs.total_steps, t in self._done) for t in self.runs.trials]
         for rung, values in enumerate(zip(*curves, strict=False), 1):
             if rung <= self._reported:  # Optuna warns of a value that is reported twice
                 continue
@@ -271,7 +271,7 @@ class StudyQueue:
         self._told(trial.number)
 
 
-def curve(folder: Path, total_steps: int, is_done: bool) -> list[float]:
+def learning_curve(folder: Path, total_steps: int, is_done: bool) -> list[float]:
     """Returns the mean raw return of the last episodes at the end of each part of a training that is over.
 
     Args:

@@ -10,7 +10,7 @@ from numpy.random import RandomState
 from acer_tf.acer import RemoteSegments, TrainingLoop
 from acer_tf.config import CONTINUOUS, Collecting, Config, Continuous
 from acer_tf.distributed.collector import Blueprint, Collected, Collector, NotBegunError, Weights
-from acer_tf.distributed.fleet import Lost, Outcome, Tell
+from acer_tf.distributed.fleet import CallResult, Lost, Tell
 from acer_tf.distributed.source import CollectorSource
 from acer_tf.envs.make import make_training_env
 from acer_tf.learning import make_loop
@@ -69,7 +69,7 @@ class ThreadFleet:
         before = self.collectors[index]
 
         def called() -> None:
-            outcome: Outcome
+            outcome: CallResult
             try:
                 outcome = call(before)
             except NotBegunError:
