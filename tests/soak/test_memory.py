@@ -1,5 +1,6 @@
 """Hours in small: what would run out in the end is measured while it is still little."""
 
+import gc
 import multiprocessing
 import os
 from concurrent.futures import ProcessPoolExecutor
@@ -9,6 +10,7 @@ import numpy as np
 import psutil
 import pytest
 
+from acer_tf.agent import ACER
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.learning import make_model_and_loop
@@ -54,3 +56,27 @@ def train(folder: Path) -> np.ndarray:
     saver.begin()
     acer.learn(after_iteration)
     return np.array(seen, np.float64).T
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+@pytest.mark.parametrize("env", ["CartPole-v1", "Pendulum-v1"])
+def test_agents_that_are_dropped_leave_little_behind(env: str) -> None:
+    """Less than 0.5 MB each of those made, trained and dropped in one process, as a search does."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        memory = pool.submit(drop_agents, env, 40).result()
+    slope = np.polyfit(np.arange(len(memory)), memory, 1)[0] / 2**20
+    assert slope < 0.5, f"{slope:.2f} MB an agent"
+
+
+def drop_agents(env: str, number: int) -> list[int]:
+    """Makes, trains and drops agents; returns the bytes of memory after each but the first ten."""
+    process, seen = psutil.Process(), []
+    for seed in range(number):
+        agent = ACER("mlp", env, seed=seed, buffer_size=200, replay_start=40)
+        agent.learn(200)
+        agent.predict(agent.env.reset()[0])
+        del agent
+        gc.collect()
+        seen.append(process.memory_info().rss)
+    return seen[10:]
