@@ -15,6 +15,7 @@ from acer_tf.cli.play import require_free
 from acer_tf.errors import InputError
 from acer_tf.storage import durable
 from acer_tf.storage.agent_file import read_agent, write_agent
+from acer_tf.storage.paths import user_path
 from acer_tf.storage.run_files import MODEL, SETTINGS
 from acer_tf.storage.run_folder import read_settings
 from acer_tf.storage.saved_agents import SavedAgent
@@ -43,7 +44,7 @@ def name_of(address: str) -> str:
         InputError: it is neither.
     """
     if _is_folder(address):
-        return Path(address).expanduser().resolve().name
+        return user_path(address).resolve().name
     if address.count("/") != 1:
         raise InputError(f"{address} is neither a folder nor a repository OWNER/NAME; a folder may begin with ./")
     return address.rpartition("/")[2]
@@ -67,7 +68,7 @@ def publish(agent: SavedAgent, settings: Mapping[str, Any], address: str, score:
     name = name_of(address)
     with contextlib.ExitStack() as stack:
         if is_folder := _is_folder(address):
-            folder = stack.enter_context(_new_folder(Path(address).expanduser()))
+            folder = stack.enter_context(_new_folder(user_path(address)))
         else:
             _require_hub()
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -94,7 +95,7 @@ def fetch(address: str, revision: str | None, folder: Path) -> None:
     if _is_folder(address) and revision is not None:
         raise InputError(f"{address} is a folder, which has no revisions; leave --revision out.")
     with _new_folder(folder) as new:
-        source = Path(address).expanduser() if _is_folder(address) else _download(address, revision)
+        source = user_path(address) if _is_folder(address) else _download(address, revision)
         for file, largest in FILES.items():
             if _is_folder(address) and (source / file).is_symlink():
                 raise InputError(f"{source / file} is a link; expected a file.")

@@ -4,7 +4,6 @@ import contextlib
 import io
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -70,7 +69,7 @@ def read(source: File | SavedAgent) -> SavedAgent:
     """
     if isinstance(source, SavedAgent):
         return source
-    if isinstance(source, str | os.PathLike) and with_suffix(Path(source)).is_file():
+    if isinstance(source, str | os.PathLike) and with_suffix(source).is_file():
         return SavedAgent(file_name(source), *read_agent(source))
     return read_saved_agent(source)
 

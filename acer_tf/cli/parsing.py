@@ -31,6 +31,7 @@ from cyclopts import (
 
 from acer_tf.cli.env_kwargs import env_kwargs
 from acer_tf.errors import InputError, nearest
+from acer_tf.storage.paths import user_path
 from acer_tf.system.command_line import program
 
 Flags = TypeVar("Flags")
@@ -66,6 +67,14 @@ class INT(int):
         if not (value.is_integer() and value >= 0):
             raise ValueError
         return int(text) if text.isdecimal() else int(value)
+
+
+class PATH:
+    """Type of which cyclopts makes paths from words; the help shows its name."""
+
+    def __new__(cls, text: str) -> Path:  # type: ignore[misc]
+        """Returns the path."""
+        return user_path(text)
 
 
 class OptionalValue(NamedTuple):
@@ -315,8 +324,8 @@ def _kinds(hint: Any) -> Sequence[Any]:
 
 def _readable(hint: Any) -> Any:
     """Returns a type as cyclopts is to read it: with counts for whole numbers, and words `name:value` for mappings."""
-    if hint is int:
-        return INT
+    if hint in (int, Path):
+        return INT if hint is int else PATH
     if typing.get_origin(hint) is tuple:
         several: Any = tuple[_readable(typing.get_args(hint)[0]), ...]  # type: ignore[misc]
         read = Parameter(converter=lambda _, tokens: convert(several, _last(tokens)), n_tokens=-1)

@@ -16,7 +16,7 @@ from acer_tf.errors import InputError, nearest
 from acer_tf.evaluation.episodes import Predictor
 from acer_tf.evaluation.video import check_video
 from acer_tf.schema import Count, Seed, validate_fields
-from acer_tf.storage.durable import free_path
+from acer_tf.storage.paths import free_path
 from acer_tf.storage.run_folder import read_settings
 from acer_tf.storage.saved_agents import Choice, SavedAgent, is_checkpoint, read_saved_agent
 from acer_tf.system.console import quiet_tensorflow

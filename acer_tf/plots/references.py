@@ -15,6 +15,7 @@ from acer_tf.errors import InputError
 from acer_tf.plots.curves import binned
 from acer_tf.plots.runs import POINTS
 from acer_tf.plots.series import Axis, Series, Table, grouped, is_atari_id
+from acer_tf.storage.paths import user_path
 
 LEVELS = ("human", "random")
 """Scores of an Atari game that are lines instead of curves; attributes of `human_scores.ScoreRange`."""
@@ -65,7 +66,7 @@ def read_references(names: Sequence[str], envs: Sequence[str], axis: Axis) -> li
         elif axis not in ("steps", "frames"):
             raise InputError(f"the reference {name} counts agent steps; expected --x steps or frames with it.")
         else:
-            references += [_on_axis(reference, axis) for reference in _read_file(Path(name), envs)]
+            references += [_on_axis(reference, axis) for reference in _read_file(user_path(name), envs)]
     return references
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from acer_tf.errors import InputError
 from acer_tf.storage.arrays import read_arrays
 from acer_tf.storage.durable import replacing
+from acer_tf.storage.paths import user_path
 from acer_tf.storage.zip_files import check_members
 
 FORMAT = 2
@@ -50,7 +51,7 @@ def write_agent(target: File, data: Mapping[str, Any], groups: Mapping[str, Arra
     if not isinstance(target, str | os.PathLike):
         target.write(content)
         return
-    with replacing(with_suffix(Path(target))) as file:
+    with replacing(with_suffix(target)) as file:
         file.write(content)
 
 
@@ -66,7 +67,7 @@ def read_agent(source: File) -> tuple[dict[str, Any], dict[str, Arrays]]:
     if not isinstance(source, str | os.PathLike) and not hasattr(source, "read"):
         raise InputError(f"it is a {type(source).__name__}; expected a path, or a file open for reading.")
     if isinstance(source, str | os.PathLike):
-        path = Path(source)
+        path = user_path(source)
         path = path if path.is_file() else with_suffix(path)
         if not path.is_file():
             raise InputError(f"{name} is not a file; expected the file of a trained agent.")
@@ -80,8 +81,9 @@ def file_name(source: File) -> str:
     return str(source) if isinstance(source, str | os.PathLike) else "the file"
 
 
-def with_suffix(path: Path) -> Path:
+def with_suffix(path: str | os.PathLike[str]) -> Path:
     """Returns the path that is written: with the ending .zip if it has none."""
+    path = user_path(path)
     return path if path.suffix else path.with_name(path.name + SUFFIX)
 
 

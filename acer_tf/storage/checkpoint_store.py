@@ -18,7 +18,8 @@ from acer_tf.storage.checkpoint import (
     verify,
     write_checkpoint,
 )
-from acer_tf.storage.durable import free_path, sync_folder
+from acer_tf.storage.durable import sync_folder
+from acer_tf.storage.paths import free_path
 from acer_tf.storage.replay_files import ReplayFile, Rows, read_rows, remove_unused, write_new_rows
 
 

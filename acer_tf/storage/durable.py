@@ -3,7 +3,6 @@
 import contextlib
 import glob
 import hashlib
-import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -112,9 +111,3 @@ def check_whole(path: Path, expected: Fingerprint) -> None:
     with reading(path):
         if not path.is_file() or fingerprint(path) != expected:
             raise InputError(f"{path} is missing or damaged.")
-
-
-def free_path(path: Path, suffix: str = "") -> Path:
-    """Returns the first of `path`, `path-2`, `path-3`, ..., each followed by the suffix, that does not exist."""
-    names = itertools.chain([path.name], (f"{path.name}-{number}" for number in itertools.count(2)))
-    return next(free for name in names if not (free := path.with_name(name + suffix)).exists())

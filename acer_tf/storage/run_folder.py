@@ -11,8 +11,9 @@ from typing import Any
 import yaml
 
 from acer_tf.errors import EnvironmentFailedError, InputError
-from acer_tf.storage.durable import free_path, reading, replacing
+from acer_tf.storage.durable import reading, replacing
 from acer_tf.storage.lock import locked
+from acer_tf.storage.paths import free_path
 from acer_tf.storage.run_files import CHECKPOINTS, LOCK_FILES, MODEL, PROGRESS, SETTINGS, delete_run
 from acer_tf.storage.yaml_text import parse_settings
 from acer_tf.system.command_line import command_line

@@ -15,6 +15,7 @@ from acer_tf.storage.checkpoint import (
     verify,
 )
 from acer_tf.storage.durable import reading
+from acer_tf.storage.paths import user_path
 from acer_tf.storage.run_files import BEST, CHECKPOINTS, MANIFEST, MODEL
 from acer_tf.system.console import say
 
@@ -64,7 +65,7 @@ def read_saved_agent(source: File, choice: Choice = "latest") -> SavedAgent:
     Raises:
         InputError: there is no such agent, or none that is whole.
     """
-    path = Path(source) if isinstance(source, str | os.PathLike) else None
+    path = user_path(source) if isinstance(source, str | os.PathLike) else None
     with reading(Path(file_name(source))):
         if path is not None and path.is_dir() and not is_checkpoint(path):
             return _of_run(path, choice)

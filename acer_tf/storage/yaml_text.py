@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from acer_tf.errors import InputError, nearest
+from acer_tf.storage.paths import user_path
 
 LARGEST = 2**20
 """Bytes of a text; parsing takes seconds for each megabyte."""
@@ -47,7 +48,7 @@ def settings_path(kind: str, name: str, folder: Path) -> Path:
         InputError: the folder has no such file; the message has the nearest.
     """
     if name.endswith((".yml", ".yaml")):
-        return Path(name)
+        return user_path(name)
     names = settings_names(folder)
     if name not in names:
         raise InputError(f"{kind} '{name}' does not exist; the nearest are {', '.join(nearest(name, names))}.")

@@ -54,6 +54,15 @@ def read(*argv: str) -> Sample:
     return parse("acer_tf.some", Sample, argv)
 
 
+@pytest.mark.parametrize("words", [["--logdir=~/runs/one"], ["--logdir", "~/runs/one"]])
+def test_paths_begin_in_the_home_folder_where_no_shell_has_put_it(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert read(*words).logdir == tmp_path / "runs" / "one"
+    assert parse("acer_tf.plot", Plot, ["~/a", "~/b", "--out=~/c.png"]).runs == (tmp_path / "a", tmp_path / "b")
+
+
 @pytest.mark.parametrize(("text", "value"), [("16", 16), ("1e6", 10**6), ("2.5e3", 2500), ("0", 0), ("+4", 4)])
 def test_whole_numbers_may_be_written_as_floats(text: str, value: int) -> None:
     number = read("--num_env", text).num_env

@@ -22,6 +22,13 @@ def test_data_and_arrays_come_back(tmp_path: Path) -> None:
             np.testing.assert_array_equal(groups[group][name], array, strict=True)
 
 
+def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write_agent("~/agent", {"steps": 5}, GROUPS)
+    assert [path.name for path in tmp_path.iterdir()] == ["agent.zip"]
+    assert read_agent("~/agent")[0] == read_agent(Path("~/agent.zip"))[0] == {"steps": 5}
+
+
 def test_the_same_agent_gives_the_same_bytes() -> None:
     files = [io.BytesIO(), io.BytesIO()]
     for file in files:

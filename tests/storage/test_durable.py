@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from acer_tf.storage.durable import Fingerprint, fingerprint, free_path, publish, write_durably
+from acer_tf.storage.durable import Fingerprint, fingerprint, publish, write_durably
 
 
 def test_a_fingerprint_is_size_and_sha256(tmp_path: Path) -> None:
@@ -38,10 +38,3 @@ def test_descriptors_are_closed(tmp_path: Path) -> None:
         publish(tmp_path / f"{i}", tmp_path / f"{i}-final")
         fingerprint(tmp_path / f"{i}-final")
     assert len(os.listdir("/proc/self/fd")) == before
-
-
-def test_a_free_path_is_numbered_before_its_suffix(tmp_path: Path) -> None:
-    for suffix in ("", ".mp4"):
-        for name in ("run-0.5", "run-0.5-2", "run-0.5-3"):
-            assert free_path(tmp_path / "run-0.5", suffix) == tmp_path / f"{name}{suffix}"
-            (tmp_path / f"{name}{suffix}").touch()

@@ -1,0 +1,16 @@
+"""Paths: as users write them, and names that are free."""
+
+import itertools
+import os
+from pathlib import Path
+
+
+def user_path(path: str | os.PathLike[str]) -> Path:
+    """Returns a path that a user gave, with `~` as their home folder, also where no shell has replaced it."""
+    return Path(os.path.expanduser(path))
+
+
+def free_path(path: Path, suffix: str = "") -> Path:
+    """Returns the first of `path`, `path-2`, `path-3`, ..., each followed by the suffix, that does not exist."""
+    names = itertools.chain([path.name], (f"{path.name}-{number}" for number in itertools.count(2)))
+    return next(free for name in names if not (free := path.with_name(name + suffix)).exists())

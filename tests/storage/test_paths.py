@@ -1,0 +1,22 @@
+from pathlib import Path
+
+import pytest
+
+from acer_tf.storage.paths import free_path, user_path
+
+
+def test_a_free_path_is_numbered_before_its_suffix(tmp_path: Path) -> None:
+    for suffix in ("", ".mp4"):
+        for name in ("run-0.5", "run-0.5-2", "run-0.5-3"):
+            assert free_path(tmp_path / "run-0.5", suffix) == tmp_path / f"{name}{suffix}"
+            (tmp_path / f"{name}{suffix}").touch()
+
+
+def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert user_path("~/runs/one") == user_path(Path("~/runs/one")) == tmp_path / "runs/one"
+    assert [user_path(path) for path in ("~nobody-of-this-name/x", "a/~", "")] == [
+        Path("~nobody-of-this-name/x"),
+        Path("a/~"),
+        Path(),
+    ]
