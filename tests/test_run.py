@@ -230,7 +230,8 @@ def test_no_environment_is_made_only_to_see_its_actions(
     gymnasium.register("Counted-v0", "tests.counter:Counted")
     too_large = ["--buffer_size", "1e12", "--logdir", str(tmp_path / "run")]  # so that it ends before TensorFlow
     kind = ["--env_kwargs", f"is_continuous:{is_continuous}", "--vectorization", vectorization]
-    Counted.made.clear(), Counted.closed.clear()
+    Counted.made.clear()
+    Counted.closed.clear()
     try:
         assert main(["--env", "Counted-v0", *kind, "--num_env", "3", *too_large]) == 2
     finally:

@@ -8,11 +8,10 @@ import inspect
 import itertools
 import operator
 import re
-import sys
+import textwrap
 import types
 import typing
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union
 
@@ -259,10 +258,7 @@ class Parser:
 
     def _docs(self) -> dict[str, str]:
         """Returns the docstring of each field."""
-        names: dict[str, set[str]] = defaultdict(set)
-        for flag in self._flags:
-            names[flag.group.__module__].add(flag.group.__name__)
-        return {field: doc for module, kinds in names.items() for field, doc in _field_docs(sys.modules[module], kinds)}
+        return {field: doc for kind in {flag.group for flag in self._flags} for field, doc in _field_docs(kind)}
 
     def _sentence(self, error: CycloptsError) -> str:
         """Returns the error in one sentence."""
@@ -287,14 +283,14 @@ class Parser:
         return " ".join(str(error).split())
 
 
-def _field_docs(module: types.ModuleType, kinds: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yields the fields of classes of a module, with the docstrings below them."""
-    for definition in ast.parse(inspect.getsource(module)).body:
-        if isinstance(definition, ast.ClassDef) and definition.name in kinds:
-            for pair in itertools.pairwise(definition.body):
-                match pair:
-                    case ast.AnnAssign(target=ast.Name(field)), ast.Expr(ast.Constant(str(doc))):
-                        yield field, " ".join(doc.split())
+def _field_docs(kind: type[Any]) -> Iterator[tuple[str, str]]:
+    """Yields the fields of a class with the docstrings below them."""
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    assert isinstance(definition, ast.ClassDef)
+    for pair in itertools.pairwise(definition.body):
+        match pair:
+            case ast.AnnAssign(target=ast.Name(field)), ast.Expr(ast.Constant(str(doc))):
+                yield field, " ".join(doc.split())
 
 
 def _name(word: str) -> str:

@@ -137,8 +137,7 @@ def find_trained(run: Path, env_id: str | None, checkpoint: Choice = "latest") -
     """Reads the agent of a run and finds its environment, without importing TensorFlow.
 
     Args:
-        run: run folder, a checkpoint, a file that `ACER.save` wrote, or the name of an agent that ships with this
-            package.
+        run: as the flag of `PlayFlags`.
         env_id: environment to play in; None means that of the run.
         checkpoint: which agent of a run folder.
 

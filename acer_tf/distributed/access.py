@@ -42,11 +42,7 @@ def token_variables(is_new: bool) -> dict[str, str]:
 
 
 def check_address(address: str) -> None:
-    """Checks that an address has the form HOST:PORT.
-
-    Raises:
-        InputError: it has another one.
-    """
+    """Raises InputError unless an address has the form HOST:PORT."""
     if not _ADDRESS.fullmatch(address):
         raise InputError(f"ray_address is '{address}'; expected HOST:PORT of a cluster's head, such as 10.0.0.1:6379.")
 
@@ -55,10 +51,6 @@ def check_access(address: str, token: str) -> None:
     """Checks that a cluster answers, wants a token, and accepts this one; takes milliseconds where Ray tries for long.
 
     The token is not sent to a cluster that wants none.
-
-    Args:
-        address: HOST:PORT of the cluster's head.
-        token: of this process.
 
     Raises:
         InputError: one of these is not so.
@@ -82,8 +74,9 @@ def check_access(address: str, token: str) -> None:
         if status == grpc.StatusCode.UNAUTHENTICATED:
             status = answer((("authorization", f"Bearer {token}"),))
             if status == grpc.StatusCode.UNAUTHENTICATED:
+                place = TOKEN if TOKEN in os.environ else _token_path()
                 raise InputError(
-                    f"the Ray cluster at {address} does not accept the token of this process ({_token_place()}); "
+                    f"the Ray cluster at {address} does not accept the token of this process ({place}); "
                     "expected the one with which the cluster was started."
                 )
         if status != grpc.StatusCode.OK:
@@ -104,7 +97,3 @@ def _token() -> str:
 
 def _token_path() -> Path:
     return Path(os.environ.get(TOKEN_PATH) or Path.home() / DEFAULT_TOKEN_PATH)
-
-
-def _token_place() -> str:
-    return TOKEN if TOKEN in os.environ else str(_token_path())

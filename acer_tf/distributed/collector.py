@@ -52,10 +52,7 @@ class Blueprint:
 
 
 class Signature(NamedTuple):
-    """Facts that decide shapes and dtypes of segments, besides the blueprint.
-
-    A collector whose node has another version of this package, or of the environments, differs from the learner in it.
-    """
+    """Facts that decide shapes and dtypes of segments: they differ if a node has other versions than the learner."""
 
     version: str
     num_env: int

@@ -23,11 +23,7 @@ _NO_STATISTICS = {"RAY_USAGE_STATS_ENABLED": "0"}
 
 
 def require_ray() -> None:
-    """Checks that Ray is installed, without importing it.
-
-    Raises:
-        InputError: it is not.
-    """
+    """Raises InputError unless Ray is installed; does not import it."""
     if importlib.util.find_spec("ray") is None:
         raise InputError('Ray is not installed; install it with: pip install -e ".[ray]".')
 

@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
@@ -71,45 +71,25 @@ class RayEngine:
 
     def start(self, trial: Trial) -> "RemoteProgram":
         """Starts a trial on the first node with room for it."""
-        return RemoteProgram(
-            self._ray, trial.command, trial.log, self._cpus, _was_killed, lambda: _newest_checkpoint(trial.folder)
-        )
+        return RemoteProgram(self._ray, trial, self._cpus)
 
 
 class RemoteProgram:
-    """A program under a Ray task; its methods are those of `subprocess.Popen`.
+    """The program of a trial under a Ray task; its methods are those of `subprocess.Popen`.
 
     Ray starts the task again, without limit, when its worker or node ends. It is started again from here when its
     worker is stopped, or when the program itself was killed, for want of memory for instance, as long as it gets
-    further each time. Any other exit status is final.
+    to a new checkpoint each time. Any other exit status is final.
     """
 
-    def __init__(
-        self,
-        ray: ModuleType,
-        words: Sequence[str],
-        log: Path,
-        cpus: int,
-        is_temporary: Callable[[int], bool],
-        progress: Callable[[], object],
-    ) -> None:
-        """Starts the program on the first node with room for it.
-
-        Args:
-            ray: the module, connected.
-            words: the words after `python -m`; the program starts in this process's working directory.
-            log: file for what it prints, on storage that the nodes share.
-            cpus: processors that Ray reserves for it.
-            is_temporary: returns whether a return code, as in `subprocess`, is that of a failure to start again after.
-            progress: returns something that changes whenever the program gets further.
-        """
-        self._ray = ray
-        self._words, self._log, self._cpus = words, log.absolute(), cpus
-        self._is_temporary, self._progress = is_temporary, progress
+    def __init__(self, ray: ModuleType, trial: Trial, cpus: int) -> None:
+        """Starts the program in this process's working directory, on the first node with so many processors free."""
+        self._ray, self._trial, self._cpus = ray, trial, cpus
+        self._log = trial.log.absolute()
         self._heartbeat = self._log.with_suffix(".heartbeat")
         self._returncode: int | None = None
         self._is_stopping = False
-        self._futile_starts, self._reached = 0, progress()
+        self._futile_starts, self._reached = 0, self._newest_checkpoint()
         self._submit()
 
     def poll(self) -> int | None:
@@ -135,7 +115,8 @@ class RemoteProgram:
         return returncode
 
     def _submit(self) -> None:
-        program = Program(tuple(self._words), Path.cwd(), self._log, self._heartbeat, new_heartbeat(self._heartbeat))
+        ticket = new_heartbeat(self._heartbeat)
+        program = Program(tuple(self._trial.command), Path.cwd(), self._log, self._heartbeat, ticket)
         # Ray retries after the loss of a worker or node alone: what the program itself does is an exit status.
         options = {"num_cpus": self._cpus, "max_retries": -1, "scheduling_strategy": "SPREAD"}
         self._task: Any = self._ray.remote(supervise).options(**options).remote(program)
@@ -179,7 +160,7 @@ class RemoteProgram:
         elif ended.returncode is None:
             self._note(f"error: {ended.reason}")
             self._returncode = 1
-        elif self._is_temporary(ended.returncode) and not self._is_stopping and self._goes_on():
+        elif _was_killed(ended.returncode) and not self._is_stopping and self._goes_on():
             self._note(f"ended with status {ended.returncode} on {ended.host}; started again")
             self._submit()
         else:
@@ -188,11 +169,14 @@ class RemoteProgram:
             self._heartbeat.unlink(missing_ok=True)
 
     def _goes_on(self) -> bool:
-        reached = self._progress()
-        # A new checkpoint since the last start is progress; without any, it would go on for ever.
+        # Without progress it would go on for ever.
+        reached = self._newest_checkpoint()
         self._futile_starts = 0 if reached != self._reached else self._futile_starts + 1
         self._reached = reached
         return self._futile_starts < FUTILE_STARTS
+
+    def _newest_checkpoint(self) -> str:
+        return next((path.name for path in checkpoint_folders(self._trial.folder / CHECKPOINTS)), "")
 
     def _note(self, text: str) -> None:
         with self._log.open("a", encoding="utf-8") as log:
@@ -202,7 +186,3 @@ class RemoteProgram:
 def _was_killed(returncode: int) -> bool:
     """Returns whether a trial was killed, by its watchdog or for want of memory: neither is a fault of its settings."""
     return returncode < 0 and 128 - returncode not in STOPS
-
-
-def _newest_checkpoint(folder: Path) -> str:
-    return next((path.name for path in checkpoint_folders(folder / CHECKPOINTS)), "")

@@ -36,23 +36,18 @@ class Fleet(Protocol):
 
     def publish(self, weights: Weights) -> Any:
         """Returns a handle to the weights."""
-        ...
 
     def begin(self, index: int, seed: int, tell: Tell) -> None:
         """Calls `Collector.begin`."""
-        ...
 
     def collect(self, index: int, weights: Any, tell: Tell) -> None:
         """Calls `Collector.collect` with a handle to weights; a collector handles its calls in order."""
-        ...
 
     def replace(self, index: int) -> None:
         """Ends the process of a collector and starts another."""
-        ...
 
     def close(self) -> None:
         """Ends all processes; may be called again."""
-        ...
 
 
 class RayFleet:

@@ -52,15 +52,7 @@ class CollectorSource:
     """
 
     def __init__(self, fleet: Fleet, env: FrameStack, model: Model, collecting: Collecting, seed: int) -> None:
-        """Takes over the collectors; they begin with the first `run`.
-
-        Args:
-            fleet: the collectors.
-            env: environments like those of each collector; they are not stepped.
-            model: whose weights they get.
-            collecting: how to collect.
-            seed: of environments and sampling.
-        """
+        """Takes over the collectors, which begin with the first `run`; see `start_collectors` for the arguments."""
         self.episodes: list[Episode] = []
         self.first_env = 0
         self._fleet, self._signature, self._model = fleet, Signature.of(env), model

@@ -8,7 +8,6 @@ import signal
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 from typing import NamedTuple
 
 from acer_tf.system.children import start_module
@@ -72,24 +71,14 @@ def supervise(program: Program) -> Ended:
     host = platform.node()
     if reason := _obstacle(program, host):
         return Ended(None, host, reason)
-    interrupts = _Interrupts()
-    previous = signal.signal(signal.SIGINT, interrupts.handle)
+    interrupts: list[int] = []  # a KeyboardInterrupt might come just after the child has started, and lose it
+    previous = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
     try:
         return Ended(_run(program, interrupts), host)
     except OSError as error:
         return Ended(None, host, f"{error.strerror} on {host}: {error.filename}")
     finally:
         signal.signal(signal.SIGINT, previous)
-
-
-class _Interrupts:
-    """Counts interrupts: a `KeyboardInterrupt` might come just after the child has started, and lose it."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def handle(self, signum: int, frame: FrameType | None) -> None:
-        self.count += 1
 
 
 def _obstacle(program: Program, host: str) -> str:
@@ -105,13 +94,13 @@ def _obstacle(program: Program, host: str) -> str:
     return ""
 
 
-def _run(program: Program, interrupts: _Interrupts) -> int:
+def _run(program: Program, interrupts: Sequence[int]) -> int:
     note = f"running {program.ticket} on {platform.node()}, process {os.getpid()}\n"
     program.heartbeat.write_text(note, encoding="utf-8")
     child = start_module(program.words, program.log, program.folder)
     passed_on, last = 0, time.monotonic()
     while (returncode := child.poll()) is None:
-        while passed_on < interrupts.count:  # the first has it save and end, the second end at once
+        while passed_on < len(interrupts):  # the first has it save and end, the second end at once
             child.terminate()
             passed_on += 1
         if time.monotonic() - last > HEARTBEAT_SECONDS:

@@ -2,6 +2,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
+import numpy as np
 import pytest
 import yaml
 
@@ -61,7 +62,7 @@ def test_frames_of_a_game_that_is_observed_and_rendered(tmp_path: Path) -> None:
     env = trained.make_env(1, "rgb_array")
     env.reset(seed=0)
     (screen,) = env.render() or ()
-    assert screen.shape == (210, 160, 3)
+    assert np.shape(screen) == (210, 160, 3)
     env.close()
 
 

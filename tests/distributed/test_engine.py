@@ -11,6 +11,7 @@ import pytest
 from acer_tf.distributed.connection import connected
 from acer_tf.distributed.engine import RemoteProgram
 from acer_tf.errors import InputError
+from acer_tf.trials.scheduler import Trial
 from tests.distributed.nodes import AUTHENTICATION
 from tests.distributed.test_supervisor import python
 
@@ -22,21 +23,19 @@ class Scripts:
         self.ray, self.folder = ray, folder
 
     def start(self, name: str, code: str) -> RemoteProgram:
-        log, steps = self.folder / f"{name}.log", self.folder / f"{name}.steps"
-        return RemoteProgram(
-            self.ray,
-            python(code.format(steps=steps)),
-            log,
-            cpus=1,
-            is_temporary=lambda status: status == -signal.SIGKILL,
-            progress=lambda: steps.stat().st_size if steps.exists() else 0,
-        )
+        folder = self.folder / name
+        checkpoints = folder / "checkpoints"
+        checkpoints.mkdir(parents=True)
+        return RemoteProgram(self.ray, Trial(name, 0, folder, python(code.format(checkpoints=checkpoints))), cpus=1)
+
+    def checkpoints(self, name: str) -> int:
+        return len(list((self.folder / name / "checkpoints").iterdir()))
 
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text()
 
 
-STEP = "import os; open('{steps}', 'a').write('x'); "
+STEP = "import os; done = len(os.listdir('{checkpoints}')); os.mkdir(f'{checkpoints}/step-{{done:012d}}'); "
 KILL = "os.kill(os.getpid(), 9)"
 
 
@@ -79,12 +78,12 @@ def _ends_as_the_programs_end(scripts: Scripts) -> None:
     assert [program.wait() for program in (endless, *withdrawn)] == [-signal.SIGTERM] * 3
 
     refused = scripts.start("refused", STEP + "os._exit(2)")
-    further = scripts.start("further", STEP + "os.path.getsize('{steps}') > 4 or " + KILL)
+    further = scripts.start("further", STEP + "done >= 4 or " + KILL)
     in_vain = scripts.start("in_vain", "import os; print('start', flush=True); " + KILL)
     assert refused.wait() == 2
-    assert (scripts.folder / "refused.steps").read_text() == "x"  # once
+    assert scripts.checkpoints("refused") == 1  # once
     assert further.wait() == 0
-    assert (scripts.folder / "further.steps").read_text() == "xxxxx"  # killed four times, each time further
+    assert scripts.checkpoints("further") == 5  # killed four times, each time further
     assert in_vain.wait() == -signal.SIGKILL
     assert scripts.log("in_vain").count("start\n") == 3
     assert not list(scripts.folder.glob("*.heartbeat"))

@@ -226,10 +226,11 @@ def test_a_mistyped_flag_is_not_tried_again(cluster: tuple[Nodes, Path], tmp_pat
 import sys
 from acer_tf.distributed.connection import connected
 from acer_tf.distributed.engine import RemoteProgram
+from acer_tf.trials.scheduler import Trial
 from pathlib import Path
 with connected({cluster[0].address!r}) as ray:
-    words, log = ["acer_tf.run", "--gama", "0.9"], Path({str(tmp_path / "a.log")!r})
-    sys.exit(RemoteProgram(ray, words, log, 1, lambda status: status < 0, str).wait())
+    trial = Trial("a", 0, Path({str(tmp_path / "a")!r}), ("acer_tf.run", "--gama", "0.9"))
+    sys.exit(RemoteProgram(ray, trial, 1).wait())
 """
     started = Training([sys.executable, "-c", code], tmp_path, variables(cluster[1]))
     assert started.end() == 2, started.said
