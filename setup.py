@@ -94,7 +94,7 @@ setup(
             "experiments/*.yml",
             "experiments/*.csv",
             "experiments/*.md",
-            "plots/report.html",
+            "plots/page.html",
         ]
     },
     entry_points={"console_scripts": ["acer = acer_tf.__main__:main"]},

@@ -18,7 +18,6 @@ from acer_tf.plots.references import read_references
 from acer_tf.plots.runs import default_widths, mean_curves, read_runs
 from acer_tf.plots.series import RETURNS, Axis, without_logs
 from acer_tf.plots.style import require_format, save, styled
-from acer_tf.training.resume import UNNAMED
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +58,7 @@ class Plot:
         """
         sources = without_logs(self.runs)
         self._check(sources)
-        runs = read_runs(sources, self.label, UNNAMED, self.metric, self.x)
+        runs = read_runs(sources, self.label, self.metric, self.x)
         widths = default_widths(runs, self.metric) if self.smooth is None else {run.env: self.smooth for run in runs}
         view = View(self.metric, self.x, tuple(width for width in widths.values() if width is not None))
         curves = mean_curves(runs, widths)

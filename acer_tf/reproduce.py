@@ -12,9 +12,9 @@ from acer_tf.errors import InputError
 from acer_tf.experiments.collecting import collect
 from acer_tf.experiments.experiment import Experiment, Window
 from acer_tf.experiments.findings import find, read_results
+from acer_tf.experiments.markdown import PAGE, all_findings, check_index, rows, write_index, write_page
 from acer_tf.experiments.plan import Planned, plan, selected
 from acer_tf.experiments.reading import experiment_names, load_experiment
-from acer_tf.experiments.report import PAGE, all_findings, check_index, rows, write_index, write_page
 from acer_tf.experiments.results import SEEDS, check_same, read, write
 from acer_tf.schema import Count
 from acer_tf.system.command_line import program

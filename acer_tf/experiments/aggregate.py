@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from acer_tf.experiments.experiment import Environment
 from acer_tf.experiments.findings import Findings
 from acer_tf.experiments.results import Result
-from acer_tf.plots.bootstrap import Band, iqm_curves
 from acer_tf.plots.series import Axis
+from acer_tf.plots.statistics import Band, iqm_curve
 
 POINTS = 20
 """Of a curve."""
@@ -20,11 +20,7 @@ def aggregated(found: Findings, axis: Axis) -> dict[str, Band]:
     """Estimates each variation's interquartile mean over environments and seeds in the course of training.
 
     In each environment, 0 is the mean return of all runs in the first twentieth, 1 the highest mean score of a
-    variation.
-
-    Args:
-        found: what is known of the experiment.
-        axis: `steps`, which are percent of a run, or `minutes`, as far as all runs of a variation go.
+    variation. On the axis `steps` are percent of a run, `minutes` as far as all runs of a variation go.
 
     Returns:
         The curves by variation; none as long as a run is missing, for a single environment or variation, or where no
@@ -44,7 +40,7 @@ def aggregated(found: Findings, axis: Axis) -> dict[str, Band]:
             [(_at(x, result, axis) - low) / (high - low) for result in group]
             for group, (low, high) in zip(groups, scales, strict=True)
         ]
-        bands |= iqm_curves({variation.name: np.swapaxes(np.array(values), 0, 1)}, x)
+        bands[variation.name] = iqm_curve(np.swapaxes(np.array(values), 0, 1), x)
     return bands
 
 

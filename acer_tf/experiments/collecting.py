@@ -10,7 +10,6 @@ import numpy as np
 from acer_tf.errors import InputError
 from acer_tf.experiments.plan import Planned, decisive
 from acer_tf.experiments.results import NOTED, NOTHING, Result, Returns, rounded
-from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.plots.curves import binned
 from acer_tf.plots.series import Series, clock, has_rows, read_returns, read_series, trained_steps
 from acer_tf.storage.run_files import EPISODES, EVALUATIONS, MONITOR
@@ -52,7 +51,7 @@ def collect(planned: Planned) -> Result | None:
         "steps": total,
         "trained": trained,
         "episodes": len(returns),
-        "last_100": rounded(returns[-LAST_EPISODES:].mean()),
+        "last_100": rounded(episodes.last_mean),
         "seconds": rounded(times[1][-1]),
         **({} if used is None else {"processor_seconds": rounded(used)}),
         **{name: settings[name] for name in NOTED if name in settings},

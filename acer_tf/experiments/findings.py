@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from acer_tf.experiments.experiment import Environment, Experiment
-from acer_tf.experiments.references import ReferenceRun, read_reference_runs
+from acer_tf.experiments.published import ReferenceRun, read_reference_runs
 from acer_tf.experiments.results import Result, read
 from acer_tf.experiments.verdicts import Results, Verdict, judge
 from acer_tf.plots.runs import short_number
@@ -32,14 +32,7 @@ class Cost(NamedTuple):
 
 
 class Findings(NamedTuple):
-    """An experiment with everything that is known of it.
-
-    Attributes:
-        experiment: the whole.
-        results: by variation and environment.
-        references: runs of others.
-        verdicts: one for each criterion and environment.
-    """
+    """A whole experiment, its results so far, runs of others, and a verdict for each criterion and environment."""
 
     experiment: Experiment
     results: Results
@@ -78,10 +71,6 @@ class Findings(NamedTuple):
 
 def read_results(folder: Path, experiment: Experiment) -> dict[tuple[str, str], list[Result]]:
     """Reads the kept results of an experiment, those of its steps, by variation and environment.
-
-    Args:
-        folder: that of the experiment's results; need not exist.
-        experiment: the whole.
 
     Raises:
         InputError: a file is damaged.

@@ -9,7 +9,7 @@ import numpy as np
 from acer_tf.experiments.aggregate import aggregated
 from acer_tf.experiments.collecting import BINS
 from acer_tf.experiments.findings import Findings
-from acer_tf.experiments.references import to_draw
+from acer_tf.experiments.published import to_draw
 from acer_tf.experiments.results import Floats, Result
 from acer_tf.plots.curves import Curve, mean_curve
 from acer_tf.plots.figures import View, figure_of_bands, figure_of_curves
@@ -28,13 +28,7 @@ MOST_CURVES = 12
 
 
 class Picture(NamedTuple):
-    """A picture as a PNG file.
-
-    Attributes:
-        name: of the file.
-        title: what it shows.
-        content: of the file.
-    """
+    """A PNG file, and what it shows."""
 
     name: str
     title: str

@@ -12,7 +12,7 @@ from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
 from acer_tf.errors import InputError, nearest
 from acer_tf.experiments.experiment import Environment, Experiment, Variation
 from acer_tf.experiments.reading import flag_words
-from acer_tf.training.resume import UNNAMED
+from acer_tf.storage.run_folder import UNNAMED
 from acer_tf.trials.execution import Execution
 from acer_tf.trials.scheduler import Trial
 
@@ -39,11 +39,6 @@ class Planned(NamedTuple):
         """Variation, environment and seed."""
         return self.variation, self.env.id, self.seed
 
-    @property
-    def place(self) -> Path:
-        """Path of its run folder, relative to those of the experiment."""
-        return place(self.variation, self.env.id, self.seed)
-
 
 def place(variation: str, env_id: str, seed: int) -> Path:
     """Returns variation/environment/seed-N, as a sweep arranges its run folders."""
@@ -51,13 +46,9 @@ def place(variation: str, env_id: str, seed: int) -> Path:
 
 
 def selected(experiment: Experiment, variations: Sequence[str], envs: Sequence[str], steps: int | None) -> Experiment:
-    """Returns a part of an experiment.
+    """Returns the part of an experiment with these variations and environments, all of them where none is named.
 
-    Args:
-        experiment: the whole.
-        variations: names of those to keep; empty keeps all.
-        envs: ids of those to keep; empty keeps all.
-        steps: length of every run; None keeps the experiment's.
+    Steps are those of every run; None keeps the experiment's.
 
     Raises:
         InputError: the experiment has no such variation or environment.
@@ -71,12 +62,6 @@ def selected(experiment: Experiment, variations: Sequence[str], envs: Sequence[s
 
 def plan(experiment: Experiment, seeds: Sequence[int], out: Path, execution: Execution) -> list[Planned]:
     """Returns the trainings, ordered by seed, so that all parts of an experiment grow alike.
-
-    Args:
-        experiment: whole or `selected`.
-        seeds: of each variation and environment.
-        out: folder of the run folders.
-        execution: how many run side by side.
 
     Raises:
         InputError: an environment or a preset does not exist, or training does not know a flag or rejects its value.
@@ -97,9 +82,6 @@ def decisive(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the settings on which learning depends, and which are not the defaults of baselines' learn().
 
     What older versions of this package did not have was as the default is, so that it needs no entry.
-
-    Args:
-        settings: those of a run, as its config.yml or `Job.settings` has them.
     """
     plain = json.loads(json.dumps(dict(settings)))
     kept = {name: value for name, value in plain.items() if name not in UNNAMED}

@@ -111,10 +111,6 @@ def locked(folder: Path) -> Iterator[None]:
 def replace_files(folder: Path, contents: Mapping[str, str | bytes]) -> None:
     """Replaces files of a `locked` folder one by one, and deletes what was left of earlier attempts.
 
-    Args:
-        folder: where they are.
-        contents: by name.
-
     Raises:
         OSError: a file cannot be written.
     """
@@ -139,12 +135,7 @@ def read(folder: Path) -> dict[Key, Result]:
 def write(folder: Path, results: Iterable[Result], window: Window) -> None:
     """Adds results to those of an experiment; one of a run that is there already replaces it unless it is shorter.
 
-    Several processes may write to the folder at once.
-
-    Args:
-        folder: that of the experiment's results; need not exist.
-        results: to add.
-        window: the part of a run whose mean return is its score.
+    Several processes may write to the folder at once; every run gets the score of the window anew.
 
     Raises:
         InputError: the folder has one of these runs with different settings, or a file of it is damaged.

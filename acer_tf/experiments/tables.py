@@ -7,17 +7,14 @@ import numpy as np
 
 from acer_tf.experiments.experiment import Environment, Reference
 from acer_tf.experiments.findings import Findings
-from acer_tf.experiments.references import reference_scores
-from acer_tf.plots.bootstrap import mean_interval
+from acer_tf.experiments.published import reference_scores
+from acer_tf.plots.statistics import mean_interval
 
 Row = list[str]
 
 
 def score_rows(found: Findings) -> list[Row]:
-    """Returns the training scores of each environment and variation, with references unless runs were evaluated.
-
-    The cells are environment, variation, number of seeds, their scores, mean, interval and minutes.
-    """
+    """Returns the training scores of each environment and variation, with references unless runs were evaluated."""
     references = () if found.has_evaluations else found.experiment.references
     rows = []
     for env, group in found.groups:
@@ -36,10 +33,7 @@ def score_rows(found: Findings) -> list[Row]:
 
 
 def evaluation_rows(found: Findings) -> list[Row]:
-    """Returns the evaluations of each environment and variation, with the scores of references.
-
-    The cells are environment, variation, evaluations, mean, interval and the best one.
-    """
+    """Returns the evaluations of each environment and variation, with the scores of references."""
     rows = []
     for env, group in found.groups:
         evaluated = [result.evaluations for result in group if result.is_whole and len(result.evaluations.steps)]
@@ -56,10 +50,7 @@ def evaluation_rows(found: Findings) -> list[Row]:
 
 
 def under_way_rows(found: Findings) -> list[Row]:
-    """Returns the runs that have not come to their end, with the scores of reference curves at their steps.
-
-    The cells are environment, variation, seed, steps, the last 100 episodes, and their mean in the part of the score.
-    """
+    """Returns the runs that have not come to their end, with the scores of reference curves at their steps."""
     references = [reference for reference in found.experiment.references if reference.curves is not None]
     rows = []
     for env, facts, training in (

@@ -8,10 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from acer_tf.experiments.experiment import Criterion, Environment, Experiment
-from acer_tf.experiments.references import ReferenceRun, reference_scores
+from acer_tf.experiments.published import ReferenceRun, reference_scores
 from acer_tf.experiments.results import Result
-from acer_tf.experiments.statistics import Scores, difference, mann_whitney
-from acer_tf.plots.bootstrap import improvement
+from acer_tf.plots.statistics import Floats, difference, improvement, mann_whitney
 
 LEVEL = 0.05
 """Of Mann and Whitney's test: a smaller p-value is a difference."""
@@ -30,14 +29,7 @@ class Outcome(enum.Enum):
 
 
 class Verdict(NamedTuple):
-    """A criterion judged.
-
-    Attributes:
-        question: the criterion in words.
-        env: environment id; empty for one that is judged over several.
-        numbers: what the outcome follows from.
-        outcome: what it has come to; `incomplete` as long as a seed is missing.
-    """
+    """A criterion in words, judged in an environment, or over several if that is empty; the outcome and its numbers."""
 
     question: str
     env: str
@@ -46,12 +38,7 @@ class Verdict(NamedTuple):
 
 
 def judge(experiment: Experiment, results: Results, references: Sequence[ReferenceRun]) -> list[Verdict]:
-    """Judges every criterion, in each of its environments.
-
-    Args:
-        experiment: the whole experiment, with the seeds that are needed.
-        results: those there are; of runs under way as well.
-        references: runs of others.
+    """Judges every criterion of a whole experiment in each of its environments; runs may be missing or under way.
 
     Raises:
         InputError: a library of statistics cannot be imported.
@@ -87,7 +74,7 @@ def overall(verdicts: Sequence[Verdict]) -> str:
     return ", ".join([yes, *(f"{count} {outcome.value}" for outcome, count in counts.items() if count)])
 
 
-def _same(criterion: Criterion, env: Environment, scores: Scores, others: Scores) -> Verdict:
+def _same(criterion: Criterion, env: Environment, scores: Floats, others: Floats) -> Verdict:
     question = _question(criterion, env)
     if len(others) < 2:
         return Verdict(question, env.id, f"the reference has {len(others)} seeds there", Outcome.UNDECIDED)
@@ -103,7 +90,7 @@ def _same(criterion: Criterion, env: Environment, scores: Scores, others: Scores
     return Verdict(question, env.id, numbers, Outcome.YES if found.is_within(margin) else Outcome.UNDECIDED)
 
 
-def _reaches(criterion: Criterion, env: Environment, scores: Scores, minutes: float) -> Verdict:
+def _reaches(criterion: Criterion, env: Environment, scores: Floats, minutes: float) -> Verdict:
     score = scores.min() if criterion.every_seed else scores.mean()
     shown = f"{_number(scores.mean())}, least {_number(scores.min())} ({len(scores)} seeds)"
     if not math.isinf(criterion.minutes):

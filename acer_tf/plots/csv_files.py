@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import get_args
 
 from acer_tf.errors import InputError
-from acer_tf.plots.bootstrap import Interval
 from acer_tf.plots.curves import Curve
 from acer_tf.plots.figures import View
 from acer_tf.plots.series import RETURNS, Axis
+from acer_tf.plots.statistics import Interval
 
 INTERVAL_COLUMNS = ("label", "aggregate", "estimate", "low", "high")
 

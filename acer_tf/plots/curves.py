@@ -38,11 +38,7 @@ class Curve(NamedTuple):
 def binned(env: str, setting: str, series: Series, width: float | None) -> Curve:
     """Averages a series in bins; a bin includes its end and excludes its start.
 
-    Args:
-        env: environment id.
-        setting: name of the settings.
-        series: values to average.
-        width: of a bin, in the unit of the series' axis; None averages only values at the same place.
+    The width is in the unit of the series' axis; None averages only values at the same place.
 
     Raises:
         InputError: the width is not positive.
@@ -57,10 +53,7 @@ def binned(env: str, setting: str, series: Series, width: float | None) -> Curve
 
 
 def mean_curve(curves: Sequence[Curve]) -> Curve:
-    """Averages runs over the part of the axis that all of them cover, each interpolated where it lacks a bin.
-
-    Args:
-        curves: curves of single runs of the same setting, with bins of the same width.
+    """Averages runs of one setting over the part of the axis that all cover, interpolated where one lacks a bin.
 
     Raises:
         InputError: one run ends before another one begins.

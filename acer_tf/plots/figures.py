@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acer_tf.logs.metrics import METRICS
-from acer_tf.plots.bootstrap import Band
 from acer_tf.plots.curves import ENOUGH_SEEDS, Curve
 from acer_tf.plots.references import ReferenceLine
 from acer_tf.plots.runs import short_number
 from acer_tf.plots.series import RETURNS, Axis
+from acer_tf.plots.statistics import Band
 from acer_tf.plots.style import (
     CHARACTERS_PER_INCH,
     GREY,
@@ -64,12 +64,7 @@ class View(NamedTuple):
 def figure_of_curves(curves: Sequence[Curve], view: View, references: Sequence[ReferenceLine] = ()) -> "Figure":
     """Draws the curves of each environment into a panel of its own, above one legend; call it inside of `styled`.
 
-    Means over three runs or more get a band of one standard deviation.
-
-    Args:
-        curves: at least one; those of a setting have the same line in all panels.
-        view: what they show.
-        references: curves and levels to draw in grey behind them.
+    Means over three runs or more get a band of one standard deviation; references are grey, behind them.
     """
     envs = list(dict.fromkeys(c.env for c in curves))
     columns = min(len(envs), _PANELS_IN_A_ROW)

@@ -7,11 +7,7 @@ from acer_tf.errors import InputError
 
 
 def render(template: Path, **values: Any) -> str:
-    """Fills in a template of Jinja.
-
-    Args:
-        template: a file of this package, ending in .html or .md.
-        values: by name; the template fails without one that it needs.
+    """Fills in a template of Jinja, which fails without a value that it needs.
 
     Raises:
         InputError: jinja2 is not installed.

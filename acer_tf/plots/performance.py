@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from acer_tf.envs.atari.human_scores import human_normalized
 from acer_tf.envs.ids import atari_game
 from acer_tf.errors import InputError
-from acer_tf.logs.metrics import LAST_EPISODES
-from acer_tf.plots.bootstrap import AGGREGATES, Band, Interval, improvement, interval, iqm_curves, profiles
 from acer_tf.plots.curves import ENOUGH_SEEDS, binned
 from acer_tf.plots.figures import draw_bands
 from acer_tf.plots.runs import Run
 from acer_tf.plots.series import is_atari_id
+from acer_tf.plots.statistics import AGGREGATES, Band, Interval, improvement, interval, iqm_curve, profiles
 from acer_tf.plots.style import GREY, Line, count_in_thousands, lines, new_figure
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def score_matrices(runs: Sequence[Run]) -> dict[str, NDArray[np.float64]]:
         InputError: not every setting has the same number of runs in every environment, a game has no human score, or
             raw returns of different environments would be mixed.
     """
-    return _arranged(runs, lambda run: _normalized(run.env, run.series.values[-LAST_EPISODES:].mean()))
+    return _arranged(runs, lambda run: _normalized(run.env, run.series.last_mean))
 
 
 def sample_efficiency(runs: Sequence[Run]) -> dict[str, Band]:
@@ -89,7 +88,7 @@ def sample_efficiency(runs: Sequence[Run]) -> dict[str, Band]:
         raise InputError("the runs have no steps in common; --rliable compares runs of similar length.")
     x = np.linspace(start, end, _EFFICIENCY_POINTS)
     values = _arranged(runs, lambda run: _normalized(run.env, np.interp(x, curves[id(run)].x, curves[id(run)].mean)))
-    return iqm_curves(values, x)
+    return {setting: iqm_curve(scores, x) for setting, scores in values.items()}
 
 
 def _normalized(env: str, score: Any) -> Any:
@@ -128,12 +127,7 @@ def _arranged(runs: Sequence[Run], value: Callable[[Run], Any]) -> dict[str, NDA
 
 
 def figure_of_performance(found: Performance, axis_label: str) -> "Figure":
-    """Draws a panel per aggregate, and below them what the estimates are made of; call it inside of `styled`.
-
-    Args:
-        found: what to draw.
-        axis_label: that of the axis of sample efficiency.
-    """
+    """Draws a panel per aggregate, and below them what the estimates are made of; call it inside of `styled`."""
     settings = list(found.profiles)
     looks = lines(settings)
     bars = 0.9 + 0.3 * len(settings)

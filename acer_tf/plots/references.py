@@ -53,7 +53,7 @@ def read_references(names: Sequence[str], envs: Sequence[str], axis: Axis) -> li
     Args:
         names: CSV files, or `human` and `random` for these levels of Atari games.
         envs: the environments of the panels.
-        axis: what the panels are drawn over.
+        axis: of all panels.
 
     Raises:
         InputError: a file cannot be read or is for none of the panels, a level is not known, or the axis is time, which

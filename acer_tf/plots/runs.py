@@ -1,14 +1,14 @@
 """Groups runs that differ only in their seed, and names each group in a plot by what makes it different."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from acer_tf.plots.curves import Curve, binned, mean_curve
 from acer_tf.plots.series import Axis, Series, has_rows, on_axis, read_series, runs_at
 from acer_tf.storage.run_files import EPISODES
-from acer_tf.storage.run_folder import read_settings
+from acer_tf.storage.run_folder import UNNAMED, read_settings
 
 POINTS = 100
 """Points of a curve, unless the width of its bins is given."""
@@ -31,18 +31,16 @@ class Run(NamedTuple):
 def read_runs(
     sources: Sequence[Path],
     labels: Sequence[str],
-    unnamed: Collection[str] = ("seed",),
     metric: str = "episodes",
     axis: Axis = "steps",
 ) -> list[Run]:
-    """Reads runs and names their settings.
+    """Reads a metric of runs and names their settings.
 
     Args:
         sources: run folders, folders of runs, of which those without an episode are left out, or CSV files as
             `read_returns` reads them.
         labels: the name of each source's setting; without labels runs have those that `names_of_settings` returns, and
             a run without settings has the name of its file or folder, and the environment of the others if it is one.
-        unnamed: settings that are left out of names and may differ within a group.
         metric: as in `read_series`.
         axis: what the values are drawn over.
 
@@ -54,7 +52,7 @@ def read_runs(
         labels = [label for label, paths in zip(labels, found, strict=True) for _ in paths]
     sources = [path for paths in found for path in paths]
     settings = [read_settings(source) for source in sources]
-    names = iter(names_of_settings([s for s in settings if s is not None], unnamed))
+    names = iter(names_of_settings([s for s in settings if s is not None]))
     envs = {str(s.get("env", "")) for s in settings if s is not None}
     only_env = envs.pop() if len(envs) == 1 else ""
     runs = []
@@ -71,9 +69,9 @@ def _drawable(runs: list[Path]) -> list[Path]:
     return [run for run in runs if has_rows(run / EPISODES)] or runs[:1]
 
 
-def names_of_settings(settings: Sequence[Mapping[str, Any]], unnamed: Collection[str]) -> list[str]:
+def names_of_settings(settings: Sequence[Mapping[str, Any]]) -> list[str]:
     """Names each run by the settings that differ between runs of the same environment, or else by its network."""
-    named = differing(settings, unnamed)
+    named = differing(settings)
     return [
         ", ".join(_abbreviated(name, s[name]) for name in named if s.get(name) is not None)
         or str(s.get("network") or "ACER")
@@ -81,10 +79,10 @@ def names_of_settings(settings: Sequence[Mapping[str, Any]], unnamed: Collection
     ]
 
 
-def differing(settings: Sequence[Mapping[str, Any]], unnamed: Collection[str]) -> list[str]:
+def differing(settings: Sequence[Mapping[str, Any]]) -> list[str]:
     """Returns the names of the settings that differ between runs of the same environment."""
     first = {str(s.get("env")): s for s in reversed(settings)}
-    names = dict.fromkeys(name for s in settings for name in s if name not in {"env", *unnamed})
+    names = dict.fromkeys(name for s in settings for name in s if name not in {"env", *UNNAMED})
     return [name for name in names if any(s.get(name) != first[str(s.get("env"))].get(name) for s in settings)]
 
 
@@ -93,7 +91,7 @@ def mean_curves(runs: Sequence[Run], widths: Mapping[str, float | None]) -> list
 
     Args:
         runs: at least one.
-        widths: of the bins in each environment; None averages only values at the same place.
+        widths: of the bins in each environment, as of `binned`.
 
     Raises:
         InputError: a width is not positive, or the runs of a group have nothing of the axis in common.

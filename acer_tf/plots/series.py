@@ -1,6 +1,7 @@
 """Reads what a run has logged, as series over agent steps, raw frames or time."""
 
 import csv
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from acer_tf.envs.atari.game import FRAMES_PER_STEP
 from acer_tf.envs.ids import is_atari
 from acer_tf.errors import InputError, nearest
+from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.storage.checkpoint import checkpoint_folders, step_of
 from acer_tf.storage.run_files import CHECKPOINTS, EPISODES, EVALUATIONS, MONITOR, PROGRESS, SETTINGS
 
@@ -32,6 +34,11 @@ class Series(NamedTuple):
 
     x: NDArray[np.float64]
     values: NDArray[np.float64]
+
+    @property
+    def last_mean(self) -> float:
+        """Mean of the last hundred values; nan without any."""
+        return float(self.values[-LAST_EPISODES:].mean()) if len(self.values) else math.nan
 
 
 def without_logs(paths: Sequence[Path]) -> list[Path]:
@@ -68,13 +75,16 @@ def read_returns(source: Path) -> Series:
     return series
 
 
-def trained_steps(folder: Path, episodes: Series) -> int:
-    """Returns the agent steps that a run has trained: those of its newest checkpoint, or at the last episode's end.
+def returns_so_far(folder: Path) -> Series:
+    """Reads the returns of a run that may be under way; none if there are none that can be read."""
+    try:
+        return read_returns(folder)
+    except InputError:
+        return Series(np.empty(0), np.empty(0))
 
-    Args:
-        folder: of the run.
-        episodes: its returns as `read_returns` reads them; empty if no episode has ended yet.
-    """
+
+def trained_steps(folder: Path, episodes: Series) -> int:
+    """Returns the agent steps that a run has trained: those of its newest checkpoint, or at the last episode's end."""
     return max([0, *map(int, episodes.x[-1:]), *map(step_of, checkpoint_folders(folder / CHECKPOINTS)[:1])])
 
 
@@ -109,13 +119,7 @@ def read_series(source: Path, metric: str) -> Series:
 
 
 def on_axis(series: Series, axis: Axis, source: Path, env: str) -> Series:
-    """Replaces agent steps by raw frames or by the time spent in training.
-
-    Args:
-        series: over agent steps.
-        axis: what to replace them by.
-        source: the run folder.
-        env: id of the environment.
+    """Replaces agent steps of a run folder by raw frames or by the time spent in training.
 
     Raises:
         InputError: frames of an environment that is not an Atari game, or the run's files lack the seconds.
@@ -140,11 +144,7 @@ class Table:
     """A CSV file with a header; lines that start with # are comments."""
 
     def __init__(self, path: Path, expected: str) -> None:
-        """Reads the file.
-
-        Args:
-            path: of the file.
-            expected: what would have been right, for messages.
+        """Reads the file; `expected` is what would have been right, for messages.
 
         Raises:
             InputError: the file cannot be read.

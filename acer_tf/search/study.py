@@ -11,7 +11,7 @@ import numpy as np
 
 from acer_tf.errors import InputError
 from acer_tf.logs.metrics import LAST_EPISODES
-from acer_tf.plots.series import read_returns
+from acer_tf.plots.series import returns_so_far
 from acer_tf.search.space import Space, Value, suggested
 from acer_tf.system.console import say
 from acer_tf.trials.scheduler import LockedTrials, Trial, TrialStatus
@@ -247,7 +247,7 @@ class StudyQueue:
 
     def _finish(self, candidate: Candidate) -> None:
         candidate.report()  # the last rungs, against which later trials are judged
-        returns = [final_return(trial.folder) for trial in candidate.runs.trials]
+        returns = [returns_so_far(trial.folder).last_mean for trial in candidate.runs.trials]
         candidate.trial.set_user_attr("returns", returns)
         mean = float(np.mean(returns))
         self._end(candidate, mean, TrialStatus.DONE if math.isfinite(mean) else TrialStatus.FAILED)
@@ -274,26 +274,14 @@ class StudyQueue:
 def learning_curve(folder: Path, total_steps: int, is_done: bool) -> list[float]:
     """Returns the mean raw return of the last episodes at the end of each part of a training that is over.
 
-    Args:
-        folder: of the run.
-        total_steps: agent steps of the whole training.
-        is_done: whether it has ended; until then, a part is over when an episode has ended after it.
+    Until the training is done, a part is over when an episode has ended after it.
 
     Returns:
         Up to `RUNGS` values; NaN where no episode had ended yet.
     """
-    try:
-        steps, returns = read_returns(folder)
-    except InputError:
+    steps, returns = returns_so_far(folder)
+    if not len(steps):
         return [math.nan] * (RUNGS * is_done)
     over = RUNGS if is_done else min(RUNGS - 1, int(steps[-1] * RUNGS // total_steps))
     counts = np.searchsorted(steps, np.arange(1, over + 1) * total_steps / RUNGS, side="right")
     return [float(returns[max(0, n - LAST_EPISODES) : n].mean()) if n else math.nan for n in counts]
-
-
-def final_return(folder: Path) -> float:
-    """Returns the mean raw return of the last episodes of a run; NaN if none has ended."""
-    try:
-        return float(read_returns(folder).values[-LAST_EPISODES:].mean())
-    except InputError:
-        return math.nan

@@ -22,6 +22,18 @@ from acer_tf.system.provenance import commit, origin
 
 LOST_REPLAY = "lost_replay"
 """Setting of a run that resumed without damaged files of replay: the agent steps at which it did."""
+FREE = (
+    *("preset", "logdir", "load_path", "num_workers", "vectorization", "threads", "tune_malloc", "stall_seconds"),
+    *("checkpoint_every", "exact_resume", "keep_checkpoints", "keep_every"),
+    *("ray_address", "actor_timeout"),
+    "lockstep",  # of runs of version 0.1.0; ignored
+    *("log_interval", "verbose", "track", "eval_every", "eval_episodes", "eval_deterministic"),
+)
+"""Settings that may change, as learning does not depend on them; the settings of a preset are compared one by one."""
+MACHINE = ("commit", "versions", "cores", "tensorflow_threads", "processor", "onednn")
+"""Settings that tell where a run was made."""
+UNNAMED = ("seed", "command", LOST_REPLAY, *MACHINE, *FREE)
+"""Settings that are not in the names of curves, so that the runs of a curve may differ in them."""
 
 
 def default_run_folder(env_id: str) -> Path:

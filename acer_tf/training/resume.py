@@ -9,23 +9,11 @@ from acer_tf.config import Config
 from acer_tf.errors import InputError
 from acer_tf.storage.checkpoint import OtherFormatError, checkpoint_folders, read_manifest
 from acer_tf.storage.checkpoint_store import CheckpointStore
-from acer_tf.storage.run_folder import LOST_REPLAY
+from acer_tf.storage.run_folder import FREE
 from acer_tf.training.job import DEFAULTS
 
-FREE = (
-    *("preset", "logdir", "load_path", "num_workers", "vectorization", "threads", "tune_malloc", "stall_seconds"),
-    *("checkpoint_every", "exact_resume", "keep_checkpoints", "keep_every"),
-    *("ray_address", "actor_timeout"),
-    "lockstep",  # of runs of version 0.1.0; ignored
-    *("log_interval", "verbose", "track", "eval_every", "eval_episodes", "eval_deterministic"),
-)
-"""Settings that may change, as learning does not depend on them; the settings of a preset are compared one by one."""
 FREE_COLLECTING = ("actors", "publish_every", "actor_depth", "max_staleness")
 """Settings that may change though learning depends on them: a run goes on with the machines that there are."""
-MACHINE = ("commit", "versions", "cores", "tensorflow_threads", "processor", "onednn")
-"""Settings that tell where a run was made."""
-UNNAMED = ("seed", "command", LOST_REPLAY, *MACHINE, *FREE)
-"""Settings that are not in the names of curves, so that the runs of a curve may differ in them."""
 FIXED = ("nsteps", "buffer_size", "compress_replay", "trust_region", "optimizer")
 """Hyper-parameters that never change, as the saved state or the columns of progress.csv depend on them."""
 

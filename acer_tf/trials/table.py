@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from acer_tf.errors import InputError
-from acer_tf.logs.metrics import LAST_EPISODES
-from acer_tf.plots.series import Series, read_returns, trained_steps
+from acer_tf.plots.series import returns_so_far, trained_steps
 from acer_tf.storage.durable import replacing
 from acer_tf.system.console import say
 from acer_tf.trials.scheduler import Trial, TrialStatus
@@ -88,14 +87,9 @@ def summary(rows: Sequence[Mapping[str, str]]) -> str:
 
 def _outcome(folder: Path) -> dict[str, str]:
     """Returns the agent steps trained, whole episodes, and the mean raw return of the last ones."""
-    try:
-        episodes = read_returns(folder)
-    except InputError:
-        episodes = Series(np.empty(0), np.empty(0))
-    returns = episodes.values
-    mean = returns[-LAST_EPISODES:].mean() if len(returns) else np.nan
+    episodes = returns_so_far(folder)
     return {
         "steps": str(trained_steps(folder, episodes)),
-        "episodes": str(len(returns)),
-        "mean_return": f"{mean:.6g}",
+        "episodes": str(len(episodes.values)),
+        "mean_return": f"{episodes.last_mean:.6g}",
     }

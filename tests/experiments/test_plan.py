@@ -31,7 +31,7 @@ def test_training_knows_all_settings_of_the_experiments(name: str) -> None:
     few = whole._replace(envs=whole.envs[: 1 if name in FILES else 4])
     planned = plan(few, few.seeds, Path("runs"), Execution())
     cells = len(few.envs) * len(few.variations)
-    assert len({p.place for p in planned}) == len(planned) == cells * len(few.seeds)
+    assert len({p.trial.folder for p in planned}) == len(planned) == cells * len(few.seeds)
     assert len({str((p.env.id, p.settings)) for p in planned}) == cells  # no variation is another one's twin
 
 
@@ -42,7 +42,7 @@ def test_the_trainings_of_a_seed_come_before_those_of_the_next(tmp_path: Path) -
         for seed in (4, 5)
         for name, ratio in (("a", 1), ("b", 0))
     ]
-    assert planned[0].place == place("a", "CartPole-v1", 4) == Path("a/CartPole-v1/seed-4")
+    assert planned[0].trial.folder == Path("x") / place("a", "CartPole-v1", 4) == Path("x/a/CartPole-v1/seed-4")
 
 
 def test_settings_are_those_that_are_not_baselines_defaults(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from acer_tf.experiments.experiment import Criterion
-from acer_tf.experiments.references import ReferenceRun
+from acer_tf.experiments.published import ReferenceRun
 from acer_tf.experiments.results import NOTHING, Result, Returns
 from acer_tf.experiments.verdicts import Outcome, Verdict, judge, overall
 from tests.experiments.samples import evaluations, experiment, result

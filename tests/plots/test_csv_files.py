@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from acer_tf.errors import InputError
-from acer_tf.plots.bootstrap import Interval
 from acer_tf.plots.csv_files import write_curves, write_intervals
 from acer_tf.plots.figures import View
+from acer_tf.plots.statistics import Interval
 from tests.plots.samples import some_curve
 
 CURVES = [some_curve("A-v0", name) for name in ("a", "b")]

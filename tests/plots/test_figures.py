@@ -6,10 +6,10 @@ import pytest
 from matplotlib.figure import Figure
 
 from acer_tf.plots import references
-from acer_tf.plots.bootstrap import Band
 from acer_tf.plots.curves import Curve
 from acer_tf.plots.figures import View, figure_of_bands, figure_of_curves
 from acer_tf.plots.references import ReferenceLine
+from acer_tf.plots.statistics import Band
 from acer_tf.plots.style import rendered, styled
 from tests.plots.samples import some_curve
 

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from acer_tf.errors import InputError
-from acer_tf.plots.bootstrap import AGGREGATES, Band, Interval
 from acer_tf.plots.performance import (
     Performance,
     figure_of_performance,
@@ -12,6 +11,7 @@ from acer_tf.plots.performance import (
 )
 from acer_tf.plots.runs import Run
 from acer_tf.plots.series import Series
+from acer_tf.plots.statistics import AGGREGATES, Band, Interval
 from acer_tf.plots.style import rendered, styled
 
 BREAKOUT, PONG = "BreakoutNoFrameskip-v4", "PongNoFrameskip-v4"

@@ -19,7 +19,7 @@ def test_what_differs_beside_the_seed_is_in_the_name(tmp_path: Path) -> None:
         write_run(tmp_path / "c", [3], **common, network="mlp", seed=0, lr=0.2, num_layers=1),
         write_run(tmp_path / "d", [4], **{**common, "env": "B-v0"}, network="lstm", seed=0, lr=0.5),
     ]
-    runs = read_runs(sources, [], unnamed=("seed", "versions", "keep_every", "logdir"))
+    runs = read_runs(sources, [])
     assert names(runs) == [
         ("A-v0", "lr=0.1"),
         ("A-v0", "lr=0.1"),
@@ -39,11 +39,11 @@ def test_names_are_short() -> None:
         {"env": "A-v0", "network": "mlp", "trust_region": True, "buffer_size": 50_000, "q_lambda": None},
         {"env": "A-v0", "network": "lstm", "trust_region": False, "buffer_size": 12_345, "q_lambda": 0.5},
     ]
-    assert names_of_settings(settings, ()) == [
+    assert names_of_settings(settings) == [
         "mlp, trust_region, buffer_size=50k",
         "lstm, no trust_region, buffer_size=12345, q_lambda=0.5",
     ]
-    assert differing(settings, ("network", "trust_region", "q_lambda")) == ["buffer_size"]
+    assert differing(settings) == ["network", "trust_region", "buffer_size", "q_lambda"]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_numbers_are_shortened_without_loss(number: float, text: str) -> None:
 def test_runs_of_one_setting_have_the_name_of_the_network(tmp_path: Path) -> None:
     sources = [write_run(tmp_path / str(i), [1], env="A-v0", network="mlp", lr=0.1, seed=i) for i in range(2)]
     assert names(read_runs(sources, [])) == [("A-v0", "mlp")] * 2
-    assert names_of_settings([{"env": "A-v0"}], ()) == ["ACER"]
+    assert names_of_settings([{"env": "A-v0"}]) == ["ACER"]
 
 
 def test_labels_are_the_setting(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from acer_tf.errors import InputError
 from acer_tf.logs.files import EpisodesCsv
-from acer_tf.plots.series import on_axis, read_returns, read_series, without_logs
+from acer_tf.plots.series import on_axis, read_returns, read_series, returns_so_far, without_logs
 from acer_tf.segment import Episode
 from tests.plots.samples import series, write_run
 
@@ -31,6 +31,11 @@ def test_reads_a_recorded_curve_with_comments_and_columns_in_any_order(tmp_path:
     steps, values = read_returns(tmp_path / "a.csv")
     np.testing.assert_array_equal(steps, [125, 254])
     np.testing.assert_array_equal(values, [0, 3])
+
+
+def test_the_last_mean_is_that_of_a_hundred_returns(tmp_path: Path) -> None:
+    assert returns_so_far(write_run(tmp_path / "run", [1000.0] * 50 + [1.0] * 100)).last_mean == 1
+    assert np.isnan(returns_so_far(tmp_path / "none").last_mean)
 
 
 @pytest.mark.parametrize(

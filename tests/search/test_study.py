@@ -10,7 +10,7 @@ import pytest
 from acer_tf.errors import InputError
 from acer_tf.search import study as module
 from acer_tf.search.space import Parameter
-from acer_tf.search.study import JOURNAL, RUNGS, Runs, StudyQueue, final_return, learning_curve, open_study
+from acer_tf.search.study import JOURNAL, RUNGS, Runs, StudyQueue, learning_curve, open_study
 from acer_tf.trials.scheduler import Trial, TrialStatus
 from tests.plots.samples import write_run
 
@@ -239,6 +239,4 @@ def test_the_last_part_is_over_when_the_training_is(tmp_path: Path) -> None:
 
 def test_only_the_last_hundred_episodes_count(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", [1000.0] * 50 + [1.0] * 100)
-    assert final_return(run) == pytest.approx(1.0)
     assert learning_curve(run, 15_000, is_done=True)[-1] == pytest.approx(1.0)
-    assert math.isnan(final_return(tmp_path / "none"))

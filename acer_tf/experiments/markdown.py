@@ -21,12 +21,7 @@ SEARCHES = "searches.md"
 
 
 def write_page(folder: Path, found: Findings, command: str) -> None:
-    """Writes README.md and its pictures into the folder of the experiment's results.
-
-    Args:
-        folder: where to.
-        found: what is known.
-        command: the command that goes on with the experiment.
+    """Writes README.md, with the command that goes on with the experiment, and its pictures into a folder.
 
     Raises:
         InputError: jinja2 or matplotlib is not installed.
@@ -64,10 +59,7 @@ def _page(found: Findings, pictures: Mapping[str, str], command: str) -> str:
 
 
 def all_findings(results: Path) -> list[Findings]:
-    """Returns what is known of every experiment that ships with this package.
-
-    Args:
-        results: folder of all results.
+    """Returns what the folder of all results has of every experiment that ships with this package.
 
     Raises:
         InputError: a file is damaged, or a library of statistics cannot be imported.

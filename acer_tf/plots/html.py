@@ -11,17 +11,17 @@ from acer_tf.envs.atari.human_scores import human_normalized
 from acer_tf.envs.ids import atari_game
 from acer_tf.errors import InputError
 from acer_tf.logs.metrics import LAST_EPISODES
-from acer_tf.plots.bootstrap import mean_interval
 from acer_tf.plots.curves import ENOUGH_SEEDS, Curve
 from acer_tf.plots.figures import View, figure_of_curves
 from acer_tf.plots.pages import render
 from acer_tf.plots.runs import Run, default_widths, differing, mean_curves, names_of_settings, short_number
 from acer_tf.plots.series import Series, clock, has_rows, is_atari_id, read_returns, read_series, runs_at
+from acer_tf.plots.statistics import mean_interval
 from acer_tf.plots.style import rendered, styled
 from acer_tf.storage.run_files import EPISODES, EVALUATIONS, MODEL, MONITOR
 from acer_tf.storage.run_folder import read_settings
 
-TEMPLATE = Path(__file__).with_name("report.html")
+TEMPLATE = Path(__file__).with_name("page.html")
 
 
 class Record(NamedTuple):
@@ -47,23 +47,9 @@ class Record(NamedTuple):
     seconds: float | None
     is_finished: bool
 
-    @property
-    def score(self) -> float | None:
-        """Mean raw return of its last episodes."""
-        return None if self.episodes is None else float(self.episodes.values[-LAST_EPISODES:].mean())
-
 
 class Score(NamedTuple):
-    """Final performance of a setting in an environment.
-
-    Attributes:
-        env: environment id.
-        setting: name of the setting.
-        seeds: number of runs.
-        mean: mean over runs of their mean raw returns.
-        interval: of the mean, as text.
-        human: the mean, human-normalised, as text; empty where there is no such score.
-    """
+    """Final performance of a setting in an environment: the mean over runs, its interval and human-normalised form."""
 
     env: str
     setting: str
@@ -74,32 +60,22 @@ class Score(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """A plot for light and for dark pages, as addresses that contain it.
-
-    Attributes:
-        title: what it shows.
-        light: on white.
-        dark: on black.
-    """
+    """A plot for light and for dark pages, as addresses that contain it."""
 
     title: str
     light: str
     dark: str
 
 
-def read_records(folders: Sequence[Path], unnamed: Collection[str]) -> list[Record]:
-    """Reads runs, finished or not.
-
-    Args:
-        folders: run folders, or folders of runs.
-        unnamed: settings that are left out of names and may differ within a group.
+def read_records(folders: Sequence[Path]) -> list[Record]:
+    """Reads the runs in run folders, or folders of runs, finished or not.
 
     Raises:
         InputError: a folder holds no run, or a file in it cannot be read.
     """
     runs = [run for folder in folders for run in runs_at(folder)]
     settings = [_settings(run) for run in runs]
-    names = names_of_settings(settings, unnamed)
+    names = names_of_settings(settings)
     return [_record(run, s, name) for run, s, name in zip(runs, settings, names, strict=True)]
 
 
@@ -124,18 +100,14 @@ def _record(folder: Path, settings: dict[str, Any], name: str) -> Record:
     )
 
 
-def page(records: Sequence[Record], unnamed: Collection[str]) -> str:
-    """Returns the report as HTML; whatever it contains of the runs is escaped.
-
-    Args:
-        records: at least one run.
-        unnamed: settings that do not tell runs apart.
+def page(records: Sequence[Record]) -> str:
+    """Returns the report on one run or more as HTML; whatever it contains of the runs is escaped.
 
     Raises:
         InputError: jinja2 or matplotlib is not installed.
     """
     settings = [record.settings for record in records]
-    differ = ["env", "seed", *(name for name in differing(settings, unnamed) if name != "seed")]
+    differ = ["env", "seed", *(name for name in differing(settings) if name != "seed")]
     return render(
         TEMPLATE,
         records=records,
@@ -145,7 +117,7 @@ def page(records: Sequence[Record], unnamed: Collection[str]) -> str:
         evaluations=_pictures(records, "eval", lambda record: record.evaluations),
         differ=differ,
         common=_common(settings, differ),
-        versions=_distinct([s.get("versions") for s in settings]),
+        versions=_versions(settings),
         short=short_number,
         duration=_duration,
     )
@@ -155,8 +127,8 @@ def scores(records: Sequence[Record]) -> list[Score]:
     """Returns the final performance of each setting in each environment, for runs with an episode."""
     groups: dict[tuple[str, str], list[float]] = {}
     for record in records:
-        if record.score is not None:
-            groups.setdefault((record.env, record.setting), []).append(record.score)
+        if record.episodes is not None:
+            groups.setdefault((record.env, record.setting), []).append(record.episodes.last_mean)
     found = []
     for (env, setting), values in groups.items():
         estimate = mean_interval(np.array(values))
@@ -200,11 +172,11 @@ def _common(settings: Sequence[Mapping[str, Any]], differ: Collection[str]) -> d
     }
 
 
-def _distinct(values: Sequence[Any]) -> list[dict[str, Any]]:
-    """Returns the different ones of these dictionaries, in order."""
+def _versions(settings: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns the different versions of libraries, in order."""
     found: list[dict[str, Any]] = []
-    for value in values:
-        if isinstance(value, dict) and value not in found:
+    for s in settings:
+        if isinstance(value := s.get("versions"), dict) and value not in found:
             found.append(value)
     return found
 

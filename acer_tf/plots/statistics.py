@@ -1,12 +1,13 @@
-"""Aggregates of scores over environments and seeds, with stratified bootstrap intervals (Agarwal et al. 2021)."""
+"""Statistics of scores over seeds and environments: bootstrap intervals (Agarwal et al. 2021), differences, tests."""
 
 import math
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from acer_tf.errors import InputError
 from acer_tf.plots.curves import ENOUGH_SEEDS
 
 Floats = NDArray[np.float64]
@@ -15,24 +16,24 @@ REPETITIONS = 2_000
 """Bootstrap samples of an interval."""
 PERCENTILES = (2.5, 97.5)
 PROFILE_POINTS = 101
+CONFIDENCE = 0.9
+"""Of the interval of two one-sided tests (Schuirmann 1987) at a level of 5 % each."""
 
 
 class Interval(NamedTuple):
-    """An estimate with its 95 % bootstrap interval.
-
-    Attributes:
-        estimate: of all scores.
-        low: lower end of the interval; nan with fewer than three seeds.
-        high: upper end, likewise.
-    """
+    """An estimate with its interval, whose ends are nan where there are too few seeds for one."""
 
     estimate: float
     low: float
     high: float
 
+    def is_within(self, margin: float) -> bool:
+        """Whether two one-sided tests show that the number is smaller than a margin, in size."""
+        return -margin < self.low and self.high < margin
+
 
 class Band(NamedTuple):
-    """Estimates at K places, with 95 % bootstrap intervals at each.
+    """Estimates at K places, with the interval at each.
 
     Attributes:
         x: [K] float64, the places.
@@ -63,7 +64,7 @@ AGGREGATES: Mapping[str, Callable[[Floats], Floats]] = {
 
 
 def interval(function: Callable[..., Floats], *groups: Floats) -> Interval:
-    """Estimates a number.
+    """Estimates a number with its 95 % bootstrap interval.
 
     Args:
         function: of the groups, such as one of `AGGREGATES`.
@@ -73,7 +74,7 @@ def interval(function: Callable[..., Floats], *groups: Floats) -> Interval:
 
 
 def mean_interval(scores: Floats) -> Interval:
-    """Estimates the mean of [seeds] scores."""
+    """Estimates the mean of [seeds] scores, with its 95 % bootstrap interval."""
     return interval(AGGREGATES["mean"], scores[:, None])
 
 
@@ -85,7 +86,7 @@ def improvement(first: Floats, second: Floats) -> Interval:
         second: [S', E], likewise.
 
     Returns:
-        The mean over environments; a tie counts half.
+        The mean over environments, with its 95 % bootstrap interval; a tie counts half.
     """
     return interval(_share_of_wins, first, second)
 
@@ -105,14 +106,43 @@ def profiles(matrices: Mapping[str, Floats]) -> dict[str, Band]:
     return {setting: Band(x, *_bootstrap(share_above, matrix)) for setting, matrix in matrices.items()}
 
 
-def iqm_curves(values: Mapping[str, Floats], x: Floats) -> dict[str, Band]:
-    """Estimates each setting's interquartile mean at K places.
+def iqm_curve(values: Floats, x: Floats) -> Band:
+    """Estimates the interquartile mean of [seeds, environments, K] values at K places."""
+    return Band(x, *_bootstrap(iqm, values))
 
-    Args:
-        values: [seeds, environments, K] by setting.
-        x: [K], the places.
+
+def difference(first: Floats, second: Floats) -> Interval:
+    """Estimates the first mean of [seeds] scores minus the second, with Welch's interval of `CONFIDENCE`.
+
+    Raises:
+        InputError: scipy is not installed.
     """
-    return {setting: Band(x, *_bootstrap(iqm, scores)) for setting, scores in values.items()}
+    estimate = float(first.mean() - second.mean())
+    if min(len(first), len(second)) < 2:
+        return Interval(estimate, math.nan, math.nan)
+    if np.ptp(first) == np.ptp(second) == 0:
+        return Interval(estimate, estimate, estimate)
+    limits = _scipy_stats().ttest_ind(first, second, equal_var=False).confidence_interval(CONFIDENCE)
+    return Interval(estimate, float(limits.low), float(limits.high))
+
+
+def mann_whitney(first: Floats, second: Floats) -> float:
+    """Returns the two-sided p-value of Mann and Whitney's test, 1 if all scores are equal.
+
+    Raises:
+        InputError: scipy is not installed.
+    """
+    if np.ptp(np.concatenate([first, second])) == 0:
+        return 1.0
+    return float(_scipy_stats().mannwhitneyu(first, second).pvalue)
+
+
+def _scipy_stats() -> Any:
+    try:
+        from scipy import stats
+    except ImportError as error:
+        raise InputError('statistics need scipy; install it with: pip install -e ".[plots]".') from error
+    return stats
 
 
 def _share_of_wins(first: Floats, second: Floats) -> Floats:
@@ -120,10 +150,9 @@ def _share_of_wins(first: Floats, second: Floats) -> Floats:
 
 
 def _bootstrap(function: Callable[..., Floats], *groups: Floats) -> tuple[Floats, Floats, Floats]:
-    """Applies a function to groups of scores [seeds, environments, ...], and to samples of them.
+    """Applies a function to groups of scores [seeds, environments, ...]; returns the estimate and its interval's ends.
 
-    Returns:
-        The estimate and the ends of its interval, of the shape of the function's result.
+    Both ends are nan if a group has fewer than three seeds.
     """
     estimate = function(*groups)
     if min(len(group) for group in groups) < ENOUGH_SEEDS:

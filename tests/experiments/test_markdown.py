@@ -5,9 +5,9 @@ import pytest
 from acer_tf.errors import InputError
 from acer_tf.experiments.experiment import Criterion, Experiment, Reference, Variation
 from acer_tf.experiments.findings import find
+from acer_tf.experiments.markdown import check_index, rows, write_index, write_page
 from acer_tf.experiments.pictures import MOST_CURVES
 from acer_tf.experiments.reading import experiment_names, load_experiment
-from acer_tf.experiments.report import check_index, rows, write_index, write_page
 from acer_tf.experiments.results import Result
 from tests.experiments.samples import evaluations, experiment, result
 

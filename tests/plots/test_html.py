@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from acer_tf.errors import InputError
-from acer_tf.plots.report import page, read_records, scores
+from acer_tf.plots.html import page, read_records, scores
 from tests.plots.samples import write_run
 
 PONG = "PongNoFrameskip-v4"
@@ -14,14 +14,14 @@ HOSTILE = "<script>alert(1)</script> \"'><img src=x onerror=alert(1)> {{ 7 * 7 }
 
 
 def report(folders: list[Path]) -> str:
-    return page(read_records(folders, ("seed", "command", "versions")), ("seed", "command", "versions"))
+    return page(read_records(folders))
 
 
 def test_scores_are_means_over_seeds_with_an_interval_from_three_on(tmp_path: Path) -> None:
     returns = {0: -20.0, 1: -10.0, 2: 12.0}
     runs = [write_run(tmp_path / str(s), [r], env=PONG, network="cnn", lr=0.1, seed=s) for s, r in returns.items()]
     runs.append(write_run(tmp_path / "other", [-3.05], env=PONG, network="cnn", lr=0.2, seed=0))
-    first, second = scores(read_records(runs, ("seed",)))
+    first, second = scores(read_records(runs))
     assert (first.env, first.setting, first.seeds, first.mean, first.human) == (PONG, "lr=0.1", 3, -6, "0.42")
     low, high = map(float, first.interval.split(" to "))
     assert -20 <= low < -6 < high <= 12
@@ -82,33 +82,34 @@ def test_a_run_is_known_by_its_files(tmp_path: Path) -> None:
     (finished / "model.zip").touch()
     (finished / "evaluations.csv").write_text("steps,mean_return\n100,7\n")
     running = write_run(tmp_path / "b", [], env="A-v0", network="mlp", lr=0.2)
-    first, second = read_records([finished, running], ("seed",))
-    assert (first.env, first.setting, first.score) == ("A-v0", "lr=0.1", 1.5)
+    first, second = read_records([finished, running])
+    assert (first.env, first.setting) == ("A-v0", "lr=0.1")
     assert (first.seconds, first.is_finished) == (120, True)
+    assert first.episodes is not None and first.episodes.values.tolist() == [1, 2]
     assert first.evaluations is not None and first.evaluations.values.tolist() == [7]
-    assert (second.setting, second.score, second.seconds, second.is_finished) == ("lr=0.2", None, None, False)
+    assert (second.setting, second.seconds, second.is_finished) == ("lr=0.2", None, False)
     assert second.episodes is None and second.evaluations is None
 
 
 def test_the_score_is_that_of_the_last_hundred_episodes(tmp_path: Path) -> None:
-    (record,) = read_records([write_run(tmp_path / "a", [0.0] * 50 + [3.0] * 100, env="A-v0")], ())
-    assert record.score == 3
+    (found,) = scores(read_records([write_run(tmp_path / "a", [0.0] * 50 + [3.0] * 100, env="A-v0")]))
+    assert found.mean == 3
 
 
 def test_a_run_that_has_only_begun_has_its_settings(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "a", [1.0], env="A-v0")
     for name in ("episodes.csv", "monitor.csv"):
         (folder / name).unlink()
-    assert read_records([folder], ())[0].settings == {"env": "A-v0"}
+    assert read_records([folder])[0].settings == {"env": "A-v0"}
 
 
 def test_other_folders_are_input_errors(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a run; expected the folder of one"):
-        read_records([tmp_path], ())
+        read_records([tmp_path])
 
 
 def test_a_folder_of_runs_stands_for_all_of_them(tmp_path: Path) -> None:
     for seed in (0, 1):
         write_run(tmp_path / "sweep" / f"seed-{seed}", [1.0] * seed, env="A-v0", seed=seed)
-    first, second = read_records([tmp_path / "sweep"], ("seed",))
-    assert (first.score, second.score) == (None, 1.0)
+    first, second = read_records([tmp_path / "sweep"])
+    assert first.episodes is None and second.episodes is not None

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from acer_tf.experiments.experiment import Reference
+from acer_tf.experiments.published import read_reference_runs, reference_scores, to_draw
 from acer_tf.experiments.reading import experiment_names, load_experiment
-from acer_tf.experiments.references import read_reference_runs, reference_scores, to_draw
 from tests.experiments.samples import experiment
 
 ROWS = """\

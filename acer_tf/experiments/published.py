@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from acer_tf.experiments.experiment import Experiment, Reference
+from acer_tf.experiments.experiment import Experiment
 from acer_tf.experiments.results import Returns
 from acer_tf.plots.references import ReferenceLine, level
 from acer_tf.plots.series import Table, grouped
@@ -42,16 +43,13 @@ def read_reference_runs(experiment: Experiment) -> list[ReferenceRun]:
     Raises:
         InputError: a file cannot be read, or lacks a column.
     """
-    return [run for reference in experiment.references for run in _read(reference)]
+    return [run for r in experiment.references if r.curves is not None for run in _read(r.label, r.curves)]
 
 
 def to_draw(experiment: Experiment, runs: Sequence[ReferenceRun], ends: Mapping[str, float]) -> list[ReferenceLine]:
     """Returns what stands behind the curves of a plot: means of reference runs with their spread, and levels.
 
-    Args:
-        experiment: which has the levels.
-        runs: of all references.
-        ends: agent steps up to which references are drawn, by environment; other environments are left out.
+    `ends` has the agent steps up to which references are drawn, by environment; others are left out.
     """
     found = []
     for label, env in dict.fromkeys((run.label, run.env) for run in runs):
@@ -66,28 +64,18 @@ def to_draw(experiment: Experiment, runs: Sequence[ReferenceRun], ends: Mapping[
 def reference_scores(
     runs: Sequence[ReferenceRun], label: str, env: str, begin: float, end: float
 ) -> NDArray[np.float64]:
-    """Returns the scores of those runs of a reference in an environment that go on to the end of a part.
-
-    Args:
-        runs: of all references.
-        label: of the reference.
-        env: environment id.
-        begin: of the part, in agent steps.
-        end: of the part.
-    """
+    """Returns the scores, in a part of agent steps, of those runs of a reference that go on to its end."""
     found = [run.score(begin, end) for run in runs if (run.label, run.env) == (label, env)]
     return np.array([score for score in found if not math.isnan(score)])
 
 
-def _read(reference: Reference) -> list[ReferenceRun]:
-    if reference.curves is None:
-        return []
-    table = Table(reference.curves, "curves with the columns environment, seed, steps, mean_return, episodes")
+def _read(label: str, path: Path) -> list[ReferenceRun]:
+    table = Table(path, "curves with the columns environment, seed, steps, mean_return, episodes")
     steps, mean = table.numbers("steps", "mean_return")
     episodes = np.array([float(cell or 1) for cell in table.text("episodes")])
     numbers = np.stack([steps, mean, episodes, np.full(len(steps), math.nan)])
     found = grouped(table.text("environment"), table.text("seed")).items()
-    return [ReferenceRun(reference.label, env, seed, Returns(*numbers[:, rows])) for (env, seed), rows in found]
+    return [ReferenceRun(label, env, seed, Returns(*numbers[:, rows])) for (env, seed), rows in found]
 
 
 def _mean(label: str, env: str, runs: Sequence[ReferenceRun], end: float) -> ReferenceLine:

@@ -1,8 +1,23 @@
+import math
+import sys
+
 import numpy as np
 import pytest
 
-from acer_tf.plots.bootstrap import AGGREGATES, improvement, interval, iqm, iqm_curves, mean_interval, profiles
+from acer_tf.errors import InputError
+from acer_tf.plots.statistics import (
+    AGGREGATES,
+    difference,
+    improvement,
+    interval,
+    iqm,
+    iqm_curve,
+    mann_whitney,
+    mean_interval,
+    profiles,
+)
 
+LOW = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
 SCORES = np.round(np.random.default_rng(0).normal(0, 1, (5, 3)), 3)
 RECORDED = {
     "IQM": (-0.17555555555555558, -0.6364694444444443, 0.24648888888888865),
@@ -38,7 +53,7 @@ def test_a_curve_of_interquartile_means_is_that_of_rliable() -> None:
         [[1.295, -0.755, 1.689], [-0.287, 1.574, -0.433]],
         [[-0.735, 0.25, 1.031], [0.161, -0.586, -1.341]],
     ]
-    band = iqm_curves({"a": np.array(values)}, np.arange(3.0))["a"]
+    band = iqm_curve(np.array(values), np.arange(3.0))
     assert band.x.tolist() == [0, 1, 2]
     np.testing.assert_allclose(band.estimate, [-0.4015, -0.021, 0.318], rtol=0, atol=1e-12)
     np.testing.assert_allclose(band.low, [-1.0065, -0.605, -0.762225], rtol=0, atol=1e-12)
@@ -80,7 +95,7 @@ def test_intervals_are_the_same_every_time_and_leave_the_global_stream_alone() -
 def test_two_seeds_have_no_interval() -> None:
     mean, low, high = mean_interval(np.array([1.0, 2.0]))
     assert mean == 1.5 and np.isnan(low) and np.isnan(high)
-    band = iqm_curves({"a": np.ones((2, 3, 4))}, np.arange(4.0))["a"]
+    band = iqm_curve(np.ones((2, 3, 4)), np.arange(4.0))
     assert band.estimate.tolist() == [1] * 4 and np.isnan(band.low).all() and np.isnan(band.high).all()
 
 
@@ -91,3 +106,33 @@ def test_improvement_is_the_mean_over_environments() -> None:
     assert found.estimate == pytest.approx((1 + 0.5) / 2)
     assert 0.5 < found.low < 0.75 < found.high <= 1
     assert improvement(second, first).estimate == pytest.approx(0.25)
+
+
+def test_mann_whitney_of_separate_groups_is_two_of_all_252_arrangements() -> None:
+    assert mann_whitney(LOW, LOW + 10) == pytest.approx(2 / 252)
+    assert mann_whitney(LOW + 10, LOW) == pytest.approx(2 / 252)
+
+
+def test_mann_whitney_of_equal_scores_is_one() -> None:
+    assert mann_whitney(np.zeros(5), np.zeros(3)) == 1
+
+
+def test_welchs_interval_of_a_difference() -> None:
+    # Equal sizes and variances: 8 degrees of freedom, t(0.95) = 1.859548, standard error sqrt(2.5 / 5 + 2.5 / 5) = 1.
+    found = difference(LOW + 0.5, LOW)
+    assert found == pytest.approx((0.5, 0.5 - 1.859548, 0.5 + 1.859548), abs=1e-5)
+    assert found.is_within(2.36) and not found.is_within(2.35)
+    assert not difference(LOW - 0.5, LOW).is_within(2.35)
+
+
+def test_a_difference_without_spread_and_one_without_enough_seeds() -> None:
+    assert difference(np.full(3, 2.0), np.full(4, 1.0)) == (1, 1, 1)
+    alone = difference(np.array([2.0]), LOW)
+    assert alone.estimate == -1 and math.isnan(alone.low) and not alone.is_within(math.inf)
+
+
+def test_without_scipy_one_sentence_tells_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    for test in (mann_whitney, difference):
+        with pytest.raises(InputError, match=r'statistics need scipy; .*pip install -e "\.\[plots\]"'):
+            test(LOW, LOW + 1)
