@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, Unpack
@@ -18,7 +17,7 @@ from acer_tf.agent.from_preset import preset_arguments
 from acer_tf.agent.importing import import_agent
 from acer_tf.agent.settings import (
     ARGUMENTS,
-    BEYOND_DEFAULTS,
+    DEFAULTS,
     FREE_ARGUMENTS,
     BeyondStableBaselines,
     Settings,
@@ -32,7 +31,6 @@ from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
 from acer_tf.evaluation.explanation import Explanation
 from acer_tf.importers.baselines import read_baselines
-from acer_tf.importers.imported import ImportedAgent
 from acer_tf.importers.stable_baselines import read_stable_baselines
 from acer_tf.logs.logger import Logger
 from acer_tf.model import Model
@@ -57,16 +55,6 @@ class ACER:
     An agent consists of a state (settings, spaces, model, random streams, normalization) and of its training
     (environments and training loop); this class gives both the names of Stable Baselines. Every argument of the
     constructor can be read as an attribute, and `verbose` and `tensorboard_log` be assigned.
-
-    Attributes:
-        model: policy, average policy and optimiser.
-        env: the environments with their own observations, actions and rewards; None without one.
-        n_envs: their number.
-        observation_space: of one environment.
-        action_space: likewise.
-        num_timesteps: agent steps so far, over all environments.
-        logger: receives the metrics and episodes of `learn`.
-        seed (int): that the random streams began with.
     """
 
     # fmt: off
@@ -133,7 +121,7 @@ class ACER:
         """
         given = locals()
         check_arguments(beyond)
-        arguments = {**{name: given[name] for name in ARGUMENTS if name in given}, **BEYOND_DEFAULTS, **beyond}
+        arguments = {**DEFAULTS, **{name: given[name] for name in ARGUMENTS if name in given}, **beyond}
         if num_procs is not None:
             arguments["n_cpu_tf_sess"] = num_procs
         self._hold(*state_for(env, Settings.of(arguments)))
@@ -160,9 +148,6 @@ class ACER:
             continuous: settings that only Box actions have.
             make_env: makes the environments of each collector, if `env` are environments in spite of collectors.
             **settings: further fields of `acer_tf.agent.settings.Settings`, such as `seed` and `policy_kwargs`.
-
-        Raises:
-            InputError: an argument or the environment cannot work.
         """
         state, environment, maker = state_for(env, Settings(policy, config, continuous, **settings), make_env)
         state.build()
@@ -223,7 +208,7 @@ class ACER:
         Raises:
             InputError: the file is not such an agent, has a policy of the user's own, or an argument does not fit it.
         """
-        return cls._imported(read_stable_baselines(path), path, env, statistics, overrides)
+        return cls._of(*import_agent(read_stable_baselines(path), path, env, statistics, overrides))
 
     @classmethod
     def import_baselines(
@@ -242,7 +227,7 @@ class ACER:
         Raises:
             InputError: the file is not such an agent, or an argument does not fit it.
         """
-        return cls._imported(read_baselines(path), path, env, None, overrides)
+        return cls._of(*import_agent(read_baselines(path), path, env, None, overrides))
 
     @classmethod
     def from_preset(cls: type[AnyACER], name: str | Path, env: AgentEnv | None = None, **overrides: Any) -> AnyACER:
@@ -265,26 +250,13 @@ class ACER:
         return cls(**preset_arguments(name, env, overrides))
 
     @classmethod
-    def _imported(
-        cls: type[AnyACER],
-        old: ImportedAgent,
-        path: str | Path,
-        env: Any,
-        statistics: Any,
-        overrides: Mapping[str, Any],
-    ) -> AnyACER:
-        parameters = inspect.signature(ACER.__init__).parameters
-        defaults = {name: parameters[name].default for name in ARGUMENTS if name in parameters} | BEYOND_DEFAULTS
-        return cls._of(*import_agent(old, path, env, statistics, defaults, overrides))
-
-    @classmethod
     def _of(
         cls: type[AnyACER],
         state: AgentState,
         environment: FrameStack | None = None,
         make_env: MakeEnv | None = None,
     ) -> AnyACER:
-        """Makes an agent of a state that was built, without the constructor's arguments."""
+        """Makes an agent of a state that was built."""
         agent = cls.__new__(cls)
         agent._hold(state, environment, make_env)
         return agent
@@ -303,11 +275,7 @@ class ACER:
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Sets an attribute; of the constructor's arguments only those that a later `learn` reads.
-
-        Raises:
-            InputError: the argument is fixed when the agent is made.
-        """
+        """Sets an attribute; of the constructor's arguments only those that a later `learn` reads."""
         if name not in ARGUMENTS:
             super().__setattr__(name, value)
         elif name in FREE_ARGUMENTS:
@@ -316,7 +284,7 @@ class ACER:
             raise InputError(f"{name} is fixed when the agent is made; ACER.load(path, env, {name}=...) changes it.")
 
     def __dir__(self) -> list[str]:
-        """Returns the attributes with the constructor's arguments, for completion."""
+        """Returns the attributes and the constructor's arguments."""
         return [*super().__dir__(), *ARGUMENTS]
 
     @property

@@ -21,8 +21,6 @@ from acer_tf.storage.saved_agents import SavedAgent, part_of_checkpoint, read_sa
 from acer_tf.storage.space_json import space_from_data, space_to_data
 from acer_tf.system.provenance import origin
 
-FIXED = ("normalize_observations",)
-"""Arguments that what was learned depends on."""
 DAMAGE = (
     ArithmeticError,
     AssertionError,
@@ -37,11 +35,7 @@ DAMAGE = (
 
 
 def save(target: File, agent: AgentState) -> None:
-    """Writes an agent: plain values, and its arrays in the groups model, random and normalization.
-
-    Raises:
-        OSError: the file cannot be written; an old one is as it was.
-    """
+    """Writes an agent: plain values, and its arrays in the groups model, random and normalization."""
     write_agent(target, _data(agent), agent.arrays())
 
 
@@ -62,11 +56,7 @@ def _data(agent: AgentState) -> dict[str, Any]:
 
 
 def read(source: File | SavedAgent) -> SavedAgent:
-    """Reads an agent that is not read yet; a file wins over a folder of its name without the ending .zip.
-
-    Raises:
-        InputError: see `read_saved_agent`.
-    """
+    """Reads an agent that is not read yet; a file wins over a folder of its name without the ending .zip."""
     if isinstance(source, SavedAgent):
         return source
     if isinstance(source, str | os.PathLike) and with_suffix(source).is_file():
@@ -75,15 +65,7 @@ def read(source: File | SavedAgent) -> SavedAgent:
 
 
 def load(source: File | SavedAgent, overrides: Mapping[str, Any]) -> AgentState:
-    """Reads an agent.
-
-    Args:
-        source: see `read`.
-        overrides: arguments of `ACER` that take the place of the file's.
-
-    Raises:
-        InputError: the file is not that of an agent, or an override cannot work.
-    """
+    """Reads and builds an agent, with arguments of `ACER` that take the place of the file's."""
     name, data, groups, _ = read(source)
     with _naming_damage(name, overrides):
         return _built(data, groups, overrides, name)
@@ -107,11 +89,7 @@ def copied(agent: AgentState) -> AgentState:
 
 
 def load_weights(source: File | SavedAgent, agent: AgentState) -> None:
-    """Loads parameters, average policy, slots and normalization of a file into an agent.
-
-    Raises:
-        InputError: it is not the file of an agent, or damaged, or of another network; nothing has been changed then.
-    """
+    """Loads parameters, average policy, slots and normalization of a file into an agent, or changes nothing."""
     name, data, groups, _ = read(source)
     with _naming_damage(name):
         check_policy_kwargs(data["settings"], agent.settings, name)
@@ -127,11 +105,7 @@ def load_weights(source: File | SavedAgent, agent: AgentState) -> None:
 
 
 def parameters(source: File) -> tuple[Arrays, Arrays]:
-    """Returns the parameters of the policy and of the average policy in a file, by name.
-
-    Raises:
-        InputError: it is not the file of an agent.
-    """
+    """Returns the parameters of the policy and of the average policy in a file, by name."""
     name, _, groups, _ = read(source)
     arrays = _model(groups, name)
     params, averages = (
@@ -156,9 +130,8 @@ def _built(
     data: Mapping[str, Any], groups: Mapping[str, Arrays], overrides: Mapping[str, Any], name: str
 ) -> AgentState:
     settings = from_plain(data["settings"], overrides, name)
-    for fixed in FIXED:
-        if getattr(settings, fixed) != data["settings"][fixed]:
-            raise InputError(f"{fixed} is {data['settings'][fixed]} in {name}; what was learned depends on it.")
+    if settings.normalize_observations != (was := data["settings"]["normalize_observations"]):
+        raise InputError(f"normalize_observations is {was} in {name}; what was learned depends on it.")
     check_policy_kwargs(data["settings"], settings, name)
     counts = _count(data, "num_timesteps", name), _count(data, "n_envs", name)
     observation_space, action_space = map(space_from_data, (data["observation_space"], data["action_space"]))

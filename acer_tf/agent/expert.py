@@ -16,9 +16,6 @@ def expert_arrays(dataset: Any) -> dict[str, Any]:
     Args:
         dataset: arrays by these names; the path of an npz file of them, as Stable Baselines wrote it; a Minari dataset,
             or its id.
-
-    Raises:
-        InputError: the dataset is none of these, lacks `obs` or `actions`, or cannot be read.
     """
     if isinstance(dataset, Mapping):
         arrays = dict(dataset)

@@ -23,11 +23,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 def export(path: str | Path, agent: AgentState) -> None:
-    """Writes the folder of a SavedModel; see `ACER.export`.
-
-    Raises:
-        InputError: the path is a file, or cannot be written; or two parts of an observation have one name.
-    """
+    """Writes the folder of a SavedModel; see `ACER.export`."""
     policy, spaces, normalization = agent.model.policy, agent.spaces, agent.normalization.arrays
     if Path(path).is_file():
         raise InputError(f"{path} is a file; expected a folder, which a SavedModel is.")

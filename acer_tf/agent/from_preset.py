@@ -11,31 +11,20 @@ from acer_tf.configs.presets import load_preset
 from acer_tf.envs.make import make_training_env
 from acer_tf.errors import InputError
 
-OF_ENVIRONMENT: dict[str, Any] = {"num_env": 1, "env_kwargs": None}
-"""Settings that are used only to make environments, with their defaults."""
+OF_ENVIRONMENT: Mapping[str, Any] = {"num_env": 1, "env_kwargs": None}
+"""Settings of `make_training_env` alone, with their defaults."""
 OF_BOTH = vars(Preprocessing())
+"""Settings of the agent as well."""
 
 
 def preset_arguments(name: str | Path, env: Any, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the arguments of the constructor, the environment included.
-
-    Settings that the preset leaves out get the defaults of `acer_tf.learn`, which differ from those of the constructor
-    for memory and `bootstrap_truncated`.
-
-    Args:
-        name: see `load_preset`.
-        env: environments, used unchanged; an id, made with the preset's settings; or None for the preset's id.
-        overrides: arguments of the constructor, or `num_env`, in place of the preset's.
-
-    Raises:
-        InputError: see `load_preset` and `make_training_env`; or the preset has no environment.
-    """
+    """Returns the arguments of the constructor, the environment included; see `ACER.from_preset`."""
     preset = load_preset(name, env if isinstance(env, str) else None)
     command = {"network": "mlp", "value_network": None, **OF_ENVIRONMENT, **OF_BOTH, **preset.command}
-    defaults = vars(Config())
+    config = {**vars(Config()), **preset.config}
     policy_kwargs = {"value_network": command["value_network"], **preset.network_kwargs}
     arguments = {
-        **{name: preset.config.get(field, defaults[field]) for field, name in CONFIG_ARGUMENTS.items()},
+        **{name: config[field] for field, name in CONFIG_ARGUMENTS.items()},
         **preset.continuous,
         **{key: command[key] for key in (*OF_ENVIRONMENT, *OF_BOTH)},
         "policy": command["network"],

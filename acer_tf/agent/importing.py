@@ -8,10 +8,10 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
 
-from acer_tf.agent.settings import Settings, check_arguments
+from acer_tf.agent.settings import DEFAULTS, Settings, check_arguments
 from acer_tf.agent.spaces import Spaces
 from acer_tf.agent.state import AgentState
-from acer_tf.agent.training import AgentEnv, make_environment
+from acer_tf.agent.training import AgentEnv, MakeEnv, make_environment
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
 from acer_tf.importers.imported import ImportedAgent
@@ -24,22 +24,9 @@ def import_agent(
     path: str | Path,
     env: AgentEnv | None,
     statistics: str | Path | None,
-    defaults: Mapping[str, Any],
     overrides: Mapping[str, Any],
-) -> tuple[AgentState, FrameStack | None]:
-    """Builds the agent, and wraps its environments for training.
-
-    Args:
-        old: content of the file.
-        path: path of the file, for messages.
-        env: environments, whose bounds replace those in the file; None keeps the file's.
-        statistics: file or folder of the normalization, see `read_normalization`; None without one.
-        defaults: arguments of `ACER` that neither the file nor `overrides` has.
-        overrides: arguments of `ACER` that replace those in the file.
-
-    Raises:
-        InputError: an argument, the environments, the normalization or the weights do not fit.
-    """
+) -> tuple[AgentState, FrameStack | None, MakeEnv | None]:
+    """Builds the agent, and wraps its environments for training; see `ACER.import_stable_baselines`."""
     check_arguments(overrides)
     normalization = {} if statistics is None else dict(read_normalization(statistics))
     inferred = {
@@ -48,14 +35,14 @@ def import_agent(
         "normalize_observations": "obs_mean" in normalization,
         "normalize_rewards": "return_mean" in normalization,
     }
-    settings = Settings.of({**defaults, **old.settings, **inferred, **overrides})
-    environment = None if env is None else make_environment(env, settings)
+    settings = Settings.of({**DEFAULTS, **old.settings, **inferred, **overrides})
+    environment, make_env = (None, None) if env is None else make_environment(env, settings)
     spaces = _spaces(old, path, environment, settings.normalize_observations)
     _check_normalization(normalization, spaces, statistics or path)
     agent = AgentState(settings, spaces, normalization)
     agent.build()
     _load(agent, old, path)
-    return agent, environment
+    return agent, environment, make_env
 
 
 def _spaces(old: ImportedAgent, path: str | Path, env: FrameStack | None, is_normalized: bool) -> Spaces:

@@ -20,25 +20,14 @@ Array = NDArray[Any]
 def act(
     agent: AgentState, observation: Any, state: Any, mask: Any, deterministic: bool, action_masks: Any = None
 ) -> tuple[Action, bool]:
-    """Acts for one observation or a batch; see `ACER.predict`.
-
-    Returns:
-        The networks' actions, and whether it was a single observation (then N = 1).
-
-    Raises:
-        InputError: an argument does not fit the agent.
-    """
+    """Returns the networks' actions, and whether there was a single observation (then N = 1); see `ACER.predict`."""
     obs, states, masks, is_single = _inputs(agent, observation, state, mask)
     possible = _possible(agent, action_masks, len(obs))
     return agent.actor.act(obs, states, masks, deterministic, possible), is_single
 
 
 def explain(agent: AgentState, observation: Any, state: Any, mask: Any, action_masks: Any = None) -> Explanation:
-    """Returns what policy and critic make of a batch of observations; see `ACER.explain`.
-
-    Raises:
-        InputError: an argument does not fit the agent.
-    """
+    """Returns what policy and critic make of a batch of observations; see `ACER.explain`."""
     obs, states, masks, _ = _inputs(agent, observation, state, mask)
     f, v, *q = agent.actor.explain(obs, states, masks, _possible(agent, action_masks, len(obs)))
     return Explanation(distribution(f, _sigma(agent), agent.spaces), v, q[0] if q else None)
@@ -73,11 +62,7 @@ def action_probability(
     logp: bool,
     action_masks: Any = None,
 ) -> Any:
-    """Returns the distribution of the actions, or the probability of given ones; see `ACER.action_probability`.
-
-    Raises:
-        InputError: an argument does not fit the agent.
-    """
+    """Returns the distribution of the actions, or the probability of given ones; see `ACER.action_probability`."""
     action, is_single = act(agent, observation, state, mask, deterministic=True, action_masks=action_masks)
     sigma = _sigma(agent)
     if actions is not None:
@@ -114,16 +99,6 @@ def likelihood(f: Array, sigma: float | None, spaces: Spaces, actions: Any, logp
     """Returns the probability, or the density in the environment's units, of one action each; [N, 1].
 
     Clipping to the action space is not taken into account: an action at its border has the density of that point.
-
-    Args:
-        f: as of `distribution`, like the next two.
-        sigma: of a Gaussian policy.
-        spaces: the agent's.
-        actions: [N, ...], or one.
-        logp: whether the logarithm is returned.
-
-    Raises:
-        InputError: the actions are not as many as the observations, or none of the space's.
     """
     given = spaces.encode_actions(actions)
     if len(given) != len(f):

@@ -23,14 +23,7 @@ from acer_tf.storage.lock import locked
 def open_logger(
     settings: Settings, folder: Path | None, env: VectorEnv[Any, Any, Any], progress_bar: bool, end: int
 ) -> Iterator[Logger]:
-    """Yields a logger, and closes it at the end.
-
-    Args:
-        settings: of the agent.
-        folder: of the run, for its files, if wanted; those that are there go on.
-        env: what is learned in.
-        progress_bar: whether progress is shown.
-        end: agent steps at the end.
+    """Yields a logger, and closes it; files in the folder of the run go on, and `end` is in agent steps.
 
     Raises:
         InputError: another process writes to the folder, or it cannot be written.

@@ -21,8 +21,8 @@ OF_LEARN = ("total_timesteps", "log_interval")
 """Fields of `Config` that are arguments of `ACER.learn`, not of its constructor."""
 FREE_ARGUMENTS = ("verbose", "tensorboard_log")
 """Arguments of `ACER` that may change between two calls of `learn`."""
-BEYOND_DEFAULTS = {"bootstrap_truncated": True}
-"""Departures of the class from `Config`, whose defaults are baselines': returns go on behind a time limit."""
+DEFAULTS = {"buffer_size": 5000, "replay_start": 1000, "bootstrap_truncated": True}
+"""Defaults of `ACER` other than those of `Config`, which are baselines'."""
 PLAIN = (bool, int, float, str, type(None))
 
 
@@ -94,25 +94,12 @@ class BeyondStableBaselines(TypedDict, total=False):
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Validated arguments of `ACER`: hyper-parameters, and settings that only the class has.
+    """Validated arguments of `ACER`, which explains those not listed here.
 
     Attributes:
-        policy: name of the policy or network, or the function that makes it.
         config: hyper-parameters.
         continuous: settings that only Box actions have.
         collecting: collectors on Ray, if there are any; in no file, as they belong to a machine.
-        policy_kwargs: arguments of the named policy.
-        normalize_observations: whether to normalise observations by their running mean and variance.
-        normalize_rewards: whether to divide rewards by the running deviation of the discounted return.
-        reward_scale: factor on the rewards that the agent sees.
-        seed: seed of the random streams; None draws one.
-        verbose: 0 prints nothing, 1 the most important metrics, 2 all of them, as baselines does.
-        tensorboard_log: folder of run folders, None for no files.
-        full_tensorboard_log: has no effect.
-        n_cpu_tf_sess: number of TensorFlow's threads; None means TensorFlow's default.
-
-    Raises:
-        InputError: a value is invalid.
     """
 
     policy: str | Network
@@ -147,11 +134,7 @@ class Settings:
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> "Settings":
-        """Returns the settings for arguments of `ACER`, whose names error messages then use.
-
-        Raises:
-            InputError: a value cannot work.
-        """
+        """Returns the settings for arguments of `ACER`, whose names error messages then use."""
         given = to_python(dict(arguments))
         config = {field: given.pop(name) for field, name in CONFIG_ARGUMENTS.items() if name in given}
         continuous = {name: given.pop(name) for name in vars(CONTINUOUS) if name in given}
@@ -178,11 +161,7 @@ ARGUMENTS = list(Settings("mlp", Config(), seed=0).arguments())
 
 
 def check_arguments(names: Iterable[str]) -> None:
-    """Checks that there are such arguments of `ACER`.
-
-    Raises:
-        InputError: there is no argument of one of the names.
-    """
+    """Refuses a name that is not an argument of `ACER`."""
     for name in names:
         if name not in ARGUMENTS:
             raise InputError(f"ACER takes no argument {name}; the nearest are {', '.join(nearest(name, ARGUMENTS))}.")
@@ -204,12 +183,7 @@ def to_plain(settings: Settings) -> dict[str, Any]:
 
 
 def from_plain(plain: Mapping[str, Any], overrides: Mapping[str, Any], source: str) -> Settings:
-    """Returns the settings in a file, with overrides.
-
-    Args:
-        plain: result of `to_plain`.
-        overrides: arguments that replace those in the file.
-        source: the file's name, for messages.
+    """Returns the settings that `to_plain` made plain, with overrides; `source` is the file's name in messages.
 
     Raises:
         InputError: an argument is unknown or invalid, or a function is missing.
@@ -236,9 +210,6 @@ def check_policy_kwargs(stored: Mapping[str, Any], settings: Settings, source: s
         stored: result of `to_plain`.
         settings: those of the agent that gets the weights.
         source: the file's name, for messages.
-
-    Raises:
-        InputError: arguments differ.
     """
     policy = settings.policy
     if "policy_kwargs" not in stored or stored.get("policy") != policy:
@@ -254,7 +225,7 @@ def check_policy_kwargs(stored: Mapping[str, Any], settings: Settings, source: s
 
 
 def _plain(value: Any) -> Any:
-    """Returns what a file holds of a plain value, such as a list for a tuple; any other value as it is."""
+    """Returns a plain value as a file gives it back, with a list for a tuple; any other value as it is."""
     return json.loads(json.dumps(value)) if _is_plain(value) else value
 
 

@@ -1,4 +1,4 @@
-"""Between the user's spaces, the environment's own observations and actions, and those of the networks."""
+"""Translation between the user's observations and actions and those of the networks."""
 
 import math
 import operator
@@ -63,11 +63,7 @@ class Spaces:
         return cls(own.single_observation_space, own.single_action_space, is_normalized)
 
     def check_same(self, other: "Spaces") -> None:
-        """Checks that the user's spaces are the same, but for the bounds of observations, which the networks ignore.
-
-        Raises:
-            InputError: the other's are those of another environment.
-        """
+        """Checks that the user's spaces are the same, but for the bounds of observations, which the networks ignore."""
         for name, theirs, ours, is_same in (
             ("observation", other.observation_space, self.observation_space, _is_alike),
             ("action", other.action_space, self.action_space, operator.eq),
@@ -78,16 +74,12 @@ class Spaces:
     def encode_observations(self, observation: Any, normalization: Mapping[str, Array]) -> tuple[Array, bool]:
         """Returns a batch for the networks, [N, ...], and whether it was a single observation (then N = 1).
 
-        Args:
-            observation: one, or a batch as a vector environment gives it.
-            normalization: running moments, as `normalization_state` returns them.
-
         Raises:
             InputError: the observation is not in the space, or holds a number that is not finite.
         """
-        if isinstance(observation, tuple) and len(observation) == 2 and isinstance(observation[1], dict):
-            if not isinstance(self.observation_space, Tuple):
-                raise InputError("this is what reset returns; write obs, info = env.reset() and give obs.")
+        is_pair = isinstance(observation, tuple) and len(observation) == 2 and isinstance(observation[1], dict)
+        if is_pair and not isinstance(self.observation_space, Tuple):
+            raise InputError("this is what reset returns; write obs, info = env.reset() and give obs.")
         rows = self.flatten(observation)
         extra = rows.ndim - len(self.flatten.space.shape)
         if extra > 1 or rows.size == 0:
@@ -110,12 +102,8 @@ class Spaces:
         """Returns the networks' masks of possible actions, [N, A] bool, for the user's.
 
         Args:
-            masks: [N, A] or, for N = 1, [A]; of MultiDiscrete and MultiBinary actions the masks of the dimensions, one
-                after the other.
+            masks: as `ACER.predict` takes them.
             nenvs: number of observations, N.
-
-        Raises:
-            InputError: they do not fit the actions.
         """
         rows = np.atleast_2d(np.asarray(masks))
         if isinstance(self.action_space, Choices):
@@ -123,11 +111,7 @@ class Spaces:
         return possible_actions({MASKS: rows}, nenvs, self.network_actions)
 
     def encode_actions(self, actions: Any) -> Array:
-        """Returns the networks' actions, [N] int64 or [N, D] float32, for the user's; those of a Box are not clipped.
-
-        Raises:
-            InputError: the actions are not in the space.
-        """
+        """Returns the networks' actions, [N] int64 or [N, D] float32, for the user's; a Box's are not clipped."""
         shape = self.action_space.shape or ()
         given = np.asarray(actions)
         size = math.prod(shape)

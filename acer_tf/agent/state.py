@@ -28,7 +28,7 @@ class Normalization:
     """Running moments of observations and returns: those of the environments, or without any, those last known."""
 
     def __init__(self, arrays: Arrays) -> None:
-        """Starts with these moments, named as `normalization_state` names them; may be empty."""
+        """Starts with these moments; may be empty."""
         self._arrays = arrays
         self._env: FrameStack | None = None
 
@@ -79,11 +79,7 @@ class AgentState:
         return self.settings.seed
 
     def build(self) -> None:
-        """Builds model and streams from the seed.
-
-        Raises:
-            InputError: the policy does not exist, or does not fit its arguments or the spaces.
-        """
+        """Builds model and streams from the seed."""
         settings = self.settings
         _use_threads(settings.n_cpu_tf_sess)
         self.rng = np.random.RandomState(self.seed)
@@ -131,13 +127,7 @@ class AgentState:
         return {"model": model, "random": random} | ({"normalization": moments} if moments else {})
 
     def load_arrays(self, groups: Mapping[str, Arrays], source: str, *, has_optimizer: bool, has_random: bool) -> None:
-        """Loads model and streams, as `arrays` returned them, into a freshly built agent.
-
-        Args:
-            groups: arrays by group and name.
-            source: the file's name, for messages.
-            has_optimizer: whether to load the optimiser's slots; otherwise they are unchanged.
-            has_random: whether to load the states of the random streams.
+        """Loads what `arrays` returned into a freshly built agent, with the optimiser's slots and streams or without.
 
         Raises:
             InputError: the arrays are damaged, or of another network.
@@ -155,11 +145,7 @@ class AgentState:
         self.model.load_state_dict(model | {"random": random["sampling"]}, source)
 
     def load_weights(self, arrays: Arrays, source: str) -> None:
-        """Loads parameters, average policy and slots; the streams stay as they are.
-
-        Raises:
-            InputError: they are damaged, or of another network; nothing has been changed then.
-        """
+        """Loads parameters, average policy and slots, or changes nothing; the streams stay as they are."""
         self.model.load_state_dict({**arrays, "random": self.model.state_dict()["random"]}, source)
 
     def parameters(self) -> dict[str, tf.Variable]:
@@ -177,8 +163,7 @@ class AgentState:
             exact_match: whether there must be an array for every parameter.
 
         Raises:
-            InputError: there is no entry, or one is missing, unknown, of another shape or kind, or not finite; nothing
-                has been changed then.
+            InputError: see `ACER.load_parameters`; nothing has been changed then.
         """
         variables, averages = self.parameters(), averages or {}
         missing = [name for name in variables if name not in arrays]

@@ -39,14 +39,7 @@ AgentEnv = AnyEnv | str | MakeEnv
 a function that makes one of the others."""
 
 
-def environment_maker(env: AgentEnv, settings: Settings) -> MakeEnv | None:
-    """Returns what makes the environments of each collector; None without collectors.
-
-    Raises:
-        InputError: there are collectors, but these are environments that they cannot have.
-    """
-    if not settings.collecting.actors:
-        return None
+def _maker(env: AgentEnv) -> MakeEnv:
     if isinstance(env, str):
         check_env_id(env)
         return MakerOfId(gymnasium.spec(env), make_vec_env)
@@ -58,19 +51,15 @@ def environment_maker(env: AgentEnv, settings: Settings) -> MakeEnv | None:
     return env
 
 
-def make_environment(env: AgentEnv, settings: Settings) -> FrameStack:
-    """Returns environments with the wrappers of training that the settings ask for.
-
-    Raises:
-        InputError: it is not an environment, or ACER cannot train in it.
-    """
-    make_env = environment_maker(env, settings)
-    return _wrapped(env if make_env is None else make_env(), settings)  # type: ignore[arg-type]
-
-
-def _wrapped(env: AnyEnv | str, settings: Settings) -> FrameStack:
+def make_environment(
+    env: AgentEnv, settings: Settings, make_env: MakeEnv | None = None
+) -> tuple[FrameStack, MakeEnv | None]:
+    """Returns environments with the wrappers of training, and what makes those of each collector, if there are any."""
+    if settings.collecting.actors and make_env is None:
+        make_env = _maker(env)
+        env = make_env()
     environment = training_env(
-        make_vec_env(env) if isinstance(env, str) else env,
+        make_vec_env(env) if isinstance(env, str) else env,  # type: ignore[arg-type]  # refused if it is a function
         normalize_observations=settings.normalize_observations,
         normalize_rewards=settings.normalize_rewards,
         reward_scale=settings.reward_scale,
@@ -78,25 +67,14 @@ def _wrapped(env: AnyEnv | str, settings: Settings) -> FrameStack:
     )
     if settings.collecting.actors and normalizer(environment.unwrapped) is not None:
         raise InputError("VecNormalize keeps running moments, which would differ from collector to collector.")
-    return environment
+    return environment, make_env
 
 
 def state_for(
     env: AgentEnv, settings: Settings, make_env: MakeEnv | None = None
 ) -> tuple[AgentState, FrameStack, MakeEnv | None]:
-    """Returns a new agent, not yet built, its environments, and what makes those of collectors.
-
-    What the environments' wrappers do joins the settings.
-
-    Args:
-        env: environments, or what makes them.
-        settings: of the agent.
-        make_env: makes the environments of each collector, if `env` are environments.
-    """
-    if make_env is None:
-        make_env, environment = environment_maker(env, settings), make_environment(env, settings)
-    else:
-        environment = _wrapped(env, settings)  # type: ignore[arg-type]
+    """Returns a new agent, not yet built, and what `make_environment` does; what `env` brings joins the settings."""
+    environment, make_env = make_environment(env, settings, make_env)
     brought: dict[str, Any] = {**brought_settings(environment)}
     if settings.reward_scale != 1:
         del brought["reward_scale"]
@@ -137,28 +115,16 @@ class Training:
         return environment.env if any(is_normalized(environment).values()) else normalizer(environment.unwrapped)
 
     def set_env(self, env: AgentEnv) -> None:
-        """Replaces the environments; the next `learn` starts new episodes and an empty replay.
-
-        Raises:
-            InputError: their spaces are not the agent's, or ACER cannot train in them; nothing is changed then.
-        """
+        """Replaces the environments, or changes nothing; see `ACER.set_env`."""
         ours = self._state.spaces
-        environment = make_environment(env, self._state.settings)
+        environment, make_env = make_environment(env, self._state.settings)
         theirs = Spaces.of(environment, ours.is_normalized)
         ours.check_same(theirs)
         check_pixels(self._state.settings.policy, theirs.network_observations)
-        self.use(environment, environment_maker(env, self._state.settings))
+        self.use(environment, make_env)
 
     def use(self, environment: FrameStack, make_env: MakeEnv | None = None) -> None:
-        """Replaces the environments by a result of `make_environment`.
-
-        Args:
-            environment: the environments.
-            make_env: makes the same for each collector.
-
-        Raises:
-            InputError: their normalisation or scaling is not the agent's; nothing is changed then.
-        """
+        """Replaces the environments by a result of `make_environment`, if they are normalised as the agent is."""
         for name, value in brought_settings(environment).items():
             ours = getattr(self._state.settings, name)
             if value != ours:
@@ -234,15 +200,7 @@ class Training:
         reset_num_timesteps: bool,
         progress_bar: bool,
     ) -> None:
-        """Trains; see `ACER.learn`, whose arguments these are.
-
-        Args:
-            agent: what callbacks know as the agent.
-
-        Raises:
-            InputError: an argument cannot work, there is no environment, or it gave a number that is not finite.
-            EnvironmentFailedError: an environment raised an error.
-        """
+        """Trains; see `ACER.learn`. Callbacks know `agent` as the model."""
         variables = {"self": agent} | {name: value for name, value in locals().items() if name not in ("self", "agent")}
         total_timesteps = validated("total_timesteps", total_timesteps, Count)
         log_interval = validated("log_interval", log_interval, Count)
@@ -301,7 +259,7 @@ class Training:
             self._state.num_timesteps = loop.steps
 
     def _ready_loop(self) -> TrainingLoop:
-        """Returns the training loop, with new episodes where others stepped the environments meanwhile."""
+        """Returns the training loop, with new episodes where others stepped the environments."""
         if self._environment is None:
             raise InputError("there is no environment to learn in; give one with set_env, or load(path, env).")
         if self._loop is None:

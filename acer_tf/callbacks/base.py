@@ -143,22 +143,14 @@ class CallbackList(BaseCallback):
     """
 
     def __init__(self, callbacks: Sequence[Any]) -> None:
-        """Makes callbacks of whatever `as_callback` takes.
-
-        Raises:
-            InputError: one of them is not a callback.
-        """
+        """Makes callbacks of whatever `as_callback` takes."""
         super().__init__()
         self._steps_before = 0
-        self.callbacks: list[BaseCallback] = [made for one in callbacks if (made := as_callback(one)) is not None]
+        self.callbacks: list[BaseCallback] = [as_callback(one) for one in callbacks if one is not None]
 
     @classmethod
     def of(cls, callback: Any) -> "CallbackList":
-        """Returns the list of what `learn` was given: one callback, or several.
-
-        Raises:
-            InputError: it is not a callback.
-        """
+        """Returns the list of what `learn` was given: one callback, or several."""
         return cls(callback if isinstance(callback, list | tuple) else [callback])
 
     def on_step(self, step: Mapping[str, Any] = MappingProxyType({})) -> bool:
@@ -175,8 +167,7 @@ class CallbackList(BaseCallback):
 
     def _init_callback(self) -> None:
         for callback in self.callbacks:
-            if isinstance(callback, BaseCallback):
-                callback.parent = self.parent
+            callback.parent = self.parent
             callback.init_callback(self.model)
 
     def _on_training_start(self) -> None:
@@ -208,47 +199,35 @@ class EventCallback(BaseCallback):
     """
 
     def __init__(self, callback: Any = None, verbose: int = 0) -> None:
-        """Makes a callback of whatever `as_callback` takes.
-
-        Raises:
-            InputError: it is not a callback.
-        """
+        """Makes a callback of whatever `as_callback` takes."""
         super().__init__(verbose)
         self.callback = as_callback(callback)
 
     def init_callback(self, model: Agent) -> None:
         """Passes the agent on to the other callback, which belongs to this one."""
         super().init_callback(model)
-        if self.callback is not None:
-            if isinstance(self.callback, BaseCallback):
-                self.callback.parent = self
-            self.callback.init_callback(model)
+        self.callback.parent = self
+        self.callback.init_callback(model)
 
     def on_training_start(self, locals_: dict[str, Any], globals_: dict[str, Any]) -> None:
         """Passes the variables on to the other callback."""
         super().on_training_start(locals_, globals_)
-        if self.callback is not None:
-            self.callback.on_training_start(locals_, globals_)
+        self.callback.on_training_start(locals_, globals_)
 
     def on_training_end(self) -> None:
         """Ends the other callback, too."""
         super().on_training_end()
-        if self.callback is not None:
-            self.callback.on_training_end()
+        self.callback.on_training_end()
 
     def _on_event(self) -> bool:
-        return self.callback is None or self.callback.on_step()
+        return self.callback.on_step()
 
 
 class EveryNTimesteps(EventCallback):
     """Calls another callback as soon as `n_steps` agent steps (over all environments) were made since the last time."""
 
     def __init__(self, n_steps: int, callback: Any) -> None:
-        """Sets the number of agent steps, and makes a callback of whatever `as_callback` takes.
-
-        Raises:
-            InputError: `n_steps` cannot work, or it is not a callback.
-        """
+        """Sets the number of agent steps, and makes a callback of whatever `as_callback` takes."""
         super().__init__(callback)
         self.n_steps = validated("n_steps", n_steps, Count)
         self.last_time_trigger = 0
@@ -263,20 +242,18 @@ class EveryNTimesteps(EventCallback):
         return self._on_event()
 
 
-def as_callback(callback: Any) -> BaseCallback | None:
-    """Makes a callback of what a user gave; None stays None.
+def as_callback(callback: Any) -> BaseCallback:
+    """Makes a callback of what a user gave.
 
     Args:
-        callback: None; a callback, or any object with its methods; a function of the training loop's local and global
-            variables, with which False ends training; or a list of these.
+        callback: a callback, or any object with its methods; a function of the training loop's local and global
+            variables, with which False ends training; None, which does nothing; or a list of these.
 
     Raises:
         InputError: it is something else.
     """
-    if callback is None:
-        return None
-    if isinstance(callback, list | tuple):
-        return CallbackList(callback)
+    if callback is None or isinstance(callback, list | tuple):
+        return CallbackList(callback or ())
     if isinstance(callback, type):
         raise InputError(
             f"the callback is the class {callback.__name__}; expected an object of it, such as {callback.__name__}()."

@@ -165,7 +165,6 @@ class StopTrainingOnRewardThreshold(BaseCallback):
         self.reward_threshold = reward_threshold
 
     def _init_callback(self) -> None:
-        """Refuses to stand alone: the threshold is for the mean return of an `EvalCallback`."""
         if not isinstance(self.parent, EvalCallback):
             raise InputError(
                 "StopTrainingOnRewardThreshold stands alone; give it to EvalCallback as callback_on_new_best."

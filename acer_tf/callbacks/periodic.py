@@ -19,11 +19,7 @@ class CheckpointCallback(BaseCallback):
     """
 
     def __init__(self, save_freq: int, save_path: str | Path, name_prefix: str = "rl_model", verbose: int = 0) -> None:
-        """Sets how often the agent is saved, and where.
-
-        Raises:
-            InputError: `save_freq` cannot work.
-        """
+        """Sets how often the agent is saved, and where."""
         super().__init__(verbose)
         self.save_freq = validated("save_freq", save_freq, Count)
         self.save_path = Path(save_path)
@@ -74,7 +70,7 @@ class VideoCallback(BaseCallback):
         return self.save_path / f"{self.name_prefix}_{self.num_timesteps}_steps.mp4"
 
     def _on_training_start(self) -> None:
-        """Refuses an environment that cannot be recorded now, not in the middle of training."""
+        """Refuses an environment that cannot be recorded before training starts."""
         check_rendering(self.env)
 
     def _on_step(self) -> bool:

@@ -99,11 +99,7 @@ def _layer(name: str) -> str:
 
 
 def _network(params: Arrays) -> tuple[str, dict[str, Any]]:
-    """Returns name and arguments of the network that has these weights.
-
-    Raises:
-        ValueError: none of baselines' networks has them.
-    """
+    """Returns name and arguments of the network that has these weights."""
     own, critic = ({name[3:]: array for name, array in params.items() if name.startswith(s)} for s in ("pi/", "vf/"))
     name, arguments = _torso(own)
     for layer in ("lstm", "lnlstm"):

@@ -24,15 +24,7 @@ _UNKNOWN = {b"\x04\x22\x4d\x18": "compressed with lz4", b"ZF": "of a joblib olde
 
 @contextlib.contextmanager
 def as_input_error(path: str | Path, expected: str) -> Iterator[None]:
-    """Turns any error of reading a file into an `InputError` that names the file.
-
-    Args:
-        path: of the file.
-        expected: what the file should hold.
-
-    Raises:
-        InputError: an error of the kinds that malformed data causes was raised inside.
-    """
+    """Turns any error of reading a file into an `InputError` that names the file, and what it should hold."""
     try:
         yield
     except (ArithmeticError, LookupError, OSError, TypeError, ValueError) as error:  # the file may hold anything

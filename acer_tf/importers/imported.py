@@ -40,15 +40,7 @@ class ImportedAgent(NamedTuple):
 
 
 def layer_arrays(layer: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
-    """Renames the arrays of a layer to this package's parameters, and flattens biases of convolutions.
-
-    Args:
-        layer: this package's name of the layer.
-        arrays: by the other library's names: w or weights, b or biases, or those of an LSTM or of layer normalization.
-
-    Raises:
-        ValueError: an array does not hold real numbers.
-    """
+    """Renames the arrays of a layer to this package's parameters, and flattens biases of convolutions."""
     for array in arrays.values():
         if array.dtype.kind != "f":
             raise ValueError(f"its {layer} holds {array.dtype}, no weights")

@@ -26,11 +26,7 @@ _Parts = tuple[list[str], list[str], dict[str, list[str]]]
 
 
 def grouped(params: Mapping[Any, Any]) -> Layers:
-    """Groups arrays by layer, from names such as model/pi_fc0/w:0.
-
-    Raises:
-        ValueError: a name has another form, or a value is not an array.
-    """
+    """Groups arrays by layer, from names such as model/pi_fc0/w:0."""
     layers: Layers = {}
     for key, array in params.items():
         name = _NAME.fullmatch(key) if isinstance(key, str) else None
@@ -41,16 +37,7 @@ def grouped(params: Mapping[Any, Any]) -> Layers:
 
 
 def numbered(params: Sequence[Any], policy: str, arguments: Mapping[str, Any]) -> Layers:
-    """Groups arrays without names by layer, from the order in which the policy created them.
-
-    Args:
-        params: the arrays.
-        policy: name of the policy's class.
-        arguments: its `policy_kwargs`.
-
-    Raises:
-        ValueError: the policy has another number of arrays, or a value is not an array.
-    """
+    """Groups arrays without names by layer, from the order in which a policy with such arguments created them."""
     if not all(isinstance(array, np.ndarray) for array in params):
         raise ValueError("a parameter of it is not an array")
     is_normalized = bool(arguments.get("layer_norm", "LnLstm" in policy))
@@ -101,11 +88,7 @@ def _in_net_arch(net_arch: Any, is_recurrent: bool) -> list[str]:
 
 
 def network(layers: Layers) -> tuple[str, dict[str, Any], Arrays]:
-    """Returns this package's policy with these layers, its `policy_kwargs`, and its weights.
-
-    Raises:
-        ValueError: no policy has these layers.
-    """
+    """Returns this package's policy with these layers, its `policy_kwargs`, and its weights."""
     if missing := [name for name in ("pi", "q") if name not in layers]:
         raise ValueError(f"it has no layer {missing[0]}")
     # vf is V of other algorithms, which ACER computes from pi and q.

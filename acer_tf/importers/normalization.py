@@ -22,13 +22,7 @@ _ARGUMENTS = {"clip_obs": CLIP, "epsilon": EPS}
 
 
 class SavedMoments(NamedTuple):
-    """Running mean and variance.
-
-    Attributes:
-        mean: float64, in the shape of one observation, or [] for returns.
-        var: float64, in the same shape.
-        samples: number of samples; Stable Baselines starts to count at 0.0001.
-    """
+    """Running mean and variance, in the shape of one observation, or [] for returns."""
 
     mean: NDArray[np.float64]
     var: NDArray[np.float64]
@@ -67,11 +61,7 @@ def read_normalization(source: str | Path) -> dict[str, NDArray[np.float64]]:
 
 
 def read_moments(path: str | Path) -> SavedMoments:
-    """Reads `obs_rms.pkl` or `ret_rms.pkl`.
-
-    Raises:
-        InputError: the file cannot be read, or holds something else.
-    """
+    """Reads `obs_rms.pkl` or `ret_rms.pkl`."""
     with as_input_error(path, "a running mean and variance of Stable Baselines"):
         return _moments(read_pickle(read_decompressed(path)))
 

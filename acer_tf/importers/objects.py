@@ -44,15 +44,7 @@ class Inert:
 
 
 def called(name: str, arguments: tuple[Any, ...]) -> Any:
-    """Returns the result of a call in a pickle: data if the function is a known constructor of data, else `Inert`.
-
-    Args:
-        name: module and name of the function or class.
-        arguments: of the call.
-
-    Raises:
-        ValueError: the arguments do not fit together.
-    """
+    """Returns the result of a call in a pickle: data if the function is a known constructor of data, else `Inert`."""
     match name, arguments:
         case "copyreg._reconstructor" | "copy_reg._reconstructor", (Inert() as cls, Inert(), None):
             return Inert(cls.name, ())  # an object, as protocols 0 and 1 write it
@@ -74,13 +66,7 @@ def called(name: str, arguments: tuple[Any, ...]) -> Any:
 def built(instance: Inert, state: Any, file: BinaryIO) -> Any:
     """Returns an object with its state set: an array or a dtype, or else the object itself.
 
-    Args:
-        instance: the object.
-        state: what the pickle passes to `__setstate__`.
-        file: the pickle; joblib writes the bytes of an array into it, after the array's description.
-
-    Raises:
-        ValueError: the state does not fit together, or the array is in another file.
+    Joblib writes the bytes of an array into the file of the pickle, after the array's description.
     """
     match instance.name, instance.arguments, state:
         case name, (str() as code, *_), (_, "<" | ">" | "|" | "=" as order, None, None, None, *_) if name == _DTYPE:

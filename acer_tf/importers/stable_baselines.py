@@ -155,11 +155,7 @@ def _check_pixels(observation_space: gym.Space[Any]) -> None:
 
 
 def read_space(described: Any) -> gym.Space[Any] | None:
-    """Returns the space that a pickled object describes; None if it is not a Box, Discrete, or Multi- space.
-
-    Raises:
-        ValueError: the description of the space is inconsistent.
-    """
+    """Returns the space that a pickled object describes; None if it is not a Box, Discrete, or Multi- space."""
     if not isinstance(described, Inert) or not isinstance(described.state, dict):
         return None
     try:

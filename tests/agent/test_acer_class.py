@@ -11,7 +11,7 @@ import pytest
 import acer_tf
 from acer_tf import policies
 from acer_tf.agent import ACER
-from acer_tf.agent.settings import ARGUMENTS, BeyondStableBaselines
+from acer_tf.agent.settings import ARGUMENTS, DEFAULTS, BeyondStableBaselines
 from acer_tf.config import Config
 from acer_tf.errors import InputError
 from tests.small_agents import NSTEPS, TINY, assert_same, observations, tiny, vec_env
@@ -30,6 +30,7 @@ def test_the_arguments_are_those_of_stable_baselines() -> None:
     positional = {p.name: p.default for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD}
     assert positional == STABLE_BASELINES
     assert list(positional) == list(STABLE_BASELINES)
+    assert {name: positional.get(name, DEFAULTS[name]) for name in DEFAULTS} == DEFAULTS
     assert acer_tf.ACER is ACER
 
 

@@ -30,7 +30,6 @@ class ScriptedAgent:
 
     def learn(self, rollouts: int, callback: Any) -> None:
         callback = as_callback(callback)
-        assert callback is not None
         callback.init_callback(self)
         callback.on_training_start({"self": self, "total_timesteps": rollouts * self.nsteps * self.nenvs}, {"g": 1})
         self._train(rollouts, callback)

@@ -125,7 +125,7 @@ class Own:
 
 def test_kinds_that_are_accepted() -> None:
     callback, own = BaseCallback(), Own()
-    assert as_callback(None) is None
+    assert isinstance(nothing := as_callback(None), CallbackList) and nothing.callbacks == []
     assert as_callback(callback) is callback
     assert as_callback(own) is own
     assert isinstance(as_callback([]), CallbackList)
