@@ -13,6 +13,8 @@ ReplayState = Literal["zero", "stored"]
 Precision = Literal["float32", "bfloat16"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 OPTIMIZERS = ("rmsprop", "adam")
+MAX_EPISODE_FRAMES = 108_000
+"""Longest Atari game, in raw frames: the usual limit of benchmarks, half an hour of play at 60 frames per second."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,7 @@ from acer_tf.callbacks.base import Agent, CallbackList
 from acer_tf.envs.adapt import AnyEnv, own_env
 from acer_tf.envs.conventions import Player
 from acer_tf.envs.ids import check_env_id
-from acer_tf.envs.make import make_vec_env
-from acer_tf.envs.makers import MakerOfId
+from acer_tf.envs.make import make_registered, make_vec_env
 from acer_tf.envs.vec_env import VecEnv, normalizer
 from acer_tf.envs.wrap import brought_settings, is_normalized, training_env, unwrap
 from acer_tf.envs.wrappers.frame_stack import FrameStack
@@ -42,7 +42,7 @@ a function that makes one of the others."""
 def _maker(env: AgentEnv) -> MakeEnv:
     if isinstance(env, str):
         check_env_id(env)
-        return MakerOfId(gymnasium.spec(env), make_vec_env)
+        return functools.partial(make_registered, make_vec_env, gymnasium.spec(env))
     if not callable(env):
         raise InputError(
             "each of the actors makes environments of its own; expected an id or a function that makes them, such as "

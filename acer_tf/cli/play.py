@@ -8,8 +8,8 @@ from typing import Annotated, Any, NamedTuple
 from gymnasium.vector import VectorEnv
 
 from acer_tf.cli.parsing import OptionalValue, Positional
+from acer_tf.config import MAX_EPISODE_FRAMES
 from acer_tf.demos.cards import demo_file, demo_names, read_card
-from acer_tf.envs.atari.game import MAX_EPISODE_FRAMES
 from acer_tf.envs.ids import atari_game, check_env_id, is_atari, typed_env_id
 from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import InputError, nearest

@@ -1,7 +1,5 @@
 """Makes gymnasium vector environments of what users have: single environments, those of Stable Baselines."""
 
-import re
-from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
@@ -9,53 +7,11 @@ from gymnasium.vector import VectorEnv
 
 from acer_tf.envs.check import check_vec_env
 from acer_tf.envs.vec_env import StableBaselinesEnv, VecEnv
-from acer_tf.envs.vector import SerialEnvs
-from acer_tf.envs.wrappers.action_masks import with_action_masks, with_mask_info
+from acer_tf.envs.vector import AutoresetEnvs, SerialEnvs
+from acer_tf.envs.wrappers.action_masks import with_action_masks
 from acer_tf.errors import InputError
 
-OTHER_ARGUMENTS = re.compile(r"reset\(\) got an unexpected keyword argument '(seed|options)'")
 AnyEnv = gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | VecEnv
-
-
-class CheckedReturns(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Says what to change in a single environment whose `reset` or `step` is that of the old gym."""
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Resets the environment.
-
-        Raises:
-            InputError: it takes other arguments, or returns anything but an observation and an info.
-        """
-        try:
-            result = self.env.reset(seed=seed, options=options)
-        except TypeError as error:
-            if not OTHER_ARGUMENTS.search(str(error)):
-                raise
-            raise InputError(f"{error}; gymnasium's is reset(self, *, seed=None, options=None).") from error
-        if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], Mapping)):
-            raise InputError(
-                f"{self._name}.reset returned a {type(result).__name__} that is not (observation, info); the old gym's "
-                "returned the observation alone, gymnasium's returns both."
-            )
-        return result
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Steps the environment.
-
-        Raises:
-            InputError: it returns other than five values.
-        """
-        result = self.env.step(action)
-        if len(result) != 5:
-            raise InputError(
-                f"{self._name}.step returned {len(result)} values; gymnasium's returns (observation, reward, "
-                "terminated, truncated, info), the old gym's had one done."
-            )
-        return result
-
-    @property
-    def _name(self) -> str:
-        return type(self.env.unwrapped).__name__
 
 
 def as_vector_env(env: AnyEnv) -> VectorEnv[Any, Any, Any]:
@@ -66,7 +22,7 @@ def as_vector_env(env: AnyEnv) -> VectorEnv[Any, Any, Any]:
     """
     vector_env = _vector_env(env)
     check_vec_env(vector_env)
-    return with_action_masks(vector_env)
+    return vector_env if isinstance(vector_env.unwrapped, AutoresetEnvs) else with_action_masks(vector_env)
 
 
 def own_env(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any] | VecEnv:
@@ -75,13 +31,13 @@ def own_env(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any] | VecEnv:
 
 
 def checked_env(env: Any) -> gymnasium.Env[Any, Any]:
-    """Wraps a single environment so that methods of the old gym are told.
+    """Returns a single environment.
 
     Raises:
         InputError: it is none of gymnasium's.
     """
     if isinstance(env, gymnasium.Env):
-        return CheckedReturns(env)
+        return env
     kind = f"{type(env).__module__}.{type(env).__name__}"
     if isinstance(env, type):
         raise InputError(f"the environment is the class {env.__name__}; give an object of it: {env.__name__}().")
@@ -101,5 +57,5 @@ def _vector_env(env: AnyEnv) -> VectorEnv[Any, Any, Any]:
         return env
     if isinstance(env, VecEnv) and not isinstance(env, gymnasium.Env | type):
         return StableBaselinesEnv(env)
-    single = with_mask_info(checked_env(env))
+    single = checked_env(env)
     return SerialEnvs([lambda: single])

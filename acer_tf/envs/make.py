@@ -1,29 +1,32 @@
 """Makes vector environments from ids, classes and functions."""
 
 import contextlib
-import dataclasses
+import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import gymnasium
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import VectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
-from acer_tf.config import Config, Preprocessing
-from acer_tf.envs.atari.game import MAX_EPISODE_FRAMES
+from acer_tf.config import MAX_EPISODE_FRAMES, Config, Preprocessing
+from acer_tf.envs.adapt import checked_env
 from acer_tf.envs.atari.pool import AtariPool
 from acer_tf.envs.check import check_vec_env
 from acer_tf.envs.conventions import environment_seeds
 from acer_tf.envs.ids import check_env_id, is_atari
-from acer_tf.envs.makers import Maker, Wrapper
 from acer_tf.envs.vector import ParallelEnvs, SerialEnvs
 from acer_tf.envs.wrap import training_env
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import EnvironmentFailedError, InputError, environment_errors, nearest
 from acer_tf.schema import Count, CountOrZero, validated
 
+Source = EnvSpec | Callable[..., gymnasium.Env[Any, Any]]
+"""An id's entry in gymnasium's registry, which a worker's may lack; or a class or function."""
+Wrapper = Callable[[gymnasium.Env[Any, Any]], gymnasium.Env[Any, Any]]
 Env = TypeVar("Env", bound=VectorEnv)
 VECTORIZATIONS = ("sync", "async")
 ATARI_STACK = 4
@@ -49,7 +52,7 @@ def make_env(env_id: str, env_kwargs: Mapping[str, Any] | None = None) -> gymnas
     check_env_id(env_id)
     kwargs = env_kwargs or {}
     with environment_errors(), _making(env_id, kwargs):
-        return Maker(gymnasium.spec(env_id), kwargs)()
+        return make_single(gymnasium.spec(env_id), kwargs)
 
 
 def make_vec_env(
@@ -97,7 +100,9 @@ def make_vec_env(
         raise InputError(f"make_vec_env takes no argument {name}; {_instead_of(name)}.")
     if isinstance(env_id, str):
         check_env_id(env_id)
-    _check_counts(n_envs=n_envs, num_workers=num_workers or 0, max_episode_frames=max_episode_frames or 0)
+    validated("n_envs", n_envs, Count)
+    validated("num_workers", num_workers, CountOrZero | None)
+    validated("max_episode_frames", max_episode_frames, CountOrZero | None)
     if vectorization not in VECTORIZATIONS:
         raise InputError(f"vectorization is '{vectorization}'; expected {' or '.join(VECTORIZATIONS)}.")
     env: VectorEnv[Any, Any, Any]
@@ -115,7 +120,7 @@ def make_vec_env(
         kwargs = {**(env_kwargs or {}), **({} if render_mode is None else {"render_mode": render_mode})}
         source = gymnasium.spec(env_id) if isinstance(env_id, str) else env_id
         with environment_errors():
-            env = RecordEpisodeStatistics(_make_own(Maker(source, kwargs, wrapper_class), n_envs, vectorization, first))
+            env = RecordEpisodeStatistics(_make_own(source, kwargs, wrapper_class, n_envs, vectorization, first))
     if seed is not None:
         with environment_errors():
             env.reset(seed=environment_seeds(env, seed))
@@ -126,45 +131,19 @@ def make_training_env(
     env_id: str,
     num_env: int,
     *,
-    num_workers: int | None = None,
-    max_episode_frames: int | None = MAX_EPISODE_FRAMES,
-    env_kwargs: Mapping[str, Any] | None = None,
-    vectorization: str = "sync",
     normalize_observations: bool = Preprocessing.normalize_observations,
     normalize_rewards: bool = Preprocessing.normalize_rewards,
-    gamma: float = Config.gamma,
     reward_scale: float = Preprocessing.reward_scale,
-    first: gymnasium.Env[Any, Any] | None = None,
+    gamma: float = Config.gamma,
+    **arguments: Any,
 ) -> FrameStack:
-    """Makes environments to train in: `make_vec_env` in the wrappers of `training_env`.
-
-    Args:
-        env_id: an id that `check_env_id` accepts.
-        num_env: number of environments, N.
-        num_workers: processes for Atari; see `make_vec_env`.
-        max_episode_frames: raw frames after which an Atari game is cut.
-        env_kwargs: arguments of the environment; see `make_vec_env`.
-        vectorization: sync or async; see `make_vec_env`.
-        normalize_observations: see `training_env`; not for Atari.
-        normalize_rewards: likewise.
-        gamma: discount factor of the return that rewards are normalised by.
-        reward_scale: multiplies rewards; not for Atari.
-        first: see `make_vec_env`.
+    """Makes environments to train in: `make_vec_env` with further arguments, in the wrappers of `training_env`.
 
     Raises:
         InputError: see `make_vec_env` and `training_env`.
     """
-    _check_counts(num_env=num_env)
     return training_env(
-        make_vec_env(
-            env_id,
-            num_env,
-            num_workers=num_workers,
-            max_episode_frames=max_episode_frames,
-            env_kwargs=env_kwargs,
-            vectorization=vectorization,
-            first=first,
-        ),
+        make_vec_env(env_id, validated("num_env", num_env, Count), **arguments),
         normalize_observations=normalize_observations,
         normalize_rewards=normalize_rewards,
         reward_scale=reward_scale,
@@ -172,9 +151,22 @@ def make_training_env(
     )
 
 
-def _check_counts(**counts: int) -> None:
-    for name, value in counts.items():
-        validated(name, value, Count if name in ("n_envs", "num_env") else CountOrZero)
+def make_registered(make: Callable[..., VectorEnv[Any, Any, Any]], spec: EnvSpec, **arguments: Any) -> Any:
+    """Calls a function that makes environments with their id, which is registered first: another process may lack it.
+
+    Args:
+        make: makes the environments.
+        spec: what gymnasium's registry holds for the id.
+        **arguments: of `make`.
+    """
+    gymnasium.registry.setdefault(spec.id, spec)
+    return make(spec.id, **arguments)
+
+
+def make_single(source: Source, kwargs: Mapping[str, Any], wrapper: Wrapper | None = None) -> gymnasium.Env[Any, Any]:
+    """Makes an environment, in this process or in a worker."""
+    env = gymnasium.make(source, **kwargs) if isinstance(source, EnvSpec) else checked_env(source(**kwargs))
+    return env if wrapper is None else wrapper(env)
 
 
 def _instead_of(name: str) -> str:
@@ -185,20 +177,26 @@ def _instead_of(name: str) -> str:
 
 
 def _make_own(
-    maker: Maker, n_envs: int, vectorization: str, first: gymnasium.Env[Any, Any] | None
+    source: Source,
+    kwargs: Mapping[str, Any],
+    wrapper: Wrapper | None,
+    n_envs: int,
+    vectorization: str,
+    first: gymnasium.Env[Any, Any] | None,
 ) -> SerialEnvs | ParallelEnvs:
     """Makes environments that are not Atari games."""
-    makers = [dataclasses.replace(maker, made=first), *[maker] * (n_envs - 1)]
+    name = source.id if isinstance(source, EnvSpec) else getattr(source, "__name__", "of its own")
+    make = functools.partial(make_single, source, kwargs, wrapper)
     env: SerialEnvs | ParallelEnvs
-    with _making(maker.name, maker.kwargs):
+    with _making(name, kwargs):
         if vectorization == "sync":
-            env = SerialEnvs(makers)
+            env = SerialEnvs([make if first is None else lambda: first, *[make] * (n_envs - 1)])
         else:
-            env = ParallelEnvs(makers)
-    render_mode = maker.kwargs.get("render_mode")
+            env = ParallelEnvs([make] * n_envs, make() if first is None else first)
+    render_mode = kwargs.get("render_mode")
     if render_mode not in (None, env.render_mode):
         env.close()
-        raise InputError(f"environment '{maker.name}' cannot be rendered as {render_mode}.")
+        raise InputError(f"environment '{name}' cannot be rendered as {render_mode}.")
     try:
         check_vec_env(env)
     except InputError:

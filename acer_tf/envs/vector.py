@@ -4,6 +4,7 @@ import abc
 import contextlib
 import copy
 import multiprocessing
+import re
 import time
 import traceback
 from collections import deque
@@ -18,6 +19,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import CloudpickleWrapper, batch_space, concatenate, create_empty_array, iterate
 from numpy.typing import NDArray
 
+from acer_tf.envs.wrappers.action_masks import MASKS, METHOD
 from acer_tf.envs.wrappers.base import Array, StepReturn
 from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.system.children import START_METHOD, become_worker, program_hidden
@@ -26,6 +28,7 @@ CLOSE_SECONDS = 5.0
 ARRAYS = (Box, Discrete, MultiBinary, MultiDiscrete)
 """Spaces whose batches are arrays, one row for each environment."""
 NUMBERS = (float, int, np.number)
+OTHER_ARGUMENTS = re.compile(r"reset\(\) got an unexpected keyword argument '(seed|options)'")
 
 MakeEnv = Callable[[], gymnasium.Env[Any, Any]]
 
@@ -133,14 +136,18 @@ class ParallelEnvs(AutoresetEnvs):
         processes: the processes.
     """
 
-    def __init__(self, makers: Sequence[MakeEnv]) -> None:
-        """Starts the processes; an environment is made in this one, too, for its spaces.
+    def __init__(self, makers: Sequence[MakeEnv], example: gymnasium.Env[Any, Any]) -> None:
+        """Starts the processes.
+
+        Args:
+            makers: make the environments.
+            example: another one, which is asked for its spaces and closed.
 
         Raises:
             EnvironmentFailedError: a process died.
         """
-        with contextlib.closing(makers[0]()) as env:
-            super().__init__(env, len(makers))
+        with contextlib.closing(example):
+            super().__init__(example, len(makers))
         context: Any = multiprocessing.get_context(START_METHOD)
         self.processes: list[Any] = []
         self._pipes: list[Connection] = []
@@ -239,24 +246,51 @@ def _column(given: list[Any], is_given: NDArray[np.bool_], is_object: bool) -> A
 
 
 class _Autoreset:
-    """An environment that is reset in the step in which its episode ends."""
+    """An environment that is reset in the step in which its episode ends; its masks join its infos.
+
+    Raises InputError where `reset` or `step` is that of the old gym.
+    """
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
         self._env = env
+        self._name = type(env.unwrapped).__name__
+        self._has_masks = env.has_wrapper_attr(METHOD)
 
     def ready(self) -> None:
         pass
 
-    def reset(self, seed: int | None, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
-        return self._env.reset(seed=seed, options=options)
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        try:
+            result = self._env.reset(seed=seed, options=options)
+        except TypeError as error:
+            if not OTHER_ARGUMENTS.search(str(error)):
+                raise
+            raise InputError(f"{error}; gymnasium's is reset(self, *, seed=None, options=None).") from error
+        if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], Mapping)):
+            raise InputError(
+                f"{self._name}.reset returned a {type(result).__name__} that is not (observation, info); the old gym's "
+                "returned the observation alone, gymnasium's returns both."
+            )
+        obs, info = result
+        return obs, self._with_mask(info)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        obs, reward, terminated, truncated, info = self._env.step(action)
+        result = self._env.step(action)
+        if len(result) != 5:
+            raise InputError(
+                f"{self._name}.step returned {len(result)} values; gymnasium's returns (observation, reward, "
+                "terminated, truncated, info), the old gym's had one done."
+            )
+        obs, reward, terminated, truncated, info = result
+        info = self._with_mask(info)
         if terminated or truncated:
             last = {"final_obs": copy.deepcopy(obs), "final_info": dict(info)}  # before reset writes into them
-            obs, info = self._env.reset()
+            obs, info = self.reset()
             info = last | info
         return obs, reward, bool(terminated), bool(truncated), info
+
+    def _with_mask(self, info: dict[str, Any]) -> dict[str, Any]:
+        return info | {MASKS: np.ravel(self._env.get_wrapper_attr(METHOD)())} if self._has_masks else info
 
     def call(self, name: str, arguments: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         attribute = self._env.get_wrapper_attr(name)

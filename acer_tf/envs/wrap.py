@@ -1,6 +1,5 @@
 """Wraps environments for training, and removes what only training needs."""
 
-import math
 from typing import Any
 
 from gymnasium.spaces import Box
@@ -23,6 +22,7 @@ from acer_tf.envs.wrappers.normalize import (
 )
 from acer_tf.envs.wrappers.normalize import reward_scale as scale_of
 from acer_tf.errors import InputError
+from acer_tf.schema import Positive, validated
 
 
 def training_env(
@@ -49,8 +49,7 @@ def training_env(
     Raises:
         InputError: ACER cannot train in it, or `reward_scale` is not a finite number > 0.
     """
-    if not 0 < reward_scale < math.inf:
-        raise InputError(f"reward_scale is {reward_scale}; expected a finite number > 0.")
+    validated("reward_scale", reward_scale, Positive)
     vector_env = as_vector_env(env)
     if isinstance(vector_env, FrameStack) and vector_env.nstack > 1:
         if normalize_observations or normalize_rewards or reward_scale != 1:
@@ -59,10 +58,8 @@ def training_env(
                 "normalize_observations, normalize_rewards and reward_scale out."
             )
         return stacked(vector_env)
-    while isinstance(
-        vector_env, FrameStack | BoxActions | JointActions
-    ):  # `stacked` puts them back, above what comes in between
-        vector_env = vector_env.env
+    while isinstance(vector_env, FrameStack | BoxActions | JointActions):
+        vector_env = vector_env.env  # `stacked` puts them back, above what comes in between
     if not reports_episodes(vector_env):
         vector_env = RecordEpisodeStatistics(vector_env)
     vector_env = flattened(vector_env)

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from acer_tf.config import Collecting, Config, Continuous, Preprocessing
+from acer_tf.config import MAX_EPISODE_FRAMES, Collecting, Config, Continuous, Preprocessing
 from acer_tf.configs.presets import BASELINES
 from acer_tf.distributed.access import check_address
 from acer_tf.distributed.connection import require_ray
@@ -52,7 +52,7 @@ class EnvironmentSettings(_Validated):
     """Environments that run side by side."""
     num_workers: CountOrZero | None = None
     """Processes that run Atari games; None takes one per core, 0 none."""
-    max_episode_frames: CountOrZero = 108000
+    max_episode_frames: CountOrZero = MAX_EPISODE_FRAMES
     """Longest Atari game, in raw frames (four per agent step); 0 sets no limit."""
 
 

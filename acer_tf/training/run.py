@@ -12,8 +12,7 @@ import gymnasium
 from gymnasium.vector import VectorEnv
 
 from acer_tf.envs.atari.pool import AtariPool, frames_per_step
-from acer_tf.envs.make import closing, make_training_env, make_vec_env
-from acer_tf.envs.makers import MakerOfId
+from acer_tf.envs.make import closing, make_registered, make_training_env, make_vec_env
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError, SupersededError
 from acer_tf.logs.files import file_logger
@@ -128,18 +127,19 @@ def _noting_usage(session: Session, meter: Meter) -> Iterator[None]:
                 meter.note(session.folder, begin, session.loop.steps)
 
 
-def _env_maker(job: Job) -> MakerOfId[FrameStack]:
+def _env_maker(job: Job) -> Callable[..., FrameStack]:
     """Returns what makes the environments, also in collectors, which step Atari games in their own processes."""
     given = job.environment
-    make = functools.partial(
+    return functools.partial(
+        make_registered,
         make_training_env,
+        gymnasium.spec(given.env),
         num_env=given.num_env,
         num_workers=0 if job.collecting.actors and given.num_workers is None else given.num_workers,
         max_episode_frames=given.max_episode_frames,
         gamma=job.config.gamma,
         **vars(job.gymnasium),
     )
-    return MakerOfId(gymnasium.spec(given.env), make)
 
 
 def _begin(

@@ -8,7 +8,7 @@ import yaml
 
 from acer_tf.cli.parsing import parse
 from acer_tf.cli.play import PlayFlags, find_trained
-from acer_tf.envs.atari.game import MAX_EPISODE_FRAMES
+from acer_tf.config import MAX_EPISODE_FRAMES
 from acer_tf.errors import InputError
 from acer_tf.storage.agent_file import write_agent
 

@@ -3,7 +3,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gymnasium
@@ -16,8 +16,7 @@ from gymnasium.wrappers import TimeLimit
 import acer_tf.envs.registered  # noqa: F401  (registers the games)
 from acer_tf.envs.adapt import as_vector_env
 from acer_tf.envs.ids import env_id
-from acer_tf.envs.make import make_vec_env
-from acer_tf.envs.makers import Maker
+from acer_tf.envs.make import make_single, make_vec_env
 from acer_tf.envs.vector import ParallelEnvs, SerialEnvs
 from acer_tf.errors import EnvironmentFailedError, InputError
 from tests.counter import Counter
@@ -25,8 +24,8 @@ from tests.counter import Counter
 NENVS = 3
 
 
-def makers(env_id: str, **kwargs: Any) -> list[Maker]:
-    return [Maker(gymnasium.spec(env_id), kwargs)] * NENVS
+def makers(env_id: str, **kwargs: Any) -> list[Callable[[], gymnasium.Env[Any, Any]]]:
+    return [functools.partial(make_single, gymnasium.spec(env_id), kwargs)] * NENVS
 
 
 def assert_equal(one: Any, other: Any) -> None:
@@ -121,7 +120,7 @@ def test_observations_of_another_shape_or_kind_are_told(obs: Any, message: str, 
 
 def test_there_is_an_action_for_each_environment() -> None:
     with pytest.raises(ValueError, match="zip"):
-        SerialEnvs([Maker(Wrong, {"obs": np.zeros(3)})] * 2).step(np.zeros(1, np.int64))
+        SerialEnvs([lambda: Wrong(np.zeros(3))] * 2).step(np.zeros(1, np.int64))
 
 
 class Told(gymnasium.Env[Any, Any]):

@@ -12,11 +12,10 @@ import numpy as np
 from ale_py import roms
 from numpy.typing import NDArray
 
+from acer_tf.config import MAX_EPISODE_FRAMES
 from acer_tf.errors import InputError, nearest
 
 FRAME_SHAPE = (84, 84, 1)
-MAX_EPISODE_FRAMES = 108_000
-"""The usual limit of Atari benchmarks: half an hour of play at 60 frames per second."""
 FRAMES_PER_STEP = 4
 """Raw frames of an agent step (MaxAndSkip)."""
 

@@ -12,7 +12,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
-from acer_tf.envs.atari.game import FRAME_SHAPE, FRAMES_PER_STEP, MAX_EPISODE_FRAMES, AtariGame
+from acer_tf.config import MAX_EPISODE_FRAMES
+from acer_tf.envs.atari.game import FRAME_SHAPE, FRAMES_PER_STEP, AtariGame
 from acer_tf.envs.atari.games import Games
 from acer_tf.envs.atari.shared_rows import SharedRows
 from acer_tf.envs.atari.workers import Fault, Workers

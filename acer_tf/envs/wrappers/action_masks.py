@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import gymnasium
 import numpy as np
 from gymnasium.spaces import Discrete, Space
 from gymnasium.vector import VectorEnv, VectorWrapper
@@ -18,27 +17,8 @@ METHOD = "action_masks"
 """Method of environments that has no arguments and returns the mask of the present state."""
 
 
-class MaskInfo(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Puts what a single environment's method `action_masks` returns into its infos, as `action_mask`."""
-
-    reports_masks = True
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Resets the environment."""
-        obs, info = self.env.reset(seed=seed, options=options)
-        return obs, info | self._mask()
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Steps the environment."""
-        obs, reward, terminated, truncated, info = self.env.step(action)
-        return obs, reward, terminated, truncated, info | self._mask()
-
-    def _mask(self) -> dict[str, Array]:
-        return {MASKS: np.ravel(self.env.get_wrapper_attr(METHOD)())}
-
-
 class ActionMasks(VectorWrapper[Array, Any, Array, Any, Array]):
-    """Does what `MaskInfo` does, but for all of the user's own vector environments.
+    """Puts what the method of a user's own vector environments returns into their infos, as `action_mask`.
 
     The masks of episodes' last states are not known: when a step returns, the next episode has begun.
     """
@@ -58,19 +38,13 @@ class ActionMasks(VectorWrapper[Array, Any, Array, Any, Array]):
         return np.stack([np.ravel(mask) for mask in call(METHOD)])
 
 
-def with_mask_info(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
-    """Wraps a single environment that has the method `action_masks`; returns any other as it is."""
-    return MaskInfo(env) if env.has_wrapper_attr(METHOD) else env
-
-
 def with_action_masks(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
-    """Wraps vector environments that have the method but do not report masks; returns others as they are."""
+    """Wraps vector environments that have the method; returns others as they are."""
     call = getattr(env.unwrapped, "call", None)
     if call is None or any(isinstance(wrapper, ActionMasks) for wrapper in wrappers_of(env)):
         return env
     have_method = call("has_wrapper_attr", METHOD)  # no answers from those of Stable Baselines that cannot be asked
-    is_missing = len(have_method) > 0 and all(have_method) and not any(call("has_wrapper_attr", "reports_masks"))
-    return ActionMasks(env) if is_missing else env
+    return ActionMasks(env) if len(have_method) > 0 and all(have_method) else env
 
 
 def map_masks(infos: dict[str, Any], transform: Callable[[Array], Array]) -> dict[str, Any]:
