@@ -9,8 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from acer_tf.envs.atari.games import Games
-from acer_tf.envs.atari.shared_rows import GameRows
+from acer_tf.envs.atari.games import Games, Rows
 
 
 class TwoArgumentsError(Exception):
@@ -37,7 +36,7 @@ class FaultyGames(Games):
     """Fails once, as soon as there is a file `<fault>-<command>-<name of the process>`."""
 
     def __init__(
-        self, folder: Path, game: str, max_episode_frames: int | None, rows: GameRows, display_screen: bool = False
+        self, folder: Path, game: str, max_episode_frames: int | None, rows: Rows, display_screen: bool = False
     ) -> None:
         super().__init__(game, max_episode_frames, rows, display_screen)
         self._folder = folder

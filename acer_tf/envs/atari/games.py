@@ -1,16 +1,52 @@
 """Several Atari games in one process, which read actions from shared rows and write their results there."""
 
+import ctypes
+from multiprocessing.sharedctypes import RawArray
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from acer_tf.envs.atari.game import AtariGame
-from acer_tf.envs.atari.shared_rows import GameRows
+from acer_tf.envs.atari.game import FRAME_SHAPE, AtariGame
+
+ROW = np.dtype(
+    [
+        ("seed", np.uint64),  # read when a worker seeds its games
+        ("action", np.int64),  # index into the game's action meanings
+        ("frame", np.uint8, FRAME_SHAPE),  # the agent's
+        ("final_frame", np.uint8, FRAME_SHAPE),  # the last one of an episode that was truncated and not terminated
+        ("reward", np.float32),  # clipped
+        ("terminated", np.bool_),  # a life was lost or the game is over
+        ("truncated", np.bool_),  # the time limit was reached
+        ("game_over", np.bool_),  # a whole game ended; only then are score and length valid
+        ("score", np.float64),  # the game's own
+        ("length", np.int64),  # agent steps
+    ],
+    align=True,
+)
+"""What the pool shares with its workers for each game."""
+
+Rows = NDArray[np.void]
+"""[n] of `ROW`."""
+
+
+def shared_memory(num_env: int) -> Any:
+    """Returns memory for the rows of N environments, which is passed to a worker process when that is started.
+
+    The file behind it is unlinked as soon as it is made, so that nothing is left over, however the processes end.
+    """
+    return RawArray(ctypes.c_uint8, num_env * ROW.itemsize)
+
+
+def rows_in(memory: Any, envs: range) -> Rows:
+    """Returns the rows of consecutive environments, as a view of the memory."""
+    return np.frombuffer(memory, ROW)[envs.start : envs.stop]
 
 
 class Games:
     """Steps games one after the other; a game whose episode ended is reset in the same step."""
 
-    def __init__(self, game: str, max_episode_frames: int | None, rows: GameRows, display_screen: bool = False) -> None:
+    def __init__(self, game: str, max_episode_frames: int | None, rows: Rows, display_screen: bool = False) -> None:
         """Describes the games; `start` loads them.
 
         Args:
@@ -23,12 +59,12 @@ class Games:
         self._max_episode_frames = max_episode_frames
         self._display_screen = display_screen
         self._rows = rows
-        self._frames = list(rows.frames)
+        self._frames = list(rows["frame"])
         self._games: list[AtariGame] = []
 
     def start(self) -> None:
-        """Loads and resets every game, seeded with `rows.seeds`, and writes the frames."""
-        seeds = self._rows.seeds.tolist()
+        """Loads and resets every game, seeded with its row's seed, and writes the frames."""
+        seeds = self._rows["seed"].tolist()
         self._games = [AtariGame(self._rom, seed, self._max_episode_frames, self._display_screen) for seed in seeds]
         self.reset()
 
@@ -46,17 +82,17 @@ class Games:
         return [game.score for game in self._games]
 
     def step(self) -> None:
-        """Plays `rows.actions` and writes all other rows."""
+        """Plays the rows' actions and writes the results."""
         rows = self._rows
-        for i, action in enumerate(rows.actions.tolist()):
+        for i, action in enumerate(rows["action"].tolist()):
             game = self._games[i]
             step = game.step(action, self._frames[i])
             if step.truncated:  # before reset draws the next episode over it
-                rows.final_frames[i] = self._frames[i]
+                rows["final_frame"][i] = self._frames[i]
             if step.terminated or step.truncated:
                 game.reset(self._frames[i])
-            rows.rewards[i], rows.terminations[i], rows.truncations[i] = step
+            rows["reward"][i], rows["terminated"][i], rows["truncated"][i] = step
             result = game.take_result()
-            rows.game_overs[i] = result is not None
+            rows["game_over"][i] = result is not None
             if result is not None:
-                rows.scores[i], rows.lengths[i] = result
+                rows["score"][i], rows["length"][i] = result

@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from acer_tf.config import MAX_EPISODE_FRAMES
 from acer_tf.envs.atari.game import FRAME_SHAPE, FRAMES_PER_STEP, AtariGame
-from acer_tf.envs.atari.games import Games
-from acer_tf.envs.atari.shared_rows import SharedRows
+from acer_tf.envs.atari.games import Games, rows_in, shared_memory
 from acer_tf.envs.atari.workers import Fault, Workers
 from acer_tf.envs.ids import atari_game
 from acer_tf.errors import EnvironmentFailedError, InputError
@@ -88,9 +87,9 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         self.observation_space = batch_space(self.single_observation_space, num_env)
         self.action_space = batch_space(self.single_action_space, num_env)
 
-        self._shared = SharedRows(num_env)
-        self._rows = self._shared.rows(range(num_env))
-        self._frames = self._rows.frames.view()
+        self._memory = shared_memory(num_env)
+        self._rows = rows_in(self._memory, range(num_env))
+        self._frames = self._rows["frame"]
         self._frames.flags.writeable = False
         self._make_games = functools.partial(
             Games, self.game, max_episode_frames, display_screen=render_mode == "human"
@@ -104,7 +103,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         self._max_restarts = max_restarts
         self.replacements = 0
         self._start = time.perf_counter()
-        self._is_reset = self._is_stepping = False
+        self._is_reset = False
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -122,10 +121,9 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         Raises:
             EnvironmentFailedError: as `step`.
         """
-        self._require(not self._is_stepping, "step_async was called without step_wait")
         is_start = seed is not None or not self._is_reset
         if is_start:
-            self._rows.seeds[:] = np.random.SeedSequence(seed).generate_state(self.num_envs, np.uint64)
+            self._rows["seed"] = np.random.SeedSequence(seed).generate_state(self.num_envs, np.uint64)
         self._send("start" if is_start else "reset")
         self._wait(self._start_timeout if is_start else self._timeout)
         self._is_reset = True
@@ -150,34 +148,22 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
             EnvironmentFailedError: a worker raised, died or stopped answering after `max_restarts` replacements; the
                 pool is then closed.
         """
-        self.step_async(actions)
-        return self.step_wait()
-
-    def step_async(self, actions: ArrayLike) -> None:
-        """Starts a step; `step_wait` returns its results. Observations must not be read in between."""
         self._require(self._is_reset, "reset must be called first")
-        self._require(not self._is_stepping, "step_async was called without step_wait")
-        self._rows.actions[:] = self._checked(actions)
+        self._rows["action"] = self._checked(actions)
         self._send("step")
-        self._is_stepping = True
-
-    def step_wait(self) -> StepReturn:
-        """Returns what `step` returns, for the step that was started last."""
-        self._require(self._is_stepping, "step_async must be called first")
-        self._is_stepping = False
         replaced = self._wait(self._timeout)
         infos = self._truncated(replaced) if replaced else {}
         infos |= self._games_cut(replaced) | self._games_ended()
         rows = self._rows
         # Copies, but for the frames: the next step overwrites the rows.
-        return self._frames, rows.rewards.copy(), rows.terminations.copy(), rows.truncations.copy(), infos
+        return self._frames, rows["reward"].copy(), rows["terminated"].copy(), rows["truncated"].copy(), infos
 
     def start_workers(self) -> None:
         """Starts the workers, if there are to be any and the first reset has not; they load the games meanwhile."""
         self._require(not self.closed, "it is closed")
         with self._closed_on_error():
             if self.num_workers and self._workers is None:
-                self._workers = Workers(self._make_games, self._shared, self.num_envs, self.num_workers)
+                self._workers = Workers(self._make_games, self._memory, self.num_envs, self.num_workers)
 
     def render(self) -> tuple[NDArray[np.uint8], ...] | None:
         """Returns the screen of every game in RGB, uint8 [210, 160, 3] in most, or None but for `rgb_array`."""
@@ -196,23 +182,22 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         if self._workers:
             self._workers.close()
         self._workers = self._games = None
-        self._is_stepping = False
 
     def _games_ended(self) -> dict[str, Any]:
-        ended = self._rows.game_overs.copy()
+        ended = self._rows["game_over"].copy()
         if not ended.any():
             return {}
         seconds = round(time.perf_counter() - self._start, 6)
-        columns = {"r": self._rows.scores, "l": self._rows.lengths, "t": np.full(self.num_envs, seconds)}
+        columns = {"r": self._rows["score"], "l": self._rows["length"], "t": np.full(self.num_envs, seconds)}
         # As gymnasium's RecordEpisodeStatistics: 0 where no game ended.
         return {"episode": {k: np.where(ended, v, v.dtype.type(0)) for k, v in columns.items()}, "_episode": ended}
 
     def _games_cut(self, replaced: list[int]) -> dict[str, Any]:
-        cut = self._rows.truncations & ~self._rows.terminations  # nothing is bootstrapped after a lost life
+        cut = self._rows["truncated"] & ~self._rows["terminated"]  # nothing is bootstrapped after a lost life
         cut[replaced] = False
         if not cut.any():
             return {}
-        frames = zip(self._rows.final_frames, cut, strict=True)
+        frames = zip(self._rows["final_frame"], cut, strict=True)
         final = (frame.copy() if is_cut else None for frame, is_cut in frames)
         return {"final_obs": np.fromiter(final, object), "_final_obs": cut}
 
@@ -272,15 +257,15 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
             count = f"replaced it ({self.replacements} of at most {self._max_restarts})"
             say(f"warning: {fault.what}; {count}\n{fault.traceback}".rstrip(), is_error=True)
             for env in fault.envs:
-                self._rows.seeds[env] = next_seed(int(self._rows.seeds[env]))
+                self._rows["seed"][env] = next_seed(int(self._rows["seed"][env]))
             workers.restart(fault)
 
     def _truncated(self, envs: list[int]) -> dict[str, Any]:
         """Truncates the episodes of these environments, whose worker may have left half a step."""
         rows = self._rows
-        rows.rewards[envs] = 0
-        rows.terminations[envs] = rows.game_overs[envs] = False
-        rows.truncations[envs] = True
+        rows["reward"][envs] = 0
+        rows["terminated"][envs] = rows["game_over"][envs] = False
+        rows["truncated"][envs] = True
         return {"worker_replaced": np.isin(np.arange(self.num_envs), envs)}
 
     def _require(self, ok: bool, why: str) -> None:

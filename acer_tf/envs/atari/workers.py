@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import cv2
 
-from acer_tf.envs.atari.games import Games
-from acer_tf.envs.atari.shared_rows import GameRows, SharedRows
+from acer_tf.envs.atari.games import Games, Rows, rows_in
 from acer_tf.system.children import START_METHOD, become_worker, program_hidden
+
+MakeGames = Callable[[Rows], Games]
 
 _DONE = b""
 _WAITS = 10
@@ -32,11 +33,11 @@ class Fault(NamedTuple):
     traceback: str = ""
 
 
-def _serve(pipe: Connection, make_games: Callable[[GameRows], Games], shared: SharedRows, envs: range) -> None:
+def _serve(pipe: Connection, make_games: MakeGames, memory: Any, envs: range) -> None:
     """Runs in the worker: executes commands and answers each, until the other end of the pipe is closed."""
     become_worker()
     cv2.setNumThreads(1)
-    games = make_games(shared.rows(envs))
+    games = make_games(rows_in(memory, envs))
     with contextlib.suppress(EOFError, OSError):  # the parent is gone
         while True:
             command = pipe.recv_bytes().decode()
@@ -61,11 +62,11 @@ class _Worker:
         is_busy: whether a command was sent and not answered yet.
     """
 
-    def __init__(self, context: Any, make_games: Callable[[GameRows], Games], shared: SharedRows, envs: range) -> None:
+    def __init__(self, context: Any, make_games: MakeGames, memory: Any, envs: range) -> None:
         self.envs = envs
         self.is_busy = False
         self.pipe, far_end = context.Pipe()
-        args = far_end, make_games, shared, envs
+        args = far_end, make_games, memory, envs
         self._process = context.Process(target=_serve, args=args, daemon=True, name=f"envs-{envs.start}")
         with program_hidden():
             self._process.start()
@@ -102,20 +103,18 @@ class _Worker:
 class Workers:
     """A few processes with several games each, consecutive environments together."""
 
-    def __init__(
-        self, make_games: Callable[[GameRows], Games], shared: SharedRows, num_env: int, num_workers: int
-    ) -> None:
+    def __init__(self, make_games: MakeGames, memory: Any, num_env: int, num_workers: int) -> None:
         """Starts the processes.
 
         Args:
             make_games: called in every worker, with its rows; a module's function or class, or a partial of one.
-            shared: the rows of all environments.
+            memory: of the rows of all environments.
             num_env: number of environments, N.
             num_workers: number of processes, at most N.
         """
         self._context = multiprocessing.get_context(START_METHOD)
         self._make_games = make_games
-        self._shared = shared
+        self._memory = memory
         self._workers: dict[range, _Worker] = {}
         bounds = [num_env * i // num_workers for i in range(num_workers + 1)]
         try:
@@ -159,4 +158,4 @@ class Workers:
             self._workers.popitem()[1].close()
 
     def _start(self, envs: range) -> None:
-        self._workers[envs] = _Worker(self._context, self._make_games, self._shared, envs)
+        self._workers[envs] = _Worker(self._context, self._make_games, self._memory, envs)

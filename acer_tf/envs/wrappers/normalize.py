@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium.spaces import Box
 from gymnasium.vector import VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
+from gymnasium.wrappers.utils import RunningMeanStd
 
 from acer_tf.envs.wrappers.base import Array, ObservationWrapper, StepReturn, wrappers_of
 from acer_tf.errors import InputError
@@ -16,38 +17,22 @@ CLIP = 10.0
 EPS = 1e-8
 
 
-class Moments:
-    """Running mean and variance of arrays.
+class Moments(RunningMeanStd):
+    """Running mean and variance of arrays, float64 in their shape: 0 and 1 before the first.
 
     Attributes:
-        mean: float64, in the shape of an array; 0 before the first.
-        var: likewise; 1 before the first.
-        count: number of arrays so far.
         is_frozen: whether `update` changes nothing.
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         """Creates the moments of zero arrays of this shape."""
-        self.count: float = 0
-        self.mean: Array = np.zeros(shape)
-        self.var: Array = np.ones(shape)
+        super().__init__(epsilon=0, shape=shape)
         self.is_frozen = False
 
     def update(self, batch: Array) -> None:
-        """Merges the moments of a batch, [N, ...], with those of all before (Chan, Golub and LeVeque, 1983)."""
-        if self.is_frozen:
-            return
-        before, self.count = self.count, self.count + len(batch)
-        weight = len(batch) / self.count  # of the batch among all arrays
-        delta = batch.mean(axis=0) - self.mean
-        self.mean = self.mean + weight * delta
-        # The variance within both parts, and that between their means.
-        self.var = (1 - weight) * self.var + weight * batch.var(axis=0) + before / self.count * weight * delta**2
-
-    def update_finite(self, batch: Array) -> None:
-        """Updates unless the batch has NaN or infinity, which end the run (`Runner`) and must not spoil the moments."""
-        if np.isfinite(batch).all():
-            self.update(batch)
+        """Counts a batch, [N, ...], unless it has NaN or infinity, which end the run (`Runner`)."""
+        if not self.is_frozen and np.isfinite(batch).all():
+            super().update(batch)
 
 
 class NormalizeObservations(ObservationWrapper):
@@ -75,7 +60,7 @@ class NormalizeObservations(ObservationWrapper):
 
     def observations(self, obs: Array) -> Array:
         """Counts observations [N, *observation], then normalises them."""
-        self.moments.update_finite(obs.astype(np.float64))
+        self.moments.update(obs.astype(np.float64))
         return self.final_observation(obs)
 
     def final_observation(self, obs: Array) -> Array:
@@ -118,7 +103,7 @@ class NormalizeRewards(VectorWrapper[Array, Any, Array, Any, Array]):
         """Steps the environments."""
         obs, rewards, terminations, truncations, infos = self.env.step(actions)
         self._returns = self._gamma * self._returns + rewards  # R ← gamma · R + r
-        self.moments.update_finite(self._returns)
+        self.moments.update(self._returns)
         self._returns[terminations | truncations] = 0  # only now: the last reward belongs to its episode
         return obs, np.clip(rewards / np.sqrt(self.moments.var + EPS), -CLIP, CLIP), terminations, truncations, infos
 

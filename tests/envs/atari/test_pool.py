@@ -177,27 +177,6 @@ def test_unknown_ids_and_other_environments_are_refused() -> None:
         AtariPool("CartPole-v1", 1)
 
 
-@pytest.mark.parametrize("num_workers", [0, 1])
-def test_step_can_be_split(num_workers: int) -> None:
-    whole = AtariPool(PONG, 2, num_workers=num_workers)
-    split = AtariPool(PONG, 2, num_workers=num_workers)
-    try:
-        whole.reset(seed=0)
-        split.reset(seed=0)
-        with pytest.raises(RuntimeError, match="step_async must be called first"):
-            split.step_wait()
-        for actions in ([2, 3], [4, 5]):
-            split.step_async(actions)
-            for call in (split.reset, lambda: split.step_async([0, 0])):
-                with pytest.raises(RuntimeError, match="without step_wait"):
-                    call()
-            for a, b in zip(split.step_wait(), whole.step(actions), strict=True):
-                np.testing.assert_array_equal(a, b)
-    finally:
-        whole.close()
-        split.close()
-
-
 def test_needs_a_reset_first() -> None:
     with pytest.raises(RuntimeError, match="reset must be called first"):
         AtariPool(PONG, 1, num_workers=0).step([0])
@@ -207,12 +186,10 @@ def test_needs_a_reset_first() -> None:
 def test_close_twice_and_use_after_close(num_workers: int) -> None:
     pool = AtariPool(PONG, 1, num_workers=num_workers)
     obs, _ = pool.reset()
-    pool.step_async([0])
+    pool.step([0])
     pool.close()
     pool.close()
     assert obs.std() > 0  # the view outlives the pool
-    with pytest.raises(RuntimeError, match="step_async must be called first"):
-        pool.step_wait()
     for call in (pool.reset, lambda: pool.step([0])):
         with pytest.raises(RuntimeError, match="it is closed"):
             call()
