@@ -26,13 +26,13 @@ class Moments(RunningMeanStd):
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         """Creates the moments of zero arrays of this shape."""
-        super().__init__(epsilon=0, shape=shape)
+        super().__init__(epsilon=0, shape=shape)  # type: ignore[no-untyped-call]
         self.is_frozen = False
 
     def update(self, batch: Array) -> None:
         """Counts a batch, [N, ...], unless it has NaN or infinity, which end the run (`Runner`)."""
         if not self.is_frozen and np.isfinite(batch).all():
-            super().update(batch)
+            super().update(batch)  # type: ignore[no-untyped-call]
 
 
 class NormalizeObservations(ObservationWrapper):
