@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from acer_tf import __version__
-from acer_tf.errors import ExitStatus
+from acer_tf.errors import ExitStatus, suggestion
 from acer_tf.system.console import keep_output_open
 
 COMMANDS = {
@@ -49,9 +49,8 @@ def run(name: str, words: Sequence[str]) -> int:
         words: the words after it.
     """
     if name not in COMMANDS:
-        from acer_tf.errors import nearest
-
-        print(f"error: {name} is not a command; the nearest are {', '.join(nearest(name, COMMANDS))}.", file=sys.stderr)
+        otherwise = suggestion(name, COMMANDS, "acer --help lists them")
+        print(f"error: {name} is not a command{otherwise}.", file=sys.stderr)
         return ExitStatus.BAD_INPUT
     module, _ = COMMANDS[name]
     status: int = importlib.import_module(module).main(words)

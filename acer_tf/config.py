@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Literal, get_args
 
-from acer_tf.errors import InputError, nearest
+from acer_tf.errors import InputError, suggestion
 from acer_tf.maths.schedules import SCHEDULES, ScheduleName
 from acer_tf.schema import Count, CountOrZero, Fraction, Positive, PositiveOrInfinite, Text, Weight, validate_fields
 
@@ -136,8 +136,7 @@ class Config(Training, Replay, Optimization, Algorithm):
             if not callable(self.lrschedule):
                 raise InputError(f"{name} is {self.lrschedule!r}; expected a name or a function.")
         elif self.lrschedule not in SCHEDULES:
-            choices = ", ".join(nearest(self.lrschedule, SCHEDULES))
-            raise InputError(f"{name} '{self.lrschedule}' does not exist; the nearest are {choices}.")
+            raise InputError(f"{name} '{self.lrschedule}' does not exist{suggestion(self.lrschedule, SCHEDULES)}.")
 
     def _check_optimizer(self) -> None:
         given = self.optimizer

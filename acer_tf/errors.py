@@ -3,11 +3,19 @@
 import contextlib
 import difflib
 import enum
-from collections.abc import Iterable, Iterator, Mapping
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+Likeness = Callable[[str, str], float]
+LIKE = 0.5
+"""Likeness from which a name is suggested for another."""
+FEW = 8
+"""Choices that are all named if none is like what was given."""
 
 
 class InputError(ValueError):
@@ -85,7 +93,29 @@ def environment_errors() -> Iterator[None]:
         raise EnvironmentFailedError(f"an environment raised {type(error).__name__}: {error}") from error
 
 
-def nearest(name: str, choices: Iterable[str], n: int = 3) -> list[str]:
-    """Returns the `n` choices most similar to `name`, best first, ignoring case."""
-    by_lower = {choice.lower(): choice for choice in choices}
-    return [by_lower[match] for match in difflib.get_close_matches(name.lower(), by_lower, n=n, cutoff=0.0)]
+def likeness(a: str, b: str) -> float:
+    """Returns how similar two names are, from 0 to 1, ignoring case; from `LIKE` on one may be meant by the other."""
+    return difflib.SequenceMatcher(a=a.lower(), b=b.lower()).ratio()
+
+
+def nearest(name: str, choices: Iterable[str], n: int = 3, alike: Likeness = likeness) -> list[str]:
+    """Returns the `n` choices most similar to `name`, best first; none if even the best is unlike it."""
+    near = heapq.nlargest(n, choices, key=lambda choice: alike(name, choice))
+    return near if near and alike(name, near[0]) >= LIKE else []
+
+
+def suggestion(name: str, choices: Iterable[str], otherwise: str = "", alike: Likeness = likeness) -> str:
+    """Returns the end of the message that a name does not exist, from its semicolon on.
+
+    Args:
+        name: what was given.
+        choices: what exists; if few, and none is similar, all are named.
+        otherwise: where to find the choices, if they are many and none is similar.
+        alike: how similar two names are, from 0 to 1.
+    """
+    names = list(choices)
+    if near := nearest(name, names, alike=alike):
+        return f"; the nearest are {', '.join(near)}"
+    if len(names) > FEW:
+        return otherwise and f"; {otherwise}"
+    return f"; expected {' or '.join(filter(None, (', '.join(names[:-1]), names[-1])))}" if names else ""

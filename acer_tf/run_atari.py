@@ -52,9 +52,14 @@ def read(argv: Sequence[str]) -> Job:
     preset = chosen_preset(given)
     defaults = with_preset(OWN_DEFAULTS, preset)
     settings = {**defaults, **given}
-    from acer_tf.envs.ids import check_env_id, is_atari  # imports gymnasium: after the flags are known to be right
+    from acer_tf.envs.ids import (
+        check_env_id,
+        full_env_id,
+        is_atari,
+    )  # imports gymnasium: after the flags are known to be right
 
-    env_id, policy = settings["env"], settings["policy"]
+    settings["env"] = env_id = full_env_id(settings["env"])
+    policy = settings["policy"]
     check_env_id(env_id)
     if not is_atari(env_id):
         raise InputError(

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from acer_tf.errors import InputError, nearest
+from acer_tf.errors import InputError, suggestion
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -105,8 +105,7 @@ def check_names(where: str, names: Iterable[object], known: Collection[str]) -> 
     """
     for name in names:
         if name not in known:
-            near = ", ".join(nearest(str(name), known))
-            raise InputError(f"{where}: {name} is not a setting; the nearest are {near}.")
+            raise InputError(f"{where}: {name} is not a setting{suggestion(str(name), known)}.")
 
 
 def to_python(value: Any) -> Any:

@@ -1,6 +1,5 @@
 """Trains on several environments and seeds: `python -m acer_tf.sweep --envs Pong Breakout --seeds 3 --workers 2`."""
 
-import contextlib
 import dataclasses
 import inspect
 import sys
@@ -9,10 +8,11 @@ from pathlib import Path
 
 from acer_tf import run, run_atari
 from acer_tf.cli.command import guarded
+from acer_tf.cli.flag_names import flag_name, instead_of, intended_flag
 from acer_tf.cli.parsing import Parser
 from acer_tf.configs.presets import load_preset
-from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
-from acer_tf.errors import InputError, nearest
+from acer_tf.envs.ids import check_env_id, full_env_id, is_atari, typed_env_id
+from acer_tf.errors import InputError
 from acer_tf.networks.names import NETWORKS
 from acer_tf.search.search import Base, SearchFlags, search
 from acer_tf.trials.execution import Execution
@@ -28,9 +28,9 @@ FLAGS = (*run.PARSER.names, *run_atari.PARSER.names)
 class Sweep(SearchFlags, Execution):
     """Trains on every environment (or preset) with every seed, each trial in its own process and run folder.
 
-    Any other flag goes to every trial, for instance --num_timesteps 1e6. The table, sweep.csv, grows as trials end. The
-    same command again skips trials that are done, resumes those that were stopped and retries those that failed. With
-    --search, settings are searched on one environment (or preset) in place of that.
+    Any other flag goes to every trial, for instance --total_timesteps 1e6. The table, sweep.csv, grows as trials end.
+    The same command again skips trials that are done, resumes those that were stopped and retries those that failed.
+    With --search, settings are searched on one environment (or preset) in place of that.
     """
 
     envs: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ class Sweep(SearchFlags, Execution):
             raise InputError("seeds is 0; expected a whole number >= 1.")
         self.check()
         self.check_search()
-        given = {word.partition("=")[0].removeprefix("--").replace("-", "_") for word in rest if word.startswith("--")}
+        given = {flag_name(word) for word in rest if word.startswith("--")}
         _check_spelling(given)
         if taken := given & set(OWN):
             raise InputError(f"--{min(taken)} is set by the sweep itself; expected --envs, --presets, --seeds, --out.")
@@ -130,9 +130,7 @@ def _steps(trial: Trial) -> int:
 
 
 def _env_id(name: str) -> str:
-    with contextlib.suppress(InputError):
-        check_env_id(f"{name}NoFrameskip-v4")
-        return f"{name}NoFrameskip-v4"
+    name = full_env_id(name)
     check_env_id(typed_env_id(name))
     return name
 
@@ -144,8 +142,8 @@ def _check_spelling(given: set[str]) -> None:
     """Checks that no flag that is passed on is a misspelt flag of the sweep's own."""
     own = PARSER.names
     for name in sorted(given.difference(FLAGS)):
-        if (near := nearest(name, [*own, *FLAGS])[0]) in own:
-            raise InputError(f"--{name} is not a flag; the nearest is --{near}.")
+        if intended_flag(name, [*own, *FLAGS]) in own:
+            raise InputError(f"--{name} is not a flag; {instead_of(name, own)}.")
 
 
 def _main(argv: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""Measures whether the memory of a long run grows: `python -m benchmarks.memory --num_timesteps 1e6`."""
+"""Measures whether the memory of a long run grows: `python -m benchmarks.memory --total_timesteps 1e6`."""
 
 import csv
 import dataclasses
@@ -35,7 +35,7 @@ class Memory:
     """Environment id."""
     num_env: int = 16
     """Environments."""
-    num_timesteps: int = int(1e6)
+    total_timesteps: int = int(1e6)
     """Agent steps of the run."""
     buffer_size: int = 10_000
     """Steps per environment in replay."""
@@ -61,7 +61,7 @@ class Sample(NamedTuple):
 
 def command(flags: Memory, folder: Path) -> list[str]:
     """Returns the command line of the training, with default checkpoints and logs."""
-    names = ("env", "num_env", "num_timesteps", "buffer_size", "replay_ratio")
+    names = ("env", "num_env", "total_timesteps", "buffer_size", "replay_ratio")
     words = [word for name in names for word in (f"--{name}", str(getattr(flags, name)))]
     return [sys.executable, "-m", "acer_tf.run_atari", *words, "--seed", "0", "--logdir", str(folder)]
 
@@ -104,9 +104,9 @@ def main(argv: Sequence[str]) -> int:
     """Runs the measurement; returns the exit status."""
     flags = parse("benchmarks.memory", Memory, argv)
     full = flags.buffer_size * flags.num_env
-    if flags.num_timesteps < 4 * full:
+    if flags.total_timesteps < 4 * full:
         raise InputError(
-            f"num_timesteps is {flags.num_timesteps}; expected at least {4 * full}, replay's size four times."
+            f"total_timesteps is {flags.total_timesteps}; expected at least {4 * full}, replay's size four times."
         )
     taken: list[Sample] = []
     print("    step   memory   descriptors")

@@ -31,7 +31,7 @@ class Precision:
 
     preset: str = "minatar"
     """Settings, environment and network among them: a name, or a file of your own (.yml)."""
-    num_timesteps: int = 20_000
+    total_timesteps: int = 20_000
     """Agent steps of training before the comparison."""
     segments: int = 10
     """Batches from replay to compare on."""
@@ -101,7 +101,7 @@ def measure(flags: Precision) -> dict[str, Difference]:
         ]
         exact, rounded = (agent.model for agent in agents)
         loop = agents[0].begin(Logger())
-        loop.learn(end=flags.num_timesteps)
+        loop.learn(end=flags.total_timesteps)
         rounded.load_state_dict(exact.state_dict())
         rng = np.random.RandomState(0)
         return differences(exact, rounded, [loop.buffer.get(rng) for _ in range(flags.segments)])

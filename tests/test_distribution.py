@@ -77,7 +77,7 @@ def test_the_installed_wheel_trains_without_a_network(built: Path, tmp_path: Pat
     isolated = NO_NETWORK if is_permitted else []
     assert Path(run(sys.executable, "-c", "import acer_tf; print(acer_tf.__file__)").strip()).is_relative_to(place)
     assert run(str(place / "bin" / "acer"), "--version") == f"acer_tf {__version__}\n"
-    words = "-m acer_tf run-atari --preset atari --env BreakoutNoFrameskip-v4 --num_env 2 --num_timesteps 80".split()
+    words = "-m acer_tf run-atari --preset atari --env BreakoutNoFrameskip-v4 --num_env 2 --total_timesteps 80".split()
     size = "--buffer_size 2000 --logdir run".split()
     run(*isolated, sys.executable, *words, *size)
     assert (tmp_path / "run" / "model.zip").exists()

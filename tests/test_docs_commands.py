@@ -18,7 +18,7 @@ from acer_tf.__main__ import main as acer
 DOCS = Path(__file__).parent.parent / "docs"
 COMMAND = re.compile(r"^ {4}acer ((?:run|run-atari) .*)$", re.MULTILINE)
 SETTINGS = [shlex.split(line) for line in COMMAND.findall((DOCS / "which-settings.md").read_text(encoding="utf-8"))]
-SHORT = "--num_env 2 --nsteps 5 --num_timesteps 60 --buffer_size 100 --replay_start 20".split()
+SHORT = "--num_env 2 --nsteps 5 --total_timesteps 60 --buffer_size 100 --replay_start 20".split()
 
 
 OWN = (DOCS / "your-environment.md").read_text(encoding="utf-8")
@@ -42,7 +42,7 @@ def run_commands(lines: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     for line in lines:
         words = shlex.split(line)
         trains = words[1] in ("run", "sweep")
-        monkeypatch.setattr(sys, "argv", [*words, *SHORT, "--num_timesteps", "600"] if trains else words)
+        monkeypatch.setattr(sys, "argv", [*words, *SHORT, "--total_timesteps", "600"] if trains else words)
         assert acer() == 0, line
 
 

@@ -1,7 +1,9 @@
 import re
 from pathlib import Path
 
-from acer_tf.errors import ExitStatus, InputError, nearest
+import pytest
+
+from acer_tf.errors import ExitStatus, InputError, nearest, suggestion
 
 PAGE = Path(__file__).parents[1] / "docs" / "reliability.md"
 
@@ -17,9 +19,24 @@ def test_nearest_come_best_first_and_ignore_case() -> None:
     assert nearest("brekout", ["Pong", "Breakout"], n=1) == ["Breakout"]
 
 
-def test_nearest_of_something_else_still_offers_choices() -> None:
-    assert len(nearest("#", ["a", "b"])) == 2
+def test_nothing_is_suggested_for_what_nothing_resembles() -> None:
+    assert nearest("xyzzy", ["Taxi-v3", "Pong"]) == []
     assert nearest("a", []) == []
+
+
+@pytest.mark.parametrize(
+    ("choices", "end"),
+    [
+        (["gamma", "lr"], "; the nearest are gamma, lr"),
+        (["lr", "c", "delta"], "; expected lr, c or delta"),
+        (["lr"], "; expected lr"),
+        ([], ""),
+        ([f"x{i}" for i in range(9)], "; --help lists them"),
+    ],
+)
+def test_the_end_of_the_message_that_a_name_does_not_exist(choices: list[str], end: str) -> None:
+    assert suggestion("gama", iter(choices), "--help lists them") == end
+    assert end.endswith("them") or suggestion("gama", choices) == end
 
 
 def test_every_status_is_documented_and_no_other() -> None:

@@ -105,7 +105,7 @@ def test_ctrl_c_ends_all_processes_and_prints_the_command_that_goes_on(tmp_path:
         "2",
         "--log_interval",
     ]
-    words += ["5", "--replay_ratio", "0", "--num_timesteps", "1e8", "--logdir", str(tmp_path / "run")]
+    words += ["5", "--replay_ratio", "0", "--total_timesteps", "1e8", "--logdir", str(tmp_path / "run")]
     with subprocess.Popen(
         [sys.executable, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:

@@ -119,7 +119,7 @@ def test_a_run_keeps_its_precision_and_says_what_it_costs(
 ) -> None:
     monkeypatch.setattr(compute, "CPU_INFO", tmp_path / "cpuinfo")
     (tmp_path / "cpuinfo").write_text("flags\t\t: fpu avx2 avx512f\n")
-    argv = ["--num_timesteps=40", "--num_hidden=4", "--logdir", str(tmp_path / "run")]
+    argv = ["--total_timesteps=40", "--num_hidden=4", "--logdir", str(tmp_path / "run")]
     assert main([*argv, "--precision", "bfloat16"]) == 0
     said = "precision: no bfloat16 instructions here; convolutions take about 2 times as long as in float32"
     assert said in capsys.readouterr().out.splitlines()

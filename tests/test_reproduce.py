@@ -56,7 +56,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Place:
     """An experiment of two trainings, one of which was run before, in the folder where a sweep would have run it."""
     place = Place(tmp_path_factory.mktemp("experiment"))
     words = (
-        f"--env CartPole-v1 --seed 4 --logdir {place.run_folder('a')} --num_timesteps 2e3 --verbose 0 {FLAGS}".split()
+        f"--env CartPole-v1 --seed 4 --logdir {place.run_folder('a')} --total_timesteps 2e3 --verbose 0 {FLAGS}".split()
     )
     assert run.main(words) == 0
     changed = (place.run_folder("a") / "model.zip").stat().st_mtime_ns

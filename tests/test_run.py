@@ -20,7 +20,7 @@ from tests.event_files import read
 from tests.saved import hashes
 
 ARGV = [
-    "--num_timesteps=4e3", "--num_env=2", "--seed=1", "--num_layers=1", "--num_hidden=8", "--log_interval=50",
+    "--total_timesteps=4e3", "--num_env=2", "--seed=1", "--num_layers=1", "--num_hidden=8", "--log_interval=50",
     "--replay_start=100", "--value_network=copy",
 ]  # fmt: skip
 
@@ -46,13 +46,13 @@ ARGV = [
         (["--env", "Pendulum-v1", "--num_samples", "0"], "num_samples is 0; expected a whole number >= 1"),
         (["--reward_scale", "-1"], "reward_scale is -1.0; expected a finite number > 0"),
         (["--sigam=1"], "--sigam is not a flag, nor an argument of network 'mlp'; the nearest is --sigma."),
-        (["--config=mine.yml"], "--config is not a flag, nor an argument of network 'mlp'; the nearest is"),
-        (["--rng=1"], "--rng is not a flag, nor an argument of network 'mlp'; the nearest is"),
+        (["--config=mine.yml"], "--config is not a flag, nor an argument of network 'mlp'; use --preset."),
+        (["--rng=1"], "--rng is not a flag, nor an argument of network 'mlp'; --help lists them."),
         (
             ["--settings=1", "--env", "Pendulum-v1"],
             "--settings is not a flag, nor an argument of network 'mlp'",
         ),
-        (["--hyperparameters=1"], "--hyperparameters is not a flag, nor an argument of network 'mlp'; the nearest is"),
+        (["--hyperparameters=1"], "--hyperparameters is not a flag, nor an argument of network 'mlp'; use --preset."),
         (["--stall_seconds", "0"], "stall_seconds is 0.0; expected a finite number > 0"),
         (["--env", ":CartPole-v1"], "environment ':CartPole-v1': module '' cannot be imported"),
         (["--env", "./cart.py:Cart-v0"], "module './cart.py' cannot be imported"),
@@ -141,7 +141,7 @@ def test_the_same_command_resumes_a_run_and_finds_it_done(
 def test_training_starts_from_saved_weights(trained: tuple[Path, str], tmp_path: Path) -> None:
     folder, _ = trained
     # A learning rate of 0 keeps the weights as they were loaded.
-    argv = ["--num_timesteps=40", "--num_layers=1", "--num_hidden=8", "--value_network=copy", "--lr=0"]
+    argv = ["--total_timesteps=40", "--num_layers=1", "--num_hidden=8", "--value_network=copy", "--lr=0"]
     loaded = ["--load_path", str(folder / "model.zip"), "--logdir", str(tmp_path / "again")]
     assert main([*argv, *loaded]) == 0
     (_, first), (_, second) = (read_agent(run / "model.zip") for run in (folder, tmp_path / "again"))
@@ -152,7 +152,7 @@ def test_training_starts_from_saved_weights(trained: tuple[Path, str], tmp_path:
 
 def test_continuous_actions(tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    argv = ["--env=Pendulum-v1", "--num_timesteps=600", "--num_env=2", "--seed=1", "--num_layers=1", "--num_hidden=4"]
+    argv = ["--env=Pendulum-v1", "--total_timesteps=600", "--num_env=2", "--seed=1", "--num_layers=1", "--num_hidden=4"]
     settings = ["--learn_sigma", "--sigma=0.5", "--normalize_observations", "--reward_scale=0.1", "--replay_start=100"]
     settings += ["--normalize_rewards", "--gamma=0.9"]
     assert main([*argv, *settings, "--logdir", str(folder)]) == 0
@@ -168,7 +168,7 @@ def test_continuous_actions(tmp_path: Path) -> None:
 
 def test_processes_of_their_own_learn_the_same(tmp_path: Path) -> None:
     # Episodes end within segments, and returns go on behind time limits: final observations matter.
-    argv = [*ARGV, "--num_timesteps=1e3", "--bootstrap_truncated", "--env_kwargs", "sutton_barto_reward:true"]
+    argv = [*ARGV, "--total_timesteps=1e3", "--bootstrap_truncated", "--env_kwargs", "sutton_barto_reward:true"]
     for kind in ("sync", "async"):
         assert main([*argv, "--vectorization", kind, "--logdir", str(tmp_path / kind)]) == 0
     (_, single), (_, parallel) = (read_agent(tmp_path / kind / "model.zip") for kind in ("sync", "async"))

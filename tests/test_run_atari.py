@@ -57,7 +57,7 @@ def test_policies_are_those_of_stable_baselines_or_networks(
 
 def test_trains_on_a_game(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "run"
-    argv = ["--env", "PongNoFrameskip-v4", "--policy", "cnn_small", "--num_env", "2", "--num_timesteps", "120"]
+    argv = ["--env", "PongNoFrameskip-v4", "--policy", "cnn_small", "--num_env", "2", "--total_timesteps", "120"]
     argv += ["--replay_start", "20", "--buffer_size", "200", "--log_interval", "2", "--num_workers", "1"]
     assert main([*argv, "--logdir", str(folder)]) == 0
     assert (folder / "model.zip").exists()

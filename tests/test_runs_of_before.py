@@ -54,7 +54,7 @@ def assert_ends_as(whole: Path, agent: ACER) -> None:
             assert_array_equal(array, expected[name], err_msg=name)
 
 
-@pytest.mark.parametrize(("run", "longer"), [("mlp", []), ("lstm", ["--num_timesteps", "400", "--force"])])
+@pytest.mark.parametrize(("run", "longer"), [("mlp", []), ("lstm", ["--total_timesteps", "400", "--force"])])
 def test_a_resumed_run_ends_as_without_interruption(run: str, longer: list[str], acer: Acer, tmp_path: Path) -> None:
     """The logs of the killed run reach beyond its checkpoint."""
     folder = shutil.copytree(FOLDERS / run, tmp_path / run)
@@ -79,7 +79,7 @@ def test_an_agent_comes_from_the_folder_the_checkpoint_and_the_file(run: str, fi
 @pytest.mark.parametrize("source", [FOLDERS / "mlp", FOLDERS / "mlp" / CHECKPOINT, WHOLE_MLP])
 def test_a_run_starts_from_the_weights(source: Path, acer: Acer, tmp_path: Path) -> None:
     """A learning rate of 0 keeps them as they were loaded."""
-    changes = ["--lr", 0, "--num_timesteps", 40, "--load_path", source, "--logdir", tmp_path / "new"]
+    changes = ["--lr", 0, "--total_timesteps", 40, "--load_path", source, "--logdir", tmp_path / "new"]
     assert acer("run", *flags("mlp"), *changes) == 0
     found = ACER.load(tmp_path / "new").get_parameters()
     for name, array in ACER.load(source).get_parameters().items():

@@ -101,7 +101,7 @@ def test_a_mapping_becomes_an_object() -> None:
     [
         ([1], "file is [1]; expected settings by name."),
         ({"stesp": 1}, "file: stesp is not a setting; the nearest are steps, "),
-        ({"steps": 1, "name": "y"}, "file: name is not a setting; the nearest are "),
+        ({"steps": 1, "name": "y"}, "file: name is not a setting; expected steps, text, "),
         ({}, "file: steps is missing."),
         ({"steps": None}, "file: steps is missing."),
         ({"steps": 1, "share": 2}, "file: share is 2; expected a number between 0 and 1."),

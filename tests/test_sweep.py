@@ -93,7 +93,7 @@ def test_trains_and_goes_on_where_one_fails(tmp_path: Path, capsys: pytest.Captu
     damaged.mkdir(parents=True)
     (damaged / "progress.csv").touch()
     (damaged / "model.zip").touch()
-    flags = ["--seeds", "2", "--out", str(out), "--num_timesteps", "100", "--nsteps", "5", "--num_layers=1"]
+    flags = ["--seeds", "2", "--out", str(out), "--total_timesteps", "100", "--nsteps", "5", "--num_layers=1"]
     assert main(["--envs", "CartPole-v1", *flags]) == 1
     printed = capsys.readouterr().out
     assert "failed CartPole-v1 seed 0: error: " in printed

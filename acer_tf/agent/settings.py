@@ -10,7 +10,7 @@ import keras
 import tensorflow as tf
 
 from acer_tf.config import COLLECTING, CONTINUOUS, Collecting, Config, Continuous, Preprocessing
-from acer_tf.errors import InputError, nearest
+from acer_tf.errors import InputError, suggestion
 from acer_tf.networks.registry import Network, with_defaults
 from acer_tf.schema import Count, Positive, to_python, validate_fields
 from acer_tf.system.streams import checked_seed
@@ -164,7 +164,7 @@ def check_arguments(names: Iterable[str]) -> None:
     """Refuses a name that is not an argument of `ACER`."""
     for name in names:
         if name not in ARGUMENTS:
-            raise InputError(f"ACER takes no argument {name}; the nearest are {', '.join(nearest(name, ARGUMENTS))}.")
+            raise InputError(f"ACER takes no argument {name}{suggestion(name, ARGUMENTS)}.")
 
 
 def to_plain(settings: Settings) -> dict[str, Any]:

@@ -5,7 +5,8 @@ import json
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from acer_tf.errors import InputError, nearest
+from acer_tf.cli.flag_names import flag_name, instead_of, stray
+from acer_tf.errors import InputError
 from acer_tf.networks.names import NETWORKS, check_network
 
 
@@ -27,7 +28,7 @@ def network_arguments(words: Sequence[str], own: Collection[str], network: str) 
     while rest:
         word = rest.pop(0)
         flag, equals, value = word.partition("=")
-        name = flag.removeprefix("--").replace("-", "_")
+        name = flag_name(word)
         _check_name(word, name, own, network)
         if not equals and not rest:
             raise InputError(f"{flag} has no value; expected {flag}=VALUE.")
@@ -37,10 +38,10 @@ def network_arguments(words: Sequence[str], own: Collection[str], network: str) 
 
 def _check_name(word: str, name: str, own: Collection[str], network: str) -> None:
     if not word.startswith("--") or not name.isidentifier():
-        raise InputError(f"'{word}' belongs to no flag; expected --name=value.")
+        raise InputError(stray(word, own))
     if name not in NETWORKS[network]:
-        near = nearest(name, [*own, *NETWORKS[network]])[0]
-        raise InputError(f"--{name} is not a flag, nor an argument of network '{network}'; the nearest is --{near}.")
+        instead = instead_of(name, [*own, *NETWORKS[network]])
+        raise InputError(f"--{name} is not a flag, nor an argument of network '{network}'; {instead}.")
 
 
 def _literal(text: str) -> Any:

@@ -29,7 +29,8 @@ from cyclopts import (
 )
 
 from acer_tf.cli.env_kwargs import env_kwargs
-from acer_tf.errors import InputError, nearest
+from acer_tf.cli.flag_names import ALIASES, flag_name, instead_of, stray
+from acer_tf.errors import InputError
 from acer_tf.storage.paths import user_path
 from acer_tf.system.command_line import program
 
@@ -40,7 +41,7 @@ Values = Mapping[str, Any]
 POSITIONAL = "positional"
 Positional = Annotated[Value, POSITIONAL]
 """Annotation of a field that is an argument, not a flag."""
-FLAG_NAMES = {"total_timesteps": "num_timesteps", "num_trials": "trials"}
+FLAG_NAMES = {"num_trials": "trials"}
 """Flags of fields with other names."""
 HELP = ("--help", "-h")
 LITERALS = ("true", "false", "none", "null")
@@ -208,7 +209,9 @@ class Parser:
         joined, rest = [], list(words)
         while rest:
             word = rest.pop(0)
-            name = _name(word) if word.startswith("--") else ""
+            name = flag_name(word) if word.startswith("--") else ""
+            if name in ALIASES.values():
+                word = f"--{name}" + "".join(word.partition("=")[1:])
             if "=" not in word and name in (*switches, *patterns):
                 following = rest[0] if rest else ""
                 if following.lower() in LITERALS or (name in patterns and re.fullmatch(patterns[name], following)):
@@ -265,10 +268,10 @@ class Parser:
         if isinstance(error, UnknownOptionError):
             word = error.token.keyword or error.token.value
             if not word.startswith("--"):
-                return f"'{word}' belongs to no flag."
-            return f"--{_name(word)} is not a flag; the nearest is --{nearest(_name(word), self.names)[0]}."
+                return stray(word, self.names)
+            return f"--{flag_name(word)} is not a flag; {instead_of(flag_name(word), self.names)}."
         if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
-            return f"'{error.unused_tokens[0]}' belongs to no flag."
+            return stray(error.unused_tokens[0], self.names)
         if error.argument is None:
             return " ".join(str(error).split())
         (flag,) = (flag for flag in self._flags if flag.field.name == error.argument.field_info.name)
@@ -291,10 +294,6 @@ def _field_docs(kind: type[Any]) -> Iterator[tuple[str, str]]:
         match pair:
             case ast.AnnAssign(target=ast.Name(field)), ast.Expr(ast.Constant(str(doc))):
                 yield field, " ".join(doc.split())
-
-
-def _name(word: str) -> str:
-    return word.partition("=")[0].removeprefix("--").replace("-", "_")
 
 
 def _parameter(flag: Flag, default: Any, group: Group, doc: str) -> inspect.Parameter:

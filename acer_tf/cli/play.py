@@ -165,7 +165,7 @@ def _find_demo(name: str, env_id: str | None) -> Trained:
     if name.lower() not in names:
         raise InputError(
             f"{name} does not exist; expected a run folder, a checkpoint, a file that ACER.save wrote, or an agent "
-            f"that ships with this package (the nearest are {', '.join(nearest(name, names))})."
+            f"that ships with this package ({', '.join(nearest(name, names) or names)})."
         )
     if env_id is None:
         env_id = read_card(name.lower()).env

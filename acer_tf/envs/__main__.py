@@ -13,7 +13,7 @@ from acer_tf.cli.output import print_table
 from acer_tf.cli.parsing import Positional
 from acer_tf.configs.presets import load_preset, preset_names
 from acer_tf.envs.ids import SUITE, accepted_ids, is_atari, register_suite
-from acer_tf.errors import InputError, nearest
+from acer_tf.errors import InputError, suggestion
 
 KINDS = {
     "gymnasium.envs.classic_control": ("classic control", None),
@@ -51,7 +51,7 @@ class ListEnvs:
         found = [env_id for env_id in kinds if fnmatch.fnmatch(env_id.lower(), pattern.lower())]
         if not found:
             raise InputError(
-                f"no environment matches '{self.pattern}'; the nearest are {', '.join(nearest(self.pattern, kinds))}."
+                f"no environment matches '{self.pattern}'{suggestion(self.pattern, kinds, '`acer envs` lists all')}."
             )
         found.sort(key=lambda env_id: (kinds[env_id], env_id))
         presets = defaultdict(list)

@@ -1,8 +1,6 @@
 """Accepted environment ids, from gymnasium's registry, and the Atari games among them."""
 
 import contextlib
-import difflib
-import heapq
 import importlib
 import re
 from typing import Any
@@ -13,7 +11,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import SyncVectorEnv, VectorEnv
 
 from acer_tf.envs import registered  # noqa: F401  (registers MaskedCartPole-v1 and MinAtar's games)
-from acer_tf.errors import InputError, environment_errors
+from acer_tf.errors import InputError, environment_errors, likeness, suggestion
 
 SUITE = "dm_control/"
 """Prefix of the ids of DeepMind's control suite, which shimmy registers."""
@@ -50,6 +48,12 @@ def env_id(env: VectorEnv[Any, Any, Any]) -> str | None:
     return None if spec is None else spec.id
 
 
+def full_env_id(name: str) -> str:
+    """Returns the id of an Atari game that is given by its bare name, such as Pong; other names unchanged."""
+    full = f"{name}NoFrameskip-v4"
+    return full if full in gymnasium.registry else name
+
+
 def typed_env_id(text: str) -> str:
     """Imports the module of an id typed as `module:id`, gymnasium's form for ids that a module registers.
 
@@ -63,7 +67,7 @@ def typed_env_id(text: str) -> str:
     """
     module, colon, env_id = text.rpartition(":")
     if not colon:
-        return text
+        return full_env_id(text)
     with environment_errors():
         try:
             importlib.import_module(module)
@@ -93,9 +97,8 @@ def check_env_id(env_id: str) -> None:
     if env_id in gymnasium.registry and is_atari(env_id):
         proper = next(i for i in accepted if _is_atari_of(i, _game(gymnasium.registry[env_id])))
         raise InputError(f"environment '{env_id}' is not what baselines wraps; use {proper}.")
-    raise InputError(
-        f"environment '{env_id}' does not exist; the nearest are {', '.join(_nearest_ids(env_id, accepted))}."
-    )
+    otherwise = suggestion(env_id, reversed(accepted), "`acer envs` lists all", alike=_likeness)
+    raise InputError(f"environment '{env_id}' does not exist{otherwise}.")
 
 
 def register_suite(env_id: str) -> None:
@@ -116,17 +119,9 @@ def register_suite(env_id: str) -> None:
         )
 
 
-def _nearest_ids(env_id: str, accepted: list[str]) -> list[str]:
-    """Matches whole ids and bare names, so that `Breakot` finds BreakoutNoFrameskip-v4; latest versions come first."""
-
-    def likeness(choice: str) -> float:
-        return max(_likeness(env_id, choice), _likeness(_bare_name(env_id), _bare_name(choice)))
-
-    return heapq.nlargest(3, reversed(accepted), key=likeness)
-
-
-def _likeness(a: str, b: str) -> float:
-    return difflib.SequenceMatcher(a=a.lower(), b=b.lower()).ratio()
+def _likeness(env_id: str, choice: str) -> float:
+    """Compares whole ids and bare names, so that `Breakot` is like BreakoutNoFrameskip-v4."""
+    return max(likeness(env_id, choice), likeness(_bare_name(env_id), _bare_name(choice)))
 
 
 def _bare_name(env_id: str) -> str:

@@ -21,7 +21,7 @@ from acer_tf.envs.ids import check_env_id, is_atari
 from acer_tf.envs.vector import ParallelEnvs, SerialEnvs
 from acer_tf.envs.wrap import training_env
 from acer_tf.envs.wrappers.frame_stack import FrameStack
-from acer_tf.errors import EnvironmentFailedError, InputError, environment_errors, nearest
+from acer_tf.errors import EnvironmentFailedError, InputError, environment_errors, suggestion
 from acer_tf.schema import Count, CountOrZero, validated
 
 Source = EnvSpec | Callable[..., gymnasium.Env[Any, Any]]
@@ -173,7 +173,7 @@ def _instead_of(name: str) -> str:
     """Returns what to write in place of an argument that `make_vec_env` does not have."""
     if name in SB_EQUIVALENTS:
         return SB_EQUIVALENTS[name]
-    return f"the nearest are {', '.join(nearest(name, inspect.signature(make_vec_env).parameters))}"
+    return suggestion(name, inspect.signature(make_vec_env).parameters).removeprefix("; ")
 
 
 def _make_own(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from acer_tf import run, run_atari
 from acer_tf.configs.presets import BASELINES
 from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
-from acer_tf.errors import InputError, nearest
+from acer_tf.errors import InputError, suggestion
 from acer_tf.experiments.experiment import Environment, Experiment, Variation
 from acer_tf.experiments.reading import flag_words
 from acer_tf.storage.run_folder import UNNAMED
@@ -105,7 +105,7 @@ def _prepared(
         module = run_atari if is_atari(env_id) else run
         given = set(env.flags) | set(variation.flags)
         counts = ["threads", "num_workers"] if module is run_atari else ["threads"]
-        words = ["--preset", env.preset, "--env", env.id, "--num_timesteps", str(env.steps)]
+        words = ["--preset", env.preset, "--env", env.id, "--total_timesteps", str(env.steps)]
         words += [*flag_words(env.flags, variation.flags), *execution.shares(given, counts)]
         return module.__name__, words, decisive(module.read(words).settings())
     except InputError as error:
@@ -115,4 +115,4 @@ def _prepared(
 def _require(kind: str, names: Collection[str], known: Sequence[str], experiment: str) -> None:
     for name in names:
         if name not in known:
-            raise InputError(f"{experiment} has no {kind} '{name}'; the nearest are {', '.join(nearest(name, known))}.")
+            raise InputError(f"{experiment} has no {kind} '{name}'{suggestion(name, known)}.")

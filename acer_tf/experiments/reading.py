@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta
 
-from acer_tf.errors import InputError, nearest
+from acer_tf.errors import InputError, suggestion
 from acer_tf.experiments.experiment import Criterion, Environment, Experiment, Reference, Variation, Window
 from acer_tf.schema import Count, CountOrZero, PositiveOrInfinite, Text, check_names, read
 from acer_tf.storage.yaml_text import check_flags, load_settings, settings_names, settings_path
@@ -143,8 +143,7 @@ def _criterion(where: str, values: Any, experiment: Experiment) -> Criterion:
         criterion = criterion._replace(envs=tuple(criterion.values))
     for env in criterion.envs:
         if env not in envs:
-            near = ", ".join(nearest(env, envs))
-            raise InputError(f"{where}: {env} is not an environment of it; the nearest are {near}.")
+            raise InputError(f"{where}: {env} is not an environment of it{suggestion(env, envs)}.")
     return criterion._replace(window=_window(f"{where}: window", criterion.window))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
-from acer_tf.errors import InputError, nearest
+from acer_tf.errors import InputError, suggestion
 
 _CORE = ("net_arch", "act_fun", "layers", "feature_extraction", "cnn_extractor")
 _RECURRENT_CORE = (*_CORE[:3], "n_lstm", "layer_norm", *_CORE[3:])
@@ -37,9 +37,7 @@ def check_network(network: str) -> None:
         InputError: none has; the message has the nearest.
     """
     if network not in NETWORKS:
-        raise InputError(
-            f"network '{network}' does not exist; the nearest are {', '.join(nearest(network, NETWORKS))}."
-        )
+        raise InputError(f"network '{network}' does not exist{suggestion(network, NETWORKS)}.")
 
 
 def check_arguments(network: str, arguments: Iterable[str], known: Collection[str]) -> None:
@@ -55,5 +53,5 @@ def check_arguments(network: str, arguments: Iterable[str], known: Collection[st
     """
     for argument in arguments:
         if argument not in known:
-            choices = f"the nearest are {', '.join(nearest(argument, known))}" if known else "it takes none"
-            raise InputError(f"network '{network}' does not take the argument {argument}; {choices}.")
+            choices = suggestion(argument, known) or "; it takes none"
+            raise InputError(f"network '{network}' does not take the argument {argument}{choices}.")

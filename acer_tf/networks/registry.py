@@ -8,7 +8,7 @@ import gymnasium as gym
 import keras
 import numpy as np
 
-from acer_tf.errors import InputError, nearest
+from acer_tf.errors import InputError, suggestion
 from acer_tf.networks.names import check_arguments
 
 NetworkFn = Callable[[keras.KerasTensor], keras.KerasTensor]
@@ -91,8 +91,7 @@ def network_fn(network: str | Network, rng: np.random.RandomState, network_kwarg
             raise InputError(f"arguments {sorted(network_kwargs)} belong to no network: the network is a function.")
         return network
     if network not in _BUILDERS:
-        choices = ", ".join(nearest(str(network), _BUILDERS))
-        raise InputError(f"network '{network}' does not exist; the nearest are {choices}.")
+        raise InputError(f"network '{network}' does not exist{suggestion(str(network), _BUILDERS)}.")
     builder = _BUILDERS[network]
     _check_arguments(network, builder, network_kwargs)
     built = builder(rng, **network_kwargs)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from acer_tf.envs.atari.game import FRAMES_PER_STEP
 from acer_tf.envs.ids import is_atari
-from acer_tf.errors import InputError, nearest
+from acer_tf.errors import InputError, suggestion
 from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.storage.checkpoint import checkpoint_folders, step_of
 from acer_tf.storage.run_files import CHECKPOINTS, EPISODES, EVALUATIONS, MONITOR, PROGRESS, SETTINGS
@@ -108,9 +108,7 @@ def read_series(source: Path, metric: str) -> Series:
     else:
         table = Table(path, "a run folder")
         if metric not in table.columns:
-            raise InputError(
-                f"{path} has no column {metric}; the nearest are {', '.join(nearest(metric, table.columns))}."
-            )
+            raise InputError(f"{path} has no column {metric}{suggestion(metric, table.columns)}.")
         series = Series(*table.numbers("total_timesteps", metric))
     is_number = np.isfinite(series.values)
     if not is_number.any():

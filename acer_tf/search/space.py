@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from msgspec import Meta
 
-from acer_tf.errors import InputError, nearest
+from acer_tf.errors import InputError, suggestion
 from acer_tf.schema import Number, read, validated
 from acer_tf.storage.yaml_text import check_flags, load_settings
 
@@ -88,7 +88,7 @@ def read_space(path: Path, known: Collection[str], taken: Collection[str]) -> Sp
         name = _flag(key)
         check_flags(source, [name])
         if name not in known:
-            raise InputError(f"{source}: {name} is not a flag; the nearest are {', '.join(nearest(name, known))}.")
+            raise InputError(f"{source}: {name} is not a flag{suggestion(name, known)}.")
         if name in taken:
             raise InputError(f"{source}: {name} is set by another flag of this command; leave out one of them.")
         space.append(_parameter(f"{source}: {name}", name, entry, space))

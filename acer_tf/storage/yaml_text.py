@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from acer_tf.errors import InputError, nearest
+from acer_tf.errors import InputError, suggestion
 from acer_tf.storage.paths import user_path
 
 LARGEST = 2**20
@@ -51,7 +51,7 @@ def settings_path(kind: str, name: str, folder: Path) -> Path:
         return user_path(name)
     names = settings_names(folder)
     if name not in names:
-        raise InputError(f"{kind} '{name}' does not exist; the nearest are {', '.join(nearest(name, names))}.")
+        raise InputError(f"{kind} '{name}' does not exist{suggestion(name, names)}.")
     return folder / f"{name}.yml"
 
 

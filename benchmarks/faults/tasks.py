@@ -6,10 +6,11 @@ from pathlib import Path
 SMALL = "--num_env 2 --nsteps 5 --replay_start 20 --seed 3 --keep_checkpoints 3 --log_interval 20"
 DENSE = "--num_layers 1 --num_hidden 8"
 TASKS = {
-    "CartPole": f"run --env CartPole-v1 {SMALL} {DENSE} --buffer_size 2000 --num_timesteps 10000 "
+    "CartPole": f"run --env CartPole-v1 {SMALL} {DENSE} --buffer_size 2000 --total_timesteps 10000 "
     "--checkpoint_every 500",
-    "Pendulum": f"run --env Pendulum-v1 {SMALL} {DENSE} --buffer_size 2000 --num_timesteps 4000 --checkpoint_every 200",
-    "Pong": f"run --env PongNoFrameskip-v4 {SMALL} --network cnn_small --buffer_size 400 --num_timesteps 1000 "
+    "Pendulum": f"run --env Pendulum-v1 {SMALL} {DENSE} --buffer_size 2000 --total_timesteps 4000 "
+    "--checkpoint_every 200",
+    "Pong": f"run --env PongNoFrameskip-v4 {SMALL} --network cnn_small --buffer_size 400 --total_timesteps 1000 "
     "--checkpoint_every 100 --num_workers 1",
 }
 """Module of the package and its flags."""

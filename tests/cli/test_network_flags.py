@@ -33,7 +33,7 @@ def test_what_settings_cannot_hold_is_text(text: str) -> None:
         (["--num_layers"], "--num_layers has no value; expected --num_layers=VALUE"),
         (["--num_evn", "3"], "--num_evn is not a flag, nor an argument of network 'mlp'; the nearest is --num_env"),
         (["--rprop_alhpa=1"], "the nearest is --rprop_alpha"),
-        (["--total_timesteps=3"], "the nearest is --num_timesteps"),
+        (["--totl_timesteps=3"], "the nearest is --total_timesteps"),
         (["--netwrok=cnn"], "the nearest is --network"),
         (["--="], "belongs to no flag"),
     ],

@@ -75,7 +75,7 @@ def test_large_whole_numbers_are_exact() -> None:
 
 
 @pytest.mark.parametrize("text", ["1.5", "-3", "abc", "inf", "nan", "1e-3"])
-@pytest.mark.parametrize("flag", ["--num_env", "--num_timesteps", "--num_workers"])
+@pytest.mark.parametrize("flag", ["--num_env", "--total_timesteps", "--num_workers"])
 def test_what_is_no_count_is_refused_with_the_flag_and_the_value(flag: str, text: str) -> None:
     with pytest.raises(InputError) as refused:
         read(f"{flag}={text}")
@@ -98,13 +98,13 @@ def test_help_names_every_hyperparameter(capsys: pytest.CaptureFixture[str]) -> 
         PARSER.read(["--help"])
     assert stop.value.code == 0
     text = capsys.readouterr().out
-    names = {field.name for field in dataclasses.fields(Config)} - {"total_timesteps"} | {"num_timesteps"}
+    names = {field.name for field in dataclasses.fields(Config)}
     assert {name for name in names if f"--{name}" not in text} == set()
     assert "python -m acer_tf.run" in text
 
 
 def test_values_reach_the_dataclass() -> None:
-    flags = read("--num_timesteps", "1e4", "--no_trust_region", "--max_grad_norm", "None", "--logdir", "a/b")
+    flags = read("--total_timesteps", "1e4", "--no_trust_region", "--max_grad_norm", "None", "--logdir", "a/b")
     expected = Sample(logdir=Path("a/b"), total_timesteps=10_000, trust_region=False, max_grad_norm=None)
     assert flags == expected
 
@@ -119,11 +119,11 @@ def test_values_reach_the_dataclass() -> None:
         ("--verbose 7", "--verbose: expected one of 0, 1, 2, got '7'."),
         ("--num_env", "--num_env has no value."),
         ("--num_env --seed 3", "--num_env has no value."),
-        ("here", "'here' belongs to no flag."),
-        ("-x", "'-x' belongs to no flag."),
+        ("here", "'here' belongs to no flag; expected --name=value."),
+        ("-x", "'-x' belongs to no flag; expected --name=value."),
         ("--trust_region=maybe", "--trust_region: expected True or False, got 'maybe'."),
         ("--trust_region=", "--trust_region: expected True or False, got ''."),
-        ("--trust_region maybe", "'maybe' belongs to no flag."),
+        ("--trust_region maybe", "'maybe' belongs to no flag; expected --name=value."),
         ("--no_trust_region=maybe", "--trust_region: expected True or False, got 'maybe'."),
     ],
 )
@@ -150,7 +150,7 @@ def test_a_choice_that_may_be_none() -> None:
 def test_mistakes_with_positional_arguments() -> None:
     for words, message in {
         "": "RUN is missing: Run folder",
-        "a b": "'b' belongs to no flag.",
+        "a b": "'b' belongs to no flag; expected --name=value.",
         "--episods 3 a": "--episods is not a flag; the nearest is --episodes.",
     }.items():
         with pytest.raises(InputError) as refused:

@@ -150,7 +150,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 def test_a_run_records_the_preset_and_what_it_stands_for(tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    argv = ["--preset", "coach-cartpole", "--env", "CartPole-v1", "--num_timesteps", "40", "--num_hidden=8"]
+    argv = ["--preset", "coach-cartpole", "--env", "CartPole-v1", "--total_timesteps", "40", "--num_hidden=8"]
     assert main([*argv, "--logdir", str(folder)]) == 0
     config = yaml.safe_load((folder / "config.yml").read_text())
     expected = {

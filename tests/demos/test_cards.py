@@ -69,4 +69,4 @@ def test_agents_are_found_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["Pendulum", "--episodes", "1"]) == 0
     assert "pendulum: Pendulum-v1, stochastic actions, seed 0" in capsys.readouterr().out
     assert main(["cartpol"]) == 2
-    assert "or an agent that ships with this package (the nearest are cartpole, " in capsys.readouterr().err
+    assert "or an agent that ships with this package (cartpole, " in capsys.readouterr().err

@@ -31,7 +31,7 @@ nlstm: {choices: [8, 16], when: {network: lstm}}
 
 def finished(cluster: tuple[Nodes, Path], out: Path, words: Sequence[str], after: str) -> None:
     """Runs a sweep, and removes the node of a training once it has said so."""
-    flags = ["--num_timesteps", str(STEPS), "--nsteps", "10", "--replay_start", "100", "--checkpoint_every", "500"]
+    flags = ["--total_timesteps", str(STEPS), "--nsteps", "10", "--replay_start", "100", "--checkpoint_every", "500"]
     flags += ["--exact_resume", "False"]  # else episodes that are longer than 500 steps would never end
     words = [*words, *flags, "--engine", "ray", "--ray_address", cluster[0].address, "--out", str(out)]
     sweep = Training([sys.executable, "-m", "acer_tf.sweep", *words], out, variables(cluster[1]))
@@ -81,5 +81,5 @@ def test_a_search(cluster: tuple[Nodes, Path], tmp_path: Path) -> None:
     assert len(rows) == 30
     assert {row["state"] for row in rows} <= {"complete", "pruned"}
     assert (out / "history.png").exists()
-    acer("run", "--preset", out / "best.yml", "--logdir", tmp_path / "best", "--num_timesteps", 200)
+    acer("run", "--preset", out / "best.yml", "--logdir", tmp_path / "best", "--total_timesteps", 200)
     acer("report", out, "--out", tmp_path / "report.html")

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 SEARCHES = ROOT / "docs" / "results" / "searches"
 FILES = [str(p) for p in SEARCHES.glob("*.yml") if "variations:" in p.read_text()]
 """Experiments that do not ship with the package; the other files of `SEARCHES` are spaces to sample from."""
-START = "acer_tf.run --preset baselines --env CartPole-v1 --num_timesteps 2000"
+START = "acer_tf.run --preset baselines --env CartPole-v1 --total_timesteps 2000"
 COMMON = "--num_env 2 --nsteps 5 --buffer_size 500 --replay_start 100 --replay_ratio"
 
 
@@ -74,7 +74,7 @@ def test_settings_that_are_gone_do_not_keep_a_run_of_version_0_1_from_being_adop
 def test_a_part_of_an_experiment(tmp_path: Path) -> None:
     part = selected(tiny(tmp_path), ("b",), ("CartPole-v1",), 300)
     assert [v.name for v in part.variations] == ["b"] and part.envs[0].steps == 300
-    with pytest.raises(InputError, match="tiny has no variation 'c'; the nearest are"):
+    with pytest.raises(InputError, match="tiny has no variation 'c'; expected b"):
         selected(part, ("c",), (), None)
     with pytest.raises(InputError, match="tiny has no environment 'CartPole-v0'; the nearest are CartPole-v1"):
         selected(part, (), ("CartPole-v0",), None)

@@ -51,7 +51,7 @@ def test_what_is_no_number_ends_a_run_before_it_is_learned(
 ) -> None:
     folder = tmp_path / "run"
     tiny = ["--num_env=2", "--nsteps=5", "--seed=0", "--num_layers=1", "--num_hidden=4", "--replay_ratio=0"]
-    assert main(["--env", env, "--num_timesteps=1e4", "--logdir", str(folder), *tiny]) == 2
+    assert main(["--env", env, "--total_timesteps=1e4", "--logdir", str(folder), *tiny]) == 2
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith("error: after step 290 ")
     assert message in error

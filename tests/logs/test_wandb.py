@@ -42,7 +42,7 @@ def test_a_resumed_run_is_one_tracked_run_with_the_curves_of_tensorboard(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for more in (["--num_timesteps", "100"], ["--num_timesteps", "200", "--force"]):
+    for more in (["--total_timesteps", "100"], ["--total_timesteps", "200", "--force"]):
         assert main([*ARGV, *more, "--track", "wandb", "--logdir", "run"]) == 0
     out, err = capfd.readouterr()
     assert "wandb" not in out + err.lower() and "INFO" not in err and "warn" not in err.lower()
@@ -60,7 +60,7 @@ def test_a_resumed_run_is_one_tracked_run_with_the_curves_of_tensorboard(
     # TensorBoard's numbers are of single precision.
     assert run["curves"] == {key: [(s, pytest.approx(v, rel=1e-6)) for s, v in curves[key]] for key in curves}
 
-    assert main([*ARGV, "--num_timesteps", "40", "--logdir", "run", "--restart_behavior", "overwrite"]) == 0
+    assert main([*ARGV, "--total_timesteps", "40", "--logdir", "run", "--restart_behavior", "overwrite"]) == 0
     assert not (tmp_path / "run" / "wandb_id").exists()
 
 

@@ -50,7 +50,7 @@ def test_unknown_names_come_with_the_nearest(network: str, message: str) -> None
     [
         ("mlp", "'mlp' does not take the argument num_hiden; the nearest are num_hidden"),
         ("cnn", "'cnn' does not take the argument num_hiden; it takes none"),
-        ("conv_only", "'conv_only' does not take the argument num_hiden; the nearest are convs"),
+        ("conv_only", "'conv_only' does not take the argument num_hiden; expected convs"),
     ],
 )
 def test_arguments_it_does_not_take(network: str, message: str) -> None:

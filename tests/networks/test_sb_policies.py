@@ -142,7 +142,7 @@ def test_an_extractor_of_ones_own_gets_scaled_images() -> None:
         ("MlpPolicy", {"net_arch": [{"pi": [3], "q": [3]}]}, "net_arch is .*; expected a list"),
         ("MlpPolicy", {"net_arch": [{"pi": [3]}, 4]}, "net_arch is .*; expected a list"),
         ("MlpPolicy", {"net_arch": [{"pi": 3}]}, "net_arch is .*; expected a list"),
-        ("MlpPolicy", {"n_lstm": 3}, "'MlpPolicy' does not take the argument n_lstm; the nearest are"),
+        ("MlpPolicy", {"n_lstm": 3}, "'MlpPolicy' does not take the argument n_lstm; expected net_arch, "),
         ("MlpPolicy", {"feature_extraction": "cn"}, "feature_extraction is 'cn'; expected 'mlp' or 'cnn'"),
         ("MlpPolicy", {"value_network": "copy"}, "value_network is 'copy', but the network says itself what is shared"),
         ("MlpPolicy", {"act_fun": "tnh"}, "'MlpPolicy' cannot be built for observations .*tnh"),

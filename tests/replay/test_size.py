@@ -189,7 +189,7 @@ def agent_learns(env: FrameStack, folder: Path) -> None:
 
 
 def command_runs(env: FrameStack, folder: Path) -> None:
-    words = f"--env CartPole-v1 --network lstm --nlstm 4 --num_env 2 --num_timesteps 40 --logdir {folder / 'run'}"
+    words = f"--env CartPole-v1 --network lstm --nlstm 4 --num_env 2 --total_timesteps 40 --logdir {folder / 'run'}"
     main.__wrapped__([*words.split(), "--replay_state", "stored"])
 
 

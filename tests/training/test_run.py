@@ -28,7 +28,16 @@ def test_the_allocator_is_left_alone_if_that_is_wanted(
 
 
 def test_interrupt_ends_whole_logs_and_saves_weights(tmp_path: Path) -> None:
-    command = ["-m", "acer_tf.run", "--num_timesteps", "1e8", "--replay_ratio", "0", "--logdir", str(tmp_path / "run")]
+    command = [
+        "-m",
+        "acer_tf.run",
+        "--total_timesteps",
+        "1e8",
+        "--replay_ratio",
+        "0",
+        "--logdir",
+        str(tmp_path / "run"),
+    ]
     with subprocess.Popen(
         [sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -44,7 +53,7 @@ def test_interrupt_ends_whole_logs_and_saves_weights(tmp_path: Path) -> None:
     begin = re.escape(f"training on 1 x CartPole-v1 (SerialEnvs); run folder: {tmp_path / 'run'}\n")
     assert re.search(begin + r"device: .*\n +steps +return +length", out)
     assert f"agent: {tmp_path / 'run' / 'model.zip'}" in out
-    assert f"resume with: {sys.executable} -m acer_tf.run --num_timesteps 1e8" in out
+    assert f"resume with: {sys.executable} -m acer_tf.run --total_timesteps 1e8" in out
     for name in ("episodes.csv", "monitor.csv", "progress.csv"):
         lines = (tmp_path / "run" / name).read_text().split("\n")
         header = next(line for line in lines if not line.startswith("#"))

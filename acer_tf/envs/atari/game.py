@@ -13,7 +13,7 @@ from ale_py import roms
 from numpy.typing import NDArray
 
 from acer_tf.config import MAX_EPISODE_FRAMES
-from acer_tf.errors import InputError, nearest
+from acer_tf.errors import InputError, suggestion
 
 FRAME_SHAPE = (84, 84, 1)
 FRAMES_PER_STEP = 4
@@ -80,8 +80,7 @@ class AtariGame:
             InputError: the ROM does not exist, or its actions are not what baselines' wrappers expect.
         """
         if game not in roms.get_all_rom_ids():
-            near = ", ".join(nearest(game, roms.get_all_rom_ids()))
-            raise InputError(f"game '{game}' does not exist; the nearest are {near}.")
+            raise InputError(f"game '{game}' does not exist{suggestion(game, roms.get_all_rom_ids())}.")
         rom = roms.get_rom_path(game)
         assert rom is not None  # None is for unknown games only
         ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
