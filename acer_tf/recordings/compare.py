@@ -1,6 +1,6 @@
 """Comparison of recordings of all kinds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from acer_tf.errors import InputError
 from acer_tf.recordings.comparison import Case, Quantity, UnsupportedError
@@ -16,7 +16,7 @@ from acer_tf.recordings.small import (
 )
 from acer_tf.recordings.trajectories import compare_trajectory
 
-_COMPARE: dict[str, Callable[[Recorded], list[Quantity]]] = {
+_COMPARE: dict[str, Callable[[Recorded], Iterable[Quantity]]] = {
     "trajectory": compare_trajectory,
     "model": compare_model,
     "buffer": compare_buffer,

@@ -5,38 +5,11 @@ An infinity or NaN equals only itself; compared with anything else the error is 
 
 import dataclasses
 import math
-from typing import TypedDict
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-ARRAY = 1e-4
-"""Tolerance of `relative` for arrays."""
-FIRST_UPDATE = 2e-5
-"""Tolerance of `relative` for the first gradients, and for parameters after the first update."""
-SCALAR = 1e-3
-"""Tolerance of `scalar`."""
-DOUBLE = 1e-9
-"""Tolerance of `relative` for float64 results from identical inputs."""
-DRIFT = 1e-5
-"""Tolerance of `absolute` for parameters after many updates."""
-
-
-class QuantityJson(TypedDict):
-    """A quantity as JSON."""
-
-    quantity: str
-    error: float | str
-    tolerance: float
-
-
-class CaseJson(TypedDict):
-    """A case as JSON, with its worst quantity."""
-
-    case: str
-    kind: str
-    status: str
-    worst: QuantityJson | None
 
 
 class UnsupportedError(Exception):
@@ -63,7 +36,7 @@ class Quantity:
             return self.error / self.tolerance
         return 0.0 if self.passed else math.inf
 
-    def as_json(self) -> QuantityJson:
+    def as_json(self) -> dict[str, Any]:
         """Returns the fields; an infinite error, which JSON cannot represent, as text."""
         error = self.error if math.isfinite(self.error) else str(self.error)
         return {"quantity": self.name, "error": error, "tolerance": self.tolerance}
@@ -92,7 +65,7 @@ class Case:
         """The quantity with the largest error relative to its tolerance; None if nothing was compared."""
         return max(self.quantities, key=lambda quantity: quantity.severity, default=None)
 
-    def as_json(self) -> CaseJson:
+    def as_json(self) -> dict[str, Any]:
         """Returns name, kind, status and worst quantity."""
         worst = self.worst.as_json() if self.worst else None
         return {"case": self.name, "kind": self.kind, "status": self.status, "worst": worst}
@@ -132,3 +105,25 @@ def _differences(ours: ArrayLike, recorded: ArrayLike) -> tuple[NDArray[np.float
     if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
         return np.array([np.inf]), np.zeros(1)
     return np.abs(a[finite] - b[finite]), np.abs(b[finite])
+
+
+class Measure(NamedTuple):
+    """An error measure, and the largest error that passes."""
+
+    error: Callable[[ArrayLike, ArrayLike], float]
+    tolerance: float
+
+    def __call__(self, name: str, ours: ArrayLike, recorded: ArrayLike) -> Quantity:
+        """Compares a computed array with the recorded one."""
+        return Quantity(name, self.error(ours, recorded), self.tolerance)
+
+
+EXACT = Measure(exact, 0.0)
+ARRAY = Measure(relative, 1e-4)
+FIRST_UPDATE = Measure(relative, 2e-5)
+"""For the first gradients, and for parameters after the first update."""
+SCALAR = Measure(scalar, 1e-3)
+DOUBLE = Measure(relative, 1e-9)
+"""For float64 results from identical inputs."""
+DRIFT = Measure(absolute, 1e-5)
+"""For parameters after many updates."""

@@ -1,11 +1,13 @@
 """Compares acting, every intermediate quantity of the first update, and the state after several updates."""
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from numpy.typing import ArrayLike, NDArray
 
+from acer_tf.config import Config
 from acer_tf.gradients import Gradients
 from acer_tf.maths.discrete import select
 from acer_tf.maths.schedules import learning_rate
@@ -13,16 +15,20 @@ from acer_tf.model import Model
 from acer_tf.networks.actor_critic import Outputs
 from acer_tf.policies.categorical import CategoricalPolicy
 from acer_tf.recordings import replica
-from acer_tf.recordings.comparison import ARRAY, DOUBLE, FIRST_UPDATE, SCALAR, Quantity, relative, scalar
+from acer_tf.recordings.comparison import ARRAY, DOUBLE, FIRST_UPDATE, SCALAR, Measure, Quantity
 from acer_tf.recordings.recorded import Recorded
 from acer_tf.segment import Segment
 
+GRADIENTS = {"grad_raw": "raw", "grad_clip": "clipped", "grad_policy": "policy", "grad_q": "critic"}
+"""Recorded groups, and our names of the same gradients."""
 
-def compare_model(recorded: Recorded) -> list[Quantity]:
+
+def compare_model(recorded: Recorded) -> Iterator[Quantity]:
     """Compares `Model` on the recorded batches, starting from the recorded state."""
     model = Model(replica.policy(recorded, np.random.RandomState(0)), replica.config(recorded), seed=0)
     if misfits := replica.misfits(recorded, model.params):
-        return misfits
+        yield from misfits
+        return
     first = replica.segment(recorded, 0)
     replica.load(recorded, "ema0", model.params)
     average = _network(model, first.obs, first.masks, first.states)
@@ -31,14 +37,22 @@ def compare_model(recorded: Recorded) -> list[Quantity]:
     replica.load(recorded, "ema0", model.averages)
     if recorded.has_parameters("rms0"):
         replica.load(recorded, "rms0", model.optimizer.mean_squares)
-    quantities = _acting(recorded, model) + _learning_rates(recorded, model)
+    yield from _acting(recorded, model)
+    yield _learning_rates(recorded, model.config)
     gradients = model.gradients(first)
     outputs = _outputs(model, first, gradients)
     outputs |= {"polyak_pi_logits": average.logits, "polyak_q_full": average.q}
-    quantities += _gradients(recorded, gradients)
+    for group, name in GRADIENTS.items():
+        yield from replica.per_parameter(recorded, group, getattr(gradients, name), FIRST_UPDATE)
 
-    reports, updated = _updates(recorded, model)
-    return quantities + _first_update(recorded, outputs | reports[0]) + updated + _log(recorded, reports)
+    reports = []
+    for call, lr in enumerate(recorded["batch/lr"].tolist()):
+        reports.append(model.train_and_report(replica.segment(recorded, call), lr))
+        if call == 0:
+            yield from _first_update(recorded, outputs | reports[0])
+            yield from _state(recorded, model, "1", FIRST_UPDATE)
+    yield from _state(recorded, model, "_N", ARRAY)
+    yield from replica.metrics(recorded, reports)
 
 
 def _network(model: Model, obs: NDArray[Any], masks: NDArray[np.bool_], state: NDArray[np.float32]) -> Outputs:
@@ -46,7 +60,7 @@ def _network(model: Model, obs: NDArray[Any], masks: NDArray[np.bool_], state: N
     return model.policy.network(tf.constant(obs), tf.constant(masks), tf.constant(state))
 
 
-def _acting(recorded: Recorded, model: Model) -> list[Quantity]:
+def _acting(recorded: Recorded, model: Model) -> Iterator[Quantity]:
     obs = recorded["step/obs"]
     state, mask = model.initial_state(len(obs)), np.zeros(len(obs), np.bool_)
     if recorded.is_recurrent:
@@ -54,14 +68,13 @@ def _acting(recorded: Recorded, model: Model) -> list[Quantity]:
     action = model.act(obs, state, mask)
     logits, q, _ = _network(model, obs[:, np.newaxis], mask[:, np.newaxis], state)
     ours = {"mus": action.mus, "pi_logits": logits, "q": q, "state": action.state}
-    return [Quantity(f"step/{name}", relative(ours[name], recorded[f"step/{name}"]), ARRAY) for name in ours]
+    yield from (ARRAY(f"step/{name}", array, recorded[f"step/{name}"]) for name, array in ours.items())
 
 
-def _learning_rates(recorded: Recorded, model: Model) -> list[Quantity]:
-    config = model.config
+def _learning_rates(recorded: Recorded, config: Config) -> Quantity:
     fractions = recorded["batch/steps"] / config.total_timesteps
-    ours = [learning_rate(config.lr, config.lrschedule, float(fraction)) for fraction in fractions]
-    return [Quantity("batch/lr", relative(ours, recorded["batch/lr"]), DOUBLE)]
+    ours = [learning_rate(config.lr, config.lrschedule, fraction) for fraction in fractions.tolist()]
+    return DOUBLE("batch/lr", ours, recorded["batch/lr"])
 
 
 def _outputs(model: Model, segment: Segment, gradients: Gradients) -> dict[str, ArrayLike]:
@@ -111,51 +124,13 @@ def _outputs(model: Model, segment: Segment, gradients: Gradients) -> dict[str, 
     return outputs
 
 
-def _gradients(recorded: Recorded, gradients: Gradients) -> list[Quantity]:
-    parts = {
-        "grad_raw": gradients.raw,
-        "grad_clip": gradients.clipped,
-        "grad_policy": gradients.policy,
-        "grad_q": gradients.critic,
-    }
-    return [
-        quantity
-        for group, ours in parts.items()
-        for quantity in replica.per_parameter(recorded, group, ours, FIRST_UPDATE)
-    ]
-
-
-def _first_update(recorded: Recorded, ours: dict[str, ArrayLike]) -> list[Quantity]:
+def _first_update(recorded: Recorded, ours: Mapping[str, ArrayLike]) -> Iterator[Quantity]:
     """Compares all recorded quantities of the first update; one that is not computed here fails."""
-    quantities = []
     for name, array in recorded.group("out").items():
-        measure, tolerance = (relative, ARRAY) if array.ndim else (scalar, SCALAR)
-        quantities.append(Quantity(f"out/{name}", measure(ours.get(name, np.empty(0)), array), tolerance))
-    return quantities
+        measure = ARRAY if array.ndim else SCALAR
+        yield measure(f"out/{name}", ours.get(name, np.empty(0)), array)
 
 
-def _updates(recorded: Recorded, model: Model) -> tuple[list[dict[str, float]], list[Quantity]]:
-    """Makes all updates; returns their metrics, and compares the state after the first and after the last."""
-    reports = [model.train_and_report(replica.segment(recorded, 0), float(recorded["batch/lr"][0]))]
-    quantities = _state(recorded, model, "1", FIRST_UPDATE)
-    for call in range(1, len(recorded["batch/obs"])):
-        reports.append(model.train_and_report(replica.segment(recorded, call), float(recorded["batch/lr"][call])))
-    return reports, quantities + _state(recorded, model, "_N", ARRAY)
-
-
-def _state(recorded: Recorded, model: Model, when: str, tolerance: float) -> list[Quantity]:
-    groups = {"param": model.params, "ema": model.averages, "rms": model.optimizer.mean_squares}
-    return [
-        quantity
-        for group, variables in groups.items()
-        for quantity in replica.per_parameter(
-            recorded, group + when, [variable.numpy() for variable in variables], tolerance
-        )
-    ]
-
-
-def _log(recorded: Recorded, reports: list[dict[str, float]]) -> list[Quantity]:
-    return [
-        Quantity(f"log/{name}", scalar([report.get(name, np.nan) for report in reports], column), SCALAR)
-        for name, column in zip(map(str, recorded["log_names"]), recorded["log"].T, strict=True)
-    ]
+def _state(recorded: Recorded, model: Model, when: str, measure: Measure) -> Iterator[Quantity]:
+    for group, ours in (("param", model.params), ("ema", model.averages), ("rms", model.optimizer.mean_squares)):
+        yield from replica.per_parameter(recorded, group + when, ours, measure)

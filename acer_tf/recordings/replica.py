@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from acer_tf.config import Config
 from acer_tf.errors import InputError
 from acer_tf.policies.categorical import CategoricalPolicy
-from acer_tf.recordings.comparison import Quantity, UnsupportedError, relative
+from acer_tf.recordings.comparison import ARRAY, SCALAR, Measure, Quantity, UnsupportedError
 from acer_tf.recordings.recorded import Recorded
 from acer_tf.segment import Segment
 
@@ -76,26 +76,27 @@ def segment(recorded: Recorded, call: int) -> Segment:
     )
 
 
-def per_parameter(
-    recorded: Recorded, group: str, ours: Sequence[NDArray[Any] | None], tolerance: float
-) -> list[Quantity]:
+def per_parameter(recorded: Recorded, group: str, ours: Iterable[Any], measure: Measure = ARRAY) -> Iterator[Quantity]:
     """Compares an array per parameter; an array that is missing on one side counts as zeros.
 
     Args:
         recorded: the recording; if it lacks the group, nothing is compared.
         group: name of the group.
-        ours: computed arrays, in the order of the parameters.
-        tolerance: largest error that passes, as `relative` measures it.
+        ours: variables or arrays, in the order of the parameters; None where there is none.
+        measure: compares them.
     """
     if not recorded.has_parameters(group):
-        return []
-    quantities = []
-    for name, array in zip(recorded.setting("params"), ours, strict=True):
-        array = np.zeros(recorded[f"param/{name}"].shape) if array is None else np.asarray(array)
+        return
+    for name, value in zip(recorded.setting("params"), ours, strict=True):
+        array = np.zeros(recorded[f"param/{name}"].shape) if value is None else np.asarray(value)
         pairs = recorded.matches(group, name, array) or [(array, np.zeros(array.shape))]
-        error = max(relative(*pair) for pair in pairs)
-        quantities.append(Quantity(f"{group}/{name}", error, tolerance))
-    return quantities
+        yield max((measure(f"{group}/{name}", *pair) for pair in pairs), key=lambda quantity: quantity.error)
+
+
+def metrics(recorded: Recorded, reports: Sequence[Mapping[str, float]]) -> Iterator[Quantity]:
+    """Compares the metrics of each update with the recorded log."""
+    for name, column in zip(map(str, recorded["log_names"]), recorded["log"].T, strict=True):
+        yield SCALAR(f"log/{name}", [report.get(name, np.nan) for report in reports], column)
 
 
 def _core(shape: Sequence[int]) -> list[int]:

@@ -1,9 +1,10 @@
 """Compares a recorded run: given its on-policy segments, our loop must reproduce everything else."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
+import tensorflow as tf
 from numpy.typing import NDArray
 
 from acer_tf.acer import TrainingLoop
@@ -13,55 +14,38 @@ from acer_tf.logs.logger import Logger
 from acer_tf.model import Model
 from acer_tf.policies.categorical import CategoricalPolicy
 from acer_tf.recordings import replica
-from acer_tf.recordings.comparison import ARRAY, DOUBLE, DRIFT, SCALAR, Quantity, absolute, exact, relative, scalar
+from acer_tf.recordings.comparison import ARRAY, DOUBLE, DRIFT, EXACT, SCALAR, Quantity
 from acer_tf.recordings.recorded import Recorded
 from acer_tf.recordings.scripted import NotedRandom
 from acer_tf.segment import Episode, Segment
 
 BATCH = ("obs", "actions", "rewards", "mus", "dones", "masks")
+UPDATE = {
+    "batch/from_replay": EXACT,
+    "batch/replay_idx": EXACT,
+    "batch/steps": EXACT,
+    "batch/lr": DOUBLE,
+    **{f"batch/{name}": EXACT for name in BATCH},
+    "param_l2": SCALAR,
+    "ema_l2": SCALAR,
+}
+"""Inputs and results of each update: the loop's decisions, the batch, and the norms of parameters and averages."""
 REPRODUCIBLE = "init_reproduced_by_np_seed_in_param_order"
 
 
-class Update(NamedTuple):
-    """Inputs and results of one update.
-
-    Attributes:
-        steps: the loop's agent steps.
-        lr: learning rate.
-        slots: [N] int64, slots drawn from the buffer; -1 on-policy.
-        report: the model's metrics.
-        batch_errors: error of each array of the batch.
-        param_l2: norm of each parameter after the update.
-        ema_l2: norm of each average after the update.
-    """
-
-    steps: int
-    lr: float
-    slots: NDArray[np.int64]
-    report: dict[str, float]
-    batch_errors: list[float]
-    param_l2: list[float]
-    ema_l2: list[float]
-
-
 class RecordedRunner:
-    """A substitute for `Runner` that returns the recorded on-policy segments."""
+    """A substitute for `Runner` that returns the recorded on-policy segments, of which `left` are still to come."""
 
     def __init__(self, recorded: Recorded) -> None:
         self.episodes: list[Episode] = []
         self.current: Segment | None = None
         self.first_env = 0
         calls = np.flatnonzero(~recorded["batch/from_replay"])
-        self._segments = [replica.segment(recorded, int(call)) for call in calls]
-
-    @property
-    def is_done(self) -> bool:
-        """True once all segments have been returned."""
-        return not self._segments
+        self.left = [replica.segment(recorded, call) for call in calls.tolist()]
 
     def run(self) -> Segment:
         """Returns the next segment."""
-        self.current = self._segments.pop(0)
+        self.current = self.left.pop(0)
         return self.current
 
     def metrics(self) -> dict[str, float]:
@@ -99,90 +83,53 @@ def compare_trajectory(recorded: Recorded) -> list[Quantity]:
     model = WatchedModel(replica.policy(recorded, rng), replica.config(recorded), calls)
     if misfits := replica.misfits(recorded, model.params):
         return misfits
-    quantities = _initial_weights(recorded, model)
+    quantities = [*_initial_weights(recorded, model)]
     replica.load(recorded, "param", model.params)
     replica.load(recorded, "param", model.averages)
 
     runner = RecordedRunner(recorded)
     buffer = Buffer(model.config.nsteps, model.config.buffer_size)
     acer = TrainingLoop(recorded.setting("nenvs"), runner, model, buffer, rng, Logger())  # type: ignore[arg-type]
-    updates: list[Update] = []
+    updates: list[dict[str, Any]] = []
+    reports: list[dict[str, float]] = []
     drawn = iter(rng.drawn)  # which still grows: segments are drawn before they are trained on
 
     def note(segment: Segment, lr: float, report: dict[str, float]) -> None:
-        call, is_replay = len(updates), segment is not runner.current
-        slots = next(drawn) if is_replay else np.full(len(segment.actions), -1)
-        norms = [[float(np.linalg.norm(v.numpy())) for v in group] for group in (model.params, model.averages)]
-        updates.append(Update(acer.steps, lr, slots, report, _batch_errors(recorded, call, segment), *norms))
-        quantities.extend(_snapshot(recorded, model, f"param_{call + 1}"))
+        is_replay = segment is not runner.current
+        update: dict[str, Any] = {f"batch/{name}": _flat(getattr(segment, name)) for name in BATCH}
+        update["batch/from_replay"] = is_replay
+        update["batch/replay_idx"] = next(drawn) if is_replay else np.full(len(segment.actions), -1)
+        update["batch/steps"] = acer.steps
+        update["batch/lr"] = lr
+        update["param_l2"] = _norms(model.params)
+        update["ema_l2"] = _norms(model.averages)
+        updates.append(update)
+        reports.append(report)
+        quantities.extend(replica.per_parameter(recorded, f"param_{len(updates)}", model.params, DRIFT))
 
     model.on_update = note
-    acer.learn(lambda: runner.is_done or model.calls_left == 0)
-    return quantities + _loop(recorded, updates) + _metrics(recorded, updates) + _final(recorded, model)
-
-
-def _initial_weights(recorded: Recorded, model: Model) -> list[Quantity]:
-    if not np.all(recorded.settings([REPRODUCIBLE]).get(REPRODUCIBLE, False)):
-        return []
-    pairs = zip(recorded.setting("params"), model.params, strict=True)
+    acer.learn(lambda: not runner.left or model.calls_left == 0)
     return [
-        Quantity(f"param/{name}", exact(ours.numpy().reshape(array.shape), array), 0.0)
-        for name, ours in pairs
-        for array in [recorded[f"param/{name}"]]
+        *quantities,
+        *(measure(name, [update[name] for update in updates], recorded[name]) for name, measure in UPDATE.items()),
+        *replica.metrics(recorded, reports),
+        *replica.per_parameter(recorded, "param_N", model.params, DRIFT),
+        *replica.per_parameter(recorded, "ema_N", model.averages, SCALAR),
+        *replica.per_parameter(recorded, "rms_N", model.optimizer.mean_squares, ARRAY),
     ]
 
 
-def _batch_errors(recorded: Recorded, call: int, segment: Segment) -> list[float]:
-    errors = []
-    for name in BATCH:
-        array: NDArray[Any] = getattr(segment, name)
-        errors.append(exact(array.reshape(-1, *array.shape[2:]), recorded[f"batch/{name}"][call]))
-    return errors
+def _initial_weights(recorded: Recorded, model: Model) -> Iterator[Quantity]:
+    if np.all(recorded.settings([REPRODUCIBLE]).get(REPRODUCIBLE, False)):
+        for name, ours in zip(recorded.setting("params"), model.params, strict=True):
+            array = recorded[f"param/{name}"]
+            yield EXACT(f"param/{name}", ours.numpy().reshape(array.shape), array)
 
 
-def _snapshot(recorded: Recorded, model: Model, group: str) -> list[Quantity]:
-    return [
-        Quantity(f"{group}/{name}", max(absolute(*pair) for pair in pairs), DRIFT)
-        for name, variable in zip(recorded.setting("params"), model.params, strict=True)
-        if (pairs := recorded.matches(group, name, variable.numpy()))
-    ]
+def _flat(array: NDArray[Any]) -> NDArray[Any]:
+    """Turns [N, T, ...] into [N * T, ...]."""
+    return array.reshape(-1, *array.shape[2:])
 
 
-def _loop(recorded: Recorded, updates: list[Update]) -> list[Quantity]:
-    """Compares the loop's decisions: when to replay, which slots, which learning rate."""
-    steps = np.array([update.steps for update in updates])
-    slots = np.array([update.slots for update in updates])
-    from_replay = slots[..., 0] >= 0 if updates else slots
-    batch_errors = zip(BATCH, np.array([update.batch_errors for update in updates]).T, strict=True)
-    return [
-        Quantity("batch/from_replay", exact(from_replay, recorded["batch/from_replay"]), 0.0),
-        Quantity("batch/replay_idx", exact(slots, recorded["batch/replay_idx"]), 0.0),
-        Quantity("batch/steps", exact(steps, recorded["batch/steps"]), 0.0),
-        Quantity("batch/lr", relative([update.lr for update in updates], recorded["batch/lr"]), DOUBLE),
-        *(Quantity(f"batch/{name}", float(errors.max()), 0.0) for name, errors in batch_errors),
-    ]
-
-
-def _metrics(recorded: Recorded, updates: list[Update]) -> list[Quantity]:
-    param_l2 = [update.param_l2 for update in updates]
-    ema_l2 = [update.ema_l2 for update in updates]
-    columns = zip(map(str, recorded["log_names"]), recorded["log"].T, strict=True)
-    return [
-        Quantity("param_l2", scalar(param_l2, recorded["param_l2"]), SCALAR),
-        Quantity("ema_l2", scalar(ema_l2, recorded["ema_l2"]), SCALAR),
-        *(
-            Quantity(f"log/{name}", scalar([update.report.get(name, np.nan) for update in updates], column), SCALAR)
-            for name, column in columns
-        ),
-    ]
-
-
-def _final(recorded: Recorded, model: Model) -> list[Quantity]:
-    names = recorded.setting("params")
-    averages = [
-        Quantity(f"ema_N/{name}", max(scalar(*pair) for pair in pairs), SCALAR)
-        for name, variable in zip(names, model.averages, strict=True)
-        if (pairs := recorded.matches("ema_N", name, variable.numpy()))
-    ]
-    slots = [variable.numpy() for variable in model.optimizer.mean_squares]
-    return _snapshot(recorded, model, "param_N") + averages + replica.per_parameter(recorded, "rms_N", slots, ARRAY)
+def _norms(variables: Sequence[tf.Variable]) -> list[float]:
+    return [float(np.linalg.norm(variable.numpy())) for variable in variables]

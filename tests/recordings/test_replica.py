@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from acer_tf.recordings import replica
-from acer_tf.recordings.comparison import UnsupportedError
+from acer_tf.recordings.comparison import EXACT, UnsupportedError
 from acer_tf.recordings.recorded import Recorded, read
 from tests.recordings.recordings import GOLDEN, altered
 
@@ -63,8 +63,8 @@ def test_arrays_that_are_missing_count_as_zeros(recorded: Recorded) -> None:
     names = recorded.setting("params")
     ours = [recorded.group("grad_policy").get(name) for name in names]
     assert any(array is None for array in ours), "the critic's own parameters have no gradient of the policy"
-    assert all(quantity.error == 0 for quantity in replica.per_parameter(recorded, "grad_policy", ours, 0.0))
+    assert all(quantity.error == 0 for quantity in replica.per_parameter(recorded, "grad_policy", ours, EXACT))
     reached = [array is not None for array in ours]
     ours = [None if has else np.ones(recorded[f"param/{name}"].shape) for name, has in zip(names, reached, strict=True)]
-    assert all(quantity.error > 0 for quantity in replica.per_parameter(recorded, "grad_policy", ours, 0.0))
-    assert replica.per_parameter(recorded, "grad_other", ours, 0.0) == []
+    assert all(quantity.error > 0 for quantity in replica.per_parameter(recorded, "grad_policy", ours, EXACT))
+    assert not list(replica.per_parameter(recorded, "grad_other", ours, EXACT))
