@@ -42,14 +42,28 @@ class Enjoy(PlayFlags):
             if video is None:
                 os.environ.setdefault("SDL_FRAMEBUFFER_ACCELERATION", "0")  # Mesa's LLVM crashes beside TensorFlow's
                 with _missing_renderer_refused():
-                    for ended in play(agent, env, self.episodes, self.deterministic, seed=self.seed):
+                    steps = play(
+                        agent,
+                        env,
+                        self.episodes,
+                        self.deterministic,
+                        seed=self.seed,
+                        max_episode_steps=self.max_episode_steps,
+                    )
+                    for ended in steps:
                         _print(ended)
             else:
-                _print(
-                    record_video(
-                        agent, env, video, self.episodes, self.deterministic, seed=self.seed, explain=self.explain
-                    )
+                played = record_video(
+                    agent,
+                    env,
+                    video,
+                    self.episodes,
+                    self.deterministic,
+                    seed=self.seed,
+                    explain=self.explain,
+                    max_episode_steps=self.max_episode_steps,
                 )
+                _print(played)
                 print(f"video: {video}")
 
     def _render_mode(self, video: Path | None) -> str | None:
@@ -73,7 +87,7 @@ def _missing_renderer_refused() -> Iterator[None]:
 
 def _print(played: list[Played]) -> None:
     for episode in played:
-        print(f"return {episode.r:g}, {episode.l} agent steps", flush=True)
+        print(f"return {episode.r:g}, {episode.l} agent steps{', cut' if episode.is_cut else ''}", flush=True)
 
 
 main = command("acer_tf.enjoy", Enjoy, Enjoy.enjoy)

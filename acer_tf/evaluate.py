@@ -11,7 +11,7 @@ from acer_tf.cli.output import write_json
 from acer_tf.cli.play import PlayFlags, Trained, require_free
 from acer_tf.envs.atari.human_scores import human_normalized
 from acer_tf.envs.make import closing
-from acer_tf.evaluation.episodes import Played, Predictor, play, summarize
+from acer_tf.evaluation.episodes import Played, Predictor, play, said_of_cuts, summarize
 from acer_tf.evaluation.video import record_video
 from acer_tf.schema import Count
 
@@ -41,7 +41,14 @@ class Evaluate(PlayFlags):
         trained = self.find()
         with closing(trained.make_env(min(self.num_env, self.episodes))) as env:
             agent = trained.load(env)
-            steps = play(agent, env, self.episodes, self.deterministic, seed=self.seed)
+            steps = play(
+                agent,
+                env,
+                self.episodes,
+                self.deterministic,
+                seed=self.seed,
+                max_episode_steps=self.max_episode_steps,
+            )
             report = Report(trained, self.actions, self.seed, [episode for ended in steps for episode in ended])
         print("\n".join(report.lines()))
         if self.json is not None:
@@ -53,7 +60,13 @@ class Evaluate(PlayFlags):
     def _record(self, path: Path, trained: Trained, agent: Predictor) -> None:
         with closing(trained.make_env(1, "rgb_array")) as env:
             (episode,) = record_video(
-                agent, env, path, deterministic=self.deterministic, seed=self.seed, explain=self.explain
+                agent,
+                env,
+                path,
+                deterministic=self.deterministic,
+                seed=self.seed,
+                explain=self.explain,
+                max_episode_steps=self.max_episode_steps,
             )
         print(f"video of one more episode, with return {episode.r:g}: {path}")
 
@@ -73,6 +86,7 @@ class Report:
         self._trained = trained
         self._actions = actions
         self._seed = seed
+        self._played = played
         self._returns = [episode.r for episode in played]
         self._lengths = [episode.l for episode in played]
         self._summary = summarize(self._returns, self._lengths)
@@ -91,13 +105,15 @@ class Report:
                 f"{summary.high:z.2f}], standard deviation {summary.std:.2f}"
             )
         yield f"length: mean {summary.mean_length:.1f} agent steps"
+        if cuts := said_of_cuts(self._played):
+            yield f"{cuts}: their returns are those until then; --max_episode_steps sets the limit"
         if self._score is not None:
             yield f"human-normalised: {self._score:.3f} (0 is random play, 1 is a human)"
         elif self._trained.game is not None:
             yield "human-normalised: no reference scores for this game"
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the report and every episode's return and length, as plain values."""
+        """Returns the report and every episode's return, length and whether it was cut, as plain values."""
         return {
             "model": self._trained.name,
             "env": self._trained.env_id,
@@ -107,6 +123,7 @@ class Report:
             "human_normalized": self._score,
             "returns": self._returns,
             "lengths": self._lengths,
+            "cut": [episode.is_cut for episode in self._played],
         }
 
 

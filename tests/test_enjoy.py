@@ -29,6 +29,13 @@ def test_writes_all_episodes_to_a_video(run: Path, tmp_path: Path, capsys: pytes
     assert len(frames(tmp_path / "a.mp4")) == 8
 
 
+def test_episodes_that_were_cut_are_marked(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["--episodes", "2", "--max_episode_steps", "3", "--deterministic", "--video", str(tmp_path / "a.mp4")]
+    assert main([str(run), *flags]) == 0
+    assert capsys.readouterr().out.splitlines()[1:3] == ["return 0, 3 agent steps, cut"] * 2
+    assert len(frames(tmp_path / "a.mp4")) == 6
+
+
 def test_a_video_without_a_name_is_in_the_run_folder(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("video.mp4", "video-2.mp4"):
         assert main([str(run), "--video", "--episodes", "1"]) == 0

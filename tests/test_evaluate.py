@@ -55,7 +55,17 @@ def test_prints_and_writes_what_was_played(run: Path, tmp_path: Path, capsys: py
         "human_normalized": None,
         "returns": [30] * 5,
         "lengths": [4] * 5,
+        "cut": [False] * 5,
     }
+
+
+def test_episodes_that_were_cut_are_marked(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["--episodes", "3", "--max_episode_steps", "2", "--deterministic", "--json", str(tmp_path / "a.json")]
+    assert main([str(run), *flags]) == 0
+    line = "3 of 3 episodes cut after 2 steps: their returns are those until then; --max_episode_steps sets the limit"
+    assert capsys.readouterr().out.splitlines()[3] == line
+    report = json.loads((tmp_path / "a.json").read_text())
+    assert (report["returns"], report["lengths"], report["cut"]) == ([0, 0, 0], [2, 2, 2], [True, True, True])
 
 
 def test_actions_are_drawn_unless_asked_otherwise(

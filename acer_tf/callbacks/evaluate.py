@@ -10,8 +10,8 @@ from acer_tf.envs.adapt import as_vector_env
 from acer_tf.envs.conventions import Player
 from acer_tf.envs.vec_env import copy_moments
 from acer_tf.errors import InputError
-from acer_tf.evaluation.episodes import play
-from acer_tf.schema import Count, validated
+from acer_tf.evaluation.episodes import MAX_EPISODE_STEPS, Played, play, said_of_cuts
+from acer_tf.schema import Count, CountOrZero, validated
 from acer_tf.storage.arrays import load_arrays, save_arrays
 from acer_tf.system.console import say
 
@@ -43,6 +43,8 @@ class EvalCallback(EventCallback):
         deterministic: bool = True,
         render: bool = False,
         verbose: int = 1,
+        *,
+        max_episode_steps: int | None = MAX_EPISODE_STEPS,
     ) -> None:
         """Sets how the agent is evaluated, and what becomes of the results.
 
@@ -58,6 +60,7 @@ class EvalCallback(EventCallback):
             deterministic: takes the most probable actions.
             render: shows the environment.
             verbose: 1 prints every evaluation.
+            max_episode_steps: agent steps after which an episode is cut; None or 0 is no limit.
 
         Raises:
             InputError: an argument cannot work.
@@ -70,6 +73,7 @@ class EvalCallback(EventCallback):
         self.best_model_save_path = None if best_model_save_path is None else Path(best_model_save_path) / BEST_MODEL
         self.deterministic = deterministic
         self.render = render
+        self.max_episode_steps = validated("max_episode_steps", max_episode_steps or 0, CountOrZero)
         self.best_mean_reward = self.last_mean_reward = -np.inf
         self._evaluated: Any = None
         self.evaluations_timesteps: list[int] = []
@@ -91,10 +95,18 @@ class EvalCallback(EventCallback):
             return True
         copy_moments(self.training_env, self.eval_env.unwrapped)
         render = (lambda _: self.eval_env.render()) if self.render else None
-        played = play(self.model, self.eval_env, self.n_eval_episodes, self.deterministic, render, self._seed())
+        played = play(
+            self.model,
+            self.eval_env,
+            self.n_eval_episodes,
+            self.deterministic,
+            render,
+            self._seed(),
+            max_episode_steps=self.max_episode_steps,
+        )
         episodes = [episode for ended in played for episode in ended]
         self._evaluated = self.model
-        self._note([episode.r for episode in episodes], [episode.l for episode in episodes])
+        self._note(episodes)
         if self.last_mean_reward <= self.best_mean_reward:
             return True
         self.best_mean_reward = self.last_mean_reward
@@ -112,7 +124,8 @@ class EvalCallback(EventCallback):
         stream = np.random.SeedSequence(self.model.seed, spawn_key=(len(self.evaluations_timesteps),))
         return int(stream.generate_state(1)[0])
 
-    def _note(self, returns: list[float], lengths: list[int]) -> None:
+    def _note(self, played: list[Played]) -> None:
+        returns, lengths = [episode.r for episode in played], [episode.l for episode in played]
         self.last_mean_reward = float(np.mean(returns))
         self.evaluations_timesteps.append(self.num_timesteps)
         self.evaluations_results.append(returns)
@@ -128,7 +141,8 @@ class EvalCallback(EventCallback):
             )
         if self.verbose:
             mean, std, length = self.last_mean_reward, float(np.std(returns)), float(np.mean(lengths))
-            say(f"evaluation at step {self.num_timesteps:,}: return {mean:.2f} ± {std:.2f}, length {length:.1f}")
+            cuts = f" ({cuts})" if (cuts := said_of_cuts(played)) else ""
+            say(f"evaluation at step {self.num_timesteps:,}: return {mean:.2f} ± {std:.2f}, length {length:.1f}{cuts}")
 
     def _read(self, path: Path) -> None:
         arrays = load_arrays(path)

@@ -13,9 +13,9 @@ from acer_tf.demos.cards import demo_file, demo_names, read_card
 from acer_tf.envs.ids import atari_game, check_env_id, is_atari, typed_env_id
 from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import InputError, nearest
-from acer_tf.evaluation.episodes import Predictor
+from acer_tf.evaluation.episodes import MAX_EPISODE_STEPS, Predictor
 from acer_tf.evaluation.video import check_video
-from acer_tf.schema import Count, Seed, validate_fields
+from acer_tf.schema import Count, CountOrZero, Seed, validate_fields
 from acer_tf.storage.paths import free_path
 from acer_tf.storage.run_folder import read_settings
 from acer_tf.storage.saved_agents import Choice, SavedAgent, is_checkpoint, read_saved_agent
@@ -40,6 +40,8 @@ class PlayFlags:
     """Take the most probable action at every step."""
     stochastic: bool = False
     """Draw actions from the policy, as in training; this is what happens without either flag."""
+    max_episode_steps: CountOrZero = MAX_EPISODE_STEPS
+    """Cut an episode after this many agent steps, and say so; 0 sets no limit."""
     seed: Seed = 0
     """Seed of the environments."""
     env: str | None = None

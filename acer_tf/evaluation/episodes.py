@@ -1,7 +1,8 @@
 """Plays whole episodes with a trained agent, and summarizes their returns with a confidence interval."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
@@ -15,10 +16,14 @@ from acer_tf.envs.conventions import Player, environment_seeds, reported_episode
 from acer_tf.envs.vec_env import check_not_normalized, moments_kept
 from acer_tf.envs.wrap import unwrap
 from acer_tf.envs.wrappers.action_masks import MASKS, has_masks
-from acer_tf.errors import InputError, environment_errors
+from acer_tf.errors import environment_errors
+from acer_tf.schema import Count, CountOrZero, validated
+from acer_tf.system.console import say
 
 RESAMPLES = 2_000
 """Bootstrap samples of a confidence interval."""
+MAX_EPISODE_STEPS = 27_000
+"""Default limit of agent steps: as many as the longest Atari game has, of 108,000 frames."""
 
 StepCallback = Callable[[dict[str, Any], dict[str, Any]], object]
 """Called with the local and the global variables of `evaluate_policy`."""
@@ -43,13 +48,15 @@ class Played(NamedTuple):
 
     Attributes:
         env: index of the environment.
-        r: raw return, over all lives.
+        r: raw return, over all lives; of an episode that was cut, the sum of the rewards until then.
         l: length in agent steps.
+        is_cut: whether it would have gone on, but reached the limit of steps.
     """
 
     env: int
     r: float
     l: int  # noqa: E741  (the column's name in baselines' monitor files)
+    is_cut: bool = False
 
 
 class Moment(NamedTuple):
@@ -123,6 +130,7 @@ def evaluate_policy(
     return_episode_rewards: bool = False,
     *,
     seed: int | None = None,
+    max_episode_steps: int | None = MAX_EPISODE_STEPS,
 ) -> tuple[float, float] | tuple[list[float], list[int]]:
     """Plays episodes and returns the mean and the standard deviation of their returns, as Stable Baselines does.
 
@@ -145,26 +153,33 @@ def evaluate_policy(
         reward_threshold: lowest acceptable mean return; None accepts any.
         return_episode_rewards: whether to return all returns and lengths instead of mean and standard deviation.
         seed: seed of the environments; None continues their random streams (Atari games draw a fresh seed).
+        max_episode_steps: see `play`.
 
     Returns:
         Mean and standard deviation, or a list of returns and a list of lengths in agent steps, ordered by the
         episodes' ends.
 
     Raises:
-        InputError: the number of episodes is not positive, or ACER cannot act in the environment.
+        InputError: a number is not positive, or ACER cannot act in the environment.
         AssertionError: the mean return is below `reward_threshold`.
     """
     vector_env = as_vector_env(env)
+    played: list[Played] = []
     episode_rewards: list[float] = []
     episode_lengths: list[int] = []
     step: dict[str, Any] = {}
     before_step = (lambda _: vector_env.render()) if render else None
     after_step = None if callback is None else lambda made: step.update(made._asdict())
-    for ended in play(model, vector_env, n_eval_episodes, deterministic, before_step, seed, after_step):
+    for ended in play(
+        model, vector_env, n_eval_episodes, deterministic, before_step, seed, after_step, max_episode_steps
+    ):
+        played += ended
         episode_rewards += [episode.r for episode in ended]
         episode_lengths += [episode.l for episode in ended]
         if callback is not None:
             callback({**locals(), **step}, globals())
+    if cuts := said_of_cuts(played):
+        say(f"{cuts}; max_episode_steps sets the limit")
     mean, std = float(np.mean(episode_rewards)), float(np.std(episode_rewards))
     if reward_threshold is not None and mean < reward_threshold:
         raise AssertionError(f"the mean return is {mean:.2f}; expected at least {reward_threshold:.2f}.")
@@ -181,6 +196,7 @@ def play(
     before_step: Callable[[Moment], object] | None = None,
     seed: int | None = None,
     after_step: Callable[[Step], object] | None = None,
+    max_episode_steps: int | None = MAX_EPISODE_STEPS,
 ) -> Iterator[list[Played]]:
     """Resets the environments and plays; yields after every step a list of the episodes that ended in it.
 
@@ -195,37 +211,44 @@ def play(
         before_step: called before every step, when its actions are known.
         seed: as in `evaluate_policy`.
         after_step: called after every step.
+        max_episode_steps: agent steps after which an episode is cut; None or 0 is no limit. Its environment then waits
+            for the others, until all of them are reset.
 
     Raises:
-        InputError: the number of episodes is not positive, an agent is training in these environments right now, or
-            they give action masks in some infos and not in others; or `VecNormalize` and the agent both normalise.
+        InputError: a number is not positive, an agent is training in these environments right now, or they give action
+            masks in some infos and not in others; or `VecNormalize` and the agent both normalise.
         EnvironmentFailedError: an environment raised an error.
     """
-    if episodes < 1:
-        raise InputError(f"{episodes} episodes cannot be played; expected a whole number >= 1.")
+    episodes = validated("the number of episodes", episodes, Count)
+    limit = validated("max_episode_steps", max_episode_steps or 0, CountOrZero) or math.inf
     if getattr(agent, "normalize_observations", False):
         check_not_normalized(env, observations=True)
     Player().enter(env)
     env = unwrap(env)
+    left = np.array([(episodes + i) // env.num_envs for i in range(env.num_envs)])
     with moments_kept(env):
-        yield from _play(agent, env, episodes, deterministic, before_step, seed, after_step)
+        while left.any():
+            yield from _play_until_cut(agent, env, left, deterministic, before_step, seed, after_step, limit)
+            seed = None if seed is None else seed + 1
 
 
-def _play(
+def _play_until_cut(
     agent: Predictor,
     env: VectorEnv[Any, Any, Any],
-    episodes: int,
+    left: NDArray[np.int64],
     deterministic: bool,
     before_step: Callable[[Moment], object] | None,
     seed: int | None,
     after_step: Callable[[Step], object] | None,
+    limit: float,
 ) -> Iterator[list[Played]]:
-    left = [(episodes + i) // env.num_envs for i in range(env.num_envs)]
-    counter = _EpisodeCounter(env)
+    """Plays until every environment has had one episode cut or none left, and counts down how many are `left`."""
+    counter = _EpisodeCounter(env, limit)
+    is_playing = left > 0
     obs, infos = _begin(env, seed)
     state, mask = None, np.ones(env.num_envs, np.bool_)
     takes_masks, had_masks = _takes_masks(agent), MASKS in infos
-    while any(left):
+    while is_playing.any():
         given = {"action_masks": infos[MASKS]} if takes_masks and has_masks(infos, had_masks) else {}
         actions, next_state = agent.predict(obs, state, mask, deterministic, **given)
         if before_step is not None:
@@ -236,10 +259,19 @@ def _play(
         mask = terminations | truncations
         if after_step is not None:
             after_step(Step(actions, state, obs, rewards, mask, infos))
-        ended = [episode for episode in counter.ended(rewards, terminations, truncations, infos) if left[episode.env]]
+        over = counter.ended(rewards, terminations, truncations, infos)
+        ended = [episode for episode in over if is_playing[episode.env]]
         for episode in ended:
             left[episode.env] -= 1
+            is_playing[episode.env] = left[episode.env] > 0 and not episode.is_cut
         yield ended
+
+
+def said_of_cuts(played: Iterable[Played]) -> str | None:
+    """Returns how many episodes were cut, in words; None if none was."""
+    lengths = [(episode.l, episode.is_cut) for episode in played]
+    cut = [length for length, is_cut in lengths if is_cut]
+    return f"{len(cut)} of {len(lengths)} episodes cut after {max(cut):,} steps" if cut else None
 
 
 def summarize(returns: Sequence[float], lengths: Sequence[int], seed: int = 0) -> Summary:
@@ -274,9 +306,10 @@ def _begin(env: VectorEnv[Any, Any, Any], seed: int | None) -> tuple[Any, dict[s
 
 
 class _EpisodeCounter:
-    """Finds the episodes that end, with the return that the environment reports, or else the sum of the rewards."""
+    """Finds the episodes that end or reach the limit, with reported returns or else the sums of the rewards."""
 
-    def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
+    def __init__(self, env: VectorEnv[Any, Any, Any], limit: float) -> None:
+        self._limit = limit
         self._returns = np.zeros(env.num_envs)
         self._lengths = np.zeros(env.num_envs, np.int64)
         self._atari = env.unwrapped if isinstance(env.unwrapped, AtariPool) else None
@@ -302,7 +335,8 @@ class _EpisodeCounter:
         ended = [Played(i, *reported.get(i, own)) for i, own in zip(over, sums, strict=True)]
         self._returns[over] = 0
         self._lengths[over] = 0
-        return ended
+        long = np.flatnonzero(self._lengths >= self._limit).tolist()
+        return ended + [Played(i, float(self._returns[i]), int(self._lengths[i]), True) for i in long]
 
     def _unreported(self, terminations: NDArray[np.bool_], truncations: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Returns which episodes are over without a report."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from acer_tf.envs.adapt import AnyEnv, as_vector_env
 from acer_tf.envs.conventions import Player
 from acer_tf.errors import InputError
-from acer_tf.evaluation.episodes import Moment, Played, Predictor, play
+from acer_tf.evaluation.episodes import MAX_EPISODE_STEPS, Moment, Played, Predictor, play
 from acer_tf.evaluation.explanation import Explainer
 from acer_tf.evaluation.panel import Panel
 from acer_tf.system.console import say
@@ -31,6 +31,7 @@ def record_video(
     *,
     seed: int | None = None,
     explain: bool = False,
+    max_episode_steps: int | None = MAX_EPISODE_STEPS,
 ) -> list[Played]:
     """Plays whole episodes and writes an mp4 file, a frame before each agent step.
 
@@ -44,6 +45,7 @@ def record_video(
         deterministic: whether to take the most probable action instead of sampling from the policy.
         seed: seed of the environment; None continues its random stream.
         explain: whether to draw beside each frame what the agent makes of it; for agents with the method `explain`.
+        max_episode_steps: agent steps after which an episode is cut; None or 0 is no limit.
 
     Returns:
         The episodes.
@@ -57,7 +59,15 @@ def record_video(
     frames_per_second = vector_env.metadata.get("render_fps") or FRAMES_PER_SECOND
     with _video_file(Path(path), frames_per_second) as append:
         picture = _pictures(agent, vector_env, explain)
-        played = play(agent, vector_env, n_episodes, deterministic, lambda moment: append(picture(moment)), seed)
+        played = play(
+            agent,
+            vector_env,
+            n_episodes,
+            deterministic,
+            lambda moment: append(picture(moment)),
+            seed,
+            max_episode_steps=max_episode_steps,
+        )
         return [episode for ended in played for episode in ended]
 
 

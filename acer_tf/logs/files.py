@@ -18,7 +18,7 @@ from acer_tf.storage.durable import replacing
 from acer_tf.storage.run_files import EPISODES, EVALUATIONS, MONITOR, PROGRESS, PROGRESS_LINES
 from acer_tf.system.console import say
 
-EVALUATION_COLUMNS = ("episodes", "mean_return", "std_return", "mean_length")
+EVALUATION_COLUMNS = ("steps", "episodes", "mean_return", "std_return", "mean_length", "cut")
 
 
 class FileSink(Sink):
@@ -90,6 +90,13 @@ class FileSink(Sink):
             self._try_to_write()
             self._file.close()
 
+    def _header(self) -> tuple[str, ...]:
+        """Returns the first row of a CSV file; nothing before there is one."""
+        if not self._path.exists():
+            return ()
+        with self._path.open(encoding="utf-8", newline="") as file:
+            return tuple(next(csv.reader(file), ()))
+
     def _try_to_write(self) -> None:
         try:
             self._written()
@@ -146,12 +153,6 @@ class ProgressCsv(FileSink):
         self.rewrite(csv_lines([names, *([*row, *[math.nan] * len(new)] for row in rows)]))
         self._names = names
 
-    def _header(self) -> tuple[str, ...]:
-        if not self._path.exists():
-            return ()
-        with self._path.open(encoding="utf-8", newline="") as file:
-            return tuple(next(csv.reader(file), ()))
-
 
 class ProgressJsonLines(FileSink):
     """Writes each row of metrics, by full name, as a JSON object on one line."""
@@ -205,11 +206,12 @@ class EvaluationsCsv(FileSink):
     """Writes a row for each evaluation: returns are raw and of whole episodes, lengths in agent steps."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path, csv_lines([["steps", *EVALUATION_COLUMNS]]))
+        super().__init__(path, csv_lines([EVALUATION_COLUMNS]))
 
     def evaluation(self, steps: int, values: Mapping[str, float]) -> None:
-        """Writes one row."""
-        self.append(csv_lines([[steps, *(round(values[name], 6) for name in EVALUATION_COLUMNS)]]))
+        """Writes one row, without `cut` in the file of a run that an earlier version began."""
+        row = {"steps": steps, **values}
+        self.append(csv_lines([[round(row[name], 6) for name in self._header() or EVALUATION_COLUMNS]]))
 
 
 def csv_lines(rows: Iterable[Sequence[object]]) -> bytes:

@@ -27,7 +27,8 @@ FREE = (
     *("checkpoint_every", "exact_resume", "keep_checkpoints", "keep_every"),
     *("ray_address", "actor_timeout"),
     "lockstep",  # of runs of version 0.1.0; ignored
-    *("log_interval", "verbose", "track", "eval_every", "eval_episodes", "eval_deterministic"),
+    *("log_interval", "verbose", "track"),
+    *("eval_every", "eval_episodes", "eval_deterministic", "eval_max_episode_steps"),
 )
 """Settings that may change, as learning does not depend on them; the settings of a preset are compared one by one."""
 MACHINE = ("commit", "versions", "cores", "tensorflow_threads", "processor", "onednn")

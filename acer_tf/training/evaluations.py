@@ -9,7 +9,7 @@ from gymnasium.vector import VectorEnv
 
 from acer_tf.agent import ACER
 from acer_tf.errors import environment_errors
-from acer_tf.evaluation.episodes import Summary, play, summarize
+from acer_tf.evaluation.episodes import Played, play, said_of_cuts, summarize
 from acer_tf.logs.logger import Logger
 from acer_tf.storage.run_files import BEST
 from acer_tf.system.console import say
@@ -31,6 +31,7 @@ class Evaluations:
         every: int | None,
         episodes: int,
         deterministic: bool,
+        max_episode_steps: int,
         seed: int,
         folder: Path,
     ) -> None:
@@ -43,6 +44,7 @@ class Evaluations:
             every: agent steps; None makes neither evaluations nor environments.
             episodes: of each evaluation.
             deterministic: whether to take the most probable action instead of sampling from the policy.
+            max_episode_steps: agent steps after which an episode is cut; 0 is no limit.
             seed: of the run.
             folder: of the run; best.zip is written there.
         """
@@ -52,6 +54,7 @@ class Evaluations:
         self._every = every
         self._episodes = episodes
         self._deterministic = deterministic
+        self._max_episode_steps = max_episode_steps
         self._seed = seed
         self._file = folder / BEST
         self._step = 0  # of the last evaluation
@@ -78,16 +81,19 @@ class Evaluations:
         step = self._agent.num_timesteps
         if self._env is None or self._every is None or step // self._every <= self._step // self._every:
             return
-        summary = self._evaluate(self._env, step, goes_on)
-        if summary is None:
+        played = self._evaluate(self._env, step, goes_on)
+        if played is None:
             return
         self._step = step
+        summary = summarize([episode.r for episode in played], [episode.l for episode in played])
         values = {"mean_return": summary.mean, "std_return": summary.std, "mean_length": summary.mean_length}
-        self._logger.evaluation(step, {"episodes": summary.episodes, **values})
+        cut = sum(episode.is_cut for episode in played)
+        self._logger.evaluation(step, {"episodes": summary.episodes, **values, "cut": cut})
         is_best = self._best is None or summary.mean > self._best
+        episodes = said_of_cuts(played) or f"{summary.episodes} episodes"
         say(
-            f"evaluation at step {step:,}: return {summary.mean:.2f} ± {summary.std:.2f} "
-            f"({summary.episodes} episodes){', the best so far' if is_best else ''}"
+            f"evaluation at step {step:,}: return {summary.mean:.2f} ± {summary.std:.2f} ({episodes})"
+            f"{', the best so far' if is_best else ''}"
         )
         if is_best:
             self._keep(summary.mean)
@@ -97,15 +103,23 @@ class Evaluations:
         if self._env is not None:
             self._env.close()
 
-    def _evaluate(self, env: VectorEnv[Any, Any, Any], step: int, goes_on: Callable[[], bool]) -> Summary | None:
+    def _evaluate(self, env: VectorEnv[Any, Any, Any], step: int, goes_on: Callable[[], bool]) -> list[Played] | None:
         of_env, of_actions = np.random.SeedSequence([self._seed, step], spawn_key=(0,)).generate_state(2).tolist()
-        played = []
+        played: list[Played] = []
+        steps = play(
+            self._agent,
+            env,
+            self._episodes,
+            self._deterministic,
+            seed=of_env,
+            max_episode_steps=self._max_episode_steps,
+        )
         with self._agent.predicting_from(of_actions), environment_errors():
-            for ended in play(self._agent, env, self._episodes, self._deterministic, seed=of_env):
+            for ended in steps:
                 if not goes_on():
                     return None
                 played += ended
-        return summarize([episode.r for episode in played], [episode.l for episode in played])
+        return played
 
     def _keep(self, mean: float) -> None:
         try:

@@ -90,6 +90,8 @@ class EvaluationSettings(_Validated):
     """Whole episodes of an evaluation, played as the command evaluate plays them."""
     eval_deterministic: bool = False
     """Take the most probable action in evaluations (the mean of continuous ones) instead of drawing from the policy."""
+    eval_max_episode_steps: CountOrZero = 27000
+    """Cut an episode of an evaluation after this many agent steps, and say so; 0 sets no limit."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -243,6 +243,7 @@ def _evaluations(job: Job, agent: "ACER", logger: Logger, seed: int, folder: Pat
         every=evaluation.eval_every,
         episodes=evaluation.eval_episodes,
         deterministic=evaluation.eval_deterministic,
+        max_episode_steps=evaluation.eval_max_episode_steps,
         seed=seed,
         folder=folder,
     )

@@ -9,7 +9,7 @@ from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit, TransformRewa
 from acer_tf.envs.adapt import as_vector_env
 from acer_tf.envs.make import make_training_env, make_vec_env
 from acer_tf.errors import InputError
-from acer_tf.evaluation.episodes import Moment, evaluate_policy, play, summarize
+from acer_tf.evaluation.episodes import Moment, evaluate_policy, play, said_of_cuts, summarize
 from tests.counter import Always, Counter, counters
 
 
@@ -148,8 +148,56 @@ def test_a_threshold_that_is_not_reached() -> None:
         evaluate_policy(Recorder(), counters(4), 8, reward_threshold=15.1)
 
 
+class Endless(Counter):
+    """Pays 1 a step, and ends only the first episode after each reset that the player asks for."""
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        self.lasts = 3 if seed is not None else 10**9
+        return super().reset(seed=seed)
+
+    def step(self, action: int) -> Any:
+        obs, _, _, _, info = super().step(action)
+        return obs, 1.0, self.t == self.lasts, False, info
+
+
+def test_an_episode_without_end_is_cut_and_marked() -> None:
+    steps = play(Recorder(), as_vector_env(Endless(0)), 4, True, max_episode_steps=7, seed=5)
+    played = [episode for ended in steps for episode in ended]
+    # Seeded resets follow the cuts, so that a whole episode comes next.
+    assert [episode[1:] for episode in played] == [(3, 3, False), (7, 7, True), (3, 3, False), (7, 7, True)]
+    assert said_of_cuts(played) == "2 of 4 episodes cut after 7 steps"
+    assert said_of_cuts(played[:1]) is None
+
+
+def test_environments_wait_for_those_whose_episodes_were_not_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    returns, lengths = evaluate_policy(Recorder(), counters(4), 8, return_episode_rewards=True, max_episode_steps=3)
+    assert sorted(lengths) == [1, 1, 2, 2, 3, 3, 3, 3]
+    assert sorted(returns) == [0, 0, 0, 0, 10, 10, 20, 20]  # the longest pays at its end alone
+    assert capsys.readouterr().out == "2 of 8 episodes cut after 3 steps; max_episode_steps sets the limit\n"
+
+
+def test_zero_is_no_limit() -> None:
+    long = evaluate_policy(Always(), Counter(30_000), 1, return_episode_rewards=True, max_episode_steps=0)
+    assert long == ([300_000], [30_001])
+
+
+def test_statistics_begin_anew_after_a_cut() -> None:
+    env = RecordEpisodeStatistics(Endless(0))
+    played = [e for ended in play(Recorder(), as_vector_env(env), 3, True, max_episode_steps=5, seed=1) for e in ended]
+    assert [episode[1:] for episode in played] == [(3, 3, False), (5, 5, True), (3, 3, False)]
+
+
+def test_an_atari_game_is_cut_by_its_own_limit_first() -> None:
+    env = make_vec_env("PongNoFrameskip-v4", 1, num_workers=0, max_episode_frames=400)
+    ((game,),) = [ended for ended in play(Always(), env, 1, True, seed=0, max_episode_steps=100) if ended]
+    env.close()
+    assert game.l <= 100 and not game.is_cut
+
+
 def test_bad_input() -> None:
-    with pytest.raises(InputError, match="0 episodes cannot be played; expected a whole number >= 1"):
+    with pytest.raises(InputError, match="max_episode_steps is -1; expected a whole number >= 0"):
+        evaluate_policy(Recorder(), counters(1), 1, max_episode_steps=-1)
+    with pytest.raises(InputError, match="the number of episodes is 0; expected a whole number >= 1"):
         evaluate_policy(Recorder(), counters(1), 0)
     with pytest.raises(InputError, match=r"expected a gymnasium\.vector\.VectorEnv"):
         evaluate_policy(Recorder(), "CartPole-v1", 1)  # type: ignore[arg-type]

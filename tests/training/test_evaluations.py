@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from acer_tf import ACER
-from acer_tf.evaluation.episodes import evaluate_policy
+from acer_tf.envs.atari.game import FRAMES_PER_STEP, MAX_EPISODE_FRAMES
+from acer_tf.evaluation.episodes import MAX_EPISODE_STEPS, evaluate_policy
 from acer_tf.logs.files import file_logger
 from acer_tf.logs.logger import Logger
 from acer_tf.run import main
 from acer_tf.storage.checkpoint import step_folder
 from acer_tf.training.evaluations import Evaluations
+from acer_tf.training.job import EvaluationSettings
 from tests import event_files
 from tests.faults.processes import TINY
 from tests.small_agents import everything, tiny, vec_env
@@ -28,10 +30,24 @@ def train(folder: Path, **flags: Any) -> Path:
     return folder
 
 
-def evaluations(agent: ACER, logger: Logger, folder: Path, deterministic: bool = False) -> Evaluations:
+def evaluations(
+    agent: ACER, logger: Logger, folder: Path, deterministic: bool = False, max_episode_steps: int = 0
+) -> Evaluations:
     return Evaluations(
-        agent, logger, vec_env, every=100, episodes=2, deterministic=deterministic, seed=1, folder=folder
+        agent,
+        logger,
+        vec_env,
+        every=100,
+        episodes=2,
+        deterministic=deterministic,
+        max_episode_steps=max_episode_steps,
+        seed=1,
+        folder=folder,
     )
+
+
+def test_the_limit_of_the_command_is_that_of_the_function() -> None:
+    assert EvaluationSettings().eval_max_episode_steps == MAX_EPISODE_STEPS == MAX_EPISODE_FRAMES // FRAMES_PER_STEP
 
 
 def rows(folder: Path) -> list[dict[str, str]]:
@@ -113,3 +129,30 @@ def test_actions_are_sampled_unless_the_most_probable_ones_are_wanted(tmp_path: 
         logger.close()
         means[deterministic] = float(rows(folder)[0]["mean_return"])
     assert means[True] == expected != means[False]
+
+
+def test_episodes_that_were_cut_are_counted_in_the_output_and_the_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    agent = tiny()
+    agent.num_timesteps = 250
+    logger = file_logger(tmp_path, None)
+    evaluations(agent, logger, tmp_path, max_episode_steps=5).if_due(lambda: True)
+    logger.close()
+    assert [(row["mean_length"], row["cut"]) for row in rows(tmp_path)] == [("5.0", "2")]
+    assert "(2 of 2 episodes cut after 5 steps), the best so far" in capsys.readouterr().out
+    line = json.loads((tmp_path / "progress.jsonl").read_text().splitlines()[-1])
+    assert line["eval/cut"] == 2
+
+
+def test_a_file_without_the_column_goes_on_without_it(tmp_path: Path) -> None:
+    path = tmp_path / "evaluations.csv"
+    path.write_text("steps,episodes,mean_return,std_return,mean_length\n100,2,1.0,0.0,9.0\n")
+    logger = file_logger(tmp_path, None)
+    logger.load_state_dict({path.name: path.stat().st_size})
+    agent = tiny()
+    agent.num_timesteps = 250
+    evaluations(agent, logger, tmp_path, max_episode_steps=5).if_due(lambda: True)
+    logger.close()
+    assert [row["steps"] for row in rows(tmp_path)] == ["100", "250"]
+    assert all(None not in row for row in rows(tmp_path)), "as many numbers as names"
