@@ -43,10 +43,7 @@ class Sweep(SearchFlags, Execution):
     """Folder for the table and all run folders."""
 
     def trials(self, rest: Sequence[str]) -> list[Trial]:
-        """Returns the trials, ordered by seed.
-
-        Args:
-            rest: flags of every trial.
+        """Returns the trials, ordered by seed; the rest are flags of each.
 
         Raises:
             InputError: a flag of the sweep or of a trial has a value that cannot work.
@@ -58,10 +55,7 @@ class Sweep(SearchFlags, Execution):
         return trials
 
     def run(self, rest: Sequence[str]) -> int:
-        """Runs the trials that are not done yet.
-
-        Args:
-            rest: flags of every trial.
+        """Runs the trials that are not done yet; the rest are flags of each.
 
         Returns:
             The exit status: 0 if all trials are done, 1 if one failed; 129, 130 or 143 after a signal.
@@ -117,8 +111,7 @@ class Sweep(SearchFlags, Execution):
             check_env_id(env_id)
         module = run_atari if is_atari(env_id) else run
         folder = self.out / label.replace("/", "-").replace(":", "-") / f"seed-{seed}"
-        counts = ["threads", "num_workers"] if module is run_atari else ["threads"]
-        words = [flag, name, "--seed", str(seed), "--logdir", str(folder), *self.shares(given, counts), *rest]
+        words = [flag, name, "--seed", str(seed), "--logdir", str(folder), *self.shares(env_id, given), *rest]
         return Trial(label, seed, folder, (module.__name__, *words))
 
 

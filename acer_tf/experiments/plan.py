@@ -104,9 +104,8 @@ def _prepared(
         check_env_id(env_id)
         module = run_atari if is_atari(env_id) else run
         given = set(env.flags) | set(variation.flags)
-        counts = ["threads", "num_workers"] if module is run_atari else ["threads"]
         words = ["--preset", env.preset, "--env", env.id, "--total_timesteps", str(env.steps)]
-        words += [*flag_words(env.flags, variation.flags), *execution.shares(given, counts)]
+        words += [*flag_words(env.flags, variation.flags), *execution.shares(env_id, given)]
         return module.__name__, words, decisive(module.read(words).settings())
     except InputError as error:
         raise InputError(f"experiment {name}, variation {variation.name}, {env.id}: {error}") from error

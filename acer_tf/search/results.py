@@ -43,12 +43,7 @@ def write_table(path: Path, study: "optuna.Study", space: Space) -> None:
 
 
 def write_preset(path: Path, run: Path, note: str) -> None:
-    """Writes the settings of a run as a preset, and reads it back.
-
-    Args:
-        path: ends in .yml.
-        run: folder of the run.
-        note: comment for the file's first line.
+    """Writes the settings of a run as a preset, with a comment in its first line, and reads it back.
 
     Raises:
         InputError: the run's settings cannot be read.

@@ -70,14 +70,7 @@ class SearchFlags:
 
 
 def search(path: Path, flags: SearchFlags, execution: Execution, base: Base, out: Path) -> int:
-    """Searches, and leaves table, best settings and pictures in the folder; goes on with the search that it holds.
-
-    Args:
-        path: of the space.
-        flags: of the search.
-        execution: where trials run.
-        base: what they have in common.
-        out: folder of everything.
+    """Searches the space of a file; leaves table, best settings and pictures in `out`, or goes on with its search.
 
     Returns:
         The exit status: 0 if all trials are over, at least one of them whole; see `Sweep.status`.

@@ -112,10 +112,7 @@ def words(values: Mapping[str, Value]) -> list[str]:
 def check_space(path: Path, space: Space, check: Callable[[Sequence[str]], object]) -> None:
     """Checks the smallest, the largest and every chosen value of each flag, the other flags being as without a search.
 
-    Args:
-        path: of the file, for the message.
-        space: what it holds.
-        check: raises an `InputError` if a training command cannot work with these words.
+    `check` raises an `InputError` if a training command cannot work with these words.
 
     Raises:
         InputError: a value cannot work.

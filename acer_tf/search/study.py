@@ -14,7 +14,7 @@ from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.plots.series import returns_so_far
 from acer_tf.search.space import Space, Value, suggested
 from acer_tf.system.console import say
-from acer_tf.trials.scheduler import LockedTrials, Trial, TrialStatus
+from acer_tf.trials.scheduler import Trial, TrialQueue, TrialStatus
 
 if TYPE_CHECKING:
     import optuna
@@ -34,12 +34,7 @@ PrunerName = Literal["median", "hyperband", "none"]
 
 
 class Runs(NamedTuple):
-    """The trainings of a trial of the study.
-
-    Attributes:
-        trials: one per seed.
-        total_steps: agent steps of each.
-    """
+    """The trainings of a trial of the study, one per seed, and the agent steps of each."""
 
     trials: Sequence[Trial]
     total_steps: int
@@ -98,13 +93,7 @@ def _mend(journal: Path) -> None:
 
 
 class Candidate:
-    """A trial of the study, with its trainings.
-
-    Attributes:
-        trial: of Optuna.
-        runs: its trainings.
-        is_over: whether its result has been told.
-    """
+    """A trial of the study, with its trainings, and whether its result has been told."""
 
     def __init__(self, trial: "optuna.Trial", runs: Runs, done: Collection[Trial], reported: int) -> None:
         """Begins, or goes on, with those trainings `done` that ended well before, and so many parts `reported`."""
@@ -143,8 +132,8 @@ class Candidate:
         return False
 
 
-class StudyQueue:
-    """Trials that a study asks for, until it has had enough; see `TrialQueue`."""
+class StudyQueue(TrialQueue):
+    """Trials that a study asks for, until it has had enough."""
 
     def __init__(
         self,
@@ -167,10 +156,9 @@ class StudyQueue:
             is_done: returns whether a training has ended well before.
             told: called with a trial's number when its result has been told.
         """
+        super().__init__()
         self._study, self._space, self._count, self._make = study, space, count, make
         self._told = told
-        self._waiting: deque[Trial] = deque()
-        self._locked = LockedTrials()
         self._running: set[Trial] = set()
         self._candidates: dict[Trial, Candidate] = {}
         self._next_look = 0.0
@@ -180,22 +168,18 @@ class StudyQueue:
 
     def take(self) -> Trial | None:
         """Returns a training that can start now; asks for further settings if there is none."""
-        while not self._waiting:
-            if trial := self._locked.take():
-                return trial
-            if self._begun >= self._count:
-                return None
+        while (trial := super().take()) is None and self._begun < self._count:
             self._begin(self._study.ask(), lambda trial: False)
-        return self._waiting.popleft()
+        return trial
 
     def put_back(self, trial: Trial) -> None:
         """Takes back a training in whose folder another process works."""
         if not self._candidates[trial].is_over:
-            self._locked.add(trial)
+            super().put_back(trial)
 
     def is_exhausted(self) -> bool:
         """Returns whether all trials of the study have been begun, and all their trainings taken."""
-        return not self._waiting and not self._locked and self._begun >= self._count
+        return super().is_exhausted() and self._begun >= self._count
 
     def superfluous(self) -> Collection[Trial]:
         """Returns the running trainings of trials that were pruned, or of which another training has failed."""

@@ -11,6 +11,7 @@ from acer_tf.cli.parsing import FLAG_NAMES
 from acer_tf.distributed.access import check_address
 from acer_tf.distributed.connection import connected, require_ray
 from acer_tf.distributed.engine import RayEngine
+from acer_tf.envs.ids import is_atari
 from acer_tf.errors import ExitStatus, InputError
 from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.schema import Count, validate_fields
@@ -19,7 +20,7 @@ from acer_tf.system.command_line import command_line
 from acer_tf.system.compute import cores
 from acer_tf.training.resume import resuming
 from acer_tf.training.signals import Stop, stop_on_signals
-from acer_tf.trials.scheduler import Engine, FixedQueue, LocalEngine, Trial, TrialQueue, TrialStatus, run_trials
+from acer_tf.trials.scheduler import Engine, LocalEngine, Trial, TrialQueue, TrialStatus, run_trials
 from acer_tf.trials.table import SweepTable, summary
 
 TABLE = "sweep.csv"
@@ -45,12 +46,7 @@ class Execution:
     """Processors (and threads) of a trial on Ray."""
 
     def run_all(self, trials: Sequence[Trial], out: Path, done: Callable[[Trial], None] = _nothing) -> int:
-        """Runs the trials that are not done yet.
-
-        Args:
-            trials: the trials, in the order in which they start.
-            out: folder for the table, sweep.csv, and all run folders.
-            done: called with each trial that has ended well, now or before.
+        """Runs the trials that are not done yet, in their order; `done` is called with each that has ended well.
 
         Returns:
             The exit status: 0 if all trials are done, 1 if one failed; 129, 130 or 143 after a signal.
@@ -71,7 +67,7 @@ class Execution:
                 if status == TrialStatus.DONE:
                     done(trial)
 
-            sweep.run(FixedQueue(remaining), report)
+            sweep.run(TrialQueue(remaining), report)
             rows = sweep.table.rows(trials)
         print(summary(rows))
         return sweep.status(is_well={row["status"] for row in rows} <= {TrialStatus.DONE})
@@ -91,16 +87,12 @@ class Execution:
         with locked(out), stop_on_signals() as stop:  # two sweeps would write one table
             yield Sweep(self, SweepTable(out / TABLE), stop)
 
-    def shares(self, given: set[str], names: Sequence[str]) -> list[str]:
-        """Returns the flags that give each of several trials its share of the cores.
-
-        Args:
-            given: flags that the trial has already; they are left out.
-            names: flags of counts, such as threads.
-        """
+    def shares(self, env_id: str, given: set[str]) -> list[str]:
+        """Returns the flags that give each of several trials its share of the cores, but for those that are given."""
         if self.engine == "local" and self.workers == 1:
             return []
         share = max(1, cores() // self.workers) if self.engine == "local" else self.trial_cpus
+        names = ["threads", "num_workers"] if is_atari(env_id) else ["threads"]
         return [word for name in names if name not in given for word in (f"--{name}", str(share))]
 
     def check(self) -> None:
@@ -138,13 +130,7 @@ class Execution:
 
 
 class Sweep(NamedTuple):
-    """Trials of one command, as they are run.
-
-    Attributes:
-        execution: where they run.
-        table: a row for each.
-        stop: whether a signal has arrived.
-    """
+    """Trials of one command, as they are run: where, their table, and whether a signal has arrived."""
 
     execution: Execution
     table: SweepTable

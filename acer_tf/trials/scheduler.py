@@ -5,7 +5,7 @@ import enum
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -39,19 +39,13 @@ STOPPED_STATUSES = {status for number in SIGNALS for status in (128 + number, -n
 
 
 class Trial(NamedTuple):
-    """One training run of a sweep.
-
-    Attributes:
-        name: name of the environment or preset.
-        seed: seed of the run.
-        folder: its run folder.
-        command: the words after `python -m`.
-    """
+    """One training run of a sweep, named after its environment or preset."""
 
     name: str
     seed: int
     folder: Path
     command: tuple[str, ...]
+    """The words after `python -m`."""
 
     @property
     def log(self) -> Path:
@@ -98,90 +92,6 @@ class LocalEngine:
         return start_module(trial.command, trial.log)
 
 
-class TrialQueue(Protocol):
-    """Trials to start."""
-
-    def take(self) -> Trial | None:
-        """Returns the next trial that can start now, if there is one."""
-
-    def put_back(self, trial: Trial) -> None:
-        """Takes back a trial in whose folder another process works."""
-
-    def is_exhausted(self) -> bool:
-        """Returns whether no other trial will follow those that are running."""
-
-    def superfluous(self) -> Collection[Trial]:
-        """Returns those of the running trials that are to save and end early."""
-
-
-def run_trials(
-    queue: TrialQueue,
-    engine: Engine,
-    stop: Callable[[], bool],
-    report: Callable[[Trial, TrialStatus], None],
-) -> None:
-    """Runs all trials; when a stop is requested, the running ones save and end, and no other starts.
-
-    Args:
-        queue: the trials.
-        engine: where they run.
-        stop: returns whether a stop was requested.
-        report: called with each trial and its status when it starts (`running`) and ends (`done`, `stopped`, `failed`,
-            `locked`).
-    """
-    running: dict[Trial, Process] = {}
-    ending: set[Trial] = set()
-    try:
-        while running or not (queue.is_exhausted() or stop()):
-            # The number of slots may change: nodes of a cluster come and go.
-            while len(running) < engine.slots() and not stop() and (trial := queue.take()):
-                trial.log.parent.mkdir(parents=True, exist_ok=True)
-                running[trial] = engine.start(trial)
-                report(trial, TrialStatus.RUNNING)
-            for trial in running.keys() & set(running if stop() else queue.superfluous()) - ending:
-                running[trial].terminate()
-                ending.add(trial)  # once: a second signal would keep it from saving
-            for trial in [trial for trial, process in running.items() if process.poll() is not None]:
-                ending.discard(trial)
-                status = _status(trial, running.pop(trial).wait())
-                if status == TrialStatus.LOCKED:  # a process that a killed sweep left may still be saving
-                    queue.put_back(trial)
-                report(trial, status)
-            time.sleep(POLL_SECONDS)
-    finally:  # after a second signal, which ends this at once, the trials get a second one, too
-        for process in running.values():
-            process.terminate()
-        for process in running.values():
-            process.wait()
-
-
-class FixedQueue:
-    """Given trials, in their order; those in whose folders other processes work come last.
-
-    If such a process has done the work, the trial finds it done.
-    """
-
-    def __init__(self, trials: Sequence[Trial]) -> None:
-        self._waiting = deque(trials)
-        self._locked = LockedTrials()
-
-    def take(self) -> Trial | None:
-        """Returns the next trial that can start now, if there is one."""
-        return self._waiting.popleft() if self._waiting else self._locked.take()
-
-    def put_back(self, trial: Trial) -> None:
-        """Takes back a trial in whose folder another process works."""
-        self._locked.add(trial)
-
-    def is_exhausted(self) -> bool:
-        """Returns whether all trials were taken."""
-        return not self._waiting and not self._locked
-
-    def superfluous(self) -> Collection[Trial]:
-        """Returns none."""
-        return ()
-
-
 class LockedTrials:
     """Trials in whose folders other processes work; each waits twice as long after every attempt in vain."""
 
@@ -213,6 +123,70 @@ class LockedTrials:
                 return trial
             self._due[trial] = now + LOCKED_SECONDS
         return None
+
+
+class TrialQueue:
+    """Trials to start, in their order; those in whose folders other processes work come last.
+
+    If such a process has done the work, the trial finds it done.
+    """
+
+    def __init__(self, trials: Iterable[Trial] = ()) -> None:
+        self._waiting = deque(trials)
+        self._locked = LockedTrials()
+
+    def take(self) -> Trial | None:
+        """Returns the next trial that can start now, if there is one."""
+        return self._waiting.popleft() if self._waiting else self._locked.take()
+
+    def put_back(self, trial: Trial) -> None:
+        """Takes back a trial in whose folder another process works."""
+        self._locked.add(trial)
+
+    def is_exhausted(self) -> bool:
+        """Returns whether no other trial will follow those that are running."""
+        return not self._waiting and not self._locked
+
+    def superfluous(self) -> Collection[Trial]:
+        """Returns those of the running trials that are to save and end early."""
+        return ()
+
+
+def run_trials(
+    queue: TrialQueue,
+    engine: Engine,
+    stop: Callable[[], bool],
+    report: Callable[[Trial, TrialStatus], None],
+) -> None:
+    """Runs all trials; when `stop` returns True, the running ones save and end, and no other starts.
+
+    `report` is called with each trial and its status when it starts (`running`) and ends (`done`, `stopped`, `failed`,
+    `locked`).
+    """
+    running: dict[Trial, Process] = {}
+    ending: set[Trial] = set()
+    try:
+        while running or not (queue.is_exhausted() or stop()):
+            # The number of slots may change: nodes of a cluster come and go.
+            while len(running) < engine.slots() and not stop() and (trial := queue.take()):
+                trial.log.parent.mkdir(parents=True, exist_ok=True)
+                running[trial] = engine.start(trial)
+                report(trial, TrialStatus.RUNNING)
+            for trial in running.keys() & set(running if stop() else queue.superfluous()) - ending:
+                running[trial].terminate()
+                ending.add(trial)  # once: a second signal would keep it from saving
+            for trial in [trial for trial, process in running.items() if process.poll() is not None]:
+                ending.discard(trial)
+                status = _status(trial, running.pop(trial).wait())
+                if status == TrialStatus.LOCKED:  # a process that a killed sweep left may still be saving
+                    queue.put_back(trial)
+                report(trial, status)
+            time.sleep(POLL_SECONDS)
+    finally:  # after a second signal, which ends this at once, the trials get a second one, too
+        for process in running.values():
+            process.terminate()
+        for process in running.values():
+            process.wait()
 
 
 def _status(trial: Trial, returncode: int) -> TrialStatus:

@@ -26,10 +26,11 @@ def test_flags_that_cannot_work(flags: dict[str, object], message: str) -> None:
 
 
 def test_a_trial_on_ray_has_as_many_threads_as_processors() -> None:
-    names = ["threads", "num_workers"]
-    assert Execution(engine="ray").shares({"num_workers"}, names) == ["--threads", "1"]
-    assert Execution(engine="ray", trial_cpus=3).shares(set(), names) == ["--threads", "3", "--num_workers", "3"]
-    assert Execution().shares(set(), names) == []
+    pong, on_three = "PongNoFrameskip-v4", Execution(engine="ray", trial_cpus=3)
+    assert Execution(engine="ray").shares(pong, {"num_workers"}) == ["--threads", "1"]
+    assert on_three.shares(pong, set()) == ["--threads", "3", "--num_workers", "3"]
+    assert on_three.shares("CartPole-v1", set()) == ["--threads", "3"]
+    assert Execution().shares(pong, set()) == []
 
 
 def test_the_line_of_a_trial_that_is_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from acer_tf.storage.lock import locked
 from acer_tf.trials import scheduler as module
-from acer_tf.trials.scheduler import FixedQueue, LocalEngine, LockedTrials, Trial, run_trials
+from acer_tf.trials.scheduler import LocalEngine, LockedTrials, Trial, TrialQueue, run_trials
 
 
 def python(code: str) -> tuple[str, ...]:
@@ -24,7 +24,7 @@ def noted(
     """What `run_trials` reports."""
     seen: list[tuple[str, str]] = []
     run_trials(
-        FixedQueue(trials),
+        TrialQueue(trials),
         LocalEngine(workers),
         lambda: stop([s for _, s in seen]),
         lambda t, status: seen.append((t.name, status)),
@@ -78,7 +78,7 @@ def test_nothing_is_left_running_where_it_ends_at_once(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         endless = trial(tmp_path, "a", *python("import time; time.sleep(600)"))
-        run_trials(FixedQueue([endless]), LocalEngine(1), lambda: False, second_signal)
+        run_trials(TrialQueue([endless]), LocalEngine(1), lambda: False, second_signal)
     assert len(seen) == 1  # and this test would last ten minutes if the trial went on
 
 
@@ -106,7 +106,7 @@ def test_a_trial_in_whose_folder_another_process_works_waits_for_it_after_all_ot
             if (told.name, status) == ("other", "done"):
                 work.close()
 
-        run_trials(FixedQueue([busy, other]), LocalEngine(1), lambda: False, note)
+        run_trials(TrialQueue([busy, other]), LocalEngine(1), lambda: False, note)
     assert seen == [
         *[("busy", "running"), ("busy", "locked")],
         *[("other", "running"), ("other", "done")],
@@ -137,7 +137,7 @@ def test_a_locked_trial_waits_twice_as_long_each_time(tmp_path: Path, monkeypatc
 
 
 def test_superfluous_trials_are_stopped_and_others_go_on(tmp_path: Path) -> None:
-    class Picky(FixedQueue):
+    class Picky(TrialQueue):
         def superfluous(self) -> list[Trial]:
             return [endless]
 
