@@ -2,11 +2,11 @@
 
 import contextlib
 import csv
-import fcntl
 import io
 import json
 import math
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +21,9 @@ from acer_tf.plots.series import Table, grouped
 from acer_tf.storage.durable import delete_unfinished, reading, replacing
 from acer_tf.storage.run_folder import LOST_REPLAY
 from acer_tf.training.resume import describe, differences
+
+if sys.platform != "win32":
+    import fcntl
 
 SEEDS, CURVES = "seeds.csv", "curves.csv"
 DIGITS = 6
@@ -99,7 +102,13 @@ class Result(NamedTuple):
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Lets one process at a time work with a folder of results, without a file of a lock that could be left there."""
+    """Lets one process at a time work with a folder of results, without a file of a lock that could be left there.
+
+    Windows cannot lock a folder; there nobody is kept out.
+    """
+    if sys.platform == "win32":
+        yield
+        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -4,6 +4,7 @@ import contextlib
 import glob
 import hashlib
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -72,7 +73,9 @@ def publish(temporary: Path, final: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Waits until the names of a folder's entries are on the disk."""
+    """Waits until the names of a folder's entries are on the disk; Windows opens no folders, and cannot be asked."""
+    if sys.platform == "win32":
+        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -21,7 +21,7 @@ START_METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_met
 
 
 def start_module(words: Sequence[str], log: Path, folder: Path | None = None) -> subprocess.Popen[bytes]:
-    """Starts `python -m WORDS` in a session of its own; if this process is killed, it gets SIGHUP.
+    """Starts `python -m WORDS` in a session of its own; on Linux it gets SIGHUP if this process is killed.
 
     Args:
         words: the words after `python -m`.
@@ -44,7 +44,7 @@ def start_module(words: Sequence[str], log: Path, folder: Path | None = None) ->
                 start_new_session=True,
                 pass_fds=[lifeline],
                 # SIGHUP has a training save and end.
-                preexec_fn=functools.partial(_end_with, lifeline, signal.SIGHUP),
+                preexec_fn=functools.partial(_end_with, lifeline, signal.SIGHUP) if sys.platform == "linux" else None,
             )
         except BaseException:
             os.close(end)
@@ -56,15 +56,16 @@ def start_module(words: Sequence[str], log: Path, folder: Path | None = None) ->
 
 
 def become_worker() -> None:
-    """Has this process, which multiprocessing started, end with its parent, even while it hangs.
+    """Has this process, which multiprocessing started, end with its parent; on Linux even while it hangs.
 
     Signals of the terminal, Ctrl-C and its end, are the parent's business.
     """
     for name in {"SIGINT", "SIGHUP"} & signal.Signals.__members__.keys():
         signal.signal(signal.Signals[name], signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    _end_with(parent.sentinel, signal.SIGKILL)
+    if sys.platform == "linux":
+        parent = multiprocessing.parent_process()
+        assert parent is not None
+        _end_with(parent.sentinel, signal.SIGKILL)
 
 
 @contextlib.contextmanager
@@ -82,12 +83,13 @@ def program_hidden() -> Iterator[None]:
         sys.modules["__main__"] = program
 
 
-def _end_with(lifeline: int, signum: signal.Signals) -> None:
-    """Has the kernel send this process a signal when the last process that could write to a pipe is gone.
+if sys.platform == "linux":
 
-    Only Linux can; it needs nothing of this process, which may hang in C code that holds the interpreter's lock.
-    """
-    if sys.platform == "linux":
+    def _end_with(lifeline: int, signum: signal.Signals) -> None:
+        """Has the kernel send this process a signal when the last process that could write to a pipe is gone.
+
+        It needs nothing of this process, which may hang in C code that holds the interpreter's lock.
+        """
         if signum != signal.SIGKILL:
             signal.signal(signum, signal.SIG_DFL)  # the parent may ignore it
         fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())

@@ -4,26 +4,44 @@ import contextlib
 import faulthandler
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from types import FrameType
 
-SHOW_STACKS = signal.SIGUSR2
 LONGEST = 1e9
 """Seconds, about 31 years; the kernel's timer does not take any number."""
 
 
-@contextlib.contextmanager
-def watchdog(seconds: float) -> Iterator[Callable[[], None]]:
+def watchdog(seconds: float) -> AbstractContextManager[Callable[[], None]]:
     """Yields a heartbeat: a function that must be called at least once in every period of `seconds`.
 
     Otherwise the stacks of all threads are printed to standard error and SIGALRM ends the process, wherever it hangs:
     in Python, or in C code that holds the interpreter's lock, which neither the kernel's timer nor faulthandler needs.
     Time after Ctrl-Z (SIGTSTP) does not count; time after SIGSTOP, which no process can notice, does. Meanwhile the
-    signal SIGUSR2 shows the stacks of all threads at any time.
+    signal SIGUSR2 shows the stacks of all threads at any time. Windows has none of these signals; there a thread of
+    faulthandler prints the stacks and ends the process with status 1.
     """
-
     seconds = min(seconds, LONGEST)
+    return _by_thread(seconds) if sys.platform == "win32" else _by_signal(seconds)
 
+
+@contextlib.contextmanager
+def _by_thread(seconds: float) -> Iterator[Callable[[], None]]:
+    with open(os.dup(2), "wb") as standard_error:
+
+        def heartbeat() -> None:
+            faulthandler.dump_traceback_later(seconds, exit=True, file=standard_error)
+
+        heartbeat()
+        try:
+            yield heartbeat
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+
+@contextlib.contextmanager
+def _by_signal(seconds: float) -> Iterator[Callable[[], None]]:
     def heartbeat() -> None:
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
@@ -35,13 +53,13 @@ def watchdog(seconds: float) -> Iterator[Callable[[], None]]:
     with open(os.dup(2), "wb") as standard_error:  # descriptor 2 is redirected while TensorFlow greets
         alarm, stop = signal.signal(signal.SIGALRM, signal.SIG_DFL), signal.signal(signal.SIGTSTP, suspend)
         faulthandler.register(signal.SIGALRM, standard_error, chain=True)  # then the default action, which is the end
-        faulthandler.register(SHOW_STACKS, standard_error)
+        faulthandler.register(signal.SIGUSR2, standard_error)
         timer = signal.setitimer(signal.ITIMER_REAL, seconds)
         try:
             yield heartbeat
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
-            faulthandler.unregister(SHOW_STACKS)
+            faulthandler.unregister(signal.SIGUSR2)
             faulthandler.unregister(signal.SIGALRM)
             signal.signal(signal.SIGTSTP, stop)
             signal.signal(signal.SIGALRM, alarm)
