@@ -1,10 +1,16 @@
 """ACER (sample-efficient actor-critic with experience replay) for TensorFlow 2 and Keras 3.
 
 `ACER`, `learn` and `register` are imported on first use, so that `import acer_tf` stays cheap and needs no TensorFlow.
+From here on Keras, unless it has been imported already, is that of TensorFlow, whatever KERAS_BACKEND says.
 """
 
 import importlib
+import os
+import sys
 from typing import TYPE_CHECKING, Any
+
+from acer_tf.errors import InputError
+from acer_tf.system.interrupts import end_on_interrupt
 
 if TYPE_CHECKING:
     from acer_tf.agent import ACER
@@ -12,9 +18,33 @@ if TYPE_CHECKING:
     from acer_tf.networks.registry import register
 
 __version__ = "0.2.0"
-__all__ = ["ACER", "__version__", "learn", "register"]
+__all__ = ["ACER", "__version__", "learn", "quiet", "register"]
 
 _HOME = {"ACER": "acer_tf.agent", "learn": "acer_tf.learning", "register": "acer_tf.networks.registry"}
+
+
+if sys.argv[:1] == ["-m"]:  # `python -m acer_tf.run`, which is being located
+    end_on_interrupt()
+if "keras" not in sys.modules:
+    os.environ["KERAS_BACKEND"] = "tensorflow"
+elif (backend := sys.modules["keras"].config.backend()) != "tensorflow":
+    raise InputError(
+        f"Keras has been imported with the backend {backend}, but acer_tf is for TensorFlow; import acer_tf before "
+        "keras, or set KERAS_BACKEND=tensorflow."
+    )
+
+
+def quiet() -> None:
+    """Imports TensorFlow without its greeting; for the beginning of scripts and notebooks.
+
+    Its hints, and what it says about graphics processors that are not there, are hidden; its errors are shown. Call it
+    before anything else imports TensorFlow: afterwards the greeting has been printed. The environment variable
+    TF_CPP_MIN_LOG_LEVEL=0 shows everything, as in the commands.
+    """
+    from acer_tf.system.console import quiet_tensorflow
+
+    with quiet_tensorflow(is_command=False):
+        import tensorflow  # noqa: F401
 
 
 def __getattr__(name: str) -> Any:

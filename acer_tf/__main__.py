@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from acer_tf import __version__
 from acer_tf.errors import ExitStatus, suggestion
 from acer_tf.system.console import keep_output_open
+from acer_tf.system.interrupts import end_on_interrupt
 
 COMMANDS = {
     "run": ("acer_tf.run", "Train on any gymnasium environment."),
@@ -30,6 +31,7 @@ COMMANDS = {
 def main() -> int:
     """Runs the command that the command line names; returns its exit status."""
     keep_output_open()
+    end_on_interrupt()
     sys.path.append("")  # the current folder, where `module:id` finds an environment of one's own; `python -m` has it
     name, *words = sys.argv[1:] or ["--help"]
     if name in ("-h", "--help", "help"):

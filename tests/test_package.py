@@ -46,6 +46,34 @@ def test_learn_and_register_come_on_first_use() -> None:
     assert acer_tf.register is register
 
 
+def test_keras_is_that_of_tensorflow_whatever_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    assert run("import acer_tf, keras; print(keras.config.backend())").split()[-1] == "tensorflow"
+
+
+def test_keras_that_was_imported_with_another_backend() -> None:
+    code = """
+import sys
+from types import SimpleNamespace
+sys.modules["keras"] = SimpleNamespace(config=SimpleNamespace(backend=lambda: "torch"))
+try:
+    import acer_tf
+except ValueError as error:
+    print(error)
+"""
+    assert run(code) == (
+        "Keras has been imported with the backend torch, but acer_tf is for TensorFlow; import acer_tf before keras, "
+        "or set KERAS_BACKEND=tensorflow.\n"
+    )
+
+
+def test_a_script_without_tensorflows_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
+    code = "import acer_tf; acer_tf.quiet(); acer_tf.ACER('MlpPolicy', 'CartPole-v1', n_steps=5).learn(20)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stderr == ""
+
+
 def test_unknown_names_are_attribute_errors() -> None:
     with pytest.raises(AttributeError, match="'acer_tf' has no attribute 'lern'"):
         acer_tf.lern  # noqa: B018

@@ -9,6 +9,7 @@ from typing import TypeVar
 from acer_tf.cli.parsing import parse
 from acer_tf.errors import EnvironmentFailedError, ExitStatus, InputError, LockedError, SupersededError
 from acer_tf.system.console import keep_output_open
+from acer_tf.system.interrupts import raise_on_interrupt
 
 STATUSES = {
     SupersededError: ExitStatus.SUPERSEDED,
@@ -33,6 +34,7 @@ def guarded(main: Main) -> Main:
     @functools.wraps(main)
     def wrapper(argv: Sequence[str]) -> int:
         keep_output_open()
+        raise_on_interrupt()  # what the command's modules import has been imported
         try:
             return main(argv)
         except tuple(STATUSES) as error:

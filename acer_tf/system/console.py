@@ -12,6 +12,8 @@ from typing import Any, TextIO
 
 from rich.filesize import pick_unit_and_suffix
 
+from acer_tf.system.interrupts import end_on_interrupt, raise_on_interrupt
+
 TENSORFLOW_LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 """Environment variable with the lowest severity that TensorFlow logs: 0 everything, 2 errors."""
 _WITH_GREETING = ("0", "1")
@@ -84,16 +86,25 @@ def _unbreakable(stream: TextIO | None, descriptor: int) -> TextIO:
 
 
 @contextlib.contextmanager
-def quiet_tensorflow() -> Iterator[None]:
+def quiet_tensorflow(*, is_command: bool = True) -> Iterator[None]:
     """Hides TensorFlow's greeting in a block that imports it, and then finds its devices, which it greets, too.
 
-    For commands; a library leaves the descriptors of its process alone. Everything else on standard error is shown when
-    the block ends: errors, tracebacks, Python's own output; all of it if the block fails. Nothing is hidden if
-    TensorFlow has been imported before, or TF_CPP_MIN_LOG_LEVEL is set to 0 or 1.
+    Everything else on standard error is shown when the block ends: errors, tracebacks, Python's own output; all of it
+    if the block fails. Nothing is hidden if TensorFlow has been imported before, or TF_CPP_MIN_LOG_LEVEL is set to 0
+    or 1.
+
+    Args:
+        is_command: whether Ctrl-C ends the process at once in this block.
     """
     is_asked_for = os.environ.setdefault(TENSORFLOW_LOG_LEVEL, "2") in _WITH_GREETING
-    with contextlib.nullcontext() if is_asked_for or "tensorflow" in sys.modules else _without_greeting():
-        yield
+    is_shown = is_asked_for or "tensorflow" in sys.modules
+    with contextlib.nullcontext(2) if is_shown else _without_greeting() as terminal:
+        if is_command:
+            end_on_interrupt(terminal)
+        try:
+            yield
+        finally:
+            raise_on_interrupt()
         if tensorflow := sys.modules.get("tensorflow"):
             tensorflow.config.list_logical_devices()
             # The first images that are transposed bring a hint about the processor, of the severity of errors.
@@ -101,18 +112,18 @@ def quiet_tensorflow() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _without_greeting() -> Iterator[None]:
-    """Collects in a file what is written to descriptor 2, and then shows it without the greeting."""
+def _without_greeting() -> Iterator[int]:
+    """Collects in a file what is written to descriptor 2, then shows it without the greeting; yields the terminal."""
     try:
         terminal, collected = os.dup(2), tempfile.TemporaryFile()
     except OSError:  # there is no standard error, or no room
-        yield
+        yield 2
         return
     has_failed = False
     with open(terminal, "wb", buffering=0) as shown, collected:
         os.dup2(collected.fileno(), 2)
         try:
-            yield
+            yield terminal
         except Exception:
             has_failed = True
             raise
