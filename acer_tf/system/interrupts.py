@@ -6,21 +6,21 @@ import signal
 import sys
 import threading
 from types import FrameType
-from typing import NamedTuple
 
 INTERRUPTED = 128 + signal.SIGINT
 
 
-class _End(NamedTuple):
+class _End:
     """Handler that ends the process at once: nothing has begun that would have to be saved or closed."""
 
-    descriptor: int
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
 
     def __call__(self, signum: int, frame: FrameType | None) -> None:
         with contextlib.suppress(Exception):
             sys.stdout.flush()
         with contextlib.suppress(OSError):
-            os.write(self.descriptor, b"interrupted\n")
+            os.write(self._descriptor, b"interrupted\n")
         os._exit(INTERRUPTED)
 
 
