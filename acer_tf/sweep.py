@@ -13,7 +13,6 @@ from acer_tf.cli.parsing import Parser
 from acer_tf.configs.presets import load_preset
 from acer_tf.envs.ids import check_env_id, full_env_id, is_atari, typed_env_id
 from acer_tf.errors import InputError
-from acer_tf.networks.names import NETWORKS
 from acer_tf.search.search import Base, SearchFlags, search
 from acer_tf.trials.execution import Execution
 from acer_tf.trials.scheduler import Trial
@@ -94,12 +93,10 @@ class Sweep(SearchFlags, Execution):
             trial = self._trial(names[0], label, seed, given, [*rest, *words])
             return trial, _steps(trial)
 
-        arguments = {argument for arguments in NETWORKS.values() for argument in arguments}
         return Base(
             name=names[0],
             words=[names[0], *rest],
             seeds=seeds,
-            known=sorted({*FLAGS, *arguments} - {*OWN}),
             given=given,
             make=make,
         )

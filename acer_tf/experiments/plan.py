@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from acer_tf import run, run_atari
 from acer_tf.configs.presets import BASELINES
-from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
+from acer_tf.envs.ids import check_env_id, full_env_id, is_atari
 from acer_tf.errors import InputError, suggestion
 from acer_tf.experiments.experiment import Environment, Experiment, Variation
-from acer_tf.experiments.reading import flag_words
 from acer_tf.storage.run_folder import UNNAMED
 from acer_tf.trials.execution import Execution
+from acer_tf.trials.flags import words
 from acer_tf.trials.scheduler import Trial
 
 
@@ -70,9 +70,9 @@ def plan(experiment: Experiment, seeds: Sequence[int], out: Path, execution: Exe
     prepared = [_prepared(experiment.name, variation, env, execution) for variation, env in cells]
     planned = []
     for seed in seeds:
-        for (variation, env), (module, words, settings) in zip(cells, prepared, strict=True):
+        for (variation, env), (module, line, settings) in zip(cells, prepared, strict=True):
             folder = out / place(variation.name, env.id, seed)
-            command = (module, *words, "--seed", str(seed), "--logdir", str(folder))
+            command = (module, *line, "--seed", str(seed), "--logdir", str(folder))
             trial = Trial(f"{variation.name} {env.id}", seed, folder, command)
             planned.append(Planned(trial, variation.name, env, seed, settings))
     return planned
@@ -100,13 +100,13 @@ def _prepared(
 ) -> tuple[str, list[str], dict[str, Any]]:
     """Returns module, words and settings of a training, without its seed and folder."""
     try:
-        env_id = typed_env_id(env.id)
+        env_id = full_env_id(env.id)
         check_env_id(env_id)
         module = run_atari if is_atari(env_id) else run
         given = set(env.flags) | set(variation.flags)
-        words = ["--preset", env.preset, "--env", env.id, "--total_timesteps", str(env.steps)]
-        words += [*flag_words(env.flags, variation.flags), *execution.shares(env_id, given)]
-        return module.__name__, words, decisive(module.read(words).settings())
+        own = {"preset": env.preset, "env": env.id, "total_timesteps": env.steps}
+        line = [*words(own, env.flags, variation.flags), *execution.shares(env_id, given)]
+        return module.__name__, line, decisive(module.read(line).settings())
     except InputError as error:
         raise InputError(f"experiment {name}, variation {variation.name}, {env.id}: {error}") from error
 

@@ -10,7 +10,8 @@ from msgspec import Meta
 from acer_tf.errors import InputError, suggestion
 from acer_tf.experiments.experiment import Criterion, Environment, Experiment, Reference, Variation, Window
 from acer_tf.schema import Count, CountOrZero, PositiveOrInfinite, Text, check_names, read
-from acer_tf.storage.yaml_text import check_flags, load_settings, settings_names, settings_path
+from acer_tf.storage.yaml_text import load_settings, settings_names, settings_path
+from acer_tf.trials.flags import check_flags
 
 FOLDER = Path(__file__).parent
 SCORE = (0.9, 1.0)
@@ -118,8 +119,8 @@ def _reference(where: str, folder: Path, values: Any) -> Reference:
     if reference.curves is None:
         return reference
     curves = folder / reference.curves
-    if not curves.is_file():
-        raise InputError(f"{where}: {curves} does not exist; expected a CSV file of curves.")
+    if len(reference.curves.parts) > 1 or not curves.is_file():
+        raise InputError(f"{where}: {curves} does not exist; expected a CSV file of curves beside the experiment.")
     return reference._replace(curves=curves)
 
 
@@ -151,9 +152,3 @@ def _window(name: str, window: Window) -> Window:
     if window[0] >= window[1]:
         raise InputError(f"{name} is {[*window]}; expected two fractions of a run, such as [0.9, 1].")
     return window
-
-
-def flag_words(*flags: Mapping[str, Any]) -> list[str]:
-    """Returns flags by name as words of a command line; of a name that occurs again, the last value counts."""
-    merged = {name: value for some in flags for name, value in some.items()}
-    return [word for name, value in merged.items() for word in (f"--{name}", str(value))]

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from acer_tf.errors import InputError
 from acer_tf.schema import Count
 from acer_tf.search.results import PRESET, TABLE, draw, write_preset, write_table
-from acer_tf.search.space import Value, check_space, read_space, words
+from acer_tf.search.space import Value, check_space, read_space
 from acer_tf.search.study import PrunerName, Runs, SamplerName, StudyQueue, open_study
 from acer_tf.system.console import say
 from acer_tf.trials.execution import Execution
+from acer_tf.trials.flags import words
 from acer_tf.trials.scheduler import Trial, TrialStatus
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ class Base(NamedTuple):
         name: of the environment or preset.
         words: that every training begins with.
         seeds: of each trial.
-        known: names of all flags and of all arguments of networks.
         given: names of flags that have a value.
         make: makes a training from its label, its seed and further words, with its agent steps; raises an `InputError`
             if they cannot work.
@@ -36,7 +36,6 @@ class Base(NamedTuple):
     name: str
     words: Sequence[str]
     seeds: Sequence[int]
-    known: Sequence[str]
     given: set[str]
     make: Callable[[str, int, Sequence[str]], tuple[Trial, int]]
 
@@ -79,7 +78,7 @@ def search(path: Path, flags: SearchFlags, execution: Execution, base: Base, out
         LockedError: another process works in the folder.
         InputError: a flag or the space cannot work, or the folder holds another search.
     """
-    space = read_space(path, base.known, base.given)
+    space = read_space(path, base.given)
     check_space(path, space, lambda words: base.make("trial", base.seeds[0], words))
 
     def make(number: int, values: Mapping[str, Value]) -> Runs:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from msgspec import Meta
 
-from acer_tf.errors import InputError, suggestion
+from acer_tf.errors import InputError
 from acer_tf.schema import Number, read, validated
-from acer_tf.storage.yaml_text import check_flags, load_settings
+from acer_tf.storage.yaml_text import load_settings
+from acer_tf.trials.flags import check_flags, words
 
 if TYPE_CHECKING:
     from optuna.trial import Trial
@@ -67,13 +68,12 @@ class Parameter(NamedTuple):
 Space = Sequence[Parameter]
 
 
-def read_space(path: Path, known: Collection[str], taken: Collection[str]) -> Space:
+def read_space(path: Path, taken: Collection[str]) -> Space:
     """Reads a space.
 
     Args:
         path: YAML; an entry is `lr: {low: 1e-4, high: 1e-2, log: true}`, `num_env: {low: 4, high: 32, int: true}` or
             `nlstm: {choices: [64, 128], when: {network: lstm}}`.
-        known: names of all flags.
         taken: names of flags that have a value already.
 
     Raises:
@@ -87,8 +87,6 @@ def read_space(path: Path, known: Collection[str], taken: Collection[str]) -> Sp
     for key, entry in entries.items():
         name = _flag(key)
         check_flags(source, [name])
-        if name not in known:
-            raise InputError(f"{source}: {name} is not a flag{suggestion(name, known)}.")
         if name in taken:
             raise InputError(f"{source}: {name} is set by another flag of this command; leave out one of them.")
         space.append(_parameter(f"{source}: {name}", name, entry, space))
@@ -102,11 +100,6 @@ def suggested(space: Space, trial: "Trial") -> dict[str, Value]:
         if parameter.applies(values):
             values[parameter.name] = parameter.suggest(trial)
     return values
-
-
-def words(values: Mapping[str, Value]) -> list[str]:
-    """Returns values as the words of a command line."""
-    return [f"--{name}={value}" for name, value in values.items()]
 
 
 def check_space(path: Path, space: Space, check: Callable[[Sequence[str]], object]) -> None:

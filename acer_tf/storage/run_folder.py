@@ -15,7 +15,7 @@ from acer_tf.storage.durable import reading, replacing
 from acer_tf.storage.lock import locked
 from acer_tf.storage.paths import free_path
 from acer_tf.storage.run_files import CHECKPOINTS, LOCK_FILES, MODEL, PROGRESS, SETTINGS, delete_run
-from acer_tf.storage.yaml_text import parse_settings
+from acer_tf.storage.yaml_text import LARGEST, parse_settings
 from acer_tf.system.command_line import command_line
 from acer_tf.system.console import say
 from acer_tf.system.provenance import commit, origin
@@ -168,8 +168,8 @@ def read_settings(folder: Path) -> dict[str, Any] | None:
     path = folder / SETTINGS
     if not path.is_file():
         return None
-    with reading(path):
-        return parse_settings(str(path), path.read_bytes())
+    with reading(path), path.open("rb") as file:
+        return parse_settings(str(path), file.read(LARGEST + 1))
 
 
 def note_lost_replay(folder: Path, step: int) -> None:

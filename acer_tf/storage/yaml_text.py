@@ -1,7 +1,6 @@
 """YAML of unknown origin: names and values, as data only and within limits."""
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,29 +10,82 @@ from acer_tf.errors import InputError, suggestion
 from acer_tf.storage.paths import user_path
 
 LARGEST = 2**20
-"""Bytes of a text; parsing takes seconds for each megabyte."""
-EXPONENT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)[eE][-+]?[0-9]+$")
+"""Bytes of a text."""
+MOST_VALUES = 10_000
+"""In a text; an alias counts as many as it stands for."""
+LONGEST_NUMBER = 100
+"""Characters of a number."""
+LARGEST_INT = 2**63
+
+_TAG = "tag:yaml.org,2002:"
+_INT = re.compile(r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]+|0|[1-9][0-9_]*)$")
+_FLOAT = re.compile(
+    r"[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?$|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?$"
+    r"|[-+]?\.(?:inf|Inf|INF)$|\.(?:nan|NaN|NAN)$"
+)
+_EXPONENT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)[eE][-+]?[0-9]+$")
 
 
-NOT_IN_FILES = ("env", "preset", "seed", "logdir", "load_path", "restart_behavior", "force", "ray_address", "track")
-"""Flags that no file sets: they name the run, files, machines or services."""
+class _Plain(yaml.SafeLoader):
+    """Builds numbers, text, lists and mappings alone, within limits; 1:10 and dates are text."""
 
-
-class _HandWritten(yaml.SafeLoader):
-    """Reads 7e-4 and 1e6 as numbers, which YAML 1.1 takes for text; refuses aliases of lists and mappings.
-
-    A few lines of such aliases stand for billions of values.
-    """
+    def __init__(self, stream: bytes) -> None:
+        super().__init__(stream)
+        self._values = 0
+        self._values_of: dict[str, int] = {}
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            anchor = self.peek_event().anchor  # type: ignore[no-untyped-call]
-            if isinstance(self.anchors.get(anchor), yaml.CollectionNode):
-                raise ValueError(f"the alias *{anchor} stands for more than one value")
-        return super().compose_node(parent, index)
+        event, before = self.peek_event(), self._values  # type: ignore[no-untyped-call]
+        node = super().compose_node(parent, index)
+        if not isinstance(event, yaml.AliasEvent):
+            self._values += 1
+            self._values_of[event.anchor] = self._values - before
+        elif event.anchor in self._values_of:
+            self._values += self._values_of[event.anchor]
+        else:
+            raise ValueError(f"the alias *{event.anchor} stands for what it is in")
+        if self._values > MOST_VALUES:
+            raise ValueError(f"it holds more than {MOST_VALUES:,} values")
+        if isinstance(node, yaml.ScalarNode):
+            node.value.encode()  # fails for halves of surrogate pairs, which nothing could write again
+        return node
+
+    def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
+        number: int = super().construct_yaml_int(_short(node))
+        if abs(number) >= LARGEST_INT:
+            raise ValueError(f"a whole number has {number.bit_length()} bits")
+        return number
+
+    def construct_yaml_float(self, node: yaml.ScalarNode) -> float:
+        return float(super().construct_yaml_float(_short(node)))
 
 
-_HandWritten.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("-+.0123456789"))
+def _short(node: yaml.ScalarNode) -> yaml.ScalarNode:
+    if len(node.value) > LONGEST_NUMBER:
+        raise ValueError(f"a number has {len(node.value)} characters")
+    return node
+
+
+_Plain.yaml_constructors = {
+    tag: make
+    for tag, make in yaml.SafeLoader.yaml_constructors.items()
+    if tag is None or tag.removeprefix(_TAG) in ("null", "bool", "str", "seq", "map")
+}
+_Plain.add_constructor(f"{_TAG}int", _Plain.construct_yaml_int)
+_Plain.add_constructor(f"{_TAG}float", _Plain.construct_yaml_float)
+_Plain.yaml_implicit_resolvers = {
+    first: [(tag, form) for tag, form in known if tag.removeprefix(_TAG) not in ("int", "float", "timestamp")]
+    for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Plain.add_implicit_resolver(f"{_TAG}int", _INT, list("-+0123456789"))
+_Plain.add_implicit_resolver(f"{_TAG}float", _FLOAT, list("-+.0123456789"))
+
+
+class _HandWritten(_Plain):
+    """Reads 7e-4 and 1e6 as numbers, too, which YAML 1.1 takes for text."""
+
+
+_HandWritten.add_implicit_resolver(f"{_TAG}float", _EXPONENT, list("-+.0123456789"))
 
 
 def settings_path(kind: str, name: str, folder: Path) -> Path:
@@ -68,7 +120,7 @@ def load_settings(source: str, path: Path) -> dict[Any, Any]:
         path: of the file.
 
     Raises:
-        InputError: it cannot be read, or as of `parse_settings`; or an alias stands for a list or a mapping.
+        InputError: it cannot be read, or as of `parse_settings`.
     """
     try:
         with path.open("rb") as file:
@@ -78,18 +130,7 @@ def load_settings(source: str, path: Path) -> dict[Any, Any]:
     return parse_settings(source, text, _HandWritten)
 
 
-def check_flags(where: str, names: Iterable[str]) -> None:
-    """Checks that flags in a file are such as a file may set.
-
-    Raises:
-        InputError: one is not.
-    """
-    for name in names:
-        if name.replace("-", "_") in NOT_IN_FILES:
-            raise InputError(f"{where}: {name} is no setting of a file; give it on the command line.")
-
-
-def parse_settings(source: str, text: bytes, loader: type[yaml.SafeLoader] = yaml.SafeLoader) -> dict[Any, Any]:
+def parse_settings(source: str, text: bytes, loader: type[_Plain] = _Plain) -> dict[Any, Any]:
     """Parses a mapping.
 
     Args:
@@ -98,7 +139,7 @@ def parse_settings(source: str, text: bytes, loader: type[yaml.SafeLoader] = yam
         loader: how YAML is read.
 
     Raises:
-        InputError: it is not valid YAML, not a mapping, larger than `LARGEST` or nested too deeply.
+        InputError: it is not valid YAML, not a mapping, nested too deeply, or beyond a limit of this module.
     """
     if len(text) > LARGEST:
         raise InputError(f"{source} has more than {LARGEST / 2**20:.0f} MiB; expected a few lines of settings.")
@@ -106,7 +147,7 @@ def parse_settings(source: str, text: bytes, loader: type[yaml.SafeLoader] = yam
         settings = loader(text).get_single_data()
     except RecursionError as error:
         raise InputError(f"{source} is nested too deeply; expected names and values.") from error
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date or a number that there is not
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a number that there is not, or a limit
         raise InputError(f"{source} is not valid YAML: {' '.join(str(error).split())}.") from error
     if not isinstance(settings, dict):
         raise InputError(f"{source} holds a {type(settings).__name__}; expected settings by name.")

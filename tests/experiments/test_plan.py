@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[2]
 SEARCHES = ROOT / "docs" / "results" / "searches"
 FILES = [str(p) for p in SEARCHES.glob("*.yml") if "variations:" in p.read_text()]
 """Experiments that do not ship with the package; the other files of `SEARCHES` are spaces to sample from."""
-START = "acer_tf.run --preset baselines --env CartPole-v1 --total_timesteps 2000"
-COMMON = "--num_env 2 --nsteps 5 --buffer_size 500 --replay_start 100 --replay_ratio"
+START = "acer_tf.run --preset=baselines --env=CartPole-v1 --total_timesteps=2000"
+COMMON = "--num_env=2 --nsteps=5 --buffer_size=500 --replay_start=100 --replay_ratio"
 
 
 def tiny(folder: Path) -> Experiment:
@@ -38,7 +38,7 @@ def test_training_knows_all_settings_of_the_experiments(name: str) -> None:
 def test_the_trainings_of_a_seed_come_before_those_of_the_next(tmp_path: Path) -> None:
     planned = plan(tiny(tmp_path), (4, 5), Path("x"), Execution())
     assert [" ".join(p.trial.command) for p in planned] == [
-        f"{START} {COMMON} {ratio} --num_layers 1 --threads 1 --seed {seed} --logdir x/{name}/CartPole-v1/seed-{seed}"
+        f"{START} {COMMON}={ratio} --num_layers=1 --threads=1 --seed {seed} --logdir x/{name}/CartPole-v1/seed-{seed}"
         for seed in (4, 5)
         for name, ratio in (("a", 1), ("b", 0))
     ]
@@ -81,11 +81,27 @@ def test_a_part_of_an_experiment(tmp_path: Path) -> None:
 
 
 def test_a_flag_that_training_does_not_know(tmp_path: Path) -> None:
-    wrong = load_experiment(write_tiny(tmp_path, flags={"gama": 0.9}))
-    with pytest.raises(InputError, match=r"experiment tiny, variation a, CartPole-v1: .*the nearest is --gamma"):
+    wrong = load_experiment(write_tiny(tmp_path, flags={"nlstm": 8}))
+    with pytest.raises(
+        InputError, match=r"experiment tiny, variation a, CartPole-v1: --nlstm is not a flag, nor an arg"
+    ):
         plan(wrong, (0,), tmp_path, Execution())
     wrong = load_experiment(write_tiny(tmp_path, envs={"CartPol-v1": None}, criteria=[]))
     with pytest.raises(InputError, match="environment 'CartPol-v1' does not exist; the nearest are CartPole-v1"):
+        plan(wrong, (0,), tmp_path, Execution())
+
+
+def test_an_environment_of_a_file_imports_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "evil.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    wrong = load_experiment(write_tiny(tmp_path, envs={"evil:Env-v0": None}, criteria=[]))
+    with pytest.raises(InputError, match="environment 'evil:Env-v0' would import a module; import it yourself"):
+        plan(wrong, (0,), tmp_path, Execution())
+
+
+def test_a_value_of_a_file_is_no_flag(tmp_path: Path) -> None:
+    wrong = load_experiment(write_tiny(tmp_path, flags={"lrschedule": "--logdir=elsewhere"}))
+    with pytest.raises(InputError, match="--lrschedule: expected one of"):
         plan(wrong, (0,), tmp_path, Execution())
 
 

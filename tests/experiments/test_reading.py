@@ -8,7 +8,7 @@ import yaml
 
 from acer_tf.errors import InputError
 from acer_tf.experiments.experiment import Environment
-from acer_tf.experiments.reading import experiment_names, flag_words, load_experiment
+from acer_tf.experiments.reading import experiment_names, load_experiment
 
 ROOT = Path(__file__).parents[2]
 SMALL: dict[str, Any] = {
@@ -94,6 +94,8 @@ def test_more_seeds_leave_out_those_that_were_chosen_with(tmp_path: Path) -> Non
         ({"variations": {"a/b": None}}, "variation a/b: expected a name of letters"),
         ({"variations": {"a": {"flags": {"load-path": "x.zip"}}}}, "variation a: load-path is no setting of a file"),
         ({"flags": {"ray_address": "there:1"}}, "environment CartPole-v1: ray_address is no setting of a file"),
+        ({"flags": {"env": "evil:Env-v0"}}, "environment CartPole-v1: env is no setting of a file"),
+        ({"flags": {"gama": 0.9}}, "environment CartPole-v1: gama is no setting of a file; the nearest are gamma"),
         ({"variations": {"a": {"flag": {}}}}, "variation a: flag is not a setting"),
         ({"envs": {"CartPole-v1": [5]}}, "environment CartPole-v1 is [5]; expected settings by name"),
         ({"variations": {"a": 5}}, "variation a is 5; expected settings by name"),
@@ -104,6 +106,7 @@ def test_more_seeds_leave_out_those_that_were_chosen_with(tmp_path: Path) -> Non
         ({"score": [1, 0.5]}, "expected two fractions of a run"),
         ({"over_time": 1}, "over_time is 1; expected True or False"),
         ({"references": [{"label": "x", "source": "y", "curves": "no.csv"}]}, "no.csv does not exist"),
+        ({"references": [{"label": "x", "source": "y", "curves": __file__}]}, "a CSV file of curves beside the"),
         (
             {"criteria": [{"kind": "bettr", "variation": "a"}]},
             "criterion 1: kind is 'bettr'; expected same, reaches or better",
@@ -152,10 +155,6 @@ def test_the_package_holds_the_files() -> None:
     }
     setup = (ROOT / "setup.py").read_text()
     assert '"experiments/*.yml"' in setup and '"experiments/*.csv"' in setup
-
-
-def test_the_last_of_several_flags_counts() -> None:
-    assert flag_words({"a": 1, "b": False}, {"a": None}) == ["--a", "None", "--b", "False"]
 
 
 def test_all_experiments_are_told() -> None:

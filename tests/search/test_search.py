@@ -26,7 +26,7 @@ def words(tmp_path: Path, space: str = SPACE, *more: str) -> list[str]:
 @pytest.mark.parametrize(
     ("space", "more", "message"),
     [
-        ("lrr: {low: 1, high: 2}", "", "lrr is not a flag; the nearest are lr,"),
+        ("lrr: {low: 1, high: 2}", "", "lrr is no setting of a file; the nearest are lr,"),
         ("gamma: {low: 0.9, high: 1.1}", "", "gamma 1.1 cannot work: gamma is 1.1; expected a number between 0 and 1."),
         ("nlstm: {choices: [64]}", "", "nlstm 64 cannot work: --nlstm is not a flag, nor an argument of network 'mlp'"),
         ("network: {choices: [mlp, lstn]}", "", "network lstn cannot work: network 'lstn' does not exist"),

@@ -4,14 +4,12 @@ import optuna
 import pytest
 
 from acer_tf.errors import InputError
-from acer_tf.search.space import Space, check_space, read_space, suggested, words
-
-KNOWN = ("lr", "num_env", "ent_coef", "network", "nlstm", "num_layers", "trust_region", "max_grad_norm", "gamma")
+from acer_tf.search.space import Space, check_space, read_space, suggested
 
 
 def space(tmp_path: Path, text: str, taken: tuple[str, ...] = ()) -> Space:
     (tmp_path / "space.yml").write_text(text)
-    return read_space(tmp_path / "space.yml", KNOWN, taken)
+    return read_space(tmp_path / "space.yml", taken)
 
 
 def drawn(found: Space, count: int = 200) -> list[dict[str, object]]:
@@ -53,18 +51,13 @@ gamma: {low: 0.9, high: 0.99, when: {nlstm: 64}}
         assert ("gamma" in v) == (v.get("nlstm") == 64)
 
 
-def test_words_are_those_of_a_command_line() -> None:
-    values = {"lr": 1e-4, "trust_region": False, "max_grad_norm": None, "network": "mlp"}
-    assert words(values) == ["--lr=0.0001", "--trust_region=False", "--max_grad_norm=None", "--network=mlp"]
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", "holds a NoneType; expected settings by name"),
         ("{}", "is empty; expected lines such as lr: {low: 1e-4, high: 1e-2}."),
-        ("lrr: {low: 1, high: 2}", r"space.yml: lrr is not a flag; the nearest are lr,"),
-        ("ray-address: {choices: [a]}", "ray_address is no setting of a file; give it on the command line."),
+        ("lrr: {low: 1, high: 2}", r"space.yml: lrr is no setting of a file; the nearest are lr,"),
+        ("ray-address: {choices: [a]}", "ray_address is no setting of a file"),
         ("lr: 3", r"lr is 3; expected \{low: ..., high: ...\} or \{choices: \[...\]\}."),
         ("lr: {low: 1, hihg: 2}", "lr: hihg is not a setting; the nearest are high,"),
         ("lr: {low: 1}", "lr lacks low or high; expected both, or choices."),
@@ -99,7 +92,7 @@ def test_what_cannot_work_is_one_sentence(tmp_path: Path, text: str, message: st
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none.yml cannot be read \(No such file or directory\)."):
-        read_space(tmp_path / "none.yml", KNOWN, ())
+        read_space(tmp_path / "none.yml", ())
 
 
 def test_every_extreme_is_checked_where_its_conditions_hold(tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import math
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,12 @@ def test_names_and_values_are_read() -> None:
     }
 
 
+LAUGHS = b"a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + b"".join(
+    b"a%d: &a%d [%s]\n" % (i, i, b", ".join([b"*a%d" % (i - 1)] * 10)) for i in range(1, 13)
+)
+"""Twelve levels of ten aliases each."""
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -22,7 +29,22 @@ def test_names_and_values_are_read() -> None:
         (b"a: [", "it is not valid YAML: while parsing"),
         (b"\xff\xfea", "it is not valid YAML"),
         (b"\x00\x01", "it is not valid YAML"),
-        (b"a: 2000-99-99", "it is not valid YAML: month must be in 1..12"),
+        (b"a: !!timestamp 2000-01-01", "it is not valid YAML: could not determine a constructor"),
+        (b"a: !!binary aGk=", "it is not valid YAML: could not determine a constructor"),
+        (b"a: !!set {b}", "it is not valid YAML: could not determine a constructor"),
+        (b"a: !!int 1" + b":10" * 300_000, "it is not valid YAML: a number has 900001 characters"),
+        (b"a: 0x" + b"f" * 5000, "it is not valid YAML: a number has 5002 characters"),
+        (b"a: 1" + b"0" * 5000 + b".0", "it is not valid YAML: a number has 5003 characters"),
+        (b"a: 9223372036854775808", "it is not valid YAML: a whole number has 64 bits"),
+        (b"a: 0x_", "it is not valid YAML: invalid literal"),
+        (b'a: "\\ud800"', r"it is not valid YAML: 'utf-8' codec can't encode character '\\ud800'"),
+        (b"a: [" + b"1," * 500_000 + b"]", "it is not valid YAML: it holds more than 10,000 values"),
+        (LAUGHS, "it is not valid YAML: it holds more than 10,000 values"),
+        (
+            b"a: &a {x: 1}\nb: &b {<<: [" + b"*a," * 9999 + b"]}",
+            "it is not valid YAML: it holds more than 10,000 values",
+        ),
+        (b"a: &x [*x]", r"it is not valid YAML: the alias \*x stands for what it is in"),
         (b"a: !!python/object/apply:os.getpid []", "it is not valid YAML: could not determine a constructor"),
         (b"[1]", "it holds a list; expected settings by name"),
         (b"", "it holds a NoneType"),
@@ -43,14 +65,27 @@ def test_numbers_with_exponents_are_numbers_in_files_of_ones_own(tmp_path: Path)
     assert parse_settings("it", b"commit: 12e45")["commit"] == "12e45"
 
 
-def test_an_alias_may_not_multiply_what_a_file_holds(tmp_path: Path) -> None:
+def test_minutes_and_dates_are_text_at_once() -> None:
+    text = b"1" + b":10" * 300_000
+    assert parse_settings("it", b"a: 2000-01-01\nb: 1:10\nc: " + text) == {
+        **{"a": "2000-01-01", "b": "1:10"},
+        "c": text.decode(),
+    }
+
+
+def test_numbers_are_those_of_yaml() -> None:
+    text = b"[0, -12, +3, 1_000, 0x1F, 0b11, 017, 1.5, -.5e+3, 2., 1e3, .inf, -.INF, 9223372036854775807]"
+    found = parse_settings("it", b"a: " + text)["a"]
+    assert found == [0, -12, 3, 1000, 31, 3, 15, 1.5, "-.5e+3", 2.0, "1e3", math.inf, -math.inf, 2**63 - 1]
+    assert parse_settings("it", b"a: .5e+3\nb: 1e999") == {"a": 500, "b": "1e999"}
+
+
+def test_aliases_are_read(tmp_path: Path) -> None:
     path = tmp_path / "mine.yml"
-    path.write_text("a: &name text\nb: *name\n")
-    assert load_settings("it", path) == {"a": "text", "b": "text"}
-    for text in ("a: &x [1]\nb: [*x, *x]", "a: &x {b: 1}\nc: {<<: *x}", "a: &x [*x]"):
-        path.write_text(text)
-        with pytest.raises(InputError, match=r"^it is not valid YAML: the alias \*x stands for more than one value\.$"):
-            load_settings("it", path)
+    path.write_text("a: &name text\nb: *name\nc: &c {x: [1]}\nd: {<<: *c, y: *c}\n")
+    expected = {"a": "text", "b": "text", "c": {"x": [1]}, "d": {"x": [1], "y": {"x": [1]}}}
+    assert load_settings("it", path) == expected
+    assert parse_settings("it", path.read_bytes()) == expected
 
 
 def test_a_file_that_is_too_large_or_missing(tmp_path: Path) -> None:

@@ -1,0 +1,39 @@
+"""Flags of training in files of experiments and searches, which decide how an agent learns and nothing else."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from acer_tf.config import Collecting, Config, Continuous
+from acer_tf.errors import InputError, suggestion
+from acer_tf.networks.names import NETWORKS
+from acer_tf.training.job import EvaluationSettings, GymnasiumSettings
+
+GROUPS = (Config, Continuous, GymnasiumSettings, EvaluationSettings, Collecting)
+IN_FILES = {
+    *(field.name for group in GROUPS for field in dataclasses.fields(group)),
+    *("num_env", "max_episode_frames", "num_workers", "threads", "network", "policy", "value_network"),
+    *(argument for arguments in NETWORKS.values() for argument in arguments),
+} - {"ray_address"}
+"""Names of those that a file may set: no path, address, service, nor whatever could import code or overwrite a run."""
+
+
+def check_flags(where: str, names: Iterable[str]) -> None:
+    """Checks that a file may set these flags.
+
+    Raises:
+        InputError: it may not set one of them, or there is none of that name.
+    """
+    for name in names:
+        if name.replace("-", "_") not in IN_FILES:
+            near = suggestion(name, sorted(IN_FILES), "files set hyper-parameters")
+            raise InputError(f"{where}: {name} is no setting of a file{near}.")
+
+
+def words(*flags: Mapping[str, Any]) -> list[str]:
+    """Returns flags by name as words of a command line; of a name that occurs again, the last value counts.
+
+    A value is part of its flag's word, so that none passes for a flag.
+    """
+    merged = {name: value for some in flags for name, value in some.items()}
+    return [f"--{name}={value}" for name, value in merged.items()]

@@ -1,0 +1,36 @@
+import pytest
+
+from acer_tf import run, run_atari
+from acer_tf.errors import InputError
+from acer_tf.trials.flags import IN_FILES, check_flags, words
+
+NEVER = {"env", "preset", "seed", "logdir", "load_path", "restart_behavior", "force", "ray_address", "track"}
+
+
+def test_files_set_no_paths_addresses_services_or_environments() -> None:
+    known = {*run.PARSER.names, *run_atari.PARSER.names}
+    assert known >= NEVER and not NEVER & IN_FILES
+    assert known - IN_FILES - NEVER == {
+        *("checkpoint_every", "exact_resume", "keep_checkpoints", "keep_every", "stall_seconds", "tune_malloc"),
+        "verbose",
+    }
+    for name in (*sorted(NEVER), "ray-address", "lr=1 --logdir", "--logdir", "logdir\n"):
+        with pytest.raises(InputError, match="is no setting of a file"):
+            check_flags("it", ["lr", name])
+    check_flags("it", ["lr", "num-env", "actors", "nlstm", "policy"])
+
+
+def test_a_name_that_is_like_another_one_is_told() -> None:
+    with pytest.raises(InputError, match=r"^it: gama is no setting of a file; the nearest are gamma"):
+        check_flags("it", ["gama"])
+    with pytest.raises(InputError, match=r"^it: xyzzy is no setting of a file; files set hyper-parameters\.$"):
+        check_flags("it", ["xyzzy"])
+
+
+def test_words_are_those_of_a_command_line() -> None:
+    values = {"lr": 1e-4, "trust_region": False, "max_grad_norm": None, "network": "mlp"}
+    assert words(values) == ["--lr=0.0001", "--trust_region=False", "--max_grad_norm=None", "--network=mlp"]
+
+
+def test_the_last_of_several_flags_counts() -> None:
+    assert words({"a": 1, "b": False}, {"a": None}) == ["--a=None", "--b=False"]
