@@ -25,7 +25,7 @@ BEFORE_313 = '; python_version < "3.13"'  # labmaze, which the control suite nee
 DM_CONTROL = [f"dm-control{BEFORE_313}", f"shimmy{BEFORE_313}", *MUJOCO]
 RUN_NOTEBOOKS = ["ipykernel", "ipywidgets", "nbclient>=0.10"]
 NOTEBOOKS = [*PLOTS, *RUN_NOTEBOOKS, "jupyter"]
-VIDEO = ["imageio", "imageio-ffmpeg"]
+VIDEO = ["gymnasium[classic-control]", "imageio", "imageio-ffmpeg"]  # the former brings pygame
 GPU = ["tensorflow[and-cuda]"]
 MINATAR = ["MinAtar==1.0.15"]
 HUB = ["huggingface_hub"]

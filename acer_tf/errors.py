@@ -4,6 +4,7 @@ import contextlib
 import difflib
 import enum
 import heapq
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+EXTRAS = {
+    "box2d": "box2d",
+    "classic-control": "video",
+    "mujoco": "mujoco",
+    "other": "video",
+    "toy-text": "video",
+}
+"""This package's extra that installs what each extra of gymnasium does."""
 Likeness = Callable[[str, str], float]
 LIKE = 0.5
 """Likeness from which a name is suggested for another."""
@@ -82,15 +91,26 @@ class ExitStatus(enum.IntEnum):
 def environment_errors() -> Iterator[None]:
     """Re-raises any exception from an environment as `EnvironmentFailedError`, `sys.exit()` in its code included.
 
-    Those of this package (`InputError`, `EnvironmentFailedError`) and of signals (`KeyboardInterrupt`, `StoppedError`)
-    pass unchanged.
+    A package that an extra of this one installs is an `InputError` that names the extra. Exceptions of this package
+    (`InputError`, `EnvironmentFailedError`) and of signals (`KeyboardInterrupt`, `StoppedError`) pass unchanged.
     """
     try:
         yield
     except (InputError, EnvironmentFailedError, KeyboardInterrupt, StoppedError):
         raise
     except BaseException as error:
+        if (advice := with_own_extra(str(error))) != str(error):
+            raise InputError(advice) from error
         raise EnvironmentFailedError(f"an environment raised {type(error).__name__}: {error}") from error
+
+
+def with_own_extra(message: str) -> str:
+    """Returns gymnasium's message that a package is missing with this package's extra; other messages unchanged."""
+    found = re.search(r"gymnasium\[([\w-]+)\]", message)
+    extra = EXTRAS.get(found[1].replace("_", "-")) if found else None
+    if extra is None:
+        return message
+    return f'{message.partition(",")[0]}; install it with: pip install -e ".[{extra}]".'
 
 
 def likeness(a: str, b: str) -> float:

@@ -1,9 +1,19 @@
 import re
 from pathlib import Path
 
+import gymnasium
 import pytest
 
-from acer_tf.errors import ExitStatus, InputError, nearest, suggestion
+from acer_tf.errors import (
+    EXTRAS,
+    EnvironmentFailedError,
+    ExitStatus,
+    InputError,
+    environment_errors,
+    nearest,
+    suggestion,
+    with_own_extra,
+)
 
 PAGE = Path(__file__).parents[1] / "docs" / "reliability.md"
 
@@ -37,6 +47,37 @@ def test_nothing_is_suggested_for_what_nothing_resembles() -> None:
 def test_the_end_of_the_message_that_a_name_does_not_exist(choices: list[str], end: str) -> None:
     assert suggestion("gama", iter(choices), "--help lists them") == end
     assert end.endswith("them") or suggestion("gama", choices) == end
+
+
+@pytest.mark.parametrize(
+    ("message", "own"),
+    [
+        (
+            'MuJoCo is not installed, run `pip install "gymnasium[mujoco]"`',
+            'MuJoCo is not installed; install it with: pip install -e ".[mujoco]".',
+        ),
+        (
+            "Box2D is not installed, you can install it by run `pip install swig` followed by "
+            '`pip install "gymnasium[box2d]"`',
+            'Box2D is not installed; install it with: pip install -e ".[box2d]".',
+        ),
+        (
+            'pygame is not installed, run `pip install "gymnasium[toy_text]"`',
+            'pygame is not installed; install it with: pip install -e ".[video]".',
+        ),
+        ("run `pip install pygame`", "run `pip install pygame`"),
+        ('JAX is not installed, run `pip install "gymnasium[jax]"`',) * 2,
+    ],
+)
+def test_missing_packages_are_installed_by_extras_of_this_package(message: str, own: str) -> None:
+    assert with_own_extra(message) == own
+    with pytest.raises(EnvironmentFailedError if own == message else InputError), environment_errors():
+        raise gymnasium.error.DependencyNotInstalled(message)
+
+
+def test_the_extras_exist() -> None:
+    setup = (PAGE.parents[1] / "setup.py").read_text(encoding="utf-8")
+    assert all(f'"{extra}": ' in setup for extra in EXTRAS.values())
 
 
 def test_every_status_is_documented_and_no_other() -> None:

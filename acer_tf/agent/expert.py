@@ -46,7 +46,7 @@ def _minari_dataset(name: str) -> Any:
     except ImportError as error:  # of Minari, or of what it reads its files with
         raise InputError(
             f"the dataset '{name}' is an id of Minari, which is not installed ({error}); "
-            'pip install "minari[hdf5]", or give arrays.'
+            'pip install -e ".[minari]", or give arrays.'
         ) from error
     except (FileNotFoundError, ValueError, KeyError, OSError) as error:
         raise InputError(

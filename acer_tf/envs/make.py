@@ -21,7 +21,7 @@ from acer_tf.envs.ids import check_env_id, is_atari
 from acer_tf.envs.vector import ParallelEnvs, SerialEnvs
 from acer_tf.envs.wrap import training_env
 from acer_tf.envs.wrappers.frame_stack import FrameStack
-from acer_tf.errors import EnvironmentFailedError, InputError, environment_errors, suggestion
+from acer_tf.errors import EnvironmentFailedError, InputError, environment_errors, suggestion, with_own_extra
 from acer_tf.schema import Count, CountOrZero, validated
 
 Source = EnvSpec | Callable[..., gymnasium.Env[Any, Any]]
@@ -226,7 +226,7 @@ def _making(env_id: str, kwargs: Mapping[str, Any]) -> Iterator[None]:
     except EnvironmentFailedError:
         raise
     except (gymnasium.error.Error, ImportError, RuntimeError) as error:
-        raise InputError(f"environment '{env_id}' cannot be made: {error}") from error
+        raise InputError(f"environment '{env_id}' cannot be made: {with_own_extra(str(error))}") from error
     except TypeError as error:
         if not kwargs:
             raise
