@@ -9,9 +9,8 @@ import tensorflow as tf
 
 from acer_tf.config import Config
 from acer_tf.networks.layers import fc
-from acer_tf.networks.parameters import named_parameters
 from acer_tf.networks.registry import Network
-from acer_tf.networks.trunk import Trunk
+from acer_tf.networks.trunk import Trunk, named_parameters
 
 
 class Outputs(NamedTuple):

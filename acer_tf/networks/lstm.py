@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from acer_tf.networks.initializers import Orthogonal
+from acer_tf.networks.layers import Orthogonal, flat
 from acer_tf.networks.registry import NetworkFn, Recurrent, register
 from acer_tf.networks.torsos import impala_cnn, nature_cnn
 from acer_tf.schema import Count, validated
@@ -111,10 +111,6 @@ def _normalized(x: tf.Tensor, scale: tf.Tensor, shift: tf.Tensor) -> tf.Tensor:
     return x * tf.math.rsqrt(variance + LAYER_NORM_EPSILON) * scale + shift
 
 
-def _flat(inputs: keras.KerasTensor) -> keras.KerasTensor:
-    return keras.layers.Flatten(dtype="float32")(keras.ops.cast(inputs, "float32"))
-
-
 def _with_lstm(torso: NetworkFn, rng: np.random.RandomState, nlstm: int, layer_norm: bool) -> Recurrent:
     units = validated("nlstm", nlstm, Count)
     core = LayerNormLSTM if validated("layer_norm", layer_norm, bool) else LSTM
@@ -128,13 +124,13 @@ def lstm(rng: np.random.RandomState, nlstm: int = 128, layer_norm: bool = False)
     Raises:
         InputError: `nlstm` or `layer_norm` is of the wrong type, as for all networks here.
     """
-    return _with_lstm(_flat, rng, nlstm, layer_norm)
+    return _with_lstm(flat, rng, nlstm, layer_norm)
 
 
 @register("lnlstm")
 def lnlstm(rng: np.random.RandomState, nlstm: int = 128) -> Recurrent:
     """`lstm` with layer normalisation; baselines documents the name, but has no such network."""
-    return _with_lstm(_flat, rng, nlstm, layer_norm=True)
+    return _with_lstm(flat, rng, nlstm, layer_norm=True)
 
 
 @register("cnn_lstm", sees_pixels=True)

@@ -30,14 +30,14 @@ NETWORKS: dict[str, tuple[str, ...]] = {
 """Arguments of each network; a test compares them with the functions."""
 
 
-def check_network(network: str) -> None:
-    """Checks that a built-in network has this name.
+def check_network(network: str, known: Collection[str] = NETWORKS) -> None:
+    """Checks that a network has this name.
 
     Raises:
         InputError: none has; the message has the nearest.
     """
-    if network not in NETWORKS:
-        raise InputError(f"network '{network}' does not exist{suggestion(network, NETWORKS)}.")
+    if network not in known:
+        raise InputError(f"network '{network}' does not exist{suggestion(network, known)}.")
 
 
 def check_arguments(network: str, arguments: Iterable[str], known: Collection[str]) -> None:

@@ -8,8 +8,8 @@ import gymnasium as gym
 import keras
 import numpy as np
 
-from acer_tf.errors import InputError, suggestion
-from acer_tf.networks.names import check_arguments
+from acer_tf.errors import InputError
+from acer_tf.networks.names import check_arguments, check_network
 
 NetworkFn = Callable[[keras.KerasTensor], keras.KerasTensor]
 """A torso: maps observations [B, *shape], in the space's dtype, to features [B, ...]."""
@@ -46,7 +46,6 @@ Network = NetworkFn | Recurrent | Split
 Builder = Callable[..., Network]
 """Called as `builder(rng, **network_kwargs)`; initial weights are drawn from `rng`, or by Keras."""
 AnyBuilder = TypeVar("AnyBuilder", bound=Builder)
-Built = TypeVar("Built")
 
 _BUILDERS: dict[str, Builder] = {}
 _PIXEL_NETWORKS: set[str] = set()
@@ -83,21 +82,18 @@ def network_fn(network: str | Network, rng: np.random.RandomState, network_kwarg
     """Looks a network up by name and builds it with its arguments. Network objects are returned unchanged.
 
     Raises:
-        InputError: no such name, or arguments that the network does not accept. The torso of a named network raises it,
-            too, where it cannot be built for the observations.
+        InputError: no such name, or arguments that the network does not accept.
     """
     if not isinstance(network, str) and (callable(network) or isinstance(network, Recurrent | Split)):
         if network_kwargs:
             raise InputError(f"arguments {sorted(network_kwargs)} belong to no network: the network is a function.")
         return network
-    if network not in _BUILDERS:
-        raise InputError(f"network '{network}' does not exist{suggestion(str(network), _BUILDERS)}.")
+    check_network(str(network), _BUILDERS)
     builder = _BUILDERS[network]
-    _check_arguments(network, builder, network_kwargs)
-    built = builder(rng, **network_kwargs)
-    if isinstance(built, Split):
-        return Split(_body_checked(network, built.body), _checked(network, built.ends))
-    return _body_checked(network, built)
+    _, *parameters = inspect.signature(builder).parameters.values()
+    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        check_arguments(network, network_kwargs, [parameter.name for parameter in parameters])
+    return builder(rng, **network_kwargs)
 
 
 def with_defaults(network: object, network_kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,29 +127,3 @@ def check_pixels(network: object, observation_space: gym.spaces.Box) -> None:
             f"network '{network}' divides observations by 255, but these lie between {low:g} and {high:g}; give images "
             "from 0 to 255, best as uint8."
         )
-
-
-def _check_arguments(name: str, builder: Builder, network_kwargs: dict[str, Any]) -> None:
-    _, *parameters = inspect.signature(builder).parameters.values()
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-        return
-    check_arguments(name, network_kwargs, [parameter.name for parameter in parameters])
-
-
-def _body_checked(name: str, body: NetworkFn | Recurrent) -> NetworkFn | Recurrent:
-    if isinstance(body, Recurrent):
-        return body._replace(torso=_checked(name, body.torso))
-    return _checked(name, body)
-
-
-def _checked(name: str, torso: Callable[[keras.KerasTensor], Built]) -> Callable[[keras.KerasTensor], Built]:
-    def checked(inputs: keras.KerasTensor) -> Built:
-        try:
-            return torso(inputs)
-        except (TypeError, ValueError) as error:
-            reason = " ".join(str(error).split()).rstrip(".")
-            raise InputError(
-                f"network '{name}' cannot be built for observations of shape {inputs.shape[1:]}: {reason}."
-            ) from error
-
-    return checked

@@ -9,7 +9,7 @@ import numpy as np
 from keras import KerasTensor
 
 from acer_tf.errors import InputError
-from acer_tf.networks.layers import SQRT2, fc
+from acer_tf.networks.layers import SQRT2, fc, flat
 from acer_tf.networks.lstm import LSTM, LayerNormLSTM
 from acer_tf.networks.registry import NetworkFn, Recurrent, Split, network_fn, register
 from acer_tf.schema import Count, validated
@@ -125,7 +125,7 @@ def _widths(shared: Sequence[int | str]) -> list[int]:
 
 def _torso(rng: np.random.RandomState, feature_extraction: str, cnn_extractor: str | NetworkFn) -> NetworkFn:
     if feature_extraction == "mlp":
-        return lambda inputs: keras.layers.Flatten()(keras.ops.cast(inputs, "float32"))
+        return flat
     if feature_extraction != "cnn":
         raise InputError(f"feature_extraction is {feature_extraction!r}; expected 'mlp' or 'cnn'.")
     extractor = network_fn(cnn_extractor, rng, {})

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 from keras import KerasTensor
 
-from acer_tf.networks.layers import SQRT2, Conv2D, Dense, LayerNorm, conv, fc
+from acer_tf.networks.layers import SQRT2, Conv2D, Dense, LayerNorm, conv, fc, flat
 from acer_tf.networks.registry import NetworkFn, register
 from acer_tf.schema import CountOrZero, validated
 
@@ -45,7 +45,7 @@ def mlp(
     layer_norm = validated("layer_norm", layer_norm, bool)
 
     def torso(inputs: KerasTensor) -> KerasTensor:
-        h = keras.layers.Flatten()(keras.ops.cast(inputs, "float32"))
+        h = flat(inputs)
         for i in range(num_layers):
             h = fc(f"mlp_fc{i}", num_hidden, rng, scale=SQRT2)(h)
             if layer_norm:

@@ -1,7 +1,8 @@
 """The trunk below the heads: torsos and recurrent cores of policy and critic, shared or separate."""
 
 import contextlib
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -64,23 +65,8 @@ class Branch:
             network: a torso, or a torso and a recurrent core.
             observation_space: space of one observation.
             precision: that of the torso.
-
-        Raises:
-            InputError: it cannot be built for these observations.
         """
         self.name = name
-        try:
-            self._build(network, observation_space, precision)
-        except InputError:
-            raise
-        except (TypeError, ValueError, tf.errors.OpError) as error:
-            reason = " ".join(str(error).split())[:LONGEST_REASON].rstrip(".")
-            raise InputError(
-                f"the network cannot be built for observations of shape {observation_space.shape} and type "
-                f"{observation_space.dtype}: {reason}."
-            ) from error
-
-    def _build(self, network: NetworkFn | Recurrent, observation_space: gym.spaces.Box, precision: str) -> None:
         torso, make_core = network if isinstance(network, Recurrent) else (network, Stateless)
         inputs = keras.Input(observation_space.shape, dtype=str(observation_space.dtype))
         with computing_in(precision):
@@ -165,19 +151,20 @@ class Trunk:
         own = network_fn(network, rng, network_kwargs)
         check_pixels(network, observation_space)
         is_shared = value_network is None or value_network == "shared"
+        if isinstance(own, Split) and not is_shared:
+            raise InputError(f"value_network is {value_network!r}, but the network says itself what is shared.")
         self.ends: Ends | None = None
-        if isinstance(own, Split):
-            if not is_shared:
-                raise InputError(f"value_network is {value_network!r}, but the network says itself what is shared.")
-            self.branches = [Branch("shared", own.body, observation_space, precision)]
-            self.ends = Ends(own, self.branches[0].nfeatures, precision)
-            self.widths = self.ends.widths
-        else:
-            self.branches = [Branch("pi", own, observation_space, precision)]
-            if not is_shared:
-                critic = _value_network(value_network, own)
-                self.branches.append(Branch("vf", critic, observation_space, precision))
-            self.widths = [self.branches[0].nfeatures, self.branches[-1].nfeatures]
+        with _naming_observations(network, observation_space):
+            if isinstance(own, Split):
+                self.branches = [Branch("shared", own.body, observation_space, precision)]
+                self.ends = Ends(own, self.branches[0].nfeatures, precision)
+                self.widths = self.ends.widths
+            else:
+                self.branches = [Branch("pi", own, observation_space, precision)]
+                if not is_shared:
+                    critic = _value_network(value_network, own)
+                    self.branches.append(Branch("vf", critic, observation_space, precision))
+                self.widths = [self.branches[0].nfeatures, self.branches[-1].nfeatures]
         self.state_size = sum(branch.state_size for branch in self.branches)
 
     def __call__(self, obs: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> Latents:
@@ -192,6 +179,21 @@ class Trunk:
         features, states = zip(*(b(obs, masks, s) for b, s in zip(self.branches, states, strict=True)), strict=True)
         policy, critic = self.ends(features[0]) if self.ends is not None else (features[0], features[-1])
         return Latents(policy, critic, tf.concat(states, axis=1))
+
+
+@contextlib.contextmanager
+def _naming_observations(network: object, space: gym.spaces.Box) -> Iterator[None]:
+    """Turns what Keras and TensorFlow raise about a network into one sentence with the observations."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (TypeError, ValueError, tf.errors.OpError) as error:
+        name = f"network '{network}'" if isinstance(network, str) else "the network"
+        reason = " ".join(str(error).split())[:LONGEST_REASON].rstrip(".")
+        raise InputError(
+            f"{name} cannot be built for observations of shape {space.shape} and type {space.dtype}: {reason}."
+        ) from error
 
 
 @contextlib.contextmanager
@@ -211,3 +213,36 @@ def _value_network(value_network: object, own: NetworkFn | Recurrent) -> Network
     if value_network == "copy":
         return own
     raise InputError(f"value_network is {value_network!r}; expected 'shared', 'copy', None or a function.")
+
+
+def named_parameters(trunk: Trunk, heads: Sequence[keras.layers.Layer]) -> dict[str, keras.Variable]:
+    """Returns all trainable variables by name, in baselines' order: policy's network, critic's network, heads."""
+    # Each branch is a scope of its own: both may have layers of the same names.
+    scopes = [(f"{branch.name}/", branch.parts) for branch in trunk.branches]
+    scopes += [("", trunk.ends.parts)] if trunk.ends is not None else []
+    scopes += [("", [head]) for head in heads]
+    params: dict[str, keras.Variable] = {}
+    for scope, parts in scopes:
+        variables = [variable for part in parts for variable in part.trainable_variables]
+        names = _renumbered([variable.path for variable in variables])
+        params |= {scope + name: variable for name, variable in zip(names, variables, strict=True)}
+    return params
+
+
+def _renumbered(paths: list[str]) -> Iterator[str]:
+    """Renumbers automatically named layers: `dense_7/bias` becomes `dense/bias` if it is its network's first.
+
+    Keras counts layers over the whole process; the names of saved weights must not depend on what was built before.
+    """
+    siblings: dict[str, list[str]] = {}
+    for path in paths:
+        name = parent = ""
+        for layer in path.split("/"):
+            stem = re.sub(r"_\d+$", "", layer)
+            alike = siblings.setdefault(f"{parent}/{stem}", [])
+            if layer not in alike:
+                alike.append(layer)
+            number = alike.index(layer)
+            name += f"/{stem}_{number}" if number else f"/{stem}"
+            parent += f"/{layer}"
+        yield name.removeprefix("/")

@@ -9,7 +9,7 @@ from acer_tf.maths.diagnostics import explained_variance, mean_row_norm
 from acer_tf.maths.discrete import entropy, select
 from acer_tf.maths.retrace import retrace
 from acer_tf.maths.schedules import learning_rate
-from acer_tf.networks.initializers import orthogonal
+from acer_tf.networks.layers import orthogonal
 from acer_tf.recordings.comparison import ARRAY, DOUBLE, EXACT, SCALAR, Quantity
 from acer_tf.recordings.recorded import Recorded
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from acer_tf.errors import InputError
 from acer_tf.networks.actor_critic import ActorCritic
-from acer_tf.networks.initializers import orthogonal
+from acer_tf.networks.layers import orthogonal
 
 Array = NDArray[Any]
 VECTOR = Box(-1, 1, (6,), np.float32)

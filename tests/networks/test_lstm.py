@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from acer_tf.errors import InputError
 from acer_tf.networks.actor_critic import ActorCritic
-from acer_tf.networks.initializers import orthogonal
+from acer_tf.networks.layers import orthogonal
 from acer_tf.networks.lstm import LSTM, LayerNormLSTM
 from acer_tf.networks.trunk import Trunk
 

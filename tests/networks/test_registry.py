@@ -1,3 +1,5 @@
+from typing import Any
+
 import keras
 import numpy as np
 import pytest
@@ -59,17 +61,14 @@ def test_arguments_it_does_not_take(network: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("network", "kwargs", "message"),
-    [
-        ("cnn", {}, r"'cnn' cannot be built for observations of shape \(4,\): .*expected min_ndim=4"),
-        ("mlp", {"activation": "thanh"}, "activation function identifier: thanh"),
-        ("mlp", {"num_hidden": -1}, "units=-1"),
-    ],
+    ("kwargs", "message"),
+    [({"activation": "thanh"}, "activation function identifier: thanh"), ({"num_hidden": -1}, "units=-1")],
 )
-def test_what_does_not_fit_the_observations(network: str, kwargs: dict[str, object], message: str) -> None:
-    torso = network_fn(network, RandomState(0), kwargs)
-    with pytest.raises(InputError, match=message) as error:
-        torso(keras.Input((4,)))
+def test_arguments_that_cannot_work(kwargs: dict[str, Any], message: str) -> None:
+    with pytest.raises(
+        InputError, match=f"'mlp' cannot be built for .* shape .4,. and type float32: .*{message}"
+    ) as error:
+        Trunk("mlp", Box(-1, 1, (4,)), RandomState(0), **kwargs)
     assert "\n" not in str(error.value)
 
 
