@@ -23,6 +23,7 @@ COMMANDS = {
     "fetch": ("acer_tf.fetch", "Fetch a published agent."),
     "compare-baselines": ("acer_tf.compare_baselines", "Compare this package's numbers with baselines'."),
     "presets": ("acer_tf.presets", "List presets, or show one."),
+    "doctor": ("acer_tf.doctor", "Show what of this machine matters, and what is missing."),
     "envs": ("acer_tf.envs.__main__", "List environments to train on, and their presets."),
 }
 """Module and description of each command; the module's `main` gets the words that follow, and returns the status."""

@@ -17,6 +17,7 @@ from acer_tf.configs.presets import preset_names
 from acer_tf.convert import Convert
 from acer_tf.enjoy import Enjoy
 from acer_tf.envs.__main__ import ListEnvs
+from acer_tf.doctor import Doctor
 from acer_tf.evaluate import Evaluate
 from acer_tf.fetch import Fetch
 from acer_tf.plot import Plot
@@ -54,6 +55,7 @@ FLAGS = {
     "acer_tf.evaluate": Evaluate,
     "acer_tf.enjoy": Enjoy,
     "acer_tf.publish": Publish,
+    "acer_tf.doctor": Doctor,
     "acer_tf.fetch": Fetch,
     "acer_tf.plot": Plot,
     "acer_tf.report": RunReport,

@@ -89,10 +89,17 @@ def device() -> str:
     """Returns the names of the GPUs, if any, and the number of CPU threads per operation, as text."""
     import tensorflow as tf
 
-    names = [tf.config.experimental.get_device_details(gpu).get("device_name", gpu.name) for gpu in _gpus()]
+    names = gpu_names()
     threads = tf.config.threading.get_intra_op_parallelism_threads() or tensorflow_threads()
     cpu = f"CPU, {threads} thread{'s' * (threads != 1)}"
     return ", ".join([*(f"GPU {name}" for name in names), cpu]) if names else f"{cpu} (no GPU found)"
+
+
+def gpu_names() -> list[str]:
+    """Returns the names of the graphics processors that TensorFlow finds."""
+    import tensorflow as tf
+
+    return [tf.config.experimental.get_device_details(gpu).get("device_name", gpu.name) for gpu in _gpus()]
 
 
 def bfloat16_slowdown() -> int:
@@ -101,13 +108,14 @@ def bfloat16_slowdown() -> int:
     Without instructions for bfloat16, oneDNN emulates them by those of AVX-512; without these, only TensorFlow's plain
     kernels are left (docs/performance.md).
     """
-    flags = _processor_flags()
+    flags = processor_flags()
     if _gpus() or flags & BFLOAT16_FLAGS:
         return 1
     return 2 if "avx512f" in flags else 8
 
 
-def _processor_flags() -> set[str]:
+def processor_flags() -> set[str]:
+    """Returns the flags of the processor's instructions, as Linux names them; empty elsewhere."""
     text = CPU_INFO.read_text(encoding="utf-8") if CPU_INFO.exists() else ""
     lists: list[str] = re.findall(r"^(?:flags|Features)\s*:(.*)$", text, re.MULTILINE)
     return {flag for flags in lists[:1] for flag in flags.split()}

@@ -1,0 +1,124 @@
+"""Shows what of this machine matters to this package, and what is missing: `acer doctor`."""
+
+import ctypes.util
+import dataclasses
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import sys
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from acer_tf import __version__
+from acer_tf.cli.command import command
+from acer_tf.system.compute import CPU_INFO, bfloat16_slowdown, cores, gpu_names, processor_flags
+from acer_tf.system.console import in_bytes, quiet_tensorflow
+from acer_tf.system.container import free_memory
+from acer_tf.system.provenance import commit
+
+KERNELS = {"amx_tile": "AMX", "avx512f": "AVX-512", "avx2": "AVX2", "asimd": "Neon"}
+"""Flags of processors with instructions that TensorFlow's kernels are much faster with, the fastest first."""
+OPENGL = ("EGL", "OSMesa")
+"""Libraries with which MuJoCo renders without a display."""
+
+
+class Extra(NamedTuple):
+    """An extra of setup.py that users install.
+
+    Attributes:
+        modules: what it installs, as far as this package imports it.
+        purpose: what it is for.
+    """
+
+    modules: Sequence[str]
+    purpose: str
+
+
+EXTRAS = {
+    "plots": Extra(("jinja2", "matplotlib", "scipy"), "plots and reports"),
+    "video": Extra(("imageio", "imageio_ffmpeg", "pygame"), "videos, windows of classic tasks"),
+    "box2d": Extra(("Box2D",), "LunarLander, BipedalWalker"),
+    "mujoco": Extra(("mujoco",), "HalfCheetah and other robots"),
+    "dm-control": Extra(("dm_control", "shimmy"), "DeepMind's control suite"),
+    "minatar": Extra(("minatar",), "MinAtar's games"),
+    "minari": Extra(("minari", "h5py"), "Minari's datasets, to pretrain"),
+    "ray": Extra(("ray", "optuna"), "clusters, and searches"),
+    "hub": Extra(("huggingface_hub",), "publishing and fetching"),
+    "wandb": Extra(("wandb",), "Weights & Biases"),
+    "notebooks": Extra(("ipykernel", "jupyter", "matplotlib"), "the notebooks"),
+    "sb3": Extra(("stable_baselines3",), "Stable-Baselines3's VecEnvs"),
+}
+
+
+class Finding(NamedTuple):
+    """A line of the output.
+
+    Attributes:
+        name: of what was looked at.
+        text: what was found.
+        advice: what to do about what is missing; empty if nothing is.
+    """
+
+    name: str
+    text: str
+    advice: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Doctor:
+    """Shows what of this machine matters to this package, with advice where something is missing."""
+
+    def show(self) -> None:
+        """Prints a line for each thing; imports TensorFlow, which takes seconds."""
+        for name, text, advice in (*_software(), *_hardware(), *_rendering(), *_extras()):
+            print(f"{'--' if advice else 'ok'}  {name:10}  {text}{': ' * bool(text and advice)}{advice}")
+
+
+def _software() -> Iterator[Finding]:
+    origin = commit()
+    yield Finding("acer_tf", __version__ + (f", commit {origin}" if origin else ""))
+    yield Finding("python", f"{platform.python_version()} on {platform.system()} {platform.release()}")
+    with quiet_tensorflow():
+        import tensorflow as tf
+    yield Finding("tensorflow", f"{tf.__version__}, Keras {importlib.metadata.version('keras')}")
+
+
+def _hardware() -> Iterator[Finding]:
+    yield Finding("processor", f"{_processor()}, {cores()} of {os.cpu_count()} cores")
+    yield Finding("memory", f"{in_bytes(free_memory())} free")
+    flags = processor_flags()
+    kernels = next((name for flag, name in KERNELS.items() if flag in flags), "")
+    yield Finding("kernels", kernels or "plain", "" if kernels or not flags else "images train several times as slowly")
+    slowdown = bfloat16_slowdown()
+    slow = f"it takes {slowdown} times as long; keep --precision float32"
+    yield Finding("bfloat16", "" if slowdown > 1 else "for images: --precision bfloat16", slow if slowdown > 1 else "")
+    gpus = ", ".join(gpu_names())
+    yield Finding("gpu", gpus or "none", "" if gpus else 'NVIDIA\'s needs pip install -e ".[gpu]"')
+
+
+def _rendering() -> Iterator[Finding]:
+    is_linux = sys.platform.startswith("linux")
+    display = os.environ.get("WAYLAND_DISPLAY") or os.environ.get("DISPLAY") or ("" if is_linux else "yes")
+    yield Finding("display", display or "none", "" if display else "acer enjoy RUN --video writes a video")
+    if is_linux:
+        libraries = ", ".join(name for name in OPENGL if ctypes.util.find_library(name))
+        yield Finding("opengl", libraries or "none", "" if libraries else "MuJoCo's videos need libegl1 or libosmesa6")
+
+
+def _extras() -> Iterator[Finding]:
+    for name, extra in EXTRAS.items():
+        is_there = all(importlib.util.find_spec(module) is not None for module in extra.modules)
+        yield Finding(name, extra.purpose, "" if is_there else f'pip install -e ".[{name}]"')
+
+
+def _processor() -> str:
+    lines = CPU_INFO.read_text(encoding="utf-8").splitlines() if CPU_INFO.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
+
+
+main = command("acer_tf.doctor", Doctor, Doctor.show)
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
