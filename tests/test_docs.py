@@ -15,9 +15,9 @@ from acer_tf.cli.parsing import Parser, parse
 from acer_tf.compare_baselines import CompareBaselines
 from acer_tf.configs.presets import preset_names
 from acer_tf.convert import Convert
+from acer_tf.doctor import Doctor
 from acer_tf.enjoy import Enjoy
 from acer_tf.envs.__main__ import ListEnvs
-from acer_tf.doctor import Doctor
 from acer_tf.evaluate import Evaluate
 from acer_tf.fetch import Fetch
 from acer_tf.plot import Plot
