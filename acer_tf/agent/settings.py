@@ -186,7 +186,7 @@ def from_plain(plain: Mapping[str, Any], overrides: Mapping[str, Any], source: s
     """Returns the settings that `to_plain` made plain, with overrides; `source` is the file's name in messages.
 
     Raises:
-        InputError: an argument is unknown or invalid, or a function is missing.
+        InputError: an argument is unknown or invalid, a function is missing, or the file would start collectors.
     """
     values = dict(plain)
     check_arguments(overrides)
@@ -196,6 +196,8 @@ def from_plain(plain: Mapping[str, Any], overrides: Mapping[str, Any], source: s
                 f"{name} of {source} is or has a function, which a file cannot hold; give it: "
                 f"ACER.load(path, {name}=...)."
             )
+    if collecting := values.keys() & vars(COLLECTING).keys():  # where to, and with whose token, only the user says
+        raise InputError(f"{source} is damaged: it sets {min(collecting)}, which no agent's file does.")
     if isinstance(values.get("optimizer"), dict):
         values["optimizer"] = _optimizer_from_plain(values["optimizer"], values["learning_rate"])
     return Settings.of({**values, **overrides})

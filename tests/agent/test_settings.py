@@ -82,6 +82,15 @@ def test_nothing_but_optimizers_is_made(settings: Settings, plain: dict[str, Any
         from_plain({**to_plain(settings), "optimizer": plain}, {}, "agent.zip")
 
 
+def test_a_file_starts_no_collectors_and_names_no_address(settings: Settings) -> None:
+    for name, value in {"ray_address": "there:1", "actors": 2, "actor_depth": 3}.items():
+        with pytest.raises(InputError, match=rf"^agent\.zip is damaged: it sets {name}, which no agent's file does\.$"):
+            from_plain({**to_plain(settings), name: value}, {}, "agent.zip")
+        with pytest.raises(InputError, match=rf"it sets {name}"):
+            from_plain({**to_plain(settings), name: value}, {name: value}, "agent.zip")
+    assert there_and_back(settings, actors=2, ray_address="here:1").collecting.ray_address == "here:1"
+
+
 def test_unknown_overrides(settings: Settings) -> None:
     with pytest.raises(InputError, match="ACER takes no argument gama; the nearest are gamma"):
         there_and_back(settings, gama=1)

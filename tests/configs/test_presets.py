@@ -118,6 +118,8 @@ def test_files_of_ones_own(tmp_path: Path) -> None:
     [
         ("ent_coeff: 0", "ent_coeff is not a setting; the nearest are ent_coef,"),
         ("num_evn: 3", "num_evn is not a setting; the nearest are num_env,"),
+        ("ray_address: 10.0.0.1:6379", "ray_address is not a setting"),
+        ("actors: 2", "actors is not a setting"),
         ("sigmas: 3", "sigmas is not a setting; the nearest are sigma,"),
         ("num_env: many", "num_env is 'many'; expected a whole number"),
         ("num_env: true", "num_env is True; expected a whole number"),
