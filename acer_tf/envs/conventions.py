@@ -60,7 +60,6 @@ class Player:
     """
 
     def __init__(self) -> None:
-        """Creates a player that has not stepped any environment."""
         self.is_learning = False
 
     def enter(self, env: VectorEnv[Any, Any, Any]) -> bool:

@@ -36,11 +36,6 @@ def atari_game(env_id: str) -> str:
     return _game(gymnasium.registry[env_id])
 
 
-def atari_ids() -> list[str]:
-    """Returns every accepted id of an Atari game, in the order of the registry."""
-    return [env_id for env_id in accepted_ids() if is_atari(env_id)]
-
-
 def env_id(env: VectorEnv[Any, Any, Any]) -> str | None:
     """Returns the id from which the environments were made, or None where they have no spec."""
     base = env.unwrapped

@@ -40,7 +40,6 @@ class AutoresetEnvs(VectorEnv[Any, Any, Array], abc.ABC):
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], num_envs: int) -> None:
-        """Takes spaces, metadata and id from the first environment."""
         self.num_envs = num_envs
         self.single_observation_space, self.single_action_space = env.observation_space, env.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -115,7 +114,6 @@ class SerialEnvs(AutoresetEnvs):
     """
 
     def __init__(self, makers: Sequence[MakeEnv]) -> None:
-        """Makes the environments."""
         self.envs = [make() for make in makers]
         self._slots = [_Autoreset(env) for env in self.envs]
         super().__init__(self.envs[0], len(self.envs))

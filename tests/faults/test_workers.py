@@ -152,7 +152,8 @@ def test_close_ends_while_a_worker_hangs_and_one_is_stopped(fail: Trigger) -> No
     pids = [worker.pid for worker in workers()]
     os.kill(pids[0], signal.SIGSTOP)
     fail("hang", "step", 1)
-    pool._send("step")  # not answered
+    assert pool._workers is not None
+    pool._workers.send("step")  # not answered
     pool.close()
     pool.close()
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)

@@ -124,8 +124,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         is_start = seed is not None or not self._is_reset
         if is_start:
             self._rows["seed"] = np.random.SeedSequence(seed).generate_state(self.num_envs, np.uint64)
-        self._send("start" if is_start else "reset")
-        self._wait(self._start_timeout if is_start else self._timeout)
+        self._run(*(("start", self._start_timeout) if is_start else ("reset", self._timeout)))
         self._is_reset = True
         return self._frames, {}
 
@@ -150,8 +149,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         """
         self._require(self._is_reset, "reset must be called first")
         self._rows["action"] = self._checked(actions)
-        self._send("step")
-        replaced = self._wait(self._timeout)
+        replaced = self._run("step", self._timeout)
         infos = self._truncated(replaced) if replaced else {}
         infos |= self._games_cut(replaced) | self._games_ended()
         rows = self._rows
@@ -228,21 +226,17 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
             self.close()
             raise
 
-    def _send(self, command: str) -> None:
+    def _run(self, command: str, timeout: float) -> list[int]:
+        """Runs a method of `Games` in every process; returns the environments whose worker was replaced."""
         self.start_workers()
-        with self._closed_on_error():
-            if self._workers is not None:
-                self._workers.send(command)
-            else:
-                if self._games is None:
-                    self._games = self._make_games(self._rows)
-                getattr(self._games, command)()
-
-    def _wait(self, timeout: float) -> list[int]:
-        """Waits for the workers; returns the environments whose worker was replaced."""
         replaced: list[int] = []
         with self._closed_on_error():
-            while self._workers and (faults := self._workers.wait(timeout)):
+            if self._workers is None:
+                self._games = self._games or self._make_games(self._rows)
+                getattr(self._games, command)()
+                return replaced
+            self._workers.send(command)
+            while faults := self._workers.wait(timeout):
                 self._replace(self._workers, faults)
                 replaced += [env for fault in faults for env in fault.envs]
                 timeout = self._start_timeout

@@ -18,7 +18,6 @@ class BoxActions(VectorWrapper[Array, Array, Array, Any, Array]):
     """
 
     def __init__(self, env: VectorEnv[Array, Array, Array]) -> None:
-        """Wraps a vector environment with finite Box actions."""
         super().__init__(env)
         space = env.single_action_space
         assert isinstance(space, Box)

@@ -23,7 +23,6 @@ class JointActions(VectorWrapper[Array, Array, Array, Any, Array]):
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
-        """Wraps a vector environment with at most `LARGEST` joint actions."""
         super().__init__(env)
         space = env.single_action_space
         assert isinstance(space, Choices)

@@ -1,12 +1,13 @@
 """Normalises observations and rewards by running moments, which are saved with the agent; scales rewards."""
 
 import contextlib
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Box
-from gymnasium.vector import VectorEnv, VectorWrapper
+from gymnasium.vector import VectorEnv, VectorRewardWrapper, VectorWrapper
 from gymnasium.vector.utils import batch_space
 from gymnasium.wrappers.utils import RunningMeanStd
 
@@ -25,7 +26,6 @@ class Moments(RunningMeanStd):
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
-        """Creates the moments of zero arrays of this shape."""
         super().__init__(epsilon=0, shape=shape)  # type: ignore[no-untyped-call]
         self.is_frozen = False
 
@@ -50,7 +50,6 @@ class NormalizeObservations(ObservationWrapper):
     name = "obs"
 
     def __init__(self, env: VectorEnv[Array, Any, Array]) -> None:
-        """Wraps a vector environment with Box observations."""
         super().__init__(env)
         shape = env.single_observation_space.shape
         assert shape is not None
@@ -88,7 +87,6 @@ class NormalizeRewards(VectorWrapper[Array, Any, Array, Any, Array]):
     name = "return"
 
     def __init__(self, env: VectorEnv[Array, Any, Array], gamma: float) -> None:
-        """Wraps a vector environment; `gamma` is the agent's discount factor."""
         super().__init__(env)
         self.moments = Moments(())
         self._gamma = gamma
@@ -108,7 +106,7 @@ class NormalizeRewards(VectorWrapper[Array, Any, Array, Any, Array]):
         return obs, np.clip(rewards / np.sqrt(self.moments.var + EPS), -CLIP, CLIP), terminations, truncations, infos
 
 
-class ScaleRewards(VectorWrapper[Array, Any, Array, Any, Array]):
+class ScaleRewards(VectorRewardWrapper[Array, Any, Array]):
     """Multiplies rewards by a constant.
 
     Attributes:
@@ -116,23 +114,17 @@ class ScaleRewards(VectorWrapper[Array, Any, Array, Any, Array]):
     """
 
     def __init__(self, env: VectorEnv[Array, Any, Array], scale: float) -> None:
-        """Wraps a vector environment."""
         super().__init__(env)
         self.scale = scale
 
-    def step(self, actions: Any) -> StepReturn:
-        """Steps the environments."""
-        obs, rewards, terminations, truncations, infos = self.env.step(actions)
-        return obs, self.scale * rewards, terminations, truncations, infos
+    def rewards(self, rewards: Array) -> Array:
+        """Multiplies rewards, [N]."""
+        return self.scale * rewards
 
 
 def reward_scale(env: VectorEnv[Any, Any, Any]) -> float:
     """Returns the product of the scales of all ScaleRewards around an environment; 1 without one."""
-    scale = 1.0
-    for wrapper in wrappers_of(env):
-        if isinstance(wrapper, ScaleRewards):
-            scale *= wrapper.scale
-    return scale
+    return math.prod((w.scale for w in wrappers_of(env) if isinstance(w, ScaleRewards)), start=1.0)
 
 
 def normalization_state(env: VectorEnv[Any, Any, Any]) -> dict[str, Array]:

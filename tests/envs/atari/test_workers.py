@@ -45,7 +45,8 @@ def test_close_leaves_nothing_behind() -> None:
     pool.reset(seed=0)
     pids = [worker.pid for worker in workers()]
     assert len(pids) == 2
-    pool._send("step")  # not answered yet
+    assert pool._workers is not None
+    pool._workers.send("step")  # not answered yet
     pool.close()
     assert workers() == []
     assert not any(is_alive(pid) for pid in pids)
