@@ -1,14 +1,17 @@
-"""Makes gymnasium vector environments of what users have: single environments, those of Stable Baselines."""
+"""Makes gymnasium vector environments of what users have: single ones, those of Stable Baselines and SuperSuit."""
 
 from typing import Any
 
 import gymnasium
 from gymnasium.vector import VectorEnv
 
+from acer_tf.envs.atari.pool import AtariPool
 from acer_tf.envs.check import check_vec_env
-from acer_tf.envs.vec_env import StableBaselinesEnv, VecEnv
+from acer_tf.envs.returns import with_checked_returns
+from acer_tf.envs.vec_env import StableBaselinesEnv, SuperSuitEnv, VecEnv
 from acer_tf.envs.vector import AutoresetEnvs, SerialEnvs
 from acer_tf.envs.wrappers.action_masks import with_action_masks
+from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
 
 AnyEnv = gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | VecEnv
@@ -22,7 +25,12 @@ def as_vector_env(env: AnyEnv) -> VectorEnv[Any, Any, Any]:
     """
     vector_env = _vector_env(env)
     check_vec_env(vector_env)
-    return vector_env if isinstance(vector_env.unwrapped, AutoresetEnvs) else with_action_masks(vector_env)
+    base = vector_env.unwrapped
+    if isinstance(base, AutoresetEnvs):
+        return vector_env
+    if not isinstance(base, AtariPool | StableBaselinesEnv) and not isinstance(vector_env, FrameStack):
+        vector_env = with_checked_returns(vector_env)
+    return with_action_masks(vector_env)
 
 
 def own_env(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any] | VecEnv:
@@ -54,7 +62,7 @@ def checked_env(env: Any) -> gymnasium.Env[Any, Any]:
 
 def _vector_env(env: AnyEnv) -> VectorEnv[Any, Any, Any]:
     if isinstance(env, VectorEnv):
-        return env
+        return SuperSuitEnv(env) if type(env).__module__.startswith("supersuit.") else env  # type: ignore[arg-type]
     if isinstance(env, VecEnv) and not isinstance(env, gymnasium.Env | type):
         return StableBaselinesEnv(env)
     single = checked_env(env)

@@ -37,7 +37,8 @@ def check_vec_env(env: object) -> None:
             f"the vector environment's autoreset mode is {mode.name if isinstance(mode, AutoresetMode) else mode}; "
             "make it with gymnasium.vector.SyncVectorEnv(env_fns, autoreset_mode=AutoresetMode.SAME_STEP), or with "
             'gymnasium.make_vec(id, n, "sync", vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP}); '
-            "AutoresetMode is in gymnasium.vector."
+            "AutoresetMode is in gymnasium.vector, and a vector environment of your own names its mode in "
+            'metadata["autoreset_mode"].'
         )
     single = env.unwrapped.envs if isinstance(env.unwrapped, SyncVectorEnv | SerialEnvs) else []
     if len({id(one.unwrapped) for one in single}) < len(single):

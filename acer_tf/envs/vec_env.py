@@ -1,4 +1,4 @@
-"""Vector environments of Stable Baselines as those of gymnasium; recognised by their methods, without the package."""
+"""Vector environments of Stable Baselines and of SuperSuit as those of gymnasium; neither package is imported."""
 
 import contextlib
 import copy
@@ -12,9 +12,12 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from acer_tf.envs.returns import check_info, checked_batch, misfits_told, numbers_of
 from acer_tf.envs.vector import gather_infos
 from acer_tf.envs.wrappers.base import Array, StepReturn
 from acer_tf.errors import InputError
+
+Infos = Sequence[Mapping[str, Any]]
 
 
 @runtime_checkable
@@ -36,7 +39,7 @@ class VecEnv(Protocol):
         """Starts a step."""
         ...
 
-    def step_wait(self) -> tuple[Any, Array, Array, Sequence[Mapping[str, Any]]]:
+    def step_wait(self) -> tuple[Any, Array, Array, Infos]:
         """Returns observations, rewards [N], dones [N], and N infos: of the episode that ended, where one did."""
         ...
 
@@ -91,19 +94,19 @@ class StableBaselinesEnv(VectorEnv[Any, Any, Array]):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Resets the environments, with `seed` from streams that neighbouring seeds do not share."""
-        venv: Any = self.venv
-        if seed is not None:  # Stable Baselines gives environment i the seed `seed + i`
-            venv.seed(int(np.random.SeedSequence(seed).generate_state(1)[0]))
-        if options is not None:
-            venv.set_options(options)
+        if seed is not None:  # environment i gets the seed `seed + i`
+            seed = int(np.random.SeedSequence(seed).generate_state(1)[0])
         self._returns[:], self._lengths[:] = 0, 0
-        obs = venv.reset()
-        return obs, gather_infos(self._first_infos())
+        obs, infos = self._reset(seed, options)
+        return checked_batch(self, obs), gather_infos(infos)
 
     def step(self, actions: Any) -> StepReturn:
         """Steps the environments."""
-        self.venv.step_async(actions)
-        obs, rewards, dones, infos = self.venv.step_wait()
+        with misfits_told(self):
+            obs, rewards, dones, infos = self._step(actions)
+        obs, rewards = checked_batch(self, obs), numbers_of(rewards, self.num_envs)
+        for i, info in enumerate(infos):
+            check_info(info, i)
         dones = np.asarray(dones, np.bool_)
         truncations = dones & np.array([bool(info.get("TimeLimit.truncated")) for info in infos])
         first = self._first_infos()
@@ -125,16 +128,26 @@ class StableBaselinesEnv(VectorEnv[Any, Any, Array]):
         """Closes the environments."""
         self.venv.close()
 
-    def _first_infos(self) -> Sequence[Mapping[str, Any]]:
+    def _reset(self, seed: int | None, options: dict[str, Any] | None) -> tuple[Any, Infos]:
+        venv: Any = self.venv
+        if seed is not None:
+            venv.seed(seed)
+        if options is not None:
+            venv.set_options(options)
+        return venv.reset(), self._first_infos()
+
+    def _step(self, actions: Any) -> tuple[Any, Array, Array, Infos]:
+        self.venv.step_async(actions)
+        return self.venv.step_wait()
+
+    def _first_infos(self) -> Infos:
         """Returns the infos of the last reset of each environment."""
-        infos: Sequence[Mapping[str, Any]] = getattr(self.innermost, "reset_infos", [{}] * self.num_envs)
+        infos: Infos = getattr(self.innermost, "reset_infos", [{}] * self.num_envs)
         return infos
 
-    def _episodes(
-        self, rewards: Array, dones: NDArray[np.bool_], infos: Sequence[Mapping[str, Any]]
-    ) -> dict[int, dict[str, float]]:
+    def _episodes(self, rewards: Array, dones: NDArray[np.bool_], infos: Infos) -> dict[int, dict[str, float]]:
         """Returns raw return `r` and length `l` of the episodes that ended in a step, by environment."""
-        raw = getattr(self.venv, "get_original_reward", lambda: rewards)()
+        raw = numbers_of(getattr(self.venv, "get_original_reward", lambda: rewards)(), self.num_envs)
         self._returns += raw
         self._lengths += 1
         ended = {int(i): {"r": float(self._returns[i]), "l": float(self._lengths[i])} for i in np.flatnonzero(dones)}
@@ -143,6 +156,35 @@ class StableBaselinesEnv(VectorEnv[Any, Any, Array]):
             ended = {i: {"r": float(of["r"]), "l": float(of["l"])} for i, of in reports.items() if of is not None}
         self._returns[dones], self._lengths[dones] = 0, 0
         return ended
+
+
+class SuperSuitEnv(StableBaselinesEnv):
+    """Steps SuperSuit's vector environment of the agents of a PettingZoo environment.
+
+    It resets when the episodes of all agents have ended, in that step, as Stable Baselines' do; its infos are theirs.
+    """
+
+    def render(self) -> tuple[Any, ...]:
+        """Returns the picture of the first environment for each agent."""
+        picture: Any = getattr(self.venv, "render")()  # noqa: B009 (not of every VecEnv)
+        return (picture,) * self.num_envs
+
+    def _reset(self, seed: int | None, options: dict[str, Any] | None) -> tuple[Any, Infos]:
+        obs, infos = self.venv.reset(seed=seed, options=options)  # type: ignore[call-arg]
+        # Its processes give lists of numbered infos.
+        infos = [info for part in infos for info in ([part] if isinstance(part, Mapping) else dict(part).values())]
+        return obs, infos
+
+    def _step(self, actions: Any) -> tuple[Any, Array, Array, Infos]:
+        self.venv.step_async(actions)
+        obs, rewards, terminations, truncations, infos = self.venv.step_wait()  # type: ignore[misc]
+        over, cut = np.asarray(terminations, np.bool_), np.asarray(truncations, np.bool_)
+        infos = [{**info, "TimeLimit.truncated": bool(is_cut)} for info, is_cut in zip(infos, cut & ~over, strict=True)]
+        self._last_infos = infos
+        return obs, rewards, over | cut, infos
+
+    def _first_infos(self) -> Infos:
+        return [_own(info) for info in self._last_infos]  # of the last step and of the reset in one
 
 
 def normalizer(env: Any) -> Any:

@@ -14,20 +14,17 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import CloudpickleWrapper, batch_space, concatenate, create_empty_array, iterate
+from gymnasium.vector.utils import CloudpickleWrapper, batch_space, iterate
 from numpy.typing import NDArray
 
+from acer_tf.envs.returns import ARRAYS, batch_of, check_info, numbers_of
 from acer_tf.envs.wrappers.action_masks import MASKS, METHOD
 from acer_tf.envs.wrappers.base import Array, StepReturn
 from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.system.children import START_METHOD, become_worker, program_hidden
 
 CLOSE_SECONDS = 5.0
-ARRAYS = (Box, Discrete, MultiBinary, MultiDiscrete)
-"""Spaces whose batches are arrays, one row for each environment."""
-NUMBERS = (float, int, np.number)
 OTHER_ARGUMENTS = re.compile(r"reset\(\) got an unexpected keyword argument '(seed|options)'")
 
 MakeEnv = Callable[[], gymnasium.Env[Any, Any]]
@@ -47,7 +44,6 @@ class AutoresetEnvs(VectorEnv[Any, Any, Array], abc.ABC):
         self.metadata = {**env.metadata, "autoreset_mode": AutoresetMode.SAME_STEP}
         self.render_mode = env.render_mode
         self.spec = env.unwrapped.spec
-        self._is_plain = isinstance(self.single_observation_space, ARRAYS)
         self._has_plain_actions = isinstance(self.single_action_space, ARRAYS)
 
     def reset(
@@ -57,16 +53,16 @@ class AutoresetEnvs(VectorEnv[Any, Any, Array], abc.ABC):
         if seed is None or isinstance(seed, int):
             seed = [None if seed is None else seed + i for i in range(self.num_envs)]
         obs, infos = zip(*self._each("reset", ((one, options) for one in seed)), strict=True)
-        return self._batch(obs), gather_infos(infos)
+        return batch_of(self, obs), gather_infos(infos)
 
     def step(self, actions: Any) -> StepReturn:
         """Steps all environments; where an episode ended, the infos hold `final_obs` and `final_info`."""
         rows = actions if self._has_plain_actions else iterate(self.action_space, actions)
         results = self._each("step", [(action,) for action in rows])
         obs, rewards, terminations, truncations, infos = zip(*results, strict=True)
-        numbers = np.array([_number(reward, i) for i, reward in enumerate(rewards)])
         terminated, truncated = np.array((terminations, truncations), np.bool_)
-        return self._batch(obs), numbers, terminated, truncated, gather_infos(infos) if any(infos) else {}
+        gathered = gather_infos(infos) if any(infos) else {}
+        return batch_of(self, obs), numbers_of(rewards, self.num_envs), terminated, truncated, gathered
 
     def render(self) -> tuple[Any, ...]:
         """Returns the picture of each environment."""
@@ -90,21 +86,6 @@ class AutoresetEnvs(VectorEnv[Any, Any, Array], abc.ABC):
     def _each(self, method: str, arguments: Iterable[tuple[Any, ...]]) -> list[Any]:
         """Calls a method of `_Autoreset` in each environment with arguments of its own; returns the results."""
 
-    def _batch(self, observations: tuple[Any, ...]) -> Any:
-        space: gymnasium.Space[Any] = self.single_observation_space
-        try:
-            if self._is_plain:  # the general way takes as long as a step of CartPole
-                batch: Any = np.array(observations)
-                if batch.dtype == space.dtype and batch.shape == self.observation_space.shape:
-                    return batch
-            empty: Any = create_empty_array(space, self.num_envs)
-            return concatenate(space, observations, empty)
-        except (TypeError, ValueError, KeyError, IndexError) as error:
-            i = next((i for i, obs in enumerate(observations) if not space.contains(obs)), 0)
-            obs = observations[i]
-            found = f"of shape {obs.shape} and type {obs.dtype}" if isinstance(obs, np.ndarray) else repr(obs)
-            raise InputError(f"environment {i} returned an observation {found}; its space is {space}.") from error
-
 
 class SerialEnvs(AutoresetEnvs):
     """Environments that are stepped one after the other in this process.
@@ -115,7 +96,7 @@ class SerialEnvs(AutoresetEnvs):
 
     def __init__(self, makers: Sequence[MakeEnv]) -> None:
         self.envs = [make() for make in makers]
-        self._slots = [_Autoreset(env) for env in self.envs]
+        self._slots = [_Autoreset(env, i) for i, env in enumerate(self.envs)]
         super().__init__(self.envs[0], len(self.envs))
 
     def close_extras(self, **kwargs: Any) -> None:
@@ -153,7 +134,7 @@ class ParallelEnvs(AutoresetEnvs):
         with program_hidden():
             for i, make in enumerate(makers):
                 pipe, far_end = context.Pipe()
-                arguments = far_end, CloudpickleWrapper(make)
+                arguments = far_end, CloudpickleWrapper(make), i
                 self.processes.append(context.Process(target=_serve, args=arguments, daemon=True, name=f"env-{i}"))
                 self._pipes.append(pipe)
                 self.processes[-1].start()
@@ -249,8 +230,9 @@ class _Autoreset:
     Raises InputError where `reset` or `step` is that of the old gym.
     """
 
-    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+    def __init__(self, env: gymnasium.Env[Any, Any], index: int) -> None:
         self._env = env
+        self._index = index
         self._name = type(env.unwrapped).__name__
         self._has_masks = env.has_wrapper_attr(METHOD)
 
@@ -280,6 +262,7 @@ class _Autoreset:
                 "terminated, truncated, info), the old gym's had one done."
             )
         obs, reward, terminated, truncated, info = result
+        check_info(info, self._index)
         info = self._with_mask(info)
         if terminated or truncated:
             last = {"final_obs": copy.deepcopy(obs), "final_info": dict(info)}  # before reset writes into them
@@ -301,16 +284,7 @@ class _Autoreset:
         self._env.close()
 
 
-def _number(reward: Any, env: int) -> float:
-    if isinstance(reward, NUMBERS):
-        return float(reward)
-    array = np.asarray(reward)
-    if array.size != 1 or array.dtype.kind not in "biuf":
-        raise InputError(f"environment {env} returned the reward {reward!r}; expected a number.")
-    return float(array.item())
-
-
-def _serve(pipe: Connection, make: MakeEnv) -> None:
+def _serve(pipe: Connection, make: MakeEnv, index: int) -> None:
     """Serves one environment until it is closed, or the other end of the pipe is gone."""
     become_worker()
     slot: _Autoreset | None = None
@@ -319,7 +293,7 @@ def _serve(pipe: Connection, make: MakeEnv) -> None:
         while method != "close":
             method, arguments = pipe.recv()
             try:
-                slot = slot or _Autoreset(make())
+                slot = slot or _Autoreset(make(), index)
                 pipe.send((None, getattr(slot, method)(*arguments)))
             except InputError as error:
                 pipe.send((InputError, str(error)))

@@ -9,6 +9,7 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics
 from acer_tf.config import Config, Preprocessing
 from acer_tf.envs.adapt import AnyEnv, as_vector_env
 from acer_tf.envs.conventions import reports_episodes
+from acer_tf.envs.returns import CheckedReturns
 from acer_tf.envs.vec_env import check_not_normalized
 from acer_tf.envs.wrappers.box_actions import BoxActions
 from acer_tf.envs.wrappers.flatten import FlattenObservations, flattened
@@ -23,6 +24,16 @@ from acer_tf.envs.wrappers.normalize import (
 from acer_tf.envs.wrappers.normalize import reward_scale as scale_of
 from acer_tf.errors import InputError
 from acer_tf.schema import Positive, validated
+
+ONLY_FOR_TRAINING = (
+    CheckedReturns,
+    BoxActions,
+    JointActions,
+    FlattenObservations,
+    NormalizeObservations,
+    NormalizeRewards,
+    ScaleRewards,
+)
 
 
 def training_env(
@@ -104,10 +115,7 @@ def unwrap(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
 
     Stacked frames stay stacked, since the agent's observations are.
     """
-    only_for_training = (
-        BoxActions | JointActions | FlattenObservations | NormalizeObservations | NormalizeRewards | ScaleRewards
-    )
-    while isinstance(env, only_for_training) or (isinstance(env, FrameStack) and env.nstack == 1):
+    while isinstance(env, ONLY_FOR_TRAINING) or (isinstance(env, FrameStack) and env.nstack == 1):
         env = env.env
     return env
 

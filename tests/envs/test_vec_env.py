@@ -2,18 +2,20 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit
 
 from acer_tf.agent import ACER
 from acer_tf.callbacks import EvalCallback
-from acer_tf.envs.adapt import as_vector_env
+from acer_tf.envs.adapt import as_vector_env, own_env
+from acer_tf.envs.check import check_vec_env
+from acer_tf.envs.conventions import reported_episodes
 from acer_tf.envs.vector import SerialEnvs
 from acer_tf.envs.wrap import is_normalized, training_env
 from acer_tf.envs.wrappers.action_masks import MASKS
@@ -247,8 +249,53 @@ def test_gymnasiums_own_are_told_apart() -> None:
         "CartPole-v1", 1, "async", vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP}
     )
     try:
-        assert as_vector_env(asynchronous) is asynchronous
+        assert as_vector_env(asynchronous).unwrapped is asynchronous
     finally:
         asynchronous.close()
     env = training_env(RecordEpisodeStatistics(Counter(1)))
     assert isinstance(env.unwrapped, SerialEnvs)
+
+
+class Agents(VectorEnv[Any, Any, Any]):
+    """Two agents that count to three, as SuperSuit gives those of PettingZoo's parallel environments."""
+
+    metadata: ClassVar[dict[str, Any]] = {"name": "agents"}
+    num_envs, render_mode = 2, None
+    observation_space, action_space = Box(0, 9, (1,), np.float32), Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        self.t, self.seed = 0, seed
+        return self._obs(), [[(0, {"first": 1}), (1, {"first": 2})]]  # as of its processes
+
+    def step_async(self, actions: Any) -> None:
+        self.t += 1
+
+    def step_wait(self) -> Any:
+        obs, infos = self._obs(), [{"t": self.t}, {"t": self.t}]
+        over, cut = np.zeros(2, np.uint8), np.full(2, self.t == 3, np.uint8)
+        if self.t == 3:
+            infos = [{"t": self.t, "terminal_observation": one, "first": 1} for one in obs]
+            self.t = 0
+        return self._obs(), np.ones(2, np.float32), over, cut, infos
+
+    def _obs(self) -> Any:
+        return np.full((2, 1), self.t, np.float32)
+
+
+Agents.__module__ = "supersuit.vector.concat_vec_env"
+
+
+def test_supersuits_agents_are_environments() -> None:
+    given = Agents()
+    env = as_vector_env(given)
+    assert own_env(env) is given
+    check_vec_env(env)
+    _, infos = env.reset(seed=1)
+    assert given.seed not in (None, 1) and infos["first"].tolist() == [1, 2]
+    steps = [env.step(np.zeros(2, np.int64)) for _ in range(4)]
+    assert [step[0].tolist() for step in steps] == [[[t]] * 2 for t in (1, 2, 0, 1)]
+    assert [step[3].tolist() for step in steps] == [[t] * 2 for t in (False, False, True, False)]
+    assert not any(step[2].any() for step in steps)
+    infos = steps[2][-1]
+    assert [obs.tolist() for obs in infos["final_obs"]] == [[3], [3]]
+    assert [(r, n) for _, r, n in reported_episodes(infos)] == [(3, 3), (3, 3)]

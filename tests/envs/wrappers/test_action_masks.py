@@ -8,7 +8,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from acer_tf.envs.adapt import as_vector_env
 from acer_tf.envs.wrap import training_env
-from acer_tf.envs.wrappers.action_masks import MASKS, possible_actions, with_action_masks
+from acer_tf.envs.wrappers.action_masks import MASKS, ActionMasks, possible_actions, with_action_masks
 from acer_tf.errors import InputError
 
 
@@ -63,7 +63,7 @@ def test_wrapping_twice_is_wrapping_once() -> None:
 
 def test_environments_without_masks_are_left_alone() -> None:
     plain = gym.make_vec("CartPole-v1", 2, "sync", vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP})
-    assert as_vector_env(plain) is plain
+    assert as_vector_env(plain).unwrapped is plain and not isinstance(as_vector_env(plain), ActionMasks)
 
 
 class TwoWheels(Clock):

@@ -1,0 +1,140 @@
+"""Checks of what environments return; errors name the environment, what came and what was declared."""
+
+import contextlib
+import re
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
+from gymnasium.vector import VectorEnv, VectorWrapper
+from gymnasium.vector.utils import concatenate, create_empty_array
+
+from acer_tf.envs.wrappers.base import Array, StepReturn, wrappers_of
+from acer_tf.errors import InputError
+
+ARRAYS = (Box, Discrete, MultiBinary, MultiDiscrete)
+"""Spaces whose batches are arrays, one row for each environment."""
+NUMBERS = (float, int, np.number)
+LIBRARIES = ("gymnasium.vector.", "stable_baselines3.common.vec_env.")
+MISFITS = re.compile(
+    "setting an array element|must have the same shape|could not broadcast|wrong dimensionality|cannot reshape|"
+    "Cannot cast|'NoneType' object"
+)
+"""Messages of NumPy and Python where such a library puts together what does not fit together."""
+
+
+class CheckedReturns(VectorWrapper[Any, Any, Any, Any, Any]):
+    """Checks what a user's own vector environment returns."""
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Resets the environments."""
+        with misfits_told(self.env):
+            obs, infos = self.env.reset(seed=seed, options=options)
+        return checked_batch(self.env, obs), infos
+
+    def step(self, actions: Any) -> StepReturn:
+        """Steps the environments."""
+        with misfits_told(self.env):
+            obs, rewards, terminations, truncations, infos = self.env.step(actions)
+        return checked_batch(self.env, obs), numbers_of(rewards, self.num_envs), terminations, truncations, infos
+
+
+def with_checked_returns(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
+    """Wraps vector environments unless that was done already."""
+    return env if any(isinstance(wrapper, CheckedReturns) for wrapper in wrappers_of(env)) else CheckedReturns(env)
+
+
+def checked_batch(env: VectorEnv[Any, Any, Any], observations: Any) -> Any:
+    """Returns a batch of observations in the shape and type of the environments' space; those of parts as they are.
+
+    Raises:
+        InputError: see `batch_of`.
+    """
+    if not isinstance(env.single_observation_space, ARRAYS) or _is_batch(env, observations):
+        return observations
+    return batch_of(env, _each(observations, env.num_envs, "observations"))
+
+
+def batch_of(env: VectorEnv[Any, Any, Any], each: Sequence[Any]) -> Any:
+    """Returns a batch, an array of its own, of the observations of N environments.
+
+    Raises:
+        InputError: one is not of the space's shape, or of a type that cannot become the space's without loss.
+    """
+    space: gymnasium.Space[Any] = env.single_observation_space
+    if isinstance(space, ARRAYS):  # the general way takes as long as a step of CartPole
+        with contextlib.suppress(ValueError):
+            batch: Any = np.array(each)
+            if _is_batch(env, batch):
+                return batch
+    try:
+        empty: Any = create_empty_array(space, env.num_envs)
+        return concatenate(space, each, empty)
+    except (TypeError, ValueError, KeyError, IndexError) as error:
+        i = next((i for i, obs in enumerate(each) if not space.contains(obs)), 0)
+        obs = each[i]
+        found = f"of shape {obs.shape} and type {obs.dtype}" if isinstance(obs, np.ndarray) else repr(obs)
+        raise InputError(f"environment {i} returned an observation {found}; its space is {space}.") from error
+
+
+def numbers_of(rewards: Any, num_envs: int) -> Array:
+    """Returns rewards as an array, [N]; arrays of one entry are numbers, too.
+
+    Raises:
+        InputError: one is no number.
+    """
+    if isinstance(rewards, np.ndarray) and rewards.shape == (num_envs,) and rewards.dtype.kind in "biuf":
+        return rewards
+    return np.array([_number(reward, i) for i, reward in enumerate(_each(rewards, num_envs, "rewards"))])
+
+
+def check_info(info: Any, env: int) -> None:
+    """Checks the info of environment number `env`.
+
+    Raises:
+        InputError: it is no dict.
+    """
+    if not isinstance(info, Mapping):
+        raise InputError(f"environment {env} returned the info {info!r}; expected a dict.")
+
+
+@contextlib.contextmanager
+def misfits_told(env: VectorEnv[Any, Any, Any]) -> Iterator[None]:
+    """Re-raises what a vector environment raises because it cannot put together what its environments returned."""
+    try:
+        yield
+    except (TypeError, ValueError, AttributeError) as error:
+        modules = [str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__)]
+        last = next(name for name in reversed(modules) if not name.startswith("numpy."))
+        if not (last.startswith(LIBRARIES) and MISFITS.search(str(error))):
+            raise
+        raise InputError(
+            f"one of the environments returned what does not fit together with the others' ({error}); expected an "
+            f"observation in {env.single_observation_space}, a number as reward and a dict as info; with "
+            "acer_tf.envs.make.make_vec_env the message says which environment it is."
+        ) from error
+
+
+def _is_batch(env: VectorEnv[Any, Any, Any], observations: Any) -> bool:
+    declared = env.observation_space
+    found = getattr(observations, "dtype", None), getattr(observations, "shape", None)
+    return found == (declared.dtype, declared.shape)
+
+
+def _each(values: Any, num_envs: int, what: str) -> list[Any]:
+    each = list(values) if isinstance(values, Sequence) or np.ndim(values) else []
+    if len(each) != num_envs:
+        raise InputError(f"the vector environment returned the {what} {values!r}; expected {num_envs} of them.")
+    return each
+
+
+def _number(reward: Any, env: int) -> float:
+    if isinstance(reward, NUMBERS):
+        return float(reward)
+    array = np.asarray(reward)
+    if array.size != 1 or array.dtype.kind not in "biuf":
+        raise InputError(f"environment {env} returned the reward {reward!r}; expected a number.")
+    return float(array.item())

@@ -1,0 +1,131 @@
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete, Tuple
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+
+from acer_tf.envs.adapt import as_vector_env
+from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.returns import checked_batch
+from acer_tf.errors import EnvironmentFailedError, InputError, environment_errors
+from tests.plain_vec_env import PlainVecEnv
+
+OBS = np.array([1, 2, 3], np.uint8)
+
+
+class Told(gymnasium.Env[Any, Any]):
+    """Steps return what it is told."""
+
+    observation_space, action_space = Box(0, 9, (3,), np.uint8), Discrete(2)
+
+    def __init__(self, obs: Any = OBS, reward: Any = 1.0, info: Any = {}, error: Exception | None = None) -> None:  # noqa: B006
+        self.told, self.error = (obs, reward, False, False, info), error
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        return OBS, {}
+
+    def step(self, action: Any) -> Any:
+        if self.error is not None:
+            raise self.error
+        return self.told
+
+
+class Batches(PlainVecEnv):
+    """Puts together what the environments return without a look at it."""
+
+    def step_wait(self) -> Any:
+        obs, rewards, _, _, infos = zip(*(env.step(0) for env in self.envs), strict=True)
+        try:
+            obs, rewards = np.stack(obs), np.stack(rewards)  # type: ignore[assignment]
+        except ValueError:
+            pass
+        return obs, rewards, np.zeros(self.num_envs, np.bool_), infos
+
+
+WRONG = [
+    ({"reward": np.ones(2)}, r"environment 1 returned the reward array\(\[1\., 1\.\]\); expected a number"),
+    ({"reward": None}, "environment 1 returned the reward None; expected a number"),
+    (
+        {"obs": np.zeros(2, np.uint8)},
+        r"environment 1 returned an observation of shape \(2,\) and type uint8; its",
+    ),
+    ({"obs": np.zeros((3, 1), np.uint8)}, r"environment 1 returned an observation of shape \(3, 1\) and type uint8"),
+    (
+        {"obs": np.zeros(3, np.int64)},
+        r"environment [01] returned an observation of shape \(3,\) and type int64",
+    ),
+    ({"obs": None}, "environment 1 returned an observation None; its space is Box"),
+    ({"info": None}, "environment 1 returned the info None; expected a dict"),
+]
+
+
+@pytest.mark.parametrize(("told", "message"), WRONG)
+@pytest.mark.parametrize("kind", ["sync", "stable baselines"])
+def test_the_environment_and_what_came_are_named(kind: str, told: dict[str, Any], message: str) -> None:
+    made = iter([Told(), Told(**told)])
+    env = make_vec_env(lambda: next(made), 2) if kind == "sync" else as_vector_env(Batches([lambda: next(made)] * 2))
+    env.reset()
+    with pytest.raises(InputError, match=message), environment_errors():
+        env.step(np.zeros(2, np.int64))
+
+
+def test_processes_name_the_environment_too() -> None:
+    env = make_vec_env(Told, 2, env_kwargs={"info": None}, vectorization="async")
+    env.reset()
+    with pytest.raises(InputError, match="environment 0 returned the info None; expected a dict"):
+        env.step(np.zeros(2, np.int64))
+    env.close()
+
+
+@pytest.mark.parametrize("told", [{"reward": np.ones(1)}, {"obs": np.zeros(2)}, {"obs": None}, {"info": None}])
+def test_gymnasiums_own_vector_environments_say_what_they_expect(told: dict[str, Any]) -> None:
+    env = as_vector_env(SyncVectorEnv([Told, lambda: Told(**told)], autoreset_mode=AutoresetMode.SAME_STEP))
+    env.reset()
+    expected = r"does not fit together .*; expected an observation in Box\(0, 9, \(3,\), uint8\), a number as"
+    with pytest.raises(InputError, match=expected), environment_errors():
+        env.step(np.zeros(2, np.int64))
+
+
+def test_gymnasiums_processes_say_what_they_expect() -> None:
+    told = {"obs": np.zeros(2, np.uint8)}
+    env = as_vector_env(AsyncVectorEnv([Told, lambda: Told(**told)], autoreset_mode=AutoresetMode.SAME_STEP))
+    env.reset()
+    with pytest.raises(InputError, match=r"could not broadcast.* expected an observation in"), environment_errors():
+        env.step(np.zeros(2, np.int64))
+    env.unwrapped.close(terminate=True)
+
+
+@pytest.mark.parametrize("error", [ValueError("could not broadcast"), TypeError("one of its own"), KeyError("a")])
+def test_errors_of_the_environments_own_code_stay_its_own(error: Exception) -> None:
+    env = as_vector_env(SyncVectorEnv([lambda: Told(error=error)], autoreset_mode=AutoresetMode.SAME_STEP))
+    env.reset()
+    with pytest.raises(EnvironmentFailedError, match=f"an environment raised {type(error).__name__}"):
+        with environment_errors():
+            env.step(np.zeros(1, np.int64))
+
+
+def test_rewards_of_one_entry_are_numbers() -> None:
+    env = as_vector_env(Batches([lambda: Told(reward=np.array([2.0]))] * 2))
+    env.reset()
+    np.testing.assert_array_equal(env.step(np.zeros(2, np.int64))[1], [2.0, 2.0])
+    assert env.step(np.zeros(2, np.int64))[1].shape == (2,)
+
+
+def test_a_batch_of_another_type_takes_that_of_the_space_where_nothing_is_lost() -> None:
+    env = as_vector_env(Batches([Told, Told]))
+    batch = checked_batch(env, np.ones((2, 3), np.bool_))
+    assert batch.dtype == np.uint8 and batch.tolist() == [[1, 1, 1]] * 2
+    whole = np.ones((2, 3), np.uint8)
+    assert checked_batch(env, whole) is whole
+    for wrong in (None, 3, np.ones((1, 3), np.uint8)):
+        with pytest.raises(InputError, match=r"the vector environment returned the observations .*; expected 2"):
+            checked_batch(env, wrong)
+
+
+def test_parts_are_left_to_what_flattens_them() -> None:
+    env = make_vec_env("CartPole-v1", 1).unwrapped
+    env.single_observation_space = Tuple([Discrete(2), Box(0, 1, (2,))])
+    parts = (np.zeros(1, np.int64), np.zeros((1, 2), np.float32))
+    assert checked_batch(env, parts) is parts
