@@ -16,8 +16,9 @@ from acer_tf.plots.figures import AXIS_LABELS, View, figure_of_curves
 from acer_tf.plots.performance import Performance, figure_of_performance, performance
 from acer_tf.plots.references import read_references
 from acer_tf.plots.runs import default_widths, mean_curves, read_runs
-from acer_tf.plots.series import RETURNS, Axis, without_logs
+from acer_tf.plots.series import RETURNS, Axis, sources_among
 from acer_tf.plots.style import require_format, save, styled
+from acer_tf.system.console import counted
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Plot:
         Raises:
             InputError: a file cannot be read or written, or the flags do not fit the runs.
         """
-        sources = without_logs(self.runs)
+        sources = sources_among(self.runs)
         self._check(sources)
         runs = read_runs(sources, self.label, self.metric, self.x)
         widths = default_widths(runs, self.metric) if self.smooth is None else {run.env: self.smooth for run in runs}
@@ -75,7 +76,7 @@ class Plot:
         for line in _performance_lines(found) if found is not None else ():
             print(line)
         _warn_of_few_seeds(curves)
-        print(f"drew {len(curves)} curve{'s' if len(curves) > 1 else ''}: {self.out}, {numbers}")
+        print(f"drew {counted(len(curves), 'curve')}: {self.out}, {numbers}")
 
     def _check(self, sources: Sequence[Path]) -> None:
         if self.label and len(self.label) != len(sources):

@@ -9,8 +9,9 @@ from acer_tf.cli.output import writing
 from acer_tf.cli.parsing import Positional
 from acer_tf.errors import InputError
 from acer_tf.plots.html import page, read_records
-from acer_tf.plots.series import without_logs
+from acer_tf.plots.series import sources_among
 from acer_tf.storage.durable import replacing
+from acer_tf.system.console import counted
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,11 +34,11 @@ class RunReport:
         """
         if self.out.suffix.lower() not in (".html", ".htm"):
             raise InputError(f"the page {self.out} is HTML; expected {self.out.with_suffix('.html')}.")
-        records = read_records(without_logs(self.runs))
+        records = read_records(sources_among(self.runs))
         text = page(records)
         with writing(self.out), replacing(self.out) as file:
             file.write(text.encode())
-        print(f"wrote {self.out}: {len(records)} run{'s' if len(records) > 1 else ''}")
+        print(f"wrote {self.out}: {counted(len(records), 'run')}")
 
 
 main = command("acer_tf.report", RunReport, RunReport.write)

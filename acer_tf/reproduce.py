@@ -18,7 +18,7 @@ from acer_tf.experiments.reading import experiment_names, load_experiment
 from acer_tf.experiments.results import SEEDS, check_same, read, write
 from acer_tf.schema import Count
 from acer_tf.system.command_line import program
-from acer_tf.system.console import say
+from acer_tf.system.console import counted, say
 from acer_tf.trials.execution import Execution
 from acer_tf.trials.scheduler import Trial
 
@@ -82,7 +82,7 @@ class Reproduce(Execution):
         planned = plan(experiment, seeds, out, self)
         missing = _missing(folder, planned, experiment.score)
         of_trial: dict[Trial, Planned] = {p.trial: p for p in missing}
-        print(f"{experiment.name}: {len(planned)} runs, {len(planned) - len(missing)} of them in {folder}")
+        print(f"{experiment.name}: {counted(len(planned), 'run')}, {len(planned) - len(missing)} of them in {folder}")
         if self.report_only or not missing:
             return 0
 
@@ -100,7 +100,7 @@ class Reproduce(Execution):
             write_page(folder, found, f"{program('acer_tf.reproduce')} {self.name}")
         for verdict in found.verdicts:
             env = f"{verdict.env}: " if verdict.env else ""
-            print(f"{verdict.outcome.value}: {env}{verdict.question}: {verdict.numbers}")
+            say(f"{verdict.outcome.value}: {env}{verdict.question}: {verdict.numbers}")
         print(f"{found.whole} of {found.needed} runs are complete; report: {folder / PAGE}")
         if self.steps is None and experiment.name in experiment_names():
             with writing(self.results / PAGE):

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from acer_tf.cli.parsing import parse
 from acer_tf.errors import EnvironmentFailedError, ExitStatus, InputError, LockedError, SupersededError
-from acer_tf.system.console import keep_output_open
+from acer_tf.system.console import keep_output_open, printable
 from acer_tf.system.interrupts import raise_on_interrupt
 
 STATUSES = {
@@ -40,7 +40,7 @@ def guarded(main: Main) -> Main:
         except tuple(STATUSES) as error:
             if isinstance(error, EnvironmentFailedError) and error.__cause__ is not None:
                 traceback.print_exception(error.__cause__)
-            print(f"error: {error}", file=sys.stderr)
+            print(f"error: {printable(str(error))}", file=sys.stderr)
             return next(status for kind, status in STATUSES.items() if isinstance(error, kind))
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)

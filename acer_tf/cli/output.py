@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from acer_tf.errors import InputError
+from acer_tf.system.console import printable
 
 UNLIMITED = 10_000
 """Columns of what is no terminal."""
@@ -42,10 +43,13 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     from rich.markup import escape
     from rich.table import Column, Table
 
+    rows = [[printable(cell) for cell in row] for row in rows]
+    console = Console(width=None if sys.stdout.isatty() else UNLIMITED, highlight=False)
     table = Table(*(Column(header, overflow="fold") for header in headers), box=None, pad_edge=False)
+    # Names stay whole where they can.
+    table.columns[0].min_width = min(console.width // 2, max((len(row[0]) for row in rows), default=0))
     for row in rows:
         table.add_row(*map(escape, row))
-    console = Console(width=None if sys.stdout.isatty() else UNLIMITED, highlight=False)
     with console.capture() as text:
         console.print(table)
     print("\n".join(line.rstrip() for line in text.get().splitlines()))

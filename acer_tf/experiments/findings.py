@@ -11,6 +11,7 @@ from acer_tf.experiments.published import ReferenceRun, read_reference_runs
 from acer_tf.experiments.results import Result, read
 from acer_tf.experiments.verdicts import Results, Verdict, judge
 from acer_tf.plots.runs import short_number
+from acer_tf.system.console import counted
 
 HOUR = 3600.0
 
@@ -120,4 +121,4 @@ def summary_of_size(experiment: Experiment) -> str:
         (len(experiment.variations), "variation"),
         (len(experiment.seeds), "seed"),
     )
-    return ", ".join(f"{n} {word}{'s' * (n > 1)}" for n, word in parts) + f", {steps} steps"
+    return ", ".join(counted(n, noun) for n, noun in parts) + f", {steps} steps"

@@ -71,10 +71,10 @@ def reference_scores(
 
 def _read(label: str, path: Path) -> list[ReferenceRun]:
     table = Table(path, "curves with the columns environment, seed, steps, mean_return, episodes")
-    steps, mean = table.numbers("steps", "mean_return")
-    episodes = np.array([float(cell or 1) for cell in table.text("episodes")])
+    steps, mean = table.series("steps", "mean_return")
+    (episodes,) = table.numbers("episodes", empty="1")
     numbers = np.stack([steps, mean, episodes, np.full(len(steps), math.nan)])
-    found = grouped(table.text("environment"), table.text("seed")).items()
+    found = grouped(*table.text("environment", "seed")).items()
     return [ReferenceRun(label, env, seed, Returns(*numbers[:, rows])) for (env, seed), rows in found]
 
 

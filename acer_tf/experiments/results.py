@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from acer_tf.errors import InputError
 from acer_tf.experiments.experiment import Window
 from acer_tf.experiments.plan import Planned
-from acer_tf.plots.series import Table, grouped
+from acer_tf.plots.series import BEYOND, Table, grouped
 from acer_tf.storage.durable import delete_unfinished, reading, replacing
 from acer_tf.storage.run_folder import LOST_REPLAY
 from acer_tf.training.resume import describe, differences
@@ -35,6 +35,8 @@ NEEDED: Mapping[str, Any] = {
     **dict.fromkeys(("last_100", "seconds"), int | float),
 }
 """Facts that every result has, and their kinds."""
+OPTIONAL: Mapping[str, Any] = {"cores": int | None, "processor_seconds": int | float | None}
+"""Facts that are computed with, if a result has them."""
 SCORE = "score"
 COLUMNS = (*NEEDED, SCORE, "processor_seconds", *NOTED, "eval_deterministic")
 """Of seeds.csv; versions and settings come after them, each in a column of its own."""
@@ -191,7 +193,7 @@ def _read(folder: Path) -> dict[Key, Result]:
     returns = _read_returns(folder / CURVES)
     table = Table(folder / SEEDS, "results of acer reproduce")
     found = {}
-    for number, cells in enumerate(zip(*map(table.text, table.columns), strict=True), 1):
+    for number, cells in enumerate(zip(*table.text(*table.columns), strict=True), 1):
         facts = _facts(table, number, cells)
         key = facts["variation"], facts["environment"], facts["seed"]
         training, evaluations = (returns.get((*map(str, key), kind), NOTHING) for kind in KINDS)
@@ -210,19 +212,18 @@ def _facts(table: Table, number: int, cells: Sequence[str]) -> dict[str, Any]:
         if cell and column != SCORE:
             group, _, name = column.partition(".")
             (facts[group] if group in GROUPS else facts)[name or column] = _value(column, cell)
-    for name, kind in NEEDED.items():
-        if not isinstance(facts.get(name), kind):
-            raise InputError(
-                f"row {number} of {table.path} has {name} {facts.get(name)!r}; expected a result of acer reproduce."
-            )
+    for name, kind in {**NEEDED, **OPTIONAL}.items():
+        value = facts.get(name)
+        if not isinstance(value, kind) or (isinstance(value, int | float) and not abs(value) < BEYOND):
+            raise InputError(f"row {number} of {table.path} has {name} {value!r}; expected a result of acer reproduce.")
     return facts
 
 
 def _read_returns(path: Path) -> dict[tuple[str, ...], Returns]:
     """Reads the curves by variation, environment, seed and kind, all as text."""
     table = Table(path, "curves of acer reproduce")
-    numbers = np.array(table.numbers(*CURVE_COLUMNS[4:]))
-    return {key: Returns(*numbers[:, rows]) for key, rows in grouped(*map(table.text, CURVE_COLUMNS[:4])).items()}
+    numbers = np.array([*table.series("steps", "mean_return"), *table.numbers("episodes", "seconds")])
+    return {key: Returns(*numbers[:, rows]) for key, rows in grouped(*table.text(*CURVE_COLUMNS[:4])).items()}
 
 
 def _seed_rows(results: Sequence[Result], window: Window) -> list[list[str]]:
@@ -250,9 +251,11 @@ def _value(column: str, cell: str) -> Any:
     if column in TEXT or column.startswith("versions."):
         return cell
     try:
-        return json.loads(cell)
-    except ValueError:
+        value = json.loads(cell)
+        json.dumps(value, ensure_ascii=False).encode()  # fails for halves of surrogate pairs: such a cell is text
+    except (ValueError, RecursionError):
         return cell
+    return value
 
 
 def _cell(column: str, value: Any) -> str:

@@ -9,6 +9,7 @@ from acer_tf.experiments.experiment import Environment, Reference
 from acer_tf.experiments.findings import Findings
 from acer_tf.experiments.published import reference_scores
 from acer_tf.plots.statistics import mean_interval
+from acer_tf.system.console import counted
 
 Row = list[str]
 
@@ -88,7 +89,7 @@ def _curve_cell(found: Findings, reference: Reference, env: Environment, begin: 
     if not len(scores):
         return ""
     has_seeds = any(run.seed for run in found.references if run.label == reference.label)
-    return f"{scores.mean():.4g}" + (f" ({len(scores)} seed{'s' * (len(scores) > 1)})" if has_seeds else "")
+    return f"{scores.mean():.4g}" + (f" ({counted(len(scores), 'seed')})" if has_seeds else "")
 
 
 def _window(found: Findings, env: Environment) -> tuple[float, float]:

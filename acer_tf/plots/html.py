@@ -14,12 +14,13 @@ from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.plots.curves import ENOUGH_SEEDS, Curve
 from acer_tf.plots.figures import View, figure_of_curves
 from acer_tf.plots.pages import render
-from acer_tf.plots.runs import Run, default_widths, differing, mean_curves, names_of_settings, short_number
+from acer_tf.plots.runs import Run, default_widths, differing, env_of, mean_curves, names_of_settings, short_number
 from acer_tf.plots.series import Series, clock, has_rows, is_atari_id, read_returns, read_series, runs_at
 from acer_tf.plots.statistics import mean_interval
 from acer_tf.plots.style import rendered, styled
 from acer_tf.storage.run_files import EPISODES, EVALUATIONS, MODEL, MONITOR
 from acer_tf.storage.run_folder import read_settings
+from acer_tf.system.console import counted
 
 TEMPLATE = Path(__file__).with_name("page.html")
 
@@ -91,7 +92,7 @@ def _record(folder: Path, settings: dict[str, Any], name: str) -> Record:
     return Record(
         folder=folder,
         settings=settings,
-        env=str(settings.get("env", "")),
+        env=env_of(settings),
         setting=name,
         episodes=read_returns(folder) if has_episodes else None,
         evaluations=read_series(folder, "eval") if has_evaluations else None,
@@ -119,6 +120,7 @@ def page(records: Sequence[Record]) -> str:
         common=_common(settings, differ),
         versions=_versions(settings),
         short=short_number,
+        counted=counted,
         duration=_duration,
     )
 

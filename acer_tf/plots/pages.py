@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from acer_tf.errors import InputError
+from acer_tf.system.console import printable
 
 
 def render(template: Path, **values: Any) -> str:
@@ -22,5 +23,8 @@ def render(template: Path, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        finalize=lambda value: (
+            printable(value) if type(value) is str else value
+        ),  # macros return text that is marked up
     )
     return environment.from_string(template.read_text(encoding="utf-8")).render(**values)

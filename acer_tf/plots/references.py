@@ -16,6 +16,7 @@ from acer_tf.plots.curves import binned
 from acer_tf.plots.runs import POINTS
 from acer_tf.plots.series import Axis, Series, Table, grouped, is_atari_id
 from acer_tf.storage.paths import user_path
+from acer_tf.system.console import printable
 
 LEVELS = ("human", "random")
 """Scores of an Atari game that are lines instead of curves; attributes of `human_scores.ScoreRange`."""
@@ -89,12 +90,12 @@ def _read_file(path: Path, envs: Sequence[str]) -> list[ReferenceLine]:
     steps, means = (next((c for c in choices if c in table.columns), choices[0]) for choices in (STEPS, MEANS))
     x, mean = table.numbers(steps, means)
     band = _band(table, mean)
-    labels = table.text("label") if "label" in table.columns else [path.stem] * len(x)
-    found = table.text("environment") if "environment" in table.columns else [_only(path, envs)] * len(x)
+    (labels,) = table.text("label") if "label" in table.columns else [[path.stem] * len(x)]
+    (found,) = table.text("environment") if "environment" in table.columns else [[_only(path, envs)] * len(x)]
     curves = []
     for (env, label), rows in grouped(found, labels).items():
         limits = None if band is None else (band[0][rows], band[1][rows])
-        curves.append(ReferenceLine(env, label, x[rows], mean[rows], limits))
+        curves.append(ReferenceLine(printable(env), printable(label), x[rows], mean[rows], limits))
     if missing := [c.env for c in curves if c.env not in envs]:
         raise InputError(f"{path} is about {missing[0]}; expected one of {', '.join(envs)}.")
     if not curves:
@@ -131,7 +132,7 @@ def _env_of_monitor(table: Table) -> str:
     try:
         header = json.loads(table.comments[0].lstrip("# "))
         return str(header.get("env_id") or "")
-    except (IndexError, ValueError, AttributeError):
+    except (IndexError, ValueError, AttributeError, RecursionError):
         return ""
 
 

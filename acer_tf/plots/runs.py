@@ -9,6 +9,7 @@ from acer_tf.plots.curves import Curve, binned, mean_curve
 from acer_tf.plots.series import Axis, Series, has_rows, on_axis, read_series, runs_at
 from acer_tf.storage.run_files import EPISODES
 from acer_tf.storage.run_folder import UNNAMED, read_settings
+from acer_tf.system.console import printable
 
 POINTS = 100
 """Points of a curve, unless the width of its bins is given."""
@@ -53,11 +54,11 @@ def read_runs(
     sources = [path for paths in found for path in paths]
     settings = [read_settings(source) for source in sources]
     names = iter(names_of_settings([s for s in settings if s is not None]))
-    envs = {str(s.get("env", "")) for s in settings if s is not None}
+    envs = {env_of(s) for s in settings if s is not None}
     only_env = envs.pop() if len(envs) == 1 else ""
     runs = []
     for i, (source, s) in enumerate(zip(sources, settings, strict=True)):
-        env = only_env if s is None else str(s.get("env", ""))
+        env = only_env if s is None else env_of(s)
         name = _short_name(source, sources) if s is None else next(names)
         series = on_axis(read_series(source, metric), axis, source, env)
         runs.append(Run(env, labels[i] if labels else name, series))
@@ -73,10 +74,17 @@ def names_of_settings(settings: Sequence[Mapping[str, Any]]) -> list[str]:
     """Names each run by the settings that differ between runs of the same environment, or else by its network."""
     named = differing(settings)
     return [
-        ", ".join(_abbreviated(name, s[name]) for name in named if s.get(name) is not None)
-        or str(s.get("network") or "ACER")
+        printable(
+            ", ".join(_abbreviated(name, s[name]) for name in named if s.get(name) is not None)
+            or str(s.get("network") or "ACER")
+        )
         for s in settings
     ]
+
+
+def env_of(settings: Mapping[str, Any]) -> str:
+    """Returns the environment id in the settings of a run; empty without one."""
+    return printable(str(settings.get("env", "")))
 
 
 def differing(settings: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -22,6 +22,10 @@ RETURNS = ("episodes", "eval")
 
 Axis = Literal["steps", "frames", "minutes", "hours"]
 _SECONDS = {"minutes": 60.0, "hours": 3600.0}
+LARGEST = 2**30
+"""Bytes of a table."""
+BEYOND = 1e100
+"""No number of a table is larger, so that squares and sums of them are finite."""
 
 
 class Series(NamedTuple):
@@ -41,9 +45,16 @@ class Series(NamedTuple):
         return float(self.values[-LAST_EPISODES:].mean()) if len(self.values) else math.nan
 
 
-def without_logs(paths: Sequence[Path]) -> list[Path]:
-    """Leaves out the logs that a sweep keeps beside its run folders: `seed-*` names both."""
-    return [path for path in paths if path.suffix != ".log" or path.with_suffix("") not in paths]
+def sources_among(paths: Sequence[Path]) -> list[Path]:
+    """Leaves out what is kept beside run folders: `runs/sweep/*` also names its tables, logs and pictures."""
+    beside = {path.parent for path in paths if path.is_dir()}
+    return [path for path in paths if path.parent not in beside or not path.is_file() or _has_returns(path)]
+
+
+def _has_returns(path: Path) -> bool:
+    with path.open("rb") as file:
+        lines = file.read(2**16).splitlines()
+    return {b"steps", b"return"} <= set(next((line for line in lines if not line.startswith(b"#")), b"").split(b","))
 
 
 def runs_at(path: Path) -> list[Path]:
@@ -68,8 +79,7 @@ def read_returns(source: Path) -> Series:
         InputError: the file cannot be read, lacks a column, has a cell that is not a number, or holds no episode.
     """
     path = source / EPISODES if source.is_dir() else source
-    table = Table(path, f"a run folder or its {EPISODES}")
-    series = Series(*table.numbers("steps", "return"))
+    series = Table(path, f"a run folder or its {EPISODES}").series("steps", "return")
     if not len(series.x):
         raise InputError(f"{path} has no finished episode yet.")
     return series
@@ -103,13 +113,12 @@ def read_series(source: Path, metric: str) -> Series:
         return read_returns(source)
     path = source / (EVALUATIONS if metric == "eval" else PROGRESS)
     if metric == "eval":
-        table = Table(path, "a run with evaluations (--eval_every)")
-        series = Series(*table.numbers("steps", "mean_return"))
+        series = Table(path, "a run with evaluations (--eval_every)").series("steps", "mean_return")
     else:
         table = Table(path, "a run folder")
         if metric not in table.columns:
             raise InputError(f"{path} has no column {metric}{suggestion(metric, table.columns)}.")
-        series = Series(*table.numbers("total_timesteps", metric))
+        series = table.series("total_timesteps", metric)
     is_number = np.isfinite(series.values)
     if not is_number.any():
         raise InputError(f"{path} has no value of {metric} yet.")
@@ -148,35 +157,58 @@ class Table:
             InputError: the file cannot be read.
         """
         try:
-            lines = path.read_text(encoding="utf-8").splitlines()
+            with path.open("rb") as file:
+                content = file.read(LARGEST + 1)
+            if len(content) > LARGEST:
+                raise InputError(f"{path} has more than {LARGEST / 2**30:.0f} GiB; expected {expected}.")
+            lines = content.decode().splitlines(keepends=True)
+            rows = csv.DictReader(line for line in lines if not line.startswith("#"))
+            self.columns = tuple(rows.fieldnames or ())
+            self._rows = list(rows)
         except FileNotFoundError as error:
             raise InputError(f"{path} does not exist; expected {expected}.") from error
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise InputError(f"{path} cannot be read ({error}); expected {expected}.") from error
         self.path = path
         self.comments = [line for line in lines if line.startswith("#")]
-        rows = csv.DictReader(line for line in lines if not line.startswith("#"))
-        self.columns = tuple(rows.fieldnames or ())
         self._expected = expected
-        self._rows = list(rows)
 
-    def text(self, column: str) -> list[str]:
-        """Returns the cells of a column; empty ones where a row is too short."""
-        return [row[column] or "" for row in self._rows]
-
-    def numbers(self, *columns: str) -> Sequence[NDArray[np.float64]]:
-        """Returns columns as float64 arrays, one value per row.
+    def text(self, *columns: str) -> Sequence[list[str]]:
+        """Returns the cells of columns; empty ones where a row is too short.
 
         Raises:
-            InputError: a column is missing, or one of its cells is not a number.
+            InputError: a column is missing.
+        """
+        if not set(columns) <= set(self.columns):
+            raise InputError(f"{self.path} lacks a column {' or '.join(columns)}; expected {self._expected}.")
+        return [[row[column] or "" for row in self._rows] for column in columns]
+
+    def numbers(self, *columns: str, empty: str = "") -> Sequence[NDArray[np.float64]]:
+        """Returns columns as float64 arrays, one value per row; empty cells are taken for `empty`.
+
+        Raises:
+            InputError: a column is missing, or one of its cells is not a number, or is beyond `BEYOND`.
         """
         names = " or ".join(columns)
-        if not set(columns) <= set(self.columns):
-            raise InputError(f"{self.path} lacks a column {names}; expected {self._expected}.")
+        cells = self.text(*columns)
         try:
-            return [np.array([float(cell) for cell in self.text(column)], np.float64) for column in columns]
+            found = [np.array([float(cell or empty) for cell in column], np.float64) for column in cells]
         except ValueError as error:
             raise InputError(f"{self.path} has a cell under {names} that is not a number: {error}.") from error
+        if any((np.isfinite(numbers) & (abs(numbers) > BEYOND)).any() for numbers in found):
+            raise InputError(f"{self.path} has a number under {names} that is not between ±{BEYOND:g}.")
+        return found
+
+    def series(self, steps: str, values: str) -> Series:
+        """Returns a column over agent steps.
+
+        Raises:
+            InputError: as `numbers`, or a step is not a finite number.
+        """
+        series = Series(*self.numbers(steps, values))
+        if not np.isfinite(series.x).all():
+            raise InputError(f"{self.path} has a cell under {steps} that is not a finite number.")
+        return series
 
 
 def grouped(*columns: Sequence[str]) -> dict[tuple[str, ...], list[int]]:
@@ -195,9 +227,9 @@ def clock(folder: Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     steps = read_returns(folder).x
     (seconds,) = Table(folder / MONITOR, "a run folder").numbers("t")
     begins = np.flatnonzero(np.diff(seconds) < 0) + 1
-    seconds = seconds.copy()
-    for begin in begins[::-1]:
-        seconds[begin:] += seconds[begin - 1]
+    before = np.zeros_like(seconds)
+    before[begins] = seconds[begins - 1]
+    seconds = seconds + before.cumsum()
     known = min(len(steps), len(seconds))  # of a run in progress, the files are not of the same moment
     if not known:
         raise InputError(f"{folder} has no finished episode yet.")

@@ -100,7 +100,7 @@ def _drawn(path: Path, drawing: Callable[["optuna.Study"], Any], study: "optuna.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Optuna's pictures are experimental, it says each time
             axes = drawing(study)
-    except (ValueError, RuntimeError) as error:
+    except (ValueError, RuntimeError, OSError) as error:
         say(f"no picture {path.name}: {error}", is_error=True)
         return False
     figure = np.atleast_1d(axes).flat[0].figure

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from acer_tf.cli.output import writing
 from acer_tf.errors import InputError
 from acer_tf.schema import Count
 from acer_tf.search.results import PRESET, TABLE, draw, write_preset, write_table
 from acer_tf.search.space import Value, check_space, read_space
 from acer_tf.search.study import PrunerName, Runs, SamplerName, StudyQueue, open_study
-from acer_tf.system.console import say
+from acer_tf.system.console import counted, say
 from acer_tf.trials.execution import Execution
 from acer_tf.trials.flags import words
 from acer_tf.trials.scheduler import Trial, TrialStatus
@@ -86,7 +87,7 @@ def search(path: Path, flags: SearchFlags, execution: Execution, base: Base, out
         return Runs([trial for trial, _ in made], made[0][1])
 
     with execution.sweep(out) as sweep:
-        study, left = open_study(out, flags.sampler, flags.pruner)
+        study, left = open_study(out, flags.sampler, flags.pruner, sweep.stop)
         _check_same(study, {"space": space, "command": base.words, "seeds": base.seeds}, out)
 
         def told(number: int) -> None:
@@ -96,8 +97,8 @@ def search(path: Path, flags: SearchFlags, execution: Execution, base: Base, out
                 say(f"{out / TABLE} cannot be written ({error.strerror}); it will be tried again", is_error=True)
             _print(study, number)
 
-        begun = len(study.trials)
-        print(f"{flags.num_trials} trials with {_seeds(base)} each, {begun} begun before; table: {out / TABLE}")
+        trials, begun = counted(flags.num_trials, "trial"), len(study.trials)
+        print(f"{trials} with {_seeds(base)} each, {begun} begun before; table: {out / TABLE}")
         queue = StudyQueue(study, left, space, flags.num_trials, make, sweep.table.is_done, told)
 
         def report(trial: Trial, status: TrialStatus) -> None:
@@ -110,8 +111,7 @@ def search(path: Path, flags: SearchFlags, execution: Execution, base: Base, out
 
 
 def _seeds(base: Base) -> str:
-    count = len(base.seeds)
-    return f"{count} seed{'s' * (count > 1)}"
+    return counted(len(base.seeds), "seed")
 
 
 def _label(number: int) -> str:
@@ -130,7 +130,7 @@ def _check_same(study: "optuna.Study", settings: Mapping[str, Any], out: Path) -
 def _print(study: "optuna.Study", number: int) -> None:
     trial = study.trials[number]
     value = "" if trial.value is None else f": mean return {trial.value:.6g}"
-    print(f"trial {number} {trial.state.name.lower()}{value} ({', '.join(words(trial.params))})")
+    say(f"trial {number} {trial.state.name.lower()}{value} ({', '.join(words(trial.params))})")
 
 
 def _conclude(study: "optuna.Study", base: Base, out: Path) -> bool:
@@ -143,9 +143,11 @@ def _conclude(study: "optuna.Study", base: Base, out: Path) -> bool:
         return False
     best = study.best_trial
     run = out / _label(best.number) / f"seed-{base.seeds[0]}"
-    note = f"{base.name}: best of {len(study.trials)} trials, mean return {best.value:.6g} over {_seeds(base)}"
-    write_preset(out / PRESET, run, note)
+    trials = counted(len(study.trials), "trial")
+    note = f"{base.name}: best of {trials}, mean return {best.value:.6g} over {_seeds(base)}"
+    with writing(out / PRESET):
+        write_preset(out / PRESET, run, note)
     pictures = draw(out, study)
-    print(f"best: trial {best.number}, mean return {best.value:.6g} ({', '.join(words(best.params))})")
+    say(f"best: trial {best.number}, mean return {best.value:.6g} ({', '.join(words(best.params))})")
     print(f"preset: {out / PRESET}; pictures: {', '.join(map(str, pictures)) or 'none'}")
     return not study.get_trials(deepcopy=False, states=[TrialState.RUNNING])

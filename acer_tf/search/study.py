@@ -1,11 +1,14 @@
 """A study of Optuna as a queue of trials: asks for settings, prunes on the learning curve, tells results."""
 
+import contextlib
+import json
 import math
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -13,6 +16,7 @@ from acer_tf.errors import InputError
 from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.plots.series import returns_so_far
 from acer_tf.search.space import Space, Value, suggested
+from acer_tf.storage.durable import reading
 from acer_tf.system.console import say
 from acer_tf.trials.scheduler import Trial, TrialQueue, TrialStatus
 
@@ -40,28 +44,39 @@ class Runs(NamedTuple):
     total_steps: int
 
 
-def open_study(folder: Path, sampler: SamplerName, pruner: PrunerName) -> tuple["optuna.Study", list["optuna.Trial"]]:
+def open_study(
+    folder: Path, sampler: SamplerName, pruner: PrunerName, stop: Callable[[], bool] = lambda: False
+) -> tuple["optuna.Study", list["optuna.Trial"]]:
     """Opens the study that a folder holds, or begins one; the folder is locked for this process.
+
+    Where the journal cannot be written, on a full disk for instance, the study waits until it can, or `stop` is true.
 
     Returns:
         The study, and those of its trials that were running when it was left.
+
+    Raises:
+        InputError: the journal is damaged, or cannot be read; later on, it could not be written until a stop.
     """
     import optuna
     from optuna.storages import JournalStorage
-    from optuna.storages.journal import JournalFileBackend
     from optuna.trial import TrialState
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     journal = (folder / JOURNAL).absolute()  # Optuna's lock is a link, which would not find a relative path
     _mend(journal)
-    storage = JournalStorage(JournalFileBackend(str(journal)))
-    study = optuna.create_study(
-        study_name="search",
-        storage=storage,
-        direction="maximize",
-        load_if_exists=True,
-        pruner=_pruner(pruner),
-    )
+    try:
+        storage = JournalStorage(_patient_journal(journal, stop))
+        study = optuna.create_study(
+            study_name="search",
+            storage=storage,
+            direction="maximize",
+            load_if_exists=True,
+            pruner=_pruner(pruner),
+        )
+    except InputError:
+        raise
+    except Exception as error:  # whatever Optuna makes of lines that are none of its own
+        raise InputError(f"{journal} is damaged ({error!r}); choose another folder with --out.") from error
     seed = len(study.get_trials(deepcopy=False))  # another one when it goes on, which would else repeat its beginning
     study.sampler = (
         optuna.samplers.RandomSampler(seed=seed)
@@ -85,11 +100,53 @@ def _pruner(name: PrunerName) -> "optuna.pruners.BasePruner":
 
 
 def _mend(journal: Path) -> None:
-    """Removes what a process that was killed has left: the lock of the journal, and a line that it had begun."""
+    """Removes what a process that was killed has left: the lock of the journal, and a line that it had begun.
+
+    Raises:
+        InputError: a whole line is damaged, or the journal cannot be read.
+    """
     journal.with_name(f"{journal.name}.lock").unlink(missing_ok=True)
-    if journal.exists():
-        with journal.open("r+b") as file:
-            file.truncate(file.read().rfind(b"\n") + 1)
+    if not journal.exists():
+        return
+    with reading(journal), journal.open("r+b") as file:
+        lines = file.read().split(b"\n")
+        file.truncate(file.tell() - len(lines[-1]))
+    for number, line in enumerate(lines[:-1], 1):
+        if not _is_entry(line):
+            raise InputError(
+                f"line {number} of {journal} is damaged; delete that line, or choose another folder with --out."
+            )
+
+
+def _is_entry(line: bytes) -> bool:
+    try:
+        return "op_code" in json.loads(line)
+    except (ValueError, TypeError, RecursionError):
+        return False
+
+
+def _patient_journal(journal: Path, stop: Callable[[], bool]) -> "optuna.storages.journal.BaseJournalBackend":
+    from optuna.storages.journal import JournalFileBackend
+
+    class Patient(JournalFileBackend):
+        """Waits while it cannot write, and leaves no part of a line in the file."""
+
+        def append_logs(self, logs: list[dict[str, Any]]) -> None:
+            size, is_told = journal.stat().st_size, False
+            while True:
+                try:
+                    return super().append_logs(logs)
+                except OSError as error:
+                    with contextlib.suppress(OSError):
+                        os.truncate(journal, size)
+                    if stop():
+                        raise InputError(f"{journal} cannot be written ({error.strerror}); go on later.") from error
+                    if not is_told:
+                        say(f"{journal} cannot be written ({error.strerror}); the search waits until it can be")
+                    is_told = True
+                    time.sleep(LOOK_SECONDS)
+
+    return Patient(str(journal))
 
 
 class Candidate:

@@ -24,15 +24,25 @@ _GREETING = re.compile(
 )
 
 
+def printable(text: str) -> str:
+    """Returns a text that steers no terminal: all but printable characters and line ends are escaped."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
 def say(text: str, *, is_error: bool = False) -> None:
-    """Prints at once; a closed pipe, or a full disk behind the stream, loses the text but not the run.
+    """Prints at once, as `printable`; a closed pipe, or a full disk behind the stream, loses the text but not the run.
 
     Args:
         text: without the end of its last line.
         is_error: prints to standard error.
     """
     with contextlib.suppress(OSError):
-        print(text, file=sys.stderr if is_error else sys.stdout, flush=True)
+        print(printable(text), file=sys.stderr if is_error else sys.stdout, flush=True)
+
+
+def counted(number: int, noun: str) -> str:
+    """Formats a number of things, such as 1 run and 2 runs."""
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def in_bytes(number: float) -> str:

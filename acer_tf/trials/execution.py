@@ -18,6 +18,7 @@ from acer_tf.schema import Count, validate_fields
 from acer_tf.storage.lock import locked
 from acer_tf.system.command_line import command_line
 from acer_tf.system.compute import cores
+from acer_tf.system.console import counted, say
 from acer_tf.training.resume import resuming
 from acer_tf.training.signals import Stop, stop_on_signals
 from acer_tf.trials.scheduler import Engine, LocalEngine, Trial, TrialQueue, TrialStatus, run_trials
@@ -60,7 +61,7 @@ class Execution:
             for trial in trials:
                 if trial not in remaining:  # whoever reads the results wants those of before, too
                     done(trial)
-            print(f"{len(trials)} trials, {len(trials) - len(remaining)} done before; table: {out / TABLE}")
+            print(f"{counted(len(trials), 'trial')}, {len(trials) - len(remaining)} done before; table: {out / TABLE}")
 
             def report(trial: Trial, status: TrialStatus) -> None:
                 sweep.report(trial, status)
@@ -152,7 +153,7 @@ class Sweep(NamedTuple):
             details = f": {_last_line(trial.log)} ({trial.log})"
         elif status == TrialStatus.LOCKED:
             details = f": {_last_line(trial.log)} It starts when that process has ended."
-        print(f"{status} {trial.name} seed {trial.seed}{details}")
+        say(f"{status} {trial.name} seed {trial.seed}{details}")
 
     def status(self, is_well: bool) -> int:
         """Returns the exit status: 0 or 1, or that of a signal, after which it prints the command that resumes."""
@@ -169,5 +170,7 @@ def _score(row: Mapping[str, str]) -> str:
 
 
 def _last_line(log: Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    lines = []
+    with contextlib.suppress(OSError):
+        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     return lines[-1] if lines else "it printed nothing"

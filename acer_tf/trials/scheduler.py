@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 from acer_tf.errors import ExitStatus
 from acer_tf.storage.lock import is_locked
 from acer_tf.system.children import start_module
+from acer_tf.system.console import say
 from acer_tf.training.signals import SIGNALS
 
 POLL_SECONDS = 0.2
@@ -140,7 +141,7 @@ class TrialQueue:
         return self._waiting.popleft() if self._waiting else self._locked.take()
 
     def put_back(self, trial: Trial) -> None:
-        """Takes back a trial in whose folder another process works."""
+        """Takes back a trial that cannot start yet, as another process works in its folder, or the disk is full."""
         self._locked.add(trial)
 
     def is_exhausted(self) -> bool:
@@ -169,9 +170,14 @@ def run_trials(
         while running or not (queue.is_exhausted() or stop()):
             # The number of slots may change: nodes of a cluster come and go.
             while len(running) < engine.slots() and not stop() and (trial := queue.take()):
-                trial.log.parent.mkdir(parents=True, exist_ok=True)
-                running[trial] = engine.start(trial)
-                report(trial, TrialStatus.RUNNING)
+                try:
+                    trial.log.parent.mkdir(parents=True, exist_ok=True)
+                    running[trial] = engine.start(trial)
+                except OSError as error:  # a full disk, for instance: the log has no place
+                    say(f"{trial.name} seed {trial.seed} cannot start ({error}); it will be tried again", is_error=True)
+                    queue.put_back(trial)
+                else:
+                    report(trial, TrialStatus.RUNNING)
             for trial in running.keys() & set(running if stop() else queue.superfluous()) - ending:
                 running[trial].terminate()
                 ending.add(trial)  # once: a second signal would keep it from saving

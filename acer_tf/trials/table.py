@@ -8,10 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from acer_tf.errors import InputError
-from acer_tf.plots.series import returns_so_far, trained_steps
+from acer_tf.plots.series import Table, returns_so_far, trained_steps
 from acer_tf.storage.durable import replacing
-from acer_tf.system.console import say
+from acer_tf.system.console import counted, say
 from acer_tf.trials.scheduler import Trial, TrialStatus
 
 COLUMNS = ("name", "seed", "status", "steps", "episodes", "mean_return", "folder", "command")
@@ -30,11 +29,10 @@ class SweepTable:
         self._path = path
         self._rows: dict[str, dict[str, str]] = {}
         if path.exists():
-            try:
-                with path.open(newline="", encoding="utf-8") as file:
-                    self._rows = {row["folder"]: row for row in csv.DictReader(file)}
-            except (OSError, KeyError, UnicodeDecodeError) as error:
-                raise InputError(f"{path} cannot be read ({error}); choose another folder with --out.") from error
+            table = Table(path, "the table of a sweep; choose another folder with --out")
+            table.numbers("steps", "episodes", "mean_return")
+            rows = [dict(zip(COLUMNS, cells, strict=True)) for cells in zip(*table.text(*COLUMNS), strict=True)]
+            self._rows = {row["folder"]: row for row in rows}
 
     def is_done(self, trial: Trial) -> bool:
         """Returns whether a trial with the same command has ended well before, and its folder is still there."""
@@ -81,7 +79,9 @@ def summary(rows: Sequence[Mapping[str, str]]) -> str:
         done = [row for row in rows if row["name"] == name and row["status"] == TrialStatus.DONE]
         returns = [float(row["mean_return"]) for row in done if row["episodes"] != "0"]
         if returns:
-            lines.append(f"{name}: {np.mean(returns):.1f} +- {np.std(returns):.1f} over {len(returns)} seeds")
+            lines.append(
+                f"{name}: {np.mean(returns):.1f} +- {np.std(returns):.1f} over {counted(len(returns), 'seed')}"
+            )
     return "\n".join(lines)
 
 

@@ -10,6 +10,7 @@ from acer_tf.errors import EnvironmentFailedError, InputError
     ("error", "status", "line"),
     [
         (InputError("no such thing."), 2, "error: no such thing.\n"),
+        (InputError("no \x1b[31m."), 2, "error: no \\x1b[31m.\n"),
         (KeyboardInterrupt(), 130, "interrupted\n"),
     ],
 )

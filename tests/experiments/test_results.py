@@ -87,6 +87,13 @@ def test_a_result_is_checked_against_the_plan(tmp_path: Path) -> None:
             "has 5 of the 6 episodes of .*; the file is damaged",
         ),
         (CURVES, "mean_return", "mean", "lacks a column"),
+        (CURVES, "kind", "sort", "lacks a column variation or environment or seed or kind"),
+        (CURVES, ",250,0,1", ",inf,0,1", "has a cell under steps that is not a finite number"),
+        (CURVES, ",250,0,1", ",250,1e308,1", "that is not between"),
+        (SEEDS, "a,CartPole-v1,0,1000", "a,CartPole-v1," + "[" * 9000 + ",1000", r"has seed '\[\["),
+        (SEEDS, "a,CartPole-v1,0,1000", "a,CartPole-v1,0," + "9" * 4000, "has steps 999"),
+        (SEEDS, ",6,1.0,5.0", ",6,NaN,5.0", "has last_100 nan; expected a result"),
+        (SEEDS, ",6,1.0,5.0", ",6,1.0,1e999", "has seconds inf; expected a result"),
     ],
 )
 def test_damaged_files_are_refused_and_kept(tmp_path: Path, name: str, whole: str, broken: str, message: str) -> None:

@@ -77,6 +77,19 @@ def test_what_a_run_contains_is_text(tmp_path: Path) -> None:
     assert not re.findall(r"(?:https?:)?//", re.sub(r"base64,[^\"]+", "", text))
 
 
+def test_control_characters_reach_neither_page_nor_picture(tmp_path: Path) -> None:
+    hostile = "\x1b]0;title\x07\x1b[31m\u202e"
+    runs = [
+        write_run(tmp_path / name, [1.0], env=hostile, network=hostile, lr=lr, command=hostile)
+        for name, lr in (("a", 0.1), ("b", 0.2))
+    ]
+    text = report(runs)
+    assert not {c for c in text if not c.isprintable()} - {"\n", "\xa0"}
+    assert "\\x1b]0;title\\x07\\x1b[31m\\u202e" in text
+    (record, _) = read_records(runs)
+    assert record.env.isprintable() and record.setting.isprintable()
+
+
 def test_a_run_is_known_by_its_files(tmp_path: Path) -> None:
     finished = write_run(tmp_path / "a", [1.0, 2.0], env="A-v0", network="mlp", lr=0.1, seed=3)
     (finished / "model.zip").touch()

@@ -5,7 +5,7 @@ import pytest
 
 from acer_tf.errors import InputError
 from acer_tf.logs.files import EpisodesCsv
-from acer_tf.plots.series import on_axis, read_returns, read_series, returns_so_far, without_logs
+from acer_tf.plots.series import on_axis, read_returns, read_series, returns_so_far, sources_among
 from acer_tf.segment import Episode
 from tests.plots.samples import series, write_run
 
@@ -21,9 +21,16 @@ def test_reads_what_a_run_writes(tmp_path: Path) -> None:
         np.testing.assert_array_equal(values, [2.5, -1.0])
 
 
-def test_the_logs_of_a_sweep_are_no_runs() -> None:
-    names = ["seed-0", "seed-0.log", "seed-1.log", "seed-1.csv"]
-    assert without_logs([Path(name) for name in names]) == [Path("seed-0"), Path("seed-1.log"), Path("seed-1.csv")]
+def test_what_is_beside_run_folders_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "seed-0").mkdir()
+    for name, content in (
+        *(("seed-0.log", b"Traceback"), ("sweep.csv", b"name,seed,status,steps\n"), ("a.png", b"\x89PNG" * 9)),
+        *(("curve.csv", b"# a comment\nlength,return,steps\n"), ("empty.csv", b"")),
+    ):
+        (tmp_path / name).write_bytes(content)
+    everything = [*sorted(tmp_path.iterdir()), tmp_path / "none.csv"]
+    assert [path.name for path in sources_among(everything)] == ["curve.csv", "seed-0", "none.csv"]
+    assert sources_among([tmp_path / "sweep.csv"]) == [tmp_path / "sweep.csv"]  # named by itself, it is meant
 
 
 def test_reads_a_recorded_curve_with_comments_and_columns_in_any_order(tmp_path: Path) -> None:
@@ -47,11 +54,21 @@ def test_the_last_mean_is_that_of_a_hundred_returns(tmp_path: Path) -> None:
         ("steps,return\n1,x\n", "not a number"),
         ("steps,return\n1\n", "not a number"),
         (b"\xff\xfe\x00", "cannot be read"),
+        ("steps,return\n1," + "9" * 140_000, "cannot be read .field larger than field limit"),
+        ("steps,return\n1,1e308\n", "has a number under steps or return that is not between ±1e"),
+        ("steps,return\ninf,1\n", "has a cell under steps that is not a finite number"),
     ],
 )
 def test_other_files_are_input_errors(tmp_path: Path, text: str | bytes, message: str) -> None:
     (tmp_path / "a.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(InputError, match=message):
+        read_returns(tmp_path / "a.csv")
+
+
+def test_a_table_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("acer_tf.plots.series.LARGEST", 20)
+    (tmp_path / "a.csv").write_text("steps,return\n1,2\n3,4\n")
+    with pytest.raises(InputError, match=r"a\.csv has more than 0 GiB; expected a run folder"):
         read_returns(tmp_path / "a.csv")
 
 

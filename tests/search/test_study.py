@@ -1,5 +1,6 @@
 """The course of a study, with trainings that this test plays: it writes what they would have logged."""
 
+import errno
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -33,7 +34,8 @@ class Play:
         self.values: dict[int, Mapping[str, object]] = {}
         self.told: list[int] = []
         self.refuse: Callable[[int], bool] = lambda number: False
-        self.study, left = open_study(folder, "random", pruner)  # type: ignore[arg-type]
+        self.is_stopped = False
+        self.study, left = open_study(folder, "random", pruner, lambda: self.is_stopped)  # type: ignore[arg-type]
 
         def make(number: int, values: Mapping[str, object]) -> Runs:
             if self.refuse(number):
@@ -229,6 +231,53 @@ def test_before_the_first_episode_there_is_no_value(tmp_path: Path) -> None:
     assert len(values) == 2 and all(map(math.isnan, values))
     assert learning_curve(tmp_path / "none", 100, is_done=False) == []
     assert len(learning_curve(tmp_path / "none", 100, is_done=True)) == RUNGS
+
+
+def test_a_journal_that_cannot_be_written_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    play = Play(tmp_path, count=2, seeds=1)
+    failures = 0
+    write = optuna.storages.journal.JournalFileBackend.append_logs
+
+    def on_a_full_disk(self: object, logs: list[dict[str, object]]) -> None:
+        nonlocal failures
+        if failures:
+            failures -= 1
+            with (tmp_path / JOURNAL).open("ab") as file:
+                file.write(b'{"op_c')
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(self, logs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(optuna.storages.journal.JournalFileBackend, "append_logs", on_a_full_disk)
+    first = play.start()
+    failures = 3
+    play.end(first, [1.0] * RUNGS)
+    assert failures == 0 and play.states() == ["COMPLETE"]
+    assert capsys.readouterr().out.count("cannot be written (No space left on device)") == 1
+    assert Play(tmp_path, count=2, seeds=1).states() == ["COMPLETE"]
+    failures = 1
+    play.is_stopped = True
+    with pytest.raises(InputError, match=r"search.journal cannot be written \(No space left on device\)"):
+        play.start()
+    play.is_stopped = False
+    assert Play(tmp_path, count=2, seeds=1).states() == ["COMPLETE"]
+
+
+@pytest.mark.parametrize("line", ["garbage", "{}", "[1]", "7", '"op_code"x', "[" * 100_000])
+def test_a_damaged_journal_is_one_sentence(tmp_path: Path, line: str) -> None:
+    Play(tmp_path, count=1)
+    text = (tmp_path / JOURNAL).read_text()
+    (tmp_path / JOURNAL).write_text(f"{text}{line}\n{text}")
+    number = text.count("\n") + 1
+    with pytest.raises(InputError, match=f"line {number} of .*search.journal is damaged; delete that line, or choose"):
+        Play(tmp_path, count=1)
+
+
+def test_a_journal_that_optuna_does_not_understand_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / JOURNAL).write_text('{"op_code": 4}\n')
+    with pytest.raises(InputError, match=r"search.journal is damaged \(KeyError.*\); choose another folder"):
+        Play(tmp_path, count=1)
 
 
 def test_the_last_part_is_over_when_the_training_is(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from acer_tf.system import console
-from acer_tf.system.console import in_bytes, keep_output_open, say
+from acer_tf.system.console import counted, in_bytes, keep_output_open, printable, say
 
 PRINTS = """
 import contextlib, os, sys, warnings
@@ -189,3 +189,13 @@ def test_a_library_that_has_been_imported_is_left_alone(tmp_path: Path) -> None:
     status, shown = errors(tmp_path, program=f"import tensorflow\n{PROGRAM}")
     assert status == 0
     assert len(shown) == ALL
+
+
+def test_text_of_others_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert printable("a\x1b[31m\r\x9b\u202eä\ud800\nb") == "a\\x1b[31m\\r\\x9b\\u202eä\\ud800\nb"
+    say("\x1b]0;title\x07")
+    assert capsys.readouterr().out == "\\x1b]0;title\\x07\n"
+
+
+def test_things_are_counted() -> None:
+    assert [counted(n, "run") for n in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]

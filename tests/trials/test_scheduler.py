@@ -52,6 +52,23 @@ def test_a_failing_trial_does_not_stop_the_rest(tmp_path: Path) -> None:
     assert good.startswith("all well")
 
 
+def test_a_trial_whose_log_cannot_be_written_starts_when_it_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(module, "LOCKED_SECONDS", 0.1)
+    first, second = trial(tmp_path, "first", *python("pass")), trial(tmp_path, "second", *python("pass"))
+    first.log.mkdir(parents=True)
+
+    def stop(seen: list[str]) -> bool:
+        if seen == ["running", "done"] and first.log.is_dir():
+            first.log.rmdir()
+        return False
+
+    seen = noted([first, second], stop=stop)
+    assert seen == [("second", "running"), ("second", "done"), ("first", "running"), ("first", "done")]
+    assert "first seed 0 cannot start ([Errno 21] Is a directory" in capsys.readouterr().err
+
+
 def test_as_many_side_by_side_as_there_are_workers(tmp_path: Path) -> None:
     """Each waits for the other's file, which it can only see if both run."""
     meet = "import pathlib, time\nopen('{}', 'w')\nwhile not pathlib.Path('{}').exists(): time.sleep(0.05)"

@@ -2,8 +2,9 @@ from pathlib import Path
 
 import pytest
 
+from acer_tf.errors import InputError
 from acer_tf.trials.scheduler import Trial
-from acer_tf.trials.table import SweepTable, summary
+from acer_tf.trials.table import COLUMNS, SweepTable, summary
 
 
 def row(name: str, seed: int, status: str, mean: str) -> dict[str, str]:
@@ -38,6 +39,24 @@ def test_the_summary_is_over_seeds_that_are_done() -> None:
         "a     3     done     10     0         nan",
         "a: 2.0 +- 1.0 over 2 seeds",
     ]
+    assert summary(rows[:1]).splitlines()[-1] == "a: 1.0 +- 0.0 over 1 seed"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name,seed\na,1\n", "lacks a column steps or episodes or mean_return; .* choose another folder with --out"),
+        (
+            f"{','.join(COLUMNS)}\na,0,done,1,1,high,f,c\n",
+            "has a cell under steps or episodes or mean_return that is not",
+        ),
+        (f"{','.join(COLUMNS)}\n{'a' * 140_000}", r"cannot be read \(field larger than field limit"),
+    ],
+)
+def test_a_table_of_something_else_is_one_sentence(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "sweep.csv").write_text(text)
+    with pytest.raises(InputError, match=message):
+        SweepTable(tmp_path / "sweep.csv")
 
 
 def test_only_the_same_command_that_ended_well_is_done(tmp_path: Path) -> None:
