@@ -32,10 +32,11 @@ def open_logger(
         sinks = table_sinks(settings.verbose)
         if folder is not None:
             stack.enter_context(locked(folder))
-            files = file_logger(folder, env_id(env))
-            files.load_state_dict({path.name: path.stat().st_size for path in folder.iterdir()})
             shown = {"env": env_id(env), **to_plain(settings)}
-            sinks += [files, TensorBoardSink(folder, frames_per_step(env), shown)]
+            files = file_logger(folder, env_id(env), TensorBoardSink(folder, frames_per_step(env), shown))
+            there = {path.name: path.stat().st_size for path in folder.iterdir()}
+            files.load_state_dict(there | {f"{folder.name}/{name}": size for name, size in there.items()})
+            sinks.append(files)
         if progress_bar:
             sinks.append(progress_sink(end))
         yield stack.enter_context(contextlib.closing(Logger(sinks)))

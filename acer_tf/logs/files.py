@@ -9,23 +9,27 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from acer_tf.errors import InputError
-from acer_tf.logs.logger import Logger, Sink
+from acer_tf.logs.logger import Logger, Sink, SpacedLogger
 from acer_tf.logs.metrics import METRICS, full_name
 from acer_tf.segment import Episode
-from acer_tf.storage.durable import replacing
+from acer_tf.storage.durable import is_missing, reading, replacing, without_links
 from acer_tf.storage.run_files import EPISODES, EVALUATIONS, MONITOR, PROGRESS, PROGRESS_LINES
 from acer_tf.system.console import say
 
+LARGEST_WAITING = 2**22
+"""Bytes that a file keeps in memory while they cannot be written."""
 EVALUATION_COLUMNS = ("steps", "episodes", "mean_return", "std_return", "mean_length", "cut")
 
 
 class FileSink(Sink):
     """A sink with one file, which is created by the first `append`.
 
-    Every piece is written with one unbuffered call, so that an interrupt never tears it. What a full disk does not take
-    is kept in memory and written by the next call.
+    Every piece is written with one unbuffered call, so that an interrupt never tears it. What the disk does not take is
+    kept in memory and written by a later call: a log stops neither training nor checkpoints. If the file is moved or
+    deleted, the next piece begins a new one; if it is replaced, the next piece goes there.
     """
 
     def __init__(self, path: Path, head: bytes = b"") -> None:
@@ -33,6 +37,7 @@ class FileSink(Sink):
         self._path = path
         self._head = head
         self._file: io.FileIO | None = None
+        self._mode = "x"  # "r+" once it is known that the file there is this one
         self._is_begun = self._is_waiting = False
         self._unwritten = b""
 
@@ -42,8 +47,13 @@ class FileSink(Sink):
         Raises:
             FileExistsError: at the first call, the file is there already; pieces of two runs never mix.
         """
-        self._unwritten += (b"" if self._is_begun else self._head) + piece
-        self._is_begun = True
+        if piece and self._file is not None and not self._is_here(self._file):
+            self._file.close()
+            self._file, self._is_begun = None, not is_missing(self._path)
+            self._mode = "r+" if self._is_begun else "x"
+        if len(self._unwritten) < LARGEST_WAITING:
+            self._unwritten += (b"" if self._is_begun else self._head) + piece
+            self._is_begun = True
         self._try_to_write()
 
     def rewrite(self, content: bytes) -> None:
@@ -56,33 +66,37 @@ class FileSink(Sink):
             file.write(content)
         if self._file is not None:
             self._file.close()
-        self._file, self._unwritten = io.FileIO(self._path, "r+"), b""
-        self._file.seek(0, os.SEEK_END)
+        self._open("r+")
+        self._unwritten = b""
 
-    def flush(self) -> None:
-        """Waits until all pieces are on the disk.
+    def state_dict(self) -> dict[str, Any]:
+        """Returns the size in bytes, which are on the disk then, under the file's name, and what waits for the disk."""
+        if self._is_begun:
+            self._try_to_write(is_synced=True)
+        size = 0 if self._file is None else self._file.tell()
+        return {self._path.name: size} | ({self._waiting: self._unwritten.decode("latin-1")} if self._unwritten else {})
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Drops what was written after `state_dict`, and a line that was cut; the next piece comes after the rest.
 
         Raises:
-            OSError: the disk is full or cannot be written.
+            InputError: the file is a link, whose target is left alone, or cannot be read or cut.
         """
-        if self._is_begun:
-            os.fsync(self._written().fileno())
-
-    def state_dict(self) -> dict[str, int]:
-        """Returns the bytes of all pieces so far, under the file's name; they are on the disk then."""
-        self.flush()
-        return {self._path.name: 0 if self._file is None else self._file.tell()}
-
-    def load_state_dict(self, state: Mapping[str, int]) -> None:
-        """Drops what was written after `state_dict`, and a line that was cut; the next piece comes after the rest."""
-        if not state.get(self._path.name) or not self._path.exists():
-            self._path.unlink(missing_ok=True)
-            return
-        data = self._path.read_bytes()[: state[self._path.name]]
-        size = data.rfind(b"\n") + 1
-        self._file, self._is_begun = io.FileIO(self._path, "r+"), size > 0
-        self._file.truncate(size)
-        self._file.seek(0, os.SEEK_END)
+        if self._path.is_symlink():
+            raise InputError(f"{self._path} is a link; expected the log of this run, or nothing.")
+        size = state.get(self._path.name, 0)
+        with reading(self._path):
+            data = self._path.read_bytes()[:size] if size and self._path.is_file() else b""
+            if len(data) == size:  # else what waited has nothing to follow
+                self._unwritten = state.get(self._waiting, "").encode("latin-1")
+            size = size if self._unwritten else data.rfind(b"\n") + 1
+            self._is_begun = bool(size or self._unwritten)
+            if not data:
+                self._path.unlink(missing_ok=True)
+                return
+            file = self._open("r+")
+            file.truncate(size)
+            file.seek(size)
 
     def close(self) -> None:
         """Closes the file; may be called again."""
@@ -90,43 +104,79 @@ class FileSink(Sink):
             self._try_to_write()
             self._file.close()
 
-    def _header(self) -> tuple[str, ...]:
-        """Returns the first row of a CSV file; nothing before there is one."""
-        if not self._path.exists():
-            return ()
-        with self._path.open(encoding="utf-8", newline="") as file:
-            return tuple(next(csv.reader(file), ()))
+    @property
+    def _waiting(self) -> str:
+        """Name in the state of what the file lacks."""
+        return f"{self._path.name} waiting"
 
-    def _try_to_write(self) -> None:
+    def _is_here(self, file: io.FileIO) -> bool:
         try:
-            self._written()
-        except FileExistsError:
-            raise
+            return os.path.samestat(os.fstat(file.fileno()), self._path.stat())
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True  # an outage of the network is no proof
+
+    def _try_to_write(self, is_synced: bool = False) -> None:
+        try:
+            file = self._open(self._mode) if self._file is None else self._file
+            while self._unwritten:
+                self._unwritten = self._unwritten[file.write(self._unwritten) :]
+            if is_synced:
+                os.fsync(file.fileno())
         except OSError as error:
+            if isinstance(error, FileExistsError) and os.path.lexists(self._path):
+                raise
             if not self._is_waiting:
-                say(f"{self._path} cannot be written ({error.strerror}); its rows wait.", is_error=True)
+                say(
+                    f"{self._path} cannot be written ({error.strerror}); up to {LARGEST_WAITING >> 20} MiB of its rows "
+                    "wait in memory.",
+                    is_error=True,
+                )
             self._is_waiting = True
         else:
             self._is_waiting = False
 
-    def _written(self) -> io.FileIO:
-        """Returns the file after everything has been written to it."""
-        if self._file is None:
-            self._file = io.FileIO(self._path, "x")
-        while self._unwritten:
-            self._unwritten = self._unwritten[self._file.write(self._unwritten) :]
+    def _open(self, mode: str) -> io.FileIO:
+        """Makes the file, or opens the one that is there at its end."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = io.FileIO(self._path, mode, opener=without_links)
+        self._file.seek(0, os.SEEK_END)
         return self._file
 
 
-class ProgressCsv(FileSink):
+class CsvSink(FileSink):
+    """A sink with a CSV file, which goes on with the header that is there."""
+
+    def __init__(self, path: Path, names: Sequence[str] = ()) -> None:
+        """`names` are the header of a new file."""
+        super().__init__(path)
+        self._name(names)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Drops what was written after `state_dict`, and reads the header.
+
+        Raises:
+            InputError: the file is a link, cannot be read or cut, or has no header.
+        """
+        super().load_state_dict(state)
+        if self._file is None:
+            return
+        try:
+            with reading(self._path), self._path.open(encoding="utf-8", newline="") as file:
+                self._name(next(csv.reader(file), ()))
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise InputError(f"{self._path} is damaged ({error}); move it away, and a new one begins.") from error
+
+    def _name(self, names: Sequence[str]) -> None:
+        self._names, self._head = tuple(names), csv_lines([names])
+
+
+class ProgressCsv(CsvSink):
     """Writes every row of metrics to a CSV file; the first row's names are the header.
 
     Recorded numbers of one's own may come later: each gets a column, which is nan in the rows before.
     """
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._names: tuple[str, ...] = ()
 
     def write(self, values: Mapping[str, float]) -> None:
         """Writes one row.
@@ -135,15 +185,14 @@ class ProgressCsv(FileSink):
             InputError: the metrics are not those of the header.
         """
         if not self._names:
-            self._names = self._header() or tuple(values)
-            self._head = csv_lines([self._names])
+            self._name(tuple(values))
         different = (set(values) ^ set(self._names)) & METRICS.keys()
         if different := {name for name in different if METRICS[name].group != "actors"}:
             names = ", ".join(sorted(different))
             raise InputError(f"{self._path} has one header for all rows; not in every row: {names}; move it away.")
         new = [name for name in values if name not in self._names]
         if new and self._file is not None:
-            with contextlib.suppress(OSError):  # the next row tries again
+            with contextlib.suppress(OSError, ValueError, csv.Error):  # the next row tries again
                 self._add_columns(new)
         self.append(csv_lines([[values.get(name, math.nan) for name in self._names]]))
 
@@ -151,7 +200,7 @@ class ProgressCsv(FileSink):
         names = (*self._names, *new)
         _, *rows = csv.reader(io.StringIO((self._path.read_bytes() + self._unwritten).decode()))
         self.rewrite(csv_lines([names, *([*row, *[math.nan] * len(new)] for row in rows)]))
-        self._names = names
+        self._name(names)
 
 
 class ProgressJsonLines(FileSink):
@@ -202,16 +251,16 @@ class EpisodesCsv(FileSink):
         self._ended.clear()
 
 
-class EvaluationsCsv(FileSink):
+class EvaluationsCsv(CsvSink):
     """Writes a row for each evaluation: returns are raw and of whole episodes, lengths in agent steps."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path, csv_lines([EVALUATION_COLUMNS]))
+        super().__init__(path, EVALUATION_COLUMNS)
 
     def evaluation(self, steps: int, values: Mapping[str, float]) -> None:
         """Writes one row, without `cut` in the file of a run that an earlier version began."""
         row = {"steps": steps, **values}
-        self.append(csv_lines([[round(row[name], 6) for name in self._header() or EVALUATION_COLUMNS]]))
+        self.append(csv_lines([[round(row.get(name, math.nan), 6) for name in self._names]]))
 
 
 def csv_lines(rows: Iterable[Sequence[object]]) -> bytes:
@@ -221,20 +270,22 @@ def csv_lines(rows: Iterable[Sequence[object]]) -> bytes:
     return text.getvalue().encode()
 
 
-def file_logger(folder: Path, env_id: str | None) -> Logger:
+def file_logger(folder: Path, env_id: str | None, *curves: Sink) -> Logger:
     """Returns a logger that writes progress.csv, progress.jsonl, monitor.csv, episodes.csv and evaluations.csv.
 
     Args:
         folder: of the run.
         env_id: id of its environments, or None if it is not known.
+        curves: sinks that get the same rows.
     """
-    return Logger(
+    return SpacedLogger(
         [
             ProgressCsv(folder / PROGRESS),
             ProgressJsonLines(folder / PROGRESS_LINES),
             MonitorCsv(folder / MONITOR, env_id),
             EpisodesCsv(folder / EPISODES),
             EvaluationsCsv(folder / EVALUATIONS),
+            *curves,
         ]
     )
 

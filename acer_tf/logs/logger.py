@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
-from typing import SupportsFloat
+from typing import Any, SupportsFloat
 
 from acer_tf.errors import InputError
 from acer_tf.logs.metrics import METRICS, full_name
@@ -12,6 +12,19 @@ from acer_tf.segment import Episode
 
 _NAME = re.compile(r"[\w. /-]+")
 """Names that TensorBoard and trackers of experiments take."""
+
+
+LEAST_SPACING = 1 / 1000
+"""Least distance of two rows in a run's files, as a share of the agent steps so far.
+
+Files of long runs stay small: from the thousandth row on, a run ten times as long has 2,300 rows more. Over the width
+of a plot, curves have a point for each pixel.
+"""
+
+
+def is_spaced(last: int, steps: int) -> bool:
+    """Whether a row at these agent steps is far enough from the last one."""
+    return abs(steps - last) >= steps * LEAST_SPACING
 
 
 class Sink:
@@ -29,15 +42,14 @@ class Sink:
     def evaluation(self, steps: int, values: Mapping[str, float]) -> None:
         """Records an evaluation of the agent as it was after this many agent steps."""
 
-    def state_dict(self) -> dict[str, int]:
-        """Returns the size in bytes of what has been written, under the file's name.
+    def state_dict(self) -> dict[str, Any]:
+        """Returns the size in bytes of what has been written, under the file's name, as part of a checkpoint.
 
-        Raises:
-            OSError: the disk is full or cannot be written.
+        A log that cannot be written is no reason not to save: this raises no OSError.
         """
         return {}
 
-    def load_state_dict(self, state: Mapping[str, int]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Drops what was written after `state_dict`; the state may hold the files of other sinks, too."""
 
     def close(self) -> None:
@@ -92,11 +104,11 @@ class Logger(Sink):
         for sink in self._sinks:
             sink.evaluation(steps, values)
 
-    def state_dict(self) -> dict[str, int]:
-        """Returns the sizes of all files by name."""
-        return {name: size for sink in self._sinks for name, size in sink.state_dict().items()}
+    def state_dict(self) -> dict[str, Any]:
+        """Returns the state of every sink."""
+        return {name: value for sink in self._sinks for name, value in sink.state_dict().items()}
 
-    def load_state_dict(self, state: Mapping[str, int]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Cuts the files of all sinks back to these sizes."""
         for sink in self._sinks:
             sink.load_state_dict(state)
@@ -105,6 +117,30 @@ class Logger(Sink):
         """Closes every sink."""
         for sink in self._sinks:
             sink.close()
+
+
+class SpacedLogger(Logger):
+    """Passes rows of metrics on that are `LEAST_SPACING` apart, and everything else."""
+
+    def __init__(self, sinks: Iterable[Sink]) -> None:
+        super().__init__(sinks)
+        self._row_at = 0
+
+    def write(self, values: Mapping[str, float]) -> None:
+        """Writes one row of metrics, unless it is too close to the last one."""
+        steps = int(values["total_timesteps"])
+        if is_spaced(self._row_at, steps):
+            self._row_at = steps
+            super().write(values)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns the state of every sink, and where the last row was."""
+        return {**super().state_dict(), "row_at": self._row_at}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Cuts the files of all sinks back to these sizes."""
+        super().load_state_dict(state)
+        self._row_at = state.get("row_at", 0)
 
 
 def _number(name: str, value: SupportsFloat) -> float:

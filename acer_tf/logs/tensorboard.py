@@ -1,9 +1,7 @@
 """Event files for TensorBoard: every row of metrics, and whole episodes, over agent steps."""
 
-import contextlib
 import io
 import math
-import os
 import statistics
 import textwrap
 import time
@@ -14,9 +12,10 @@ from typing import Any
 import yaml
 
 from acer_tf.logs.files import FileSink
-from acer_tf.logs.logger import Sink
+from acer_tf.logs.logger import Sink, is_spaced
 from acer_tf.logs.metrics import full_name
 from acer_tf.segment import Episode
+from acer_tf.storage.durable import without_links
 from acer_tf.storage.run_files import EVENTS
 from acer_tf.system.console import say
 
@@ -26,7 +25,8 @@ Encode = Callable[..., bytes]
 class CurveSink(Sink):
     """Makes points of curves of rows of metrics, whole episodes and evaluations; subclasses write them.
 
-    Numbers that are not finite are left out. Episodes are collected, a point per iteration, until the next row.
+    Numbers that are not finite are left out. Episodes are collected, a point per iteration, until the next row; the
+    points are spaced as rows are.
     """
 
     def __init__(self, frames_per_step: int | None = None) -> None:
@@ -37,6 +37,7 @@ class CurveSink(Sink):
         """
         self._frames_per_step = frames_per_step
         self._ended: list[Episode] = []
+        self._point_at = 0
 
     def add(self, steps: int, values: Mapping[str, float]) -> None:
         """Collects one point of each curve, by full name, at these agent steps."""
@@ -58,8 +59,9 @@ class CurveSink(Sink):
         self._ended.extend(episodes)
 
     def progress(self, steps: int) -> None:
-        """Makes a point of the mean return and length of the iteration's episodes."""
-        if self._ended:
+        """Makes a point of the mean return and length of the episodes since the last one."""
+        if self._ended and is_spaced(self._point_at, steps):
+            self._point_at = steps
             mean_return = statistics.fmean(episode.r for episode in self._ended)
             mean_length = statistics.fmean(episode.l for episode in self._ended)
             self._add_finite(steps, {"episode_return": mean_return, "episode_length": mean_length})
@@ -96,7 +98,9 @@ class TensorBoardSink(CurveSink):
         self._settings = settings
         self._encode = _encoder()
         self._file: FileSink | None = None
+        self._earlier: dict[str, int] = {}
         self._pending = b""
+        self._is_told = False
 
     def add(self, steps: int, values: Mapping[str, float]) -> None:
         """Encodes one point of each curve."""
@@ -105,32 +109,33 @@ class TensorBoardSink(CurveSink):
 
     def write_points(self) -> None:
         """Writes the points to the event file; the first ones create it."""
-        if self._encode is None or not self._pending:
+        points, self._pending = self._pending, b""
+        if not points:
             return
-        if self._file is None:
-            with contextlib.suppress(OSError):  # the file itself warns, and keeps what it could not write
-                self._folder.mkdir(parents=True, exist_ok=True)
-            version = self._encode(file_version="brain.Event:2")
-            number = max((int(path.name.removeprefix(EVENTS)) + 1 for path in self._paths()), default=0)
-            about = b"" if number or self._settings is None else self._encode(summary=described(self._settings))
-            self._file = FileSink(self._folder / f"{EVENTS}{number:06d}", version + about)
-        self._file.append(self._pending)
-        self._pending = b""
+        try:
+            self._file = self._file or self._begun()
+            self._file.append(points)
+        except OSError as error:
+            self._tell(error)
 
     def state_dict(self) -> dict[str, int]:
         """Returns the sizes of all event files in bytes; their names begin with the folder's."""
         self.write_points()
-        if self._file is not None:
-            self._file.flush()
-        return {self._name(path): path.stat().st_size for path in self._paths()}
+        own = {} if self._file is None else self._file.state_dict()
+        return self._earlier | {self._name(name): size for name, size in own.items() if isinstance(size, int)}
 
-    def load_state_dict(self, state: Mapping[str, int]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Cuts off what was written after `state_dict`; the next row begins a new file, so that TensorBoard sees it."""
-        for path in self._paths():
-            if size := state.get(self._name(path)):
-                os.truncate(path, min(size, path.stat().st_size))
-            else:
-                path.unlink()
+        self._earlier = {name: size for name, size in state.items() if name.startswith(self._name(EVENTS))}
+        try:
+            for path in self._paths():
+                if size := self._earlier.get(self._name(path.name)):
+                    with open(path, "r+b", opener=without_links) as file:
+                        file.truncate(min(size, path.stat().st_size))
+                else:
+                    path.unlink()
+        except OSError as error:
+            self._tell(error)
 
     def close(self) -> None:
         """Writes the episodes since the last row, and closes the file; may be called again."""
@@ -138,11 +143,24 @@ class TensorBoardSink(CurveSink):
         if self._file is not None:
             self._file.close()
 
+    def _begun(self) -> FileSink:
+        assert self._encode is not None
+        names = {*self._earlier, *(path.name for path in self._paths())}
+        number = max((int(name.rpartition(".")[2]) + 1 for name in names), default=0)
+        about = b"" if number or self._settings is None else self._encode(summary=described(self._settings))
+        return FileSink(self._folder / f"{EVENTS}{number:06d}", self._encode(file_version="brain.Event:2") + about)
+
     def _paths(self) -> list[Path]:
         return sorted(self._folder.glob(f"{EVENTS}{'[0-9]' * 6}"))
 
-    def _name(self, path: Path) -> str:
-        return f"{self._folder.name}/{path.name}"
+    def _name(self, name: str) -> str:
+        return f"{self._folder.name}/{name}"
+
+    def _tell(self, error: OSError) -> None:
+        """Says once that curves are incomplete."""
+        if not self._is_told:
+            say(f"curves in {self._folder} are incomplete ({error.strerror}); training goes on.", is_error=True)
+        self._is_told = True
 
 
 def described(settings: Mapping[str, Any]) -> Any:
@@ -150,11 +168,16 @@ def described(settings: Mapping[str, Any]) -> Any:
     from tensorboard.plugins.hparams.summary_v2 import hparams_pb
     from tensorboard.plugins.text.summary_v2 import text_pb
 
-    plain = {name: value if isinstance(value, bool | int | float) else str(value) for name, value in settings.items()}
+    plain = {name: value if isinstance(value, bool | int | float) else _text(value) for name, value in settings.items()}
     summary = hparams_pb(plain)
-    text = yaml.safe_dump(dict(settings), sort_keys=False)
+    text = yaml.safe_dump(dict(settings), sort_keys=False)  # escapes what UTF-8 does not know, as parts of paths
     summary.MergeFrom(text_pb("config", textwrap.indent(text, "    ")))  # code, in Markdown
     return summary
+
+
+def _text(value: object) -> str:
+    """Returns a value as text; parts of a path that are no UTF-8 are escaped."""
+    return str(value).encode(errors="backslashreplace").decode()
 
 
 def _encoder() -> Encode | None:

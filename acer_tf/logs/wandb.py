@@ -57,7 +57,7 @@ class WandbSink(CurveSink):
             for steps, values in points:
                 self._run.log(values, step=steps)
 
-    def state_dict(self) -> dict[str, int]:
+    def state_dict(self) -> dict[str, Any]:
         """Passes the points on; no file has a size that matters."""
         self.write_points()
         return {}
@@ -77,7 +77,8 @@ class WandbSink(CurveSink):
 
         id_file = self._folder / WANDB_ID
         if not id_file.exists():
-            id_file.write_text(secrets.token_hex(4), encoding="utf-8")
+            with id_file.open("x", encoding="utf-8") as file:  # never through a link
+                file.write(secrets.token_hex(4))
         return wandb.init(
             project=os.environ.get("WANDB_PROJECT", PROJECT),
             dir=os.environ.get("WANDB_DIR", self._folder),

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acer_tf.errors import InputError
-from acer_tf.storage.arrays import load_arrays, save_arrays
-from acer_tf.storage.durable import Fingerprint, check_whole, fingerprint, publish, reading, write_durably
+from acer_tf.storage.arrays import load_arrays
+from acer_tf.storage.durable import Fingerprint, check_whole, creating, fingerprint, publish, reading, unfinished
 from acer_tf.storage.replay_files import ReplayFile, check_name
 from acer_tf.storage.run_files import ARRAYS, MANIFEST, STEP, VALUES
 
@@ -78,15 +78,17 @@ def write_checkpoint(checkpoint: Checkpoint, state: State, before_publishing: Ca
     Raises:
         OSError: the disk is full or cannot be written; nothing has been published then, and nothing is left behind.
     """
-    temporary = checkpoint.path.with_name(f".tmp-{checkpoint.path.name}")
-    shutil.rmtree(temporary, ignore_errors=True)  # of a save that failed
+    temporary = unfinished(checkpoint.path)
     temporary.mkdir(parents=True)
     try:
         arrays, values = _split(state)
-        save_arrays(temporary / ARRAYS, arrays)
-        write_durably(temporary / VALUES, _canonical(values))
+        with creating(temporary / ARRAYS) as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
+        with creating(temporary / VALUES) as file:
+            file.write(_canonical(values))
         files = {name: fingerprint(temporary / name) for name in (ARRAYS, VALUES)}
-        write_durably(temporary / MANIFEST, _manifest(checkpoint._replace(files=files)))
+        with creating(temporary / MANIFEST) as file:
+            file.write(_manifest(checkpoint._replace(files=files)))
         before_publishing()  # as late as possible: another host may have taken the folder over
         publish(temporary, checkpoint.path)
     except BaseException:

@@ -18,9 +18,10 @@ from acer_tf.storage.checkpoint import (
     verify,
     write_checkpoint,
 )
-from acer_tf.storage.durable import sync_folder
+from acer_tf.storage.durable import is_missing, sync_folder, unfinished
 from acer_tf.storage.paths import free_path
-from acer_tf.storage.replay_files import ReplayFile, Rows, read_rows, remove_unused, write_new_rows
+from acer_tf.storage.replay_files import ReplayFile, Rows, read_rows, unused, write_new_rows
+from acer_tf.system.console import say
 
 
 class Restored(NamedTuple):
@@ -55,7 +56,13 @@ class CheckpointStore:
         self._keep = keep
         self._keep_every = keep_every
         self._replay: list[ReplayFile] = []
+        self._has_begun = False
         self.before_publishing: Callable[[], None] = lambda: None
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the folder was moved or deleted since this process saved a checkpoint there, or restored one."""
+        return self._has_begun and is_missing(self.folder)
 
     def save(
         self,
@@ -67,6 +74,8 @@ class CheckpointStore:
         origin: Mapping[str, Any],
     ) -> None:
         """Publishes a checkpoint, unless this step has one, then deletes those that need not be kept.
+
+        If files that it would share were moved or deleted, it is written without them.
 
         Args:
             step: agent steps so far, over all environments.
@@ -82,6 +91,9 @@ class CheckpointStore:
         path = step_folder(self.folder, step)
         if path.exists():  # resumed here, or saved by a signal at the step of a regular checkpoint
             return
+        if self.is_gone:
+            say(f"{self.folder} was moved or deleted; this checkpoint needs nothing of it.", is_error=True)
+            self._replay = []
         if not self.folder.exists():
             self.folder.mkdir(parents=True)
             sync_folder(self.folder.parent)
@@ -89,6 +101,7 @@ class CheckpointStore:
         self._replay = write_new_rows(self.folder, memory, self._replay)
         checkpoint = Checkpoint(path, step, score, dict(settings), dict(origin), self._replay, {})
         write_checkpoint(checkpoint, state, self.before_publishing)
+        self._has_begun = True
         self._prune()  # only now: until then, the checkpoint before is the one to resume from
 
     def verified(self) -> Iterator[Checkpoint | InputError]:
@@ -120,6 +133,7 @@ class CheckpointStore:
         """
         state = read_state(checkpoint)
         lost = read_rows(self.folder, checkpoint.replay, memory)
+        self._has_begun = True
         self._replay = [] if lost else checkpoint.replay  # rows that were numbered anew are in no file yet
         # They would be taken for newer than what this run saves from here on, and be resumed from.
         for path in checkpoint_folders(self.folder):
@@ -128,19 +142,17 @@ class CheckpointStore:
         return Restored(state, lost)
 
     def tidy(self) -> None:
-        """Deletes the temporary folders that a crash left behind."""
-        for path in (*self.folder.glob(".tmp-*"), *self.folder.glob(".trash-*")):
-            shutil.rmtree(path)
+        """Deletes the folders that a crash left unfinished."""
+        for path in (*self.folder.glob(".tmp-*"), *self.folder.glob(".trash-*")):  # trash: of an earlier version
+            _delete(path)
 
     def _prune(self) -> None:
         found = {path: _manifest_or_none(path) for path in checkpoint_folders(self.folder)}
         readable = {path: c for path, c in found.items() if c is not None}  # the others are left for the user
         kept = set(list(readable)[: self._keep]) | _best(readable) | self._milestones(readable)
-        for path in readable.keys() - kept:
-            trash = path.with_name(f".trash-{path.name}")
-            path.rename(trash)  # at once: a crash must not leave half a checkpoint under its name
-            shutil.rmtree(trash)
-        remove_unused(self.folder, (file for path in kept for file in readable[path].replay))
+        used = [file for path in kept for file in readable[path].replay]
+        for path in (*(readable.keys() - kept), *unused(self.folder, used)):
+            _delete(path)
 
     def _milestones(self, checkpoints: Mapping[Path, Checkpoint]) -> set[Path]:
         if self._keep_every is None:
@@ -150,6 +162,19 @@ class CheckpointStore:
             first_of_each.setdefault(step_of(path) // self._keep_every, path)
         first_of_each.pop(0, None)  # step 0 is after no multiple
         return set(first_of_each.values())
+
+
+def _delete(path: Path) -> None:
+    """Deletes a file, a link or a folder if that is possible: what cannot be deleted is no reason not to save."""
+    try:
+        if path.is_dir() and not path.is_symlink():
+            trash = unfinished(path)
+            path.rename(trash)  # at once: a crash must not leave half a checkpoint under its name
+            shutil.rmtree(trash)
+        else:
+            path.unlink()
+    except OSError as error:
+        say(f"{error.filename or path} cannot be deleted ({error.strerror}); it stays.", is_error=True)
 
 
 def _best(checkpoints: Mapping[Path, Checkpoint]) -> set[Path]:

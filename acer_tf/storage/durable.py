@@ -1,9 +1,10 @@
 """Files that survive a crash of the process or of the machine: written durably, and checked before they are read."""
 
 import contextlib
-import glob
 import hashlib
 import os
+import re
+import secrets
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,14 +27,15 @@ class Fingerprint(NamedTuple):
     sha256: str
 
 
-def write_durably(path: Path, data: bytes) -> None:
-    """Writes a new file and waits until its contents are on the disk.
+@contextlib.contextmanager
+def creating(path: Path) -> Iterator[BinaryIO]:
+    """Yields a new file, whose contents are on the disk when the block ends.
 
     Raises:
         OSError: the file exists, or the disk is full or cannot be written.
     """
     with path.open("xb") as file:
-        file.write(data)
+        yield file
         file.flush()
         os.fsync(file.fileno())
 
@@ -42,26 +44,39 @@ def write_durably(path: Path, data: bytes) -> None:
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Yields a temporary file, which replaces the file at `path` at the end.
 
-    After a crash or an exception either the old file is there or the new one, never a part of it.
+    After a crash or an exception either the old file is there or the new one, never a part of it. A link is replaced,
+    not followed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}-{os.getpid()}")
+    temporary = unfinished(path)
     try:
-        with temporary.open("wb") as file:
+        with creating(temporary) as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
 
 
+def unfinished(path: Path) -> Path:
+    """Returns a hidden path for what gets its name when it is whole; nobody can have made a link there."""
+    return path.with_name(f".tmp-{path.name}-{secrets.token_hex(8)}")
+
+
 def delete_unfinished(path: Path) -> None:
     """Deletes what killed processes have left of replacing a file; nobody else may be replacing it now."""
-    for temporary in path.parent.glob(f".{glob.escape(path.name)}-*"):
-        if temporary.name.removeprefix(f".{path.name}-").isdecimal():
+    for temporary in path.parent.iterdir():
+        if re.fullmatch(rf"\.tmp-{re.escape(path.name)}-[0-9a-f]+", temporary.name):
             temporary.unlink(missing_ok=True)
+
+
+def without_links(path: str, flags: int) -> int:
+    """Opener for `open` and `io.FileIO` that does not follow a link, whose target may be anything; on Windows it does.
+
+    Raises:
+        OSError: the path is a link.
+    """
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 def publish(temporary: Path, final: Path) -> None:
@@ -81,6 +96,17 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def is_missing(path: Path) -> bool:
+    """Whether nothing has this path; an outage of the network is no proof."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        pass
+    return False
 
 
 def fingerprint(path: Path) -> Fingerprint:

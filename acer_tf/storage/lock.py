@@ -1,40 +1,30 @@
 """A lock that lets one process at a time write to a run folder, also where several hosts share the folder."""
 
 import contextlib
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import filelock
 
 from acer_tf.errors import InputError, LockedError, SupersededError
-from acer_tf.storage.durable import replacing
-from acer_tf.storage.run_files import ATTEMPT, LEASE, LOCK
+from acer_tf.storage.run_files import LEASE, LOCK
 from acer_tf.system.console import say
 
 LEASE_SECONDS = 60.0
 """Seconds without a renewal after which another host takes a lease over; a lease is renewed three times as often."""
-CHECK_SECONDS = 1.0
-"""Least time between two looks at the lease's file."""
 
 
 class Lease:
-    """The right to write to a folder, which another host may take over while this process is suspended or cut off.
+    """The right to write to a folder, which another host may take over while this process is suspended or cut off."""
 
-    Attributes:
-        attempt: number of times that the folder has been locked so far, this time included.
-    """
-
-    def __init__(self, folder: Path, lease: filelock.SoftFileLease, attempt: int) -> None:
+    def __init__(self, folder: Path, lease: filelock.SoftFileLease) -> None:
         """`lease` is held."""
-        self.attempt = attempt
         self._folder = folder
         self._lease = lease
         self._token = lease.token
-        self._checked = time.monotonic()
 
     def check(self) -> None:
-        """Checks that the lease is still this process's; at most once a second, so that it can be called often.
+        """Checks that the lease is still this process's.
 
         A file that cannot be read, as in an outage of the network, is no reason to stop: whoever takes the lease over
         leaves a new one.
@@ -42,15 +32,12 @@ class Lease:
         Raises:
             SupersededError: it is another process's now, so that nothing more may be written to the folder.
         """
-        if time.monotonic() - self._checked < CHECK_SECONDS:
-            return
         owner = self._lease.owner
         if owner is not None and owner.token != self._token:
             raise SupersededError(
                 f"process {owner.pid} on {owner.hostname} has taken {self._folder} over, because this one gave no sign "
                 f"of life for {self._lease.lease_duration:g} s; nothing more is written here."
             )
-        self._checked = time.monotonic()
 
 
 @contextlib.contextmanager
@@ -79,14 +66,13 @@ def locked(folder: Path, lease_seconds: float = LEASE_SECONDS) -> Iterator[Lease
             stack.enter_context(lock)  # exact on this host, and free as soon as its holder has ended
             _acquire(lease, folder)  # for other hosts; renewed by a thread until it is released
             stack.callback(lease.release)
-            held = Lease(folder, lease, _count(folder / ATTEMPT))
         except (filelock.Timeout, filelock.LeaseSettingsMismatch) as error:
             raise LockedError(
                 f"{folder} is locked by {_holder(lease)}, which works in it; choose another folder."
             ) from error
         except OSError as error:
             raise InputError(f"{folder} cannot be written ({error.strerror}); choose another folder.") from error
-        yield held
+        yield Lease(folder, lease)
 
 
 def is_locked(folder: Path) -> bool:
@@ -124,12 +110,3 @@ def _acquire(lease: filelock.SoftFileLease, folder: Path) -> None:
 def _holder(lease: filelock.SoftFileLease) -> str:
     owner = lease.owner
     return "another process" if owner is None else f"process {owner.pid} on {owner.hostname}"
-
-
-def _count(path: Path) -> int:
-    """Returns the number in a file plus one, and writes it there."""
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    number = int(text) + 1 if text.isdecimal() else 1
-    with replacing(path) as file:
-        file.write(str(number).encode())
-    return number

@@ -5,12 +5,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from acer_tf.errors import InputError
-from acer_tf.storage.arrays import load_arrays, save_arrays
-from acer_tf.storage.durable import Fingerprint, check_whole, fingerprint, publish
-from acer_tf.storage.run_files import REPLAY, REPLAY_FILE
+from acer_tf.storage.arrays import load_arrays
+from acer_tf.storage.durable import Fingerprint, check_whole, creating, fingerprint, publish, unfinished
+from acer_tf.storage.run_files import REPLAY, REPLAY_FILE, UNFINISHED_REPLAY
+from acer_tf.system.console import say
 
 LARGEST_FILE = 2**27
 """Bytes of rows in a file, about; at least one row."""
@@ -58,7 +60,7 @@ def write_new_rows(folder: Path, memory: Rows, written: Iterable[ReplayFile]) ->
     Args:
         folder: of the checkpoints.
         memory: whose rows are to be on disk.
-        written: files written before, oldest first.
+        written: files written before, oldest first; if one is missing, all rows are written.
 
     Returns:
         The files that hold all rows of the memory, oldest first.
@@ -67,6 +69,9 @@ def write_new_rows(folder: Path, memory: Rows, written: Iterable[ReplayFile]) ->
         OSError: the disk is full or cannot be written.
     """
     files = [file for file in written if file.stop > memory.oldest]  # the memory has overwritten the others
+    if not all(_is_there(folder, file) for file in files):
+        say(f"{folder / REPLAY} lacks files of replay; all of it is written again.", is_error=True)
+        files = []
     start = files[-1].stop if files else memory.oldest
     (folder / REPLAY).mkdir(parents=True, exist_ok=True)
     for first, stop in _pieces(memory, start):
@@ -85,12 +90,25 @@ def _pieces(memory: Rows, start: int) -> Iterator[tuple[int, int]]:
 
 
 def _write(folder: Path, rows: dict[str, NDArray[Any]], start: int, stop: int) -> ReplayFile:
-    temporary = folder / ".tmp.npz"
-    save_arrays(temporary, rows)
-    size, digest = fingerprint(temporary)
-    name = f"{start:012d}-{stop:012d}-{digest[:16]}.npz"
-    publish(temporary, folder / name)
+    temporary = unfinished(folder / "rows")
+    try:
+        with creating(temporary) as file:
+            np.savez(file, **rows)  # type: ignore[arg-type]
+        size, digest = fingerprint(temporary)
+        name = f"{start:012d}-{stop:012d}-{digest[:16]}.npz"
+        publish(temporary, folder / name)
+    except BaseException:
+        temporary.unlink(missing_ok=True)  # a full disk needs the room
+        raise
     return ReplayFile(name, start, stop, size, digest)
+
+
+def _is_there(folder: Path, file: ReplayFile) -> bool:
+    """Whether a file that was written is still there; a look at its size, not at its contents."""
+    try:
+        return (folder / REPLAY / file.name).stat().st_size == file.bytes
+    except OSError:
+        return False
 
 
 def check_name(file: ReplayFile) -> None:
@@ -133,9 +151,8 @@ def read_rows(folder: Path, files: Sequence[ReplayFile], memory: Rows) -> list[I
     return damage
 
 
-def remove_unused(folder: Path, used: Iterable[ReplayFile]) -> None:
-    """Deletes the files that no checkpoint needs, and those that a crash left unfinished."""
+def unused(folder: Path, used: Iterable[ReplayFile]) -> list[Path]:
+    """Returns the files that no checkpoint needs, and what a crash left unfinished; nothing that others put there."""
     names = {file.name for file in used}
-    for path in (folder / REPLAY).glob("*"):
-        if path.name not in names:
-            path.unlink()
+    ours = re.compile(f"{REPLAY_FILE}|{UNFINISHED_REPLAY}")
+    return [path for path in (folder / REPLAY).glob("*") if path.name not in names and ours.fullmatch(path.name)]

@@ -1,5 +1,6 @@
 """Names of the files of a run; only those are ever deleted."""
 
+import itertools
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,20 +19,22 @@ MANIFEST, ARRAYS, VALUES = "manifest.json", "arrays.npz", "state.json"
 STEP = r"step-\d{12}"
 """Pattern of a checkpoint's folder."""
 REPLAY_FILE = r"\d{12}-\d{12}-[0-9a-f]{16}\.npz"
+UNFINISHED_REPLAY = r"\.tmp-rows-[0-9a-f]+|\.?\.tmp\.npz(-\d+)?"
+"""Pattern of what a crash leaves, also of an earlier version."""
 TENSORBOARD = "tb"
 EVENTS = "events.out.tfevents."
 """Prefix by which TensorBoard recognizes its files."""
 WANDB, WANDB_ID = "wandb", "wandb_id"
-LOCK, LEASE, ATTEMPT = LOCK_FILES = ".lock", ".lease", ".attempt"
+LOCK, LEASE = LOCK_FILES = ".lock", ".lease"
 
-_OF_EARLIER_VERSIONS = ("mlflow.db", "mlflow_id")
+_OF_EARLIER_VERSIONS = ("mlflow.db", "mlflow_id", ".attempt")
 _PLAIN = (SETTINGS, PROGRESS, PROGRESS_LINES, MONITOR, EPISODES, EVALUATIONS, USAGE, MODEL, BEST, WANDB_ID)
 _WRITTEN = re.compile(
     "|".join(map(re.escape, (*_PLAIN, *_OF_EARLIER_VERSIONS)))
     + rf"|{NOT_FINITE}\d+\.npz|{TENSORBOARD}/{re.escape(EVENTS)}[^/]+|{WANDB}/.+"
-    rf"|{CHECKPOINTS}/[^/]*{STEP}(-\d+)?/({re.escape(MANIFEST)}|{re.escape(VALUES)}|\.?{re.escape(ARRAYS)}(-\d+)?)"
-    rf"|{CHECKPOINTS}/{REPLAY}/({REPLAY_FILE}|\.?\.tmp\.npz)(-\d+)?"
-    r"|\.attempt-\d+|\.lease\.[^/]+|\.[^/]+\.(zip|yml|npz)-\d+"  # unfinished, after a crash
+    rf"|{CHECKPOINTS}/[^/]*{STEP}(-[0-9a-f]+)?/({re.escape(MANIFEST)}|{re.escape(VALUES)}|\.?{re.escape(ARRAYS)}(-\d+)?)"
+    rf"|{CHECKPOINTS}/{REPLAY}/({REPLAY_FILE}|{UNFINISHED_REPLAY})"
+    r"|\.tmp-[^/]+-[0-9a-f]+|\.lease\.[^/]+|\.(attempt|[^/]+\.(zip|yml|npz))-\d+"  # unfinished, after a crash
 )
 """Paths of files, relative to the run folder, besides the lock's."""
 _NAMED = 3
@@ -59,6 +62,22 @@ def delete_run(folder: Path) -> None:
     for path in sorted(folder.rglob("*"), reverse=True):  # a folder follows its contents
         if path.is_dir() and not path.is_symlink():
             path.rmdir()
+
+
+def check_links(folder: Path) -> None:
+    """Checks that no link stands in the place of what a run writes: writing or deleting there would change its target.
+
+    Raises:
+        InputError: one does, as in a folder that somebody else has sent.
+    """
+    ours = (*_PLAIN, *LOCK_FILES, CHECKPOINTS, TENSORBOARD, WANDB)
+    below = itertools.chain.from_iterable((folder / name).rglob("*") for name in (CHECKPOINTS, TENSORBOARD))
+    for path in (*(folder / name for name in ours), *below):
+        if path.is_symlink():
+            raise InputError(
+                f"{path} is a link, whose target a run would change; put what it stands for there (the run folder "
+                "itself may be a link)."
+            )
 
 
 def _files(folder: Path) -> Sequence[Path]:

@@ -2,19 +2,22 @@
 
 import contextlib
 import datetime
+import os
 import shlex
 import shutil
+import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from acer_tf.errors import EnvironmentFailedError, InputError
-from acer_tf.storage.durable import reading, replacing
+from acer_tf.errors import EnvironmentFailedError, InputError, LockedError, SupersededError
+from acer_tf.storage.durable import delete_unfinished, reading, replacing
 from acer_tf.storage.lock import locked
 from acer_tf.storage.paths import free_path
-from acer_tf.storage.run_files import CHECKPOINTS, LOCK_FILES, MODEL, PROGRESS, SETTINGS, delete_run
+from acer_tf.storage.run_files import BEST, CHECKPOINTS, LOCK_FILES, MODEL, PROGRESS, SETTINGS, check_links, delete_run
 from acer_tf.storage.yaml_text import LARGEST, parse_settings
 from acer_tf.system.command_line import command_line
 from acer_tf.system.console import say
@@ -37,31 +40,52 @@ UNNAMED = ("seed", "command", LOST_REPLAY, *MACHINE, *FREE)
 """Settings that are not in the names of curves, so that the runs of a curve may differ in them."""
 
 
+CHECK_SECONDS = 1.0
+"""Least time between two looks at the folder and its lease."""
+LONGEST_ID = 200
+"""Characters of an environment's id in the name of a folder."""
+
+
 def default_run_folder(env_id: str) -> Path:
-    """Returns runs/<env>-<date>-<time>, numbered if it exists."""
+    """Makes runs/<env>-<date>-<time>, numbered if it exists: each of several processes has a folder of its own.
+
+    Raises:
+        InputError: it cannot be made.
+    """
     now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-    return free_path(Path("runs") / f"{env_id.replace('/', '-')}-{now}")
+    name = f"{env_id.replace('/', '-')[:LONGEST_ID]}-{now}"
+    while True:
+        folder = free_path(Path("runs", name))
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise _cannot_be_written(folder, error) from error
+        return folder
 
 
 @contextlib.contextmanager
-def run_folder(folder: Path) -> Iterator["RunFolder"]:
+def run_folder(folder: Path | None, env_id: str = "") -> Iterator["RunFolder"]:
     """Makes a folder for a run and locks it for this process; the block begins a run in it, or goes on with one.
 
     If the block fails before anything but its settings has been written, a new folder is removed again.
 
     Args:
-        folder: need not exist.
+        folder: need not exist; None makes one named after the environment.
+        env_id: id of the environment.
 
     Raises:
         LockedError: another process works in the folder.
         InputError: the folder cannot be written.
     """
+    is_new = folder is None or not folder.exists()
+    folder = default_run_folder(env_id) if folder is None else folder
     with contextlib.ExitStack() as locks:
-        is_new = not folder.exists()
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"{folder} cannot be written ({error.strerror}); choose another folder.") from error
+            raise _cannot_be_written(folder, error) from error
         try:
             yield RunFolder(folder, locks)
         except (InputError, EnvironmentFailedError):
@@ -75,14 +99,16 @@ class RunFolder:
     """A folder that this process has locked.
 
     Attributes:
-        lease: the right to write to it; `begin` may renew it.
+        path: of the folder.
     """
 
-    def __init__(self, folder: Path, locks: contextlib.ExitStack) -> None:
+    def __init__(self, path: Path, locks: contextlib.ExitStack) -> None:
         """Locks the folder until the end of `locks`."""
-        self.lease = locks.enter_context(locked(folder))
-        self._folder = folder
+        self.path = path
         self._locks = locks
+        self._settings = ""
+        self._checked = 0.0
+        self._lock()
 
     def begin(self, settings: Mapping[str, Any], restart_behavior: str) -> None:
         """Begins a run unless the folder holds one that can be resumed.
@@ -96,26 +122,77 @@ class RunFolder:
                 nor an agent cannot be resumed and is treated as by `restart`.
 
         Raises:
-            InputError: the folder holds a run that cannot be resumed, or cannot be written.
+            InputError: the folder holds a run that cannot be resumed, or a link, or cannot be written.
         """
-        folder = self._folder
+        folder = self.path
         if holds_run(folder) and restart_behavior == "overwrite":
             delete_run(folder)
         elif holds_run(folder) and (restart_behavior == "restart" or _has_nothing_to_resume(folder)):
             _set_aside(folder)
-            self.lease = self._locks.enter_context(locked(folder))  # the old lock went with the old folder
+            self._lock()  # the old lock went with the old folder
+        check_links(folder)
+        for name in (MODEL, BEST, SETTINGS, PROGRESS):
+            delete_unfinished(folder / name)  # of a process that was killed
+        made = {"command": shlex.join(command_line()), **({} if (known := commit()) is None else {"commit": known})}
+        self._settings = yaml.safe_dump({**settings, **made, **origin()}, sort_keys=False)
         if not holds_run(folder):
-            made = {"command": shlex.join(command_line()), **({} if (known := commit()) is None else {"commit": known})}
-            text = yaml.safe_dump({**settings, **made, **origin()}, sort_keys=False)
             try:
-                (folder / SETTINGS).write_text(text, encoding="utf-8")
+                self._write_settings()
             except OSError as error:
-                raise InputError(f"{folder} cannot be written ({error.strerror}); choose another folder.") from error
+                raise _cannot_be_written(folder, error) from error
         elif not _has_checkpoints(folder):
             raise InputError(
                 f"{folder} holds a run without checkpoints; choose another folder (such as {free_path(folder)}), or "
                 "--restart_behavior restart to keep it under another name."
             )
+
+    def check(self) -> None:
+        """Checks that the folder is still this process's to write to; looks once a second, so it can be called often.
+
+        If the folder was moved or deleted, the run goes on in a new one of its name.
+
+        Raises:
+            SupersededError: it is another process's now, so that nothing more may be written there.
+        """
+        if time.monotonic() - self._checked < CHECK_SECONDS:
+            return
+        self._lease.check()
+        self._checked = time.monotonic()
+        if self._is_here():
+            return
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock()
+            self._write_settings()
+        except LockedError as error:
+            raise SupersededError(f"{self.path} was moved or deleted, and {error}") from error
+        except (InputError, OSError):
+            return  # who writes there next says so
+        say(f"{self.path} was moved or deleted; the run goes on in a new folder of that name.", is_error=True)
+
+    def _lock(self) -> None:
+        self._lease = self._locks.enter_context(locked(self.path))
+        self._checked = time.monotonic()
+        self._identity = self.path.stat()
+        if sys.platform != "win32":
+            descriptor = os.open(self.path, os.O_RDONLY)  # open, so that no other folder gets its number
+            self._locks.callback(os.close, descriptor)
+
+    def _is_here(self) -> bool:
+        try:
+            return os.path.samestat(self._identity, self.path.stat())
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True  # an outage of the network is no proof
+
+    def _write_settings(self) -> None:
+        with replacing(self.path / SETTINGS) as file:
+            file.write(self._settings.encode())
+
+
+def _cannot_be_written(folder: Path, error: OSError) -> InputError:
+    return InputError(f"{folder} cannot be written ({error.strerror}); choose another folder.")
 
 
 def holds_run(folder: Path) -> bool:

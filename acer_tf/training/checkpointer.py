@@ -116,6 +116,7 @@ class Checkpointer:
         is_due = self._is_due(now)
         if is_due and self._is_exact:
             self._restart_environments()  # also while saving fails: what is learned does not depend on the disk
+        is_due = is_due or self._checkpoints.is_gone
         if is_due if self._retry_at is None else now >= self._retry_at:  # not at each iteration while the disk is full
             self.save()
 

@@ -1,5 +1,6 @@
 """Evaluates the agent of a run while it trains, and keeps the best."""
 
+import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from acer_tf.agent import ACER
 from acer_tf.errors import environment_errors
 from acer_tf.evaluation.episodes import Played, play, said_of_cuts, summarize
 from acer_tf.logs.logger import Logger
+from acer_tf.storage.durable import replacing
 from acer_tf.storage.run_files import BEST
 from acer_tf.system.console import say
 
@@ -59,18 +61,23 @@ class Evaluations:
         self._file = folder / BEST
         self._step = 0  # of the last evaluation
         self._best: float | None = None
+        self._unwritten = b""  # best.zip, if the disk did not take it
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the step of the last evaluation and the highest mean return, as plain values."""
-        return {"step": self._step, "best": self._best}
+        """Returns the step of the last evaluation, the highest mean return, and best.zip if it is not on the disk."""
+        unwritten = {"unwritten": np.frombuffer(self._unwritten, np.uint8)} if self._unwritten else {}
+        return {"step": self._step, "best": self._best, **unwritten}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restores what `state_dict` returned; without best.zip, the next agent is the best."""
         self._step = state["step"]
-        self._best = state["best"] if self._file.exists() else None
+        self._unwritten = np.asarray(state.get("unwritten", ()), np.uint8).tobytes()
+        self._best = state["best"] if self._unwritten or self._file.exists() else None
 
     def if_due(self, goes_on: Callable[[], bool]) -> None:
         """Evaluates the agent if that is due, logs the result, and writes best.zip if it is the best so far.
+
+        What the disk does not take is written after a later evaluation, or by `write`.
 
         Args:
             goes_on: called after each step; False abandons the evaluation, which stays due.
@@ -96,7 +103,24 @@ class Evaluations:
             f"{', the best so far' if is_best else ''}"
         )
         if is_best:
-            self._keep(summary.mean)
+            content = io.BytesIO()
+            self._agent.save(content)
+            self._best, self._unwritten = summary.mean, content.getvalue()
+        try:
+            self.write()
+        except OSError as error:
+            say(f"{self._file} cannot be written ({error.strerror}); it is kept in memory.", is_error=True)
+
+    def write(self) -> None:
+        """Writes the best agent to best.zip if the disk has not taken it yet.
+
+        Raises:
+            OSError: it still does not.
+        """
+        if self._unwritten:
+            with replacing(self._file) as file:
+                file.write(self._unwritten)
+        self._unwritten = b""
 
     def close(self) -> None:
         """Closes the environments."""
@@ -120,11 +144,3 @@ class Evaluations:
                     return None
                 played += ended
         return played
-
-    def _keep(self, mean: float) -> None:
-        try:
-            self._agent.save(self._file)
-        except OSError as error:
-            say(f"{self._file} cannot be written ({error.strerror}); training goes on.", is_error=True)
-        else:
-            self._best = mean

@@ -24,14 +24,8 @@ from acer_tf.replay.size import check_replay, compressed_row, largest_bytes
 from acer_tf.segment import Episode
 from acer_tf.storage.arrays import save_arrays
 from acer_tf.storage.checkpoint_store import CheckpointStore
-from acer_tf.storage.lock import Lease
-from acer_tf.storage.run_files import CHECKPOINTS, MODEL, NOT_FINITE, TENSORBOARD
-from acer_tf.storage.run_folder import (
-    RunFolder,
-    check_folder,
-    default_run_folder,
-    run_folder,
-)
+from acer_tf.storage.run_files import BEST, CHECKPOINTS, MODEL, NOT_FINITE, TENSORBOARD
+from acer_tf.storage.run_folder import RunFolder, check_folder, run_folder
 from acer_tf.storage.saved_agents import PART, read_saved_agent
 from acer_tf.storage.usage import Meter
 from acer_tf.system.command_line import command_line
@@ -59,8 +53,7 @@ class Session(NamedTuple):
 
     Attributes:
         job: the training.
-        folder: the run folder.
-        lease: the right to write to it.
+        run: the run folder.
         agent: what learns.
         loop: its training loop.
         evaluations: those while it trains.
@@ -68,8 +61,7 @@ class Session(NamedTuple):
     """
 
     job: Job
-    folder: Path
-    lease: Lease
+    run: RunFolder
     agent: "ACER"
     loop: "TrainingLoop"
     evaluations: "Evaluations"
@@ -87,30 +79,31 @@ def train(job: Job, first: gymnasium.Env[Any, Any] | None = None) -> int:
         InputError: an argument cannot work; found before TensorFlow is imported where that is possible.
     """
     meter = Meter()
-    folder = job.run.logdir or default_run_folder(job.environment.env)
     with contextlib.ExitStack() as stack:
         unused = stack.enter_context(contextlib.ExitStack())
         if first is not None:
             unused.callback(first.close)
-        check_folder(folder)
+        if job.run.logdir is not None:
+            check_folder(job.run.logdir)
         prepare_tensorflow(job.network, job.machine.threads)  # by variables that TensorFlow reads when it is imported
         if job.machine.tune_malloc:
             keep_freed_memory()
         stop = stack.enter_context(stop_on_signals())  # early: a signal while it starts must not be lost
         heartbeat = stack.enter_context(watchdog(job.machine.stall_seconds))
-        run = stack.enter_context(run_folder(folder))  # locked before anything in it is looked at
+        # Locked before anything in it is looked at.
+        run = stack.enter_context(run_folder(job.run.logdir, job.environment.env))
         make_env = _env_maker(job)
         # Those of a run with collectors are only looked at: none of them needs a process.
         env = make_env(first=first, **({"vectorization": "sync"} if job.collecting.actors else {}))
         unused.pop_all()
         stack.enter_context(closing(env))
-        session = _begin(job, env, make_env, folder, run, stack, heartbeat)
+        session = _begin(job, env, make_env, run, stack, heartbeat)
         with _noting_usage(session, meter):
             _learn(session, stop, heartbeat)
             _write(session, stop, heartbeat)
-    print(f"{'stopped' if stop() else 'done'} at step {session.loop.steps:,}; agent: {folder / MODEL}")
+    say(f"{'stopped' if stop() else 'done'} at step {session.loop.steps:,}; agent: {run.path / MODEL}")
     if stop():
-        print(f"resume with: {resume_command(folder)}")
+        say(f"resume with: {resume_command(run.path)}")
     return stop.status
 
 
@@ -122,9 +115,9 @@ def _noting_usage(session: Session, meter: Meter) -> Iterator[None]:
         yield
     finally:
         with contextlib.suppress(OSError, SupersededError):
-            session.lease.check()
+            session.run.check()
             if session.loop.steps > begin:
-                meter.note(session.folder, begin, session.loop.steps)
+                meter.note(session.run.path, begin, session.loop.steps)
 
 
 def _env_maker(job: Job) -> Callable[..., FrameStack]:
@@ -146,21 +139,18 @@ def _begin(
     job: Job,
     env: FrameStack,
     make_env: Callable[[], FrameStack],
-    folder: Path,
     run: RunFolder,
     stack: contextlib.ExitStack,
     heartbeat: Callable[[], None],
 ) -> Session:
     """Begins a run in the folder, or resumes the one that it holds; the stack closes what has to be closed."""
-    kept = job.checkpoints
+    kept, folder = job.checkpoints, run.path
     checkpoints = CheckpointStore(folder / CHECKPOINTS, kept.keep_checkpoints, kept.keep_every)
     settings = _settings(job, checkpoints)  # refuses what does not fit the run in the folder
     check_replay(env, job.config)
     run.begin(settings, job.run.restart_behavior)  # from here on, the folder is changed
-    checkpoints.before_publishing = run.lease.check
-    logger = stack.enter_context(
-        contextlib.closing(Logger([_Fence(run.lease), _make_logger(folder, job, env, settings)]))
-    )
+    checkpoints.before_publishing = run.check
+    logger = stack.enter_context(contextlib.closing(Logger([_Fence(run), _make_logger(folder, job, env, settings)])))
     if job.logging.verbose:
         _announce(job, env, folder)
     if isinstance(env.unwrapped, AtariPool):
@@ -177,7 +167,7 @@ def _begin(
     heartbeat()
     if job.logging.verbose:
         say(f"device: {_machine(env, job.collecting.actors)}")
-    return Session(job, folder, run.lease, agent, loop, evaluations, checkpointer)
+    return Session(job, run, agent, loop, evaluations, checkpointer)
 
 
 def _settings(job: Job, checkpoints: CheckpointStore) -> dict[str, Any]:
@@ -301,7 +291,7 @@ def _learn(session: Session, stop: Callable[[], bool], heartbeat: Callable[[], N
     try:
         loop.learn(after_iteration, end=config.total_timesteps, log_interval=config.log_interval)
     except NotFiniteError as error:
-        batch = session.folder / f"{NOT_FINITE}{loop.steps:012d}.npz"
+        batch = session.run.path / f"{NOT_FINITE}{loop.steps:012d}.npz"
         save_arrays(batch, error.batch)
         checkpointer.save()
         raise InputError(f"after step {loop.steps:,} {error} The batch is in {batch}.") from error
@@ -314,14 +304,15 @@ def _write(session: Session, stop: Callable[[], bool], heartbeat: Callable[[], N
     """Writes the agent and the last checkpoint, in this order: where there is room for little, weights matter most."""
     from acer_tf.training.checkpointer import write_at_last
 
-    session.agent.num_timesteps, file = session.loop.steps, session.folder / MODEL
+    session.agent.num_timesteps, file = session.loop.steps, session.run.path / MODEL
 
     def save_agent() -> None:
-        session.lease.check()
+        session.run.check()
         session.agent.save(file)
 
     write_at_last(save_agent, file, stop, heartbeat)
-    write_at_last(session.checkpointer.write, session.folder / CHECKPOINTS, stop, heartbeat)
+    write_at_last(session.checkpointer.write, session.run.path / CHECKPOINTS, stop, heartbeat)
+    write_at_last(session.evaluations.write, session.run.path / BEST, stop, heartbeat)  # until then, in the checkpoint
 
 
 def resume_command(folder: Path) -> str:
@@ -334,11 +325,12 @@ def resume_command(folder: Path) -> str:
 def _make_logger(folder: Path, job: Job, env: FrameStack, settings: Mapping[str, Any]) -> Logger:
     config, verbose = job.config, job.logging.verbose
     replay_steps = config.buffer_size // config.nsteps * config.nsteps * job.environment.num_env
+    curves: list[Sink] = [TensorBoardSink(folder / TENSORBOARD, frames_per_step(env), settings)]
+    if job.logging.track is not None:
+        curves.append(WandbSink(folder, frames_per_step(env), settings))
     return Logger(
         [
-            file_logger(folder, job.environment.env),
-            TensorBoardSink(folder / TENSORBOARD, frames_per_step(env), settings),
-            *([] if job.logging.track is None else [WandbSink(folder, frames_per_step(env), settings)]),
+            file_logger(folder, job.environment.env, *curves),
             *table_sinks(verbose),
             *([progress_sink(config.total_timesteps, replay_steps if config.replay_ratio else 0)] * bool(verbose)),
         ]
@@ -346,24 +338,20 @@ def _make_logger(folder: Path, job: Job, env: FrameStack, settings: Mapping[str,
 
 
 class _Fence(Sink):
-    """The first sink of a run's logger: its methods raise SupersededError once the lease is another process's."""
+    """The first sink of a run's logger: checks the run folder before anything is written to it."""
 
-    def __init__(self, lease: Lease) -> None:
-        self._lease = lease
+    def __init__(self, run: RunFolder) -> None:
+        self._run = run
 
     def write(self, values: Mapping[str, float]) -> None:
-        """Checks the lease before a row of metrics is written."""
-        self._lease.check()
+        self._run.check()
 
     def episodes(self, episodes: Sequence[Episode]) -> None:
-        """Checks the lease before episodes are recorded."""
-        self._lease.check()
+        self._run.check()
 
     def progress(self, steps: int) -> None:
-        """Checks the lease before progress is recorded."""
-        self._lease.check()
+        self._run.check()
 
-    def state_dict(self) -> dict[str, int]:
-        """Checks the lease before a checkpoint is begun."""
-        self._lease.check()
+    def state_dict(self) -> dict[str, Any]:
+        self._run.check()
         return {}

@@ -80,10 +80,10 @@ def test_a_crash_at_any_moment_of_a_save_leaves_the_checkpoint_before(snapshots:
 def written_in_order(before: Path, after: Path) -> list[tuple[Path, Path]]:
     """New files with the temporary names that they have while they are written, in the order of writing."""
     (replay,) = {path.name for path in files(after / "replay")} - {path.name for path in files(before / "replay")}
-    folder, temporary = Path("step-000000000002"), Path(".tmp-step-000000000002")
+    folder, temporary = Path("step-000000000002"), Path(".tmp-step-000000000002-1")
     return [
-        (Path("replay") / replay, Path("replay") / "..tmp.npz-1"),
-        (folder / "arrays.npz", temporary / ".arrays.npz-1"),
+        (Path("replay") / replay, Path("replay") / ".tmp-rows-1"),
+        (folder / "arrays.npz", temporary / "arrays.npz"),
         (folder / "state.json", temporary / "state.json"),
         (folder / "manifest.json", temporary / "manifest.json"),
     ]
@@ -100,7 +100,7 @@ def test_every_prefix_of_what_a_save_writes_is_survived(tmp_path: Path) -> None:
     for count, cut in enumerate(borders + random.Random(0).sample(range(sum(sizes)), 200)):
         folder = tmp_path / "crashed"
         shutil.copytree(tmp_path / "before", folder)
-        (folder / ".tmp-step-000000000002").mkdir()
+        (folder / ".tmp-step-000000000002-1").mkdir()
         for (final, temporary), start, size in zip(order, borders, sizes, strict=False):
             data = (tmp_path / "after" / final).read_bytes()[: max(0, cut - start)]
             is_whole = len(data) == size

@@ -2,9 +2,11 @@ import csv
 import errno
 import json
 import resource
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
@@ -143,10 +145,15 @@ def test_rows_wait_while_the_disk_is_full(
     for i in range(3):
         file.append(csv_lines([[i, long]]))
     assert path.read_text() == ("x,y\n1,2\n0," + long)[:4096]
-    with pytest.raises(OSError, match="File too large"):
-        file.state_dict()
-    assert capfd.readouterr().err.count("cannot be written (File too large); its rows wait") == 1
+    state = file.state_dict()
+    assert state == {"a.csv": 4096, "a.csv waiting": f"0,{long}\n1,{long}\n2,{long}\n"[4096 - len("x,y\n1,2\n") :]}
+    assert capfd.readouterr().err.count("cannot be written (File too large); up to 4 MiB of its rows wait") == 1
+    shutil.copy(path, tmp_path / "killed.csv")
     size_limit(resource.RLIM_INFINITY)
+    killed = {name.replace("a.csv", "killed.csv"): value for name, value in state.items()}
+    again = resumed(tmp_path / "killed.csv", killed)
+    again.append(csv_lines([[9, 9]]))
+    assert (tmp_path / "killed.csv").read_text() == f"x,y\n1,2\n0,{long}\n1,{long}\n2,{long}\n9,9\n"
     file.append(csv_lines([[9, 9]]))
     assert path.read_text() == f"x,y\n1,2\n0,{long}\n1,{long}\n2,{long}\n9,9\n"
     assert file.state_dict() == {"a.csv": path.stat().st_size}
@@ -154,14 +161,92 @@ def test_rows_wait_while_the_disk_is_full(
 
 
 def test_a_file_that_cannot_be_made_is_made_later(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    file = begun(tmp_path / "absent" / "a.csv", [1, 2])
-    assert "cannot be written (No such file or directory)" in capfd.readouterr().err
-    (tmp_path / "absent").mkdir()
+    (tmp_path / "folder").touch()
+    file = begun(tmp_path / "folder" / "a.csv", [1, 2])
+    assert "cannot be written (File exists)" in capfd.readouterr().err
+    state = file.state_dict()
+    (tmp_path / "folder").unlink()
     file.close()
-    assert not (tmp_path / "absent" / "a.csv").exists()
+    assert not (tmp_path / "folder").exists()
     file.append(csv_lines([[3, 4]]))
-    assert (tmp_path / "absent" / "a.csv").read_text() == "x,y\n1,2\n3,4\n"
+    assert (tmp_path / "folder" / "a.csv").read_text() == "x,y\n1,2\n3,4\n"
     file.close()
+    again = resumed(tmp_path / "folder" / "a.csv", state)
+    again.append(csv_lines([[5, 6]]))
+    assert (tmp_path / "folder" / "a.csv").read_text() == "x,y\n1,2\n5,6\n"
+
+
+def test_a_file_that_is_moved_begins_anew_and_one_that_is_replaced_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "run" / "a.csv"
+    file = begun(path, [1, 2])
+    path.parent.rename(tmp_path / "moved")
+    file.append(csv_lines([[3, 4]]))
+    assert path.read_text() == "x,y\n3,4\n" and (tmp_path / "moved" / "a.csv").read_text() == "x,y\n1,2\n"
+    path.unlink()
+    path.write_text("x,y\n7,8\n")  # an editor
+    file.append(csv_lines([[5, 6]]))
+    assert path.read_text() == "x,y\n7,8\n5,6\n"
+    assert file.state_dict() == {"a.csv": path.stat().st_size}
+    file.close()
+
+
+def test_memory_of_rows_that_wait_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("acer_tf.logs.files.LARGEST_WAITING", 20)
+    (tmp_path / "folder").touch()
+    file = begun(tmp_path / "folder" / "a.csv", [1, 2])
+    for number in range(100):
+        file.append(csv_lines([[number, number]]))
+    (tmp_path / "folder").unlink()
+    file.append(csv_lines([[99, 99]]))
+    assert (tmp_path / "folder" / "a.csv").read_text() == "x,y\n1,2\n0,0\n1,1\n2,2\n"
+    file.append(csv_lines([[100, 100]]))
+    assert (tmp_path / "folder" / "a.csv").read_text().endswith("2,2\n100,100\n")
+
+
+@pytest.mark.parametrize("kind", [FileSink, ProgressCsv])
+def test_a_link_is_not_cut(tmp_path: Path, kind: type[FileSink]) -> None:
+    (tmp_path / "thesis.tex").write_text("precious\nwords\n")
+    (tmp_path / "a.csv").symlink_to(tmp_path / "thesis.tex")
+    for size in (0, 9, 100):
+        with pytest.raises(InputError, match=r"a\.csv is a link; expected the log of this run, or nothing\."):
+            kind(tmp_path / "a.csv").load_state_dict({"a.csv": size})
+    with pytest.raises(FileExistsError):
+        FileSink(tmp_path / "a.csv", b"x\n").append(b"1\n")
+    assert (tmp_path / "thesis.tex").read_text() == "precious\nwords\n"
+
+
+def test_a_csv_that_is_no_text_is_told_when_a_run_resumes(tmp_path: Path) -> None:
+    path = tmp_path / "progress.csv"
+    path.write_bytes(b"\xff\xfe\nrows\n")
+    with pytest.raises(InputError, match=r"progress\.csv is damaged \(.*\); move it away, and a new one begins\."):
+        ProgressCsv(path).load_state_dict({path.name: path.stat().st_size})
+
+
+def test_rows_of_long_runs_are_further_apart(tmp_path: Path) -> None:
+    files = file_logger(tmp_path, None)
+    for steps in range(0, 1_000_000, 80):
+        files.write({"total_timesteps": steps, "loss": 0.5})
+    files.close()
+    steps = np.genfromtxt(tmp_path / "progress.csv", delimiter=",", names=True)["total_timesteps"]
+    assert len(steps) < 3700 and len((tmp_path / "progress.jsonl").read_text().splitlines()) == len(steps)
+    np.testing.assert_array_equal(steps[:1000], np.arange(0, 80_000, 80))
+    assert (np.diff(steps) <= np.maximum(80, steps[1:] / 1000 + 80)).all(), "a point for each pixel of a plot"
+
+
+def test_a_resumed_run_writes_the_rows_of_an_undisturbed_one(tmp_path: Path) -> None:
+    def log(folder: Path, begin: int, end: int, state: dict[str, Any]) -> dict[str, Any]:
+        files = file_logger(folder, None)
+        files.load_state_dict(state)
+        for steps in range(begin, end, 10):
+            files.write({"total_timesteps": steps})
+        state = files.state_dict()
+        files.close()
+        return state
+
+    log(tmp_path / "whole", 0, 60_000, {})
+    log(tmp_path / "resumed", 30_010, 60_000, log(tmp_path / "resumed", 0, 30_010, {}))
+    names = [folder / "progress.csv" for folder in (tmp_path / "whole", tmp_path / "resumed")]
+    assert names[0].read_bytes() == names[1].read_bytes()
 
 
 def test_first_row_gives_the_header_and_the_order(tmp_path: Path) -> None:
@@ -336,7 +421,7 @@ def write(folder: Path, state: dict[str, int], step: int) -> dict[str, int]:
     files.load_state_dict(state)
     files.episodes([Episode(0, 1.0, 2, 3.0)])
     files.progress(step)
-    files.write({"loss": 0.5})
+    files.write({"total_timesteps": step, "loss": 0.5})
     files.close()
     return {path.name: path.stat().st_size for path in folder.iterdir()}
 
@@ -347,7 +432,8 @@ def test_what_is_there_goes_on(tmp_path: Path) -> None:
     monitor = (tmp_path / "monitor.csv").read_text()
     assert '"env_id": null' in monitor
     write(tmp_path, sizes, 40)
-    assert (tmp_path / "progress.csv").read_text() == "loss\n0.5\n0.5\n"
-    assert (tmp_path / "progress.jsonl").read_text() == '{"train/loss": 0.5}\n' * 2
+    assert (tmp_path / "progress.csv").read_text() == "total_timesteps,loss\n20,0.5\n40,0.5\n"
+    rows = [json.loads(line) for line in (tmp_path / "progress.jsonl").read_text().splitlines()]
+    assert rows == [{"time/total_timesteps": steps, "train/loss": 0.5} for steps in (20, 40)]
     assert (tmp_path / "episodes.csv").read_text() == "steps,return,length,env\n20,1.0,2,0\n40,1.0,2,0\n"
     assert (tmp_path / "monitor.csv").read_text() == f"{monitor}1.0,2,3.0\n"

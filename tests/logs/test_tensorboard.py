@@ -106,6 +106,59 @@ def test_a_deleted_file_ends_no_run(tmp_path: Path) -> None:
     assert read(tmp_path)["train/loss"] == [(50, 1.0), (60, 1.0)]
 
 
+def test_a_folder_that_cannot_be_written_stops_no_checkpoint_and_is_taken_up_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "tb"
+    sink = TensorBoardSink(folder)
+    folder.touch()  # in the way
+    for steps in (0, 50):
+        sink.write(row(steps, float(steps)))
+        assert sink.state_dict()["tb/events.out.tfevents.000000"] == 0
+    assert capsys.readouterr().err.count("cannot be written (File exists)") == 1
+    folder.unlink()
+    sink.write(row(60, 60.0))
+    assert read(folder)["train/loss"] == [(0, 0.0), (50, 50.0), (60, 60.0)]
+    folder.rename(tmp_path / "moved")
+    sink.write(row(70, 70.0))
+    sink.close()
+    assert read(folder)["train/loss"] == [(70, 70.0)]
+
+
+def test_what_could_not_be_looked_at_is_not_deleted(tmp_path: Path) -> None:
+    folder = tmp_path / "tb"
+    first = TensorBoardSink(folder)
+    first.write(row(0, 1.0))
+    state = first.state_dict()
+    first.close()
+    folder.rename(tmp_path / "unmounted")
+    second = TensorBoardSink(folder)
+    second.load_state_dict(state)
+    assert second.state_dict() == state
+    (tmp_path / "unmounted").rename(folder)
+    second.write(row(50, 2.0))
+    state = second.state_dict()
+    second.close()
+    TensorBoardSink(folder).load_state_dict(state)
+    assert read(folder)["train/loss"] == [(0, 1.0), (50, 2.0)]
+
+
+def test_a_link_is_not_cut(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "target").write_text("precious")
+    (tmp_path / "tb").mkdir()
+    (tmp_path / "tb" / "events.out.tfevents.000000").symlink_to(tmp_path / "target")
+    TensorBoardSink(tmp_path / "tb").load_state_dict({"tb/events.out.tfevents.000000": 3})
+    assert (tmp_path / "target").read_text() == "precious"
+    assert f"curves in {tmp_path / 'tb'} are incomplete" in capsys.readouterr().err
+
+
+def test_settings_may_be_no_text(tmp_path: Path) -> None:
+    sink = TensorBoardSink(tmp_path, settings={"logdir": "runs/\udcff"})
+    sink.write(row(0, 1.0))
+    sink.close()
+    assert read_settings(tmp_path)[0] == {"logdir": "runs/\\udcff"}
+
+
 def test_a_run_without_rows_leaves_no_folder(tmp_path: Path) -> None:
     sink = TensorBoardSink(tmp_path / "tb")
     assert sink.state_dict() == {}

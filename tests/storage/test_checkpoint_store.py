@@ -1,4 +1,6 @@
+import errno
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given, settings
@@ -129,6 +131,42 @@ def test_what_a_crash_left_is_tidied_up(tmp_path: Path) -> None:
     assert before.items() <= hashes(tmp_path).items()
     assert {path.name for path in tmp_path.iterdir()} == {f"step-{step:012d}" for step in range(3)} | {"replay"}
     assert len(list(files(tmp_path / "replay"))) == len(found(tmp_path)[0].replay)
+
+
+def test_what_cannot_be_deleted_is_no_reason_not_to_save(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checkpoints, buffer = make_checkpoints(tmp_path, keep=1), make_buffer(1)
+    save(checkpoints, 1, buffer)
+    (tmp_path / "replay" / ".ipynb_checkpoints").mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", Mock(side_effect=OSError(errno.EPERM, "Operation not permitted")))
+        save(checkpoints, 2, buffer)
+    assert steps(tmp_path) == [1, 2]
+    assert "cannot be deleted (Operation not permitted); it stays." in capsys.readouterr().err
+    (tmp_path / "target").mkdir()
+    (tmp_path / "target" / "thesis.tex").write_text("precious")
+    (tmp_path / ".tmp-step-000000000009").symlink_to(tmp_path / "target")
+    (tmp_path / ".trash-step-000000000009").write_text("a file")
+    make_checkpoints(tmp_path).tidy()
+    save(checkpoints, 3, buffer)
+    assert steps(tmp_path) == [3]
+    assert {path.name for path in tmp_path.iterdir()} == {"step-000000000003", "replay", "target"}
+    assert (tmp_path / "target" / "thesis.tex").read_text() == "precious"
+
+
+def test_a_folder_that_goes_away_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    checkpoints, buffer = make_checkpoints(tmp_path / "run"), make_buffer(3)
+    assert not checkpoints.is_gone
+    save(checkpoints, 1, buffer)
+    put(buffer, 1)
+    (tmp_path / "run").rename(tmp_path / "moved")
+    assert checkpoints.is_gone
+    save(checkpoints, 2, buffer)
+    assert capsys.readouterr().err == f"{tmp_path / 'run'} was moved or deleted; this checkpoint needs nothing of it.\n"
+    assert not checkpoints.is_gone
+    assert_restores(tmp_path / "run", found(tmp_path / "run")[0], buffer)
+    assert found(tmp_path / "moved")[0].step == 1
 
 
 class Run:

@@ -4,7 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from acer_tf.storage.durable import Fingerprint, fingerprint, publish, write_durably
+from acer_tf.storage.durable import Fingerprint, creating, fingerprint, publish, replacing
+
+
+def write_durably(path: Path, data: bytes) -> None:
+    with creating(path) as file:
+        file.write(data)
 
 
 def test_a_fingerprint_is_size_and_sha256(tmp_path: Path) -> None:
@@ -18,6 +23,23 @@ def test_a_file_is_never_written_twice(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
         write_durably(tmp_path / "a", b"second")
     assert (tmp_path / "a").read_bytes() == b"first"
+
+
+def test_a_file_is_replaced_whole_and_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "target").write_bytes(b"precious")
+    (tmp_path / "a").symlink_to(tmp_path / "target")
+    with pytest.raises(KeyError), replacing(tmp_path / "a") as file:
+        file.write(b"half")
+        raise KeyError
+    assert (tmp_path / "a").read_bytes() == b"precious"
+    with replacing(tmp_path / "a") as file:
+        (temporary,) = {path.name for path in tmp_path.iterdir()} - {"a", "target"}
+        file.write(b"whole")
+    assert (tmp_path / "a").read_bytes() == b"whole" and not (tmp_path / "a").is_symlink()
+    assert (tmp_path / "target").read_bytes() == b"precious"
+    with replacing(tmp_path / "a"):
+        assert temporary not in os.listdir(tmp_path), "nobody can make a link under its name beforehand"
+    assert sorted(os.listdir(tmp_path)) == ["a", "target"]
 
 
 def test_publishing_renames_files_and_folders(tmp_path: Path) -> None:

@@ -55,25 +55,24 @@ def test_another_process_is_named_and_its_death_frees_the_folder(tmp_path: Path)
             with locked(tmp_path):
                 pass
         other.send_signal(signal.SIGKILL)
-    with locked(tmp_path) as lease:
-        assert lease.attempt == 2
+    with locked(tmp_path):
+        pass
 
 
 def test_a_lock_is_released_at_the_end_and_after_an_error(tmp_path: Path) -> None:
-    for attempt in range(1, 4):
+    for _ in range(3):
         with pytest.raises(KeyError):
-            with locked(tmp_path) as lease:
-                assert lease.attempt == attempt
+            with locked(tmp_path):
                 raise KeyError
     assert not multiprocessing.active_children()
 
 
 def test_a_folder_that_cannot_be_written_is_an_input_error_and_leaves_no_lock(tmp_path: Path) -> None:
-    (tmp_path / ".attempt").mkdir()
+    (tmp_path / ".lease").mkdir()
     with pytest.raises(InputError, match="cannot be written"):
         with locked(tmp_path):
             pass
-    (tmp_path / ".attempt").rmdir()
+    (tmp_path / ".lease").rmdir()
     with locked(tmp_path):
         pass
 
@@ -97,10 +96,8 @@ def test_a_host_without_a_sign_of_life_loses_its_lease_and_stops(tmp_path: Path,
         begun = time.monotonic()
         with locked(tmp_path, SECONDS) as lease:
             assert time.monotonic() - begun > SECONDS
-            assert lease.attempt == 2
             other.send_signal(signal.SIGCONT)
             assert other.stdout.readline().startswith(f"process {os.getpid()} on ")
             assert other.wait() == 0
-            time.sleep(1.1)
             lease.check()  # what the other left behind is not taken away
         assert not (tmp_path / ".lease").exists()

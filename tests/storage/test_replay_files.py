@@ -1,10 +1,11 @@
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from acer_tf.storage import replay_files
-from acer_tf.storage.replay_files import ReplayFile, check_name, read_rows, remove_unused, write_new_rows
+from acer_tf.storage.replay_files import ReplayFile, check_name, read_rows, unused, write_new_rows
 from tests.agents import make_segment
 from tests.saved import SLOTS, assert_same_rows, files, make_buffer, put
 
@@ -38,7 +39,8 @@ def test_files_are_dropped_when_all_their_rows_are_forgotten(tmp_path: Path) -> 
     assert [(file.start, file.stop) for file in written] == [(12, 16), (16, 20)]
     read_rows(tmp_path, written, again)
     assert_same_rows(again, buffer)
-    remove_unused(tmp_path, written)
+    for path in unused(tmp_path, written):
+        path.unlink()
     assert sorted(file.name for file in written) == [path.name for path in files(tmp_path)]
 
 
@@ -109,3 +111,32 @@ def test_the_same_rows_give_the_same_file(tmp_path: Path) -> None:
     changed.load_rows(0, 3, rows)
     (other,) = write_new_rows(tmp_path, changed, [])
     assert other.name != first[0].name
+
+
+@pytest.mark.parametrize("kind", ["absent", "cut"])
+def test_all_rows_are_written_again_where_a_file_is_gone(
+    tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    buffer, written, again = make_buffer(), list[ReplayFile](), make_buffer()
+    for _ in range(3):
+        put(buffer, 2)
+        written = write_new_rows(tmp_path, buffer, written)
+    gone = tmp_path / "replay" / written[1].name
+    gone.unlink() if kind == "absent" else os.truncate(gone, 9)
+    (whole,) = write_new_rows(tmp_path, buffer, written)
+    assert (whole.start, whole.stop) == (0, 6)
+    assert capsys.readouterr().err == f"{tmp_path / 'replay'} lacks files of replay; all of it is written again.\n"
+    assert read_rows(tmp_path, [whole], again) == []
+    assert_same_rows(again, buffer)
+
+
+def test_what_others_put_beside_the_files_is_left_alone(tmp_path: Path) -> None:
+    written = write_new_rows(tmp_path, make_buffer(1), [])
+    for name in (".ipynb_checkpoints", "notes"):
+        (tmp_path / "replay" / name).mkdir()
+    (tmp_path / "replay" / "mine.npz").touch()
+    assert unused(tmp_path, written) == []
+    left = [tmp_path / "replay" / name for name in (f".tmp-rows-{'0' * 16}", ".tmp.npz", "..tmp.npz-123")]
+    for path in left:
+        path.touch()
+    assert sorted(unused(tmp_path, [])) == sorted([*left, tmp_path / "replay" / written[0].name])

@@ -10,7 +10,8 @@ from tests.saved import make_buffer, make_checkpoints, save, save_some
 WRITTEN = [
     *("config.yml", "model.zip", "not-finite-000000000120.npz", "best.zip", "evaluations.csv", "usage.csv"),
     *("mlflow.db", "mlflow_id", "wandb_id", "wandb/offline-run-1/files/config.yaml"),
-    *(".model.zip-123", ".attempt-123", f".lease.break.123.{'0' * 32}"),  # after a crash
+    *(".attempt", ".model.zip-123", ".attempt-123"),  # of an earlier version
+    *(f".tmp-model.zip-{'0' * 16}", f".lease.break.123.{'0' * 32}"),  # after a crash
 ]
 
 
@@ -23,6 +24,8 @@ def fill(folder: Path) -> None:
         ".lock",
         "tb/events.out.tfevents.1.host",
         "checkpoints/.tmp-step-000000000300/.arrays.npz-99",
+        f"checkpoints/.tmp-step-000000000300-{'0' * 16}/arrays.npz",
+        f"checkpoints/replay/.tmp-rows-{'0' * 16}",
         "checkpoints/damaged-step-000000000200-2/state.json",
         "checkpoints/replay/..tmp.npz-1",
     ]:

@@ -3,6 +3,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 import yaml
 
 from acer_tf import __version__
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, LockedError, SupersededError
 from acer_tf.storage.run_files import LOCK_FILES
 from acer_tf.storage.run_folder import RunFolder, check_folder, default_run_folder, run_folder
 from acer_tf.system.compute import cores, tensorflow_threads
@@ -185,18 +186,53 @@ def test_an_input_error_late_in_a_run_keeps_its_files(tmp_path: Path) -> None:
     assert names(tmp_path / "run") == {"config.yml", "monitor.csv"}
 
 
+@pytest.mark.parametrize(
+    "name", ["config.yml", "episodes.csv", "usage.csv", "tb", "checkpoints", "checkpoints/replay", "wandb_id", "wandb"]
+)
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_run_folder_with_a_link_in_it_is_refused(tmp_path: Path, name: str, is_there: bool) -> None:
+    target = holding(tmp_path / "elsewhere", "thesis.tex") if is_there else tmp_path / "absent"
+    link = tmp_path / "run" / name
+    link.parent.mkdir(parents=True)
+    link.symlink_to(target)
+    with pytest.raises(InputError, match=re.escape(f"{link} is a link, whose target a run would change")):
+        with begun(tmp_path / "run", {}, "resume"):
+            pass
+    assert not is_there or names(target) == {"thesis.tex"}
+    assert target.exists() == is_there
+
+
+def test_a_folder_that_goes_away_is_made_and_locked_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "run"
+    with run_folder(folder) as run:
+        run.begin({"env": "Some-v0"}, "resume")
+        for away in ("moved", "moved-2"):
+            folder.rename(tmp_path / away)
+            run._checked = 0.0  # a second later
+            run.check()
+            message = f"{folder} was moved or deleted; the run goes on in a new folder of that name.\n"
+            assert capsys.readouterr().err == message
+            assert yaml.safe_load((folder / "config.yml").read_text())["env"] == "Some-v0"
+            with pytest.raises(LockedError), run_folder(folder):
+                pass
+        folder.rename(tmp_path / "moved-3")
+        with run_folder(folder), pytest.raises(SupersededError, match="nothing more is written here"):
+            run._checked = 0.0
+            run.check()
+    with run_folder(folder):
+        pass
+
+
 def test_default_folder_is_named_after_environment_and_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     folder = default_run_folder("ALE/Surround-v5")
     assert re.fullmatch(r"runs/ALE-Surround-v5-\d{8}-\d{6}", str(folder))
-    assert not folder.exists()
+    assert list(folder.iterdir()) == []
 
 
 def test_default_folders_of_one_second_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    folders = set()
-    for _ in range(5):
-        folder = default_run_folder("Some-v0")
-        folder.mkdir(parents=True)
-        folders.add(folder)
-    assert len(folders) == 5
+    with ThreadPoolExecutor(8) as threads:
+        folders = list(threads.map(default_run_folder, ["Some-v0"] * 40))
+    assert len({*folders}) == 40
+    assert default_run_folder("x" * 300 + "-v0").is_dir()

@@ -9,7 +9,7 @@ import pytest
 
 from acer_tf import ACER
 from acer_tf.envs.atari.game import FRAMES_PER_STEP, MAX_EPISODE_FRAMES
-from acer_tf.evaluation.episodes import MAX_EPISODE_STEPS, evaluate_policy
+from acer_tf.evaluation.episodes import MAX_EPISODE_STEPS, Played, evaluate_policy
 from acer_tf.logs.files import file_logger
 from acer_tf.logs.logger import Logger
 from acer_tf.run import main
@@ -113,6 +113,38 @@ def test_an_evaluation_that_was_abandoned_stays_due(tmp_path: Path) -> None:
         logger.close()
     assert results[0] == results[1] and results[0].count(b"\n") == 2
     np.testing.assert_equal(everything(agent), before)
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_the_best_agent_waits_until_it_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], is_killed: bool
+) -> None:
+    """A worse agent never takes its place, nor does the end of the process lose it."""
+    agent, best = tiny(), tmp_path / "best.zip"
+    logger = file_logger(tmp_path, None)
+    course = evaluations(agent, logger, tmp_path)
+    means = iter([5.0, 12.0, 7.0])
+    monkeypatch.setattr(course, "_evaluate", lambda *_: [Played(0, next(means), 9)])
+    agent.num_timesteps = 100
+    course.if_due(lambda: True)
+    best.unlink()
+    best.mkdir()  # in the way
+    agent.num_timesteps = 200
+    course.if_due(lambda: True)
+    assert "best.zip cannot be written (Is a directory); it is kept in memory." in capsys.readouterr().err
+    if is_killed:
+        again = evaluations(agent, logger, tmp_path)
+        again.load_state_dict(course.state_dict())
+        monkeypatch.setattr(again, "_evaluate", course._evaluate)
+        course = again
+    with pytest.raises(IsADirectoryError):
+        course.write()
+    best.rmdir()
+    agent.num_timesteps = 300
+    course.if_due(lambda: True)
+    logger.close()
+    assert ACER.load(best).num_timesteps == 200
+    assert course.state_dict() == {"step": 300, "best": 12.0}
 
 
 def test_actions_are_sampled_unless_the_most_probable_ones_are_wanted(tmp_path: Path) -> None:
