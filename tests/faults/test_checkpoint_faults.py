@@ -69,7 +69,7 @@ def snapshots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str
 
 
 def test_a_crash_at_any_moment_of_a_save_leaves_the_checkpoint_before(snapshots: list[tuple[str, Path]]) -> None:
-    assert len(snapshots) > 15
+    assert len(snapshots) > 12
     is_published = False
     for event, folder in snapshots:
         is_published |= event == "step-000000000002"
@@ -262,7 +262,7 @@ def test_a_disk_that_fills_up_does_not_end_a_run(tmp_path: Path) -> None:
         unlimited = resource.prlimit(run.process.pid, resource.RLIMIT_FSIZE)
         resource.prlimit(run.process.pid, resource.RLIMIT_FSIZE, (10, unlimited[1]))
         failed = int(run.wait_for(r"checkpoint at step ([\d,]+) failed .*; training goes on").replace(",", ""))
-        run.wait_for(r"episodes\.csv cannot be written \(File too large\); its rows wait")
+        run.wait_for(r"episodes\.csv cannot be written \(File too large\); up to 4 MiB of its rows wait")
         before = hashes(folder / "checkpoints")
         assert steps(folder / "checkpoints")[-1] < failed
         assert found(folder / "checkpoints")[0].step == steps(folder / "checkpoints")[-1]
