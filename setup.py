@@ -31,6 +31,7 @@ MINATAR = ["MinAtar==1.0.15"]
 HUB = ["huggingface_hub"]
 WANDB = ["wandb"]
 MINARI = ["minari[hdf5]"]  # its files are HDF5, but h5py is an extra of its own
+ONNX = ["tf2onnx>=1.17"]  # the first with numpy 2 and a current protobuf
 RAY = ["ray[default]>=2.60", "optuna>=5"]
 SB3 = ["stable-baselines3"]  # brings PyTorch, 3 GB with CUDA: not in TEST; what is tested with it is skipped without
 # ruff wraps the signatures of the API pages.
@@ -44,6 +45,8 @@ TEST = [
     *DM_CONTROL,
     *DOCS,
     *MINATAR,
+    *ONNX,
+    "onnxruntime",
     *HUB,
     *RAY,
     *RUN_NOTEBOOKS,
@@ -112,6 +115,7 @@ setup(
         "hub": HUB,
         "wandb": WANDB,
         "minari": MINARI,
+        "onnx": ONNX,
         "ray": RAY,
         "sb3": SB3,
         "docs": DOCS,

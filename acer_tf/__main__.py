@@ -19,6 +19,7 @@ COMMANDS = {
     "sweep": ("acer_tf.sweep", "Train on several environments and seeds."),
     "reproduce": ("acer_tf.reproduce", "Reproduce published results; show what has been reproduced."),
     "convert": ("acer_tf.convert", "Convert an agent of Stable Baselines 2 or baselines."),
+    "export": ("acer_tf.export", "Export a policy for TensorFlow, ONNX or TFLite."),
     "publish": ("acer_tf.publish", "Publish an agent on the Hugging Face Hub, or in a folder."),
     "fetch": ("acer_tf.fetch", "Fetch a published agent."),
     "compare-baselines": ("acer_tf.compare_baselines", "Compare this package's numbers with baselines'."),

@@ -19,6 +19,7 @@ from acer_tf.doctor import Doctor
 from acer_tf.enjoy import Enjoy
 from acer_tf.envs.__main__ import ListEnvs
 from acer_tf.evaluate import Evaluate
+from acer_tf.export import Export
 from acer_tf.fetch import Fetch
 from acer_tf.plot import Plot
 from acer_tf.presets import ListPresets
@@ -61,6 +62,7 @@ FLAGS = {
     "acer_tf.report": RunReport,
     "acer_tf.reproduce": Reproduce,
     "acer_tf.convert": Convert,
+    "acer_tf.export": Export,
     "acer_tf.compare_baselines": CompareBaselines,
     "acer_tf.envs.__main__": ListEnvs,
     "acer_tf.presets": ListPresets,

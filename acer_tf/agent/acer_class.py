@@ -562,17 +562,22 @@ class ACER:
         self._state.settings = dataclasses.replace(self.settings, seed=checked_seed(seed))
         self._training.restart_streams()
 
-    def export(self, path: str | Path) -> None:
-        """Writes the deterministic policy as a TensorFlow SavedModel, which needs nothing of this package.
+    def export(self, path: str | Path, format: exporting.Format = "saved_model") -> None:
+        """Writes the deterministic policy for use without this package: for TensorFlow, ONNX or TFLite.
 
-        Its signature `serving_default` takes `obs` [N, ...], as the environment gives them, and of a recurrent policy
-        `state` [N, P] float32 and `mask` [N] bool, and returns `action` [N, ...] in the environment's units, and
-        `state`. Parts of Dict or Tuple observations are `obs_<name>`.
+        Its inputs are `obs` [N, ...], as the environment gives them, and of a recurrent policy `state` [N, P] float32
+        and `mask` [N] bool; its outputs `action` [N, ...] in the environment's units, and `state`. Parts of Dict or
+        Tuple observations are `obs_<name>`. A SavedModel has them in its signature `serving_default`; in ONNX the
+        state that comes out is `next_state`.
+
+        Args:
+            path: the folder of a SavedModel, or a file of ONNX or TFLite; must not be a file that exists.
+            format: `saved_model`, `onnx` (needs tf2onnx: `pip install -e ".[onnx]"`) or `tflite`.
 
         Raises:
-            InputError: the path is a file or cannot be written.
+            InputError: the path is a file or cannot be written, tf2onnx is missing, or the format is unknown.
         """
-        exporting.export(path, self._state)
+        exporting.export(path, self._state, format)
 
     def save(self, save_path: File, cloudpickle: bool = False) -> None:
         """Writes the agent to a zip file of JSON and npz: everything needed to continue training, except replay.

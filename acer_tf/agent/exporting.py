@@ -1,10 +1,11 @@
-"""The deterministic policy as a SavedModel."""
+"""The deterministic policy for use without this package: as a SavedModel, or a file of ONNX or TFLite."""
 
 import math
 import re
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium
 import numpy as np
@@ -18,22 +19,46 @@ from acer_tf.envs.wrappers.flatten import parts_of
 from acer_tf.envs.wrappers.joint_actions import Choices, number_of_actions, to_choices
 from acer_tf.envs.wrappers.normalize import CLIP, EPS
 from acer_tf.errors import InputError
+from acer_tf.storage.paths import user_path
 
 Arrays = Mapping[str, NDArray[Any]]
+Format = Literal["saved_model", "onnx", "tflite"]
+Act = Any
+"""A `tf.function`."""
+Specs = dict[str, tf.TensorSpec]
+
+ONNX_OPSET = 17
+"""Version of ONNX's operators: that of onnxruntime 1.12 and later."""
+OUTPUTS = {"state": "next_state"}
+"""Outputs that have another name in ONNX, where an input and an output cannot have the same."""
 
 
-def export(path: str | Path, agent: AgentState) -> None:
-    """Writes the folder of a SavedModel; see `ACER.export`."""
+def export(path: str | Path, agent: AgentState, form: Format = "saved_model") -> None:
+    """Writes the policy in a format; see `ACER.export`."""
+    path = user_path(path)
+    if path.is_file():
+        raise InputError(f"{path} is a file already; choose another path.")
+    writers = {"saved_model": _write_saved_model, "onnx": _write_onnx, "tflite": _write_tflite}
+    if form not in writers:
+        raise InputError(f"format is {form!r}; expected one of {', '.join(writers)}.")
+    module, act, specs = _deterministic_policy(agent)
+    try:
+        writers[form](path, module, act, specs)
+    except (OSError, tf.errors.OpError) as error:
+        raise InputError(f"{path} cannot be written ({error}).") from error
+
+
+def _deterministic_policy(agent: AgentState) -> tuple[tf.Module, Act, Specs]:
+    """Returns the policy's parameters, its function, and the specifications of its inputs by name."""
     policy, spaces, normalization = agent.model.policy, agent.spaces, agent.normalization.arrays
-    if Path(path).is_file():
-        raise InputError(f"{path} is a file; expected a folder, which a SavedModel is.")
     parts = _parts(spaces)
-    specs = {name: tf.TensorSpec([None, *(part.shape or ())], part.dtype) for name, part in parts}
+    specs = {name: tf.TensorSpec([None, *(part.shape or ())], part.dtype, name) for name, part in parts}
     if len(specs) < len(parts):
-        raise InputError("two parts of the observation would have one name in the SavedModel; rename one.")
+        raise InputError("two parts of the observation would have one name in the exported policy; rename one.")
     size = policy.network.state_size
     if size:
-        specs |= {"state": tf.TensorSpec([None, size], tf.float32), "mask": tf.TensorSpec([None], tf.bool)}
+        specs["state"] = tf.TensorSpec([None, size], tf.float32, "state")
+        specs["mask"] = tf.TensorSpec([None], tf.bool, "mask")
 
     @tf.function(autograph=False)
     def act(**inputs: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -45,11 +70,39 @@ def export(path: str | Path, agent: AgentState) -> None:
 
     module = tf.Module()
     module.parameters = [variable.value for variable in policy.params.values()]
-    signature = act.get_concrete_function(**specs)
+    return module, act, specs
+
+
+def _write_saved_model(path: Path, module: tf.Module, act: Act, specs: Specs) -> None:
+    tf.saved_model.save(module, str(path), signatures={"serving_default": act.get_concrete_function(**specs)})
+
+
+def _write_tflite(path: Path, module: tf.Module, act: Act, specs: Specs) -> None:
+    with tempfile.TemporaryDirectory() as folder:  # the converter takes names of inputs and outputs from a SavedModel
+        _write_saved_model(Path(folder), module, act, specs)
+        converted = tf.lite.TFLiteConverter.from_saved_model(folder).convert()
+    path.write_bytes(converted)
+
+
+def _write_onnx(path: Path, module: tf.Module, act: Act, specs: Specs) -> None:
     try:
-        tf.saved_model.save(module, str(path), signatures={"serving_default": signature})
-    except (OSError, tf.errors.OpError) as error:
-        raise InputError(f"{path} cannot be written ({error}).") from error
+        import tf2onnx
+    except ImportError as error:
+        raise InputError('ONNX needs tf2onnx: pip install -e ".[onnx]"') from error
+
+    @tf.function(autograph=False)
+    def positional(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
+        outputs = act(**dict(zip(specs, tensors, strict=True)))
+        return {OUTPUTS.get(name, name): output for name, output in outputs.items()}
+
+    logger = tf.get_logger()
+    level = logger.level
+    logger.setLevel("ERROR")  # it warns that a collection of averages, which nothing here needs, is not written
+    try:
+        model, _ = tf2onnx.convert.from_function(positional, list(specs.values()), opset=ONNX_OPSET)
+    finally:
+        logger.setLevel(level)
+    path.write_bytes(model.SerializeToString())
 
 
 def _parts(spaces: Spaces) -> list[tuple[str, gymnasium.Space[Any]]]:
@@ -63,7 +116,8 @@ def _parts(spaces: Spaces) -> list[tuple[str, gymnasium.Space[Any]]]:
 def _network_input(inputs: Mapping[str, tf.Tensor], spaces: Spaces, normalization: Arrays) -> tf.Tensor:
     """Flattens and normalises as `Spaces.encode_observations`, but in float32, which converters of models know."""
     space = spaces.flatten.space
-    vectors = [tf.cast(_vector(inputs[name], part), space.dtype) for name, part in _parts(spaces)]
+    dtype = tf.float32 if np.issubdtype(space.dtype, np.floating) else space.dtype
+    vectors = [tf.cast(_vector(inputs[name], part), dtype) for name, part in _parts(spaces)]
     rows = tf.reshape(tf.concat(vectors, axis=1), [-1, *space.shape])
     if not spaces.is_normalized:
         return rows

@@ -146,9 +146,11 @@ def find_trained(run: Path, env_id: str | None, checkpoint: Choice = "latest") -
     Raises:
         InputError: the run or its agent does not exist or is damaged, or the environment is unknown.
     """
+    saved = find_agent(run, checkpoint)
     if not run.exists():
-        return _find_demo(str(run), env_id)
-    saved = read_saved_agent(run, checkpoint)
+        env_id = read_card(saved.name).env if env_id is None else env_id
+        check_env_id(env_id)
+        return Trained(saved, env_id, MAX_EPISODE_FRAMES)
     settings = saved.settings
     if settings is None:
         settings = read_settings(run if run.is_dir() else run.parent) or {}
@@ -162,18 +164,21 @@ def find_trained(run: Path, env_id: str | None, checkpoint: Choice = "latest") -
     )
 
 
-def _find_demo(name: str, env_id: str | None) -> Trained:
-    names = demo_names()
-    if name.lower() not in names:
+def find_agent(run: Path, checkpoint: Choice = "latest") -> SavedAgent:
+    """Reads the agent of a run, or one that ships with this package; arguments as of `find_trained`.
+
+    Raises:
+        InputError: it does not exist or is damaged.
+    """
+    if run.exists():
+        return read_saved_agent(run, checkpoint)
+    name, names = str(run).lower(), demo_names()
+    if name not in names:
         raise InputError(
-            f"{name} does not exist; expected a run folder, a checkpoint, a file that ACER.save wrote, or an agent "
-            f"that ships with this package ({', '.join(nearest(name, names) or names)})."
+            f"{run} does not exist; expected a run folder, a checkpoint, a file that ACER.save wrote, or an agent "
+            f"that ships with this package ({', '.join(nearest(str(run), names) or names)})."
         )
-    if env_id is None:
-        env_id = read_card(name.lower()).env
-    check_env_id(env_id)
-    saved = read_saved_agent(demo_file(name.lower()))
-    return Trained(saved._replace(name=name.lower()), env_id, MAX_EPISODE_FRAMES)
+    return read_saved_agent(demo_file(name))._replace(name=name)
 
 
 def _env_id_of_run(run: Path, settings: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import onnxruntime
 import pytest
 import tensorflow as tf
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
@@ -80,12 +81,18 @@ def test_an_exported_policy_acts_alike_without_this_package(tmp_path: Path) -> N
     assert len(set(actions.tolist())) + len(set(outputs[2]["action"].tolist())) > 2, "the policies are not constant"
 
 
+class Joint(Counter):
+    """Takes three choices at once."""
+
+    action_space = MultiDiscrete([3, 5, 2], start=[1, -2, 0])
+
+
 @pytest.mark.parametrize("space", [MultiDiscrete([3, 5], start=[1, -2]), MultiDiscrete([[2, 3]]), MultiBinary(3)])
 def test_joint_actions_are_exported_as_the_environment_takes_them(space: Any, tmp_path: Path) -> None:
-    class Joint(Counter):
+    class Other(Joint):
         action_space = space
 
-    agent = tiny(env=Joint(1), policy_kwargs=TINY)
+    agent = tiny(env=Other(1), policy_kwargs=TINY)
     enlarge(agent, 30)
     agent.export(tmp_path / "model")
     obs = observations(agent, 20)
@@ -103,9 +110,71 @@ class Images(gymnasium.Env[Any, int]):
     action_space = Discrete(5)
 
 
+def run_onnx(path: Path, inputs: dict[str, Any]) -> dict[str, Any]:
+    session = onnxruntime.InferenceSession(path)
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, inputs), strict=True))
+
+
+def run_tflite(path: Path, inputs: dict[str, Any]) -> dict[str, Any]:
+    outputs: dict[str, Any] = tf.lite.Interpreter(str(path)).get_signature_runner()(**inputs)
+    return outputs
+
+
+RUN = {"onnx": run_onnx, "tflite": run_tflite}
+
+
+@pytest.mark.filterwarnings("ignore:.*tf.lite.Interpreter is deprecated")
+@pytest.mark.parametrize("form", RUN)
+@pytest.mark.parametrize("kind", ["images", "continuous", "joint", "recurrent", "mixed"])
+def test_policies_act_alike_in_onnxruntime_and_in_tflite(kind: str, form: Any, tmp_path: Path) -> None:
+    agent, obs = agents(kind)
+    enlarge(agent, 30)
+    inputs = {f"obs_{name}": part for name, part in obs.items()} if isinstance(obs, dict) else {"obs": obs}
+    state, mask = None, None
+    if kind == "recurrent":
+        state = np.random.default_rng(2).normal(size=(9, 6)).astype(np.float32)
+        mask = np.arange(9) % 3 == 0
+        inputs |= {"state": state, "mask": mask}
+    expected, after = agent.predict(obs, state, mask, deterministic=True)
+    agent.export(tmp_path / "policy", form)
+    outputs = RUN[form](tmp_path / "policy", inputs)
+    np.testing.assert_allclose(outputs["action"], expected, rtol=1e-5, atol=1e-5)
+    assert len(np.unique(expected, axis=0)) > 1, "the policy is constant"
+    if after is not None:
+        state_after = outputs["next_state" if form == "onnx" else "state"]
+        np.testing.assert_allclose(state_after, after, rtol=1e-5, atol=1e-5)
+
+
+def agents(kind: str) -> tuple[ACER, Any]:
+    """An agent of a kind, and nine observations."""
+    bright = np.linspace(1, 256, 9).astype(int)[:, None, None, None]
+    images = np.random.default_rng(1).integers(0, bright, (9, 24, 24, 2)).astype(np.uint8)
+    if kind == "images":
+        return tiny("CnnPolicy", Images(), policy_kwargs={"cnn_extractor": "cnn_small"}), images
+    if kind == "recurrent":
+        return tiny("CnnLstmPolicy", Images(), policy_kwargs={"n_lstm": 3, "cnn_extractor": "cnn_small"}), images
+    if kind == "continuous":
+        agent = tiny(env=vec_env("Pendulum-v1"), normalize_observations=True)
+        agent.learn(10)
+        return agent, observations(agent, 9)
+    if kind == "joint":
+        agent = tiny(env=Joint(1), policy_kwargs=TINY)
+        return agent, observations(agent, 9)
+    parts = [Mixed.observation_space.sample() for _ in range(9)]
+    return tiny(env=Mixed(), policy_kwargs=TINY), {
+        name: np.stack([part[name] for part in parts]) for name in Mixed.observation_space
+    }
+
+
+def test_an_unknown_format(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="format is 'torch'; expected one of saved_model, onnx, tflite"):
+        tiny().export(tmp_path / "model", "torch")  # type: ignore[arg-type]
+
+
 def test_a_place_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "model").touch()
-    with pytest.raises(InputError, match="model is a file; expected a folder"):
+    with pytest.raises(InputError, match="model is a file already; choose another path"):
         tiny().export(tmp_path / "model")
 
 
@@ -113,5 +182,5 @@ def test_parts_that_would_have_one_name(tmp_path: Path) -> None:
     class TwoParts(Counter):
         observation_space = Dict({"a b": Discrete(2), "a_b": Discrete(3)})
 
-    with pytest.raises(InputError, match="two parts of the observation would have one name in the SavedModel"):
+    with pytest.raises(InputError, match="two parts of the observation would have one name in the exported policy"):
         tiny(env=TwoParts(1)).export(tmp_path / "model")
