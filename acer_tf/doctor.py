@@ -43,6 +43,7 @@ EXTRAS = {
     "dm-control": Extra(("dm_control", "shimmy"), "DeepMind's control suite"),
     "minatar": Extra(("minatar",), "MinAtar's games"),
     "minari": Extra(("minari", "h5py"), "Minari's datasets, to pretrain"),
+    "onnx": Extra(("tf2onnx",), "export as ONNX"),
     "ray": Extra(("ray", "optuna"), "clusters, and searches"),
     "hub": Extra(("huggingface_hub",), "publishing and fetching"),
     "wandb": Extra(("wandb",), "Weights & Biases"),
