@@ -44,7 +44,7 @@ class Reproduce(Execution):
     variations: tuple[str, ...] = ()
     """Run these variations only."""
     envs: tuple[str, ...] = ()
-    """Run in these environments only."""
+    """Run in these environments only; one that a file of your own has as module:id has to be named here."""
     out: Path | None = None
     """Folder of the run folders; None takes runs/NAME."""
     results: Path = RESULTS
@@ -79,7 +79,7 @@ class Reproduce(Execution):
         folder = self.results / experiment.name
         out = Path("runs") / experiment.name if self.out is None else self.out
         seeds = experiment.more_seeds(self.seeds or len(experiment.seeds))
-        planned = plan(experiment, seeds, out, self)
+        planned = plan(experiment, seeds, out, self, self.envs)
         missing = _missing(folder, planned, experiment.score)
         of_trial: dict[Trial, Planned] = {p.trial: p for p in missing}
         print(f"{experiment.name}: {counted(len(planned), 'run')}, {len(planned) - len(missing)} of them in {folder}")
@@ -96,8 +96,10 @@ class Reproduce(Execution):
     def _report(self, experiment: Experiment) -> None:
         folder = self.results / experiment.name
         found = find(experiment, read_results(folder, experiment))
+        envs = [env.id for env in experiment.envs]
+        words = ["--envs", *envs] if any(":" in env for env in envs) else []
         with writing(folder / PAGE):
-            write_page(folder, found, f"{program('acer_tf.reproduce')} {self.name}")
+            write_page(folder, found, " ".join([program("acer_tf.reproduce"), str(self.name), *words]))
         for verdict in found.verdicts:
             env = f"{verdict.env}: " if verdict.env else ""
             say(f"{verdict.outcome.value}: {env}{verdict.question}: {verdict.numbers}")

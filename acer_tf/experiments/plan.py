@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from acer_tf import run, run_atari
 from acer_tf.configs.presets import BASELINES
-from acer_tf.envs.ids import check_env_id, full_env_id, is_atari
+from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
 from acer_tf.errors import InputError, suggestion
 from acer_tf.experiments.experiment import Environment, Experiment, Variation
 from acer_tf.storage.run_folder import UNNAMED
@@ -60,14 +60,18 @@ def selected(experiment: Experiment, variations: Sequence[str], envs: Sequence[s
     return experiment._replace(envs=tuple(kept), variations=tuple(chosen))
 
 
-def plan(experiment: Experiment, seeds: Sequence[int], out: Path, execution: Execution) -> list[Planned]:
+def plan(
+    experiment: Experiment, seeds: Sequence[int], out: Path, execution: Execution, typed: Collection[str] = ()
+) -> list[Planned]:
     """Returns the trainings, ordered by seed, so that all parts of an experiment grow alike.
+
+    Ids of environments that a user has `typed` may import a module, those that only a file has must not.
 
     Raises:
         InputError: an environment or a preset does not exist, or training does not know a flag or rejects its value.
     """
     cells = [(variation, env) for variation in experiment.variations for env in experiment.envs]
-    prepared = [_prepared(experiment.name, variation, env, execution) for variation, env in cells]
+    prepared = [_prepared(experiment.name, variation, env, execution, env.id in typed) for variation, env in cells]
     planned = []
     for seed in seeds:
         for (variation, env), (module, line, settings) in zip(cells, prepared, strict=True):
@@ -96,11 +100,13 @@ def _defaults() -> dict[str, Any]:
 
 
 def _prepared(
-    name: str, variation: Variation, env: Environment, execution: Execution
+    name: str, variation: Variation, env: Environment, execution: Execution, is_typed: bool
 ) -> tuple[str, list[str], dict[str, Any]]:
     """Returns module, words and settings of a training, without its seed and folder."""
     try:
-        env_id = full_env_id(env.id)
+        if ":" in env.id and not is_typed:
+            raise InputError(f"the file names a module to import; --envs {env.id} allows it.")
+        env_id = typed_env_id(env.id)
         check_env_id(env_id)
         module = run_atari if is_atari(env_id) else run
         given = set(env.flags) | set(variation.flags)

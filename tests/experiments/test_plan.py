@@ -95,7 +95,7 @@ def test_an_environment_of_a_file_imports_nothing(tmp_path: Path, monkeypatch: p
     (tmp_path / "evil.py").write_text("raise SystemExit('imported')")
     monkeypatch.syspath_prepend(tmp_path)
     wrong = load_experiment(write_tiny(tmp_path, envs={"evil:Env-v0": None}, criteria=[]))
-    with pytest.raises(InputError, match="environment 'evil:Env-v0' would import a module; import it yourself"):
+    with pytest.raises(InputError, match="the file names a module to import; --envs evil:Env-v0 allows it"):
         plan(wrong, (0,), tmp_path, Execution())
 
 
