@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tensorflow  # noqa: F401  (its import needs the real find_spec)
 
 from acer_tf import __version__, doctor
 from acer_tf.doctor import EXTRAS, main
