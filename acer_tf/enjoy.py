@@ -1,18 +1,13 @@
 """Shows a trained agent at play: `python -m acer_tf.enjoy RUN`."""
 
-import contextlib
 import dataclasses
-import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-
-import gymnasium
 
 from acer_tf.cli.command import command
 from acer_tf.cli.play import PlayFlags
 from acer_tf.envs.make import closing
-from acer_tf.errors import InputError
+from acer_tf.envs.rendering import has_display
 from acer_tf.evaluation.episodes import Played, play
 from acer_tf.evaluation.video import record_video
 from acer_tf.schema import Count
@@ -40,18 +35,16 @@ class Enjoy(PlayFlags):
             agent = trained.load(env)
             print(f"{trained.name}: {trained.env_id}, {self.actions} actions, seed {self.seed}", flush=True)
             if video is None:
-                os.environ.setdefault("SDL_FRAMEBUFFER_ACCELERATION", "0")  # Mesa's LLVM crashes beside TensorFlow's
-                with _missing_renderer_refused():
-                    steps = play(
-                        agent,
-                        env,
-                        self.episodes,
-                        self.deterministic,
-                        seed=self.seed,
-                        max_episode_steps=self.max_episode_steps,
-                    )
-                    for ended in steps:
-                        _print(ended)
+                steps = play(
+                    agent,
+                    env,
+                    self.episodes,
+                    self.deterministic,
+                    seed=self.seed,
+                    max_episode_steps=self.max_episode_steps,
+                )
+                for ended in steps:
+                    _print(ended)
             else:
                 played = record_video(
                     agent,
@@ -70,19 +63,6 @@ class Enjoy(PlayFlags):
         if video is not None:
             return "rgb_array"
         return "human" if has_display() else None
-
-
-def has_display() -> bool:
-    """Returns whether a window can be opened: on Linux, whether an X or a Wayland server is configured."""
-    return not sys.platform.startswith("linux") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-
-
-@contextlib.contextmanager
-def _missing_renderer_refused() -> Iterator[None]:
-    try:
-        yield
-    except gymnasium.error.DependencyNotInstalled as error:
-        raise InputError(f"the environment cannot be shown: {error}") from error
 
 
 def _print(played: list[Played]) -> None:

@@ -1,12 +1,18 @@
+import ctypes.util
+import os
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import gymnasium
+import numpy as np
 import pytest
 
 from acer_tf import ACER
-from acer_tf.enjoy import has_display, main
+from acer_tf.enjoy import main
+from acer_tf.envs.rendering import has_display
 from tests.counter import Counter
 from tests.played import counter_run, write_run
 from tests.videos import frames
@@ -90,3 +96,53 @@ def test_an_environment_that_cannot_be_shown(
 def test_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nowhere"]) == 2
     assert "nowhere does not exist; expected a run folder" in capsys.readouterr().err
+
+
+def shown(*words: str, **variables: str) -> list[str]:
+    """Runs the command without a display, but for the given variables; returns its output without the first line."""
+    left_out = ("DISPLAY", "WAYLAND_DISPLAY", "MUJOCO_GL", "XDG_RUNTIME_DIR", "SDL_VIDEODRIVER")
+    environment = {name: value for name, value in os.environ.items() if name not in left_out}
+    command = [sys.executable, "-m", "acer_tf.enjoy", *words, "--episodes", "1", "--max_episode_steps", "15"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment | variables)
+    assert done.stderr == ""
+    return done.stdout.splitlines()[1:]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("way", "library"), [("egl", "EGL"), ("osmesa", "OSMesa"), (None, "EGL")])
+def test_mujoco_in_a_video_without_a_display(tmp_path: Path, way: str | None, library: str) -> None:
+    pytest.importorskip("mujoco")
+    if ctypes.util.find_library(library) is None:
+        pytest.skip(f"lib{library} is not installed")
+    video = tmp_path / "a.mp4"
+    lines = shown("halfcheetah", "--video", str(video), **({} if way is None else {"MUJOCO_GL": way}))
+    assert lines[0].endswith(", 15 agent steps, cut") and lines[1] == f"video: {video}"
+    assert np.ptp(frames(video)[14]) > 100 and len(frames(video)) == 15
+
+
+@pytest.fixture
+def display(tmp_path: Path) -> Iterator[str]:
+    if shutil.which("Xvfb") is None:
+        pytest.skip("Xvfb is not installed")
+    read, write = os.pipe()
+    command = ["Xvfb", "-displayfd", str(write), "-screen", "0", "1024x768x24", "-nolisten", "tcp"]
+    with subprocess.Popen(command, pass_fds=[write], stderr=subprocess.DEVNULL) as server:
+        os.close(write)
+        with open(read, encoding="ascii") as line:
+            yield f":{line.readline().strip()}"
+        server.terminate()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", ["cartpole", "lunarlander", "halfcheetah", GAME])
+def test_in_a_window_of_a_display_with_mesa(agent: str, display: str, tmp_path: Path) -> None:
+    if agent == GAME:
+        write_run(tmp_path, ACER("cnn_small", GAME, seed=0), env=GAME)
+        agent = str(tmp_path)
+    assert [line.split(",")[1] for line in shown(agent, DISPLAY=display)] == [" 15 agent steps"]
+
+
+@pytest.mark.slow
+def test_mujoco_in_a_video_with_a_display(display: str, tmp_path: Path) -> None:
+    shown("halfcheetah", "--video", str(tmp_path / "a.mp4"), DISPLAY=display)
+    assert np.ptp(frames(tmp_path / "a.mp4")[14]) > 100

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import inspect
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
@@ -18,6 +19,7 @@ from acer_tf.envs.atari.pool import AtariPool
 from acer_tf.envs.check import check_vec_env
 from acer_tf.envs.conventions import environment_seeds
 from acer_tf.envs.ids import check_env_id, is_atari
+from acer_tf.envs.rendering import make_drawn, mujoco_prepared
 from acer_tf.envs.vector import ParallelEnvs, SerialEnvs
 from acer_tf.envs.wrap import training_env
 from acer_tf.envs.wrappers.frame_stack import FrameStack
@@ -51,7 +53,7 @@ def make_env(env_id: str, env_kwargs: Mapping[str, Any] | None = None) -> gymnas
     """
     check_env_id(env_id)
     kwargs = env_kwargs or {}
-    with environment_errors(), _making(env_id, kwargs):
+    with environment_errors():
         return make_single(gymnasium.spec(env_id), kwargs)
 
 
@@ -82,13 +84,13 @@ def make_vec_env(
         num_workers: processes for Atari; 0 steps all games in this one, None uses one per processor, but at most N.
         max_episode_frames: raw frames after which an Atari game is cut, four per agent step; None or 0 is no limit.
         render_mode: gymnasium's: with `rgb_array`, `render` returns images; `human` opens a window for each
-            environment.
+            environment. Environments that are drawn are in a process of their own each, whatever `vectorization` is,
+            but for the images of Atari games.
         env_kwargs: arguments of the environment; not for Atari.
         vectorization: sync steps all environments in this process, one after the other; async each in a process of its
             own, which pays if a step takes a millisecond or more. Results are the same. Not for Atari.
         wrapper_class: wraps each environment; not for Atari.
-        first: what `make_env` made with the same id and arguments, to be one of these (with async, the one from which
-            the others' spaces are read), so that none is made in vain.
+        first: what `make_env` made with the same id and arguments, to be one of these; with async it is closed.
         **unknown: arguments of Stable Baselines that have another place here; the error names it.
 
     Raises:
@@ -164,9 +166,22 @@ def make_registered(make: Callable[..., VectorEnv[Any, Any, Any]], spec: EnvSpec
 
 
 def make_single(source: Source, kwargs: Mapping[str, Any], wrapper: Wrapper | None = None) -> gymnasium.Env[Any, Any]:
-    """Makes an environment, in this process or in a worker."""
-    env = gymnasium.make(source, **kwargs) if isinstance(source, EnvSpec) else checked_env(source(**kwargs))
-    return env if wrapper is None else wrapper(env)
+    """Makes an environment, in this process or in a worker.
+
+    Raises:
+        InputError: it cannot be made with these arguments.
+    """
+    with _making(_name(source), kwargs):
+        if isinstance(source, EnvSpec):
+            with mujoco_prepared(source, is_drawn="render_mode" in kwargs):
+                env = gymnasium.make(source, **kwargs)
+        else:
+            env = checked_env(source(**kwargs))
+        return env if wrapper is None else wrapper(env)
+
+
+def _name(source: Source) -> str:
+    return source.id if isinstance(source, EnvSpec) else getattr(source, "__name__", "of its own")
 
 
 def _instead_of(name: str) -> str:
@@ -185,18 +200,20 @@ def _make_own(
     first: gymnasium.Env[Any, Any] | None,
 ) -> SerialEnvs | ParallelEnvs:
     """Makes environments that are not Atari games."""
-    name = source.id if isinstance(source, EnvSpec) else getattr(source, "__name__", "of its own")
     make = functools.partial(make_single, source, kwargs, wrapper)
-    env: SerialEnvs | ParallelEnvs
-    with _making(name, kwargs):
-        if vectorization == "sync":
-            env = SerialEnvs([make if first is None else lambda: first, *[make] * (n_envs - 1)])
-        else:
-            env = ParallelEnvs([make] * n_envs, make() if first is None else first)
     render_mode = kwargs.get("render_mode")
+    env: SerialEnvs | ParallelEnvs
+    if render_mode is not None:
+        make = functools.partial(make_drawn, dict(os.environ), make)
+    if vectorization == "sync" and render_mode is None:
+        env = SerialEnvs([make if first is None else lambda: first, *[make] * (n_envs - 1)])
+    else:
+        if first is not None:
+            first.close()
+        env = ParallelEnvs([make] * n_envs)
     if render_mode not in (None, env.render_mode):
         env.close()
-        raise InputError(f"environment '{name}' cannot be rendered as {render_mode}.")
+        raise InputError(f"environment '{_name(source)}' cannot be rendered as {render_mode}.")
     try:
         check_vec_env(env)
     except InputError:

@@ -10,18 +10,20 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import CloudpickleWrapper, batch_space, iterate
 from numpy.typing import NDArray
 
+from acer_tf.envs.rendering import rendered
 from acer_tf.envs.returns import ARRAYS, batch_of, check_info, numbers_of
 from acer_tf.envs.wrappers.action_masks import MASKS, METHOD
 from acer_tf.envs.wrappers.base import Array, StepReturn
-from acer_tf.errors import EnvironmentFailedError, InputError
+from acer_tf.errors import EnvironmentFailedError, InputError, with_own_extra
 from acer_tf.system.children import START_METHOD, become_worker, program_hidden
 
 CLOSE_SECONDS = 5.0
@@ -30,20 +32,35 @@ OTHER_ARGUMENTS = re.compile(r"reset\(\) got an unexpected keyword argument '(se
 MakeEnv = Callable[[], gymnasium.Env[Any, Any]]
 
 
+class Description(NamedTuple):
+    """Facts about a single environment, under gymnasium's names, and the names of its actions."""
+
+    observation_space: gymnasium.Space[Any]
+    action_space: gymnasium.Space[Any]
+    metadata: dict[str, Any]
+    render_mode: str | None
+    spec: EnvSpec | None
+    action_names: list[str]
+
+
 class AutoresetEnvs(VectorEnv[Any, Any, Array], abc.ABC):
     """Vector environment with SAME_STEP autoreset; the infos of the environments may differ in any way.
 
     `step` returns arrays of its own, which later steps leave alone.
+
+    Attributes:
+        action_names: names of the actions, or of the numbers of a continuous one; empty if there are none.
     """
 
-    def __init__(self, env: gymnasium.Env[Any, Any], num_envs: int) -> None:
+    def __init__(self, first: Description, num_envs: int) -> None:
         self.num_envs = num_envs
-        self.single_observation_space, self.single_action_space = env.observation_space, env.action_space
+        self.single_observation_space, self.single_action_space = first.observation_space, first.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self.metadata = {**env.metadata, "autoreset_mode": AutoresetMode.SAME_STEP}
-        self.render_mode = env.render_mode
-        self.spec = env.unwrapped.spec
+        self.metadata = {**first.metadata, "autoreset_mode": AutoresetMode.SAME_STEP}
+        self.render_mode = first.render_mode
+        self.spec = first.spec
+        self.action_names = first.action_names
         self._has_plain_actions = isinstance(self.single_action_space, ARRAYS)
 
     def reset(
@@ -65,8 +82,12 @@ class AutoresetEnvs(VectorEnv[Any, Any, Array], abc.ABC):
         return batch_of(self, obs), numbers_of(rewards, self.num_envs), terminated, truncated, gathered
 
     def render(self) -> tuple[Any, ...]:
-        """Returns the picture of each environment."""
-        return self.call("render")
+        """Returns the picture of each environment.
+
+        Raises:
+            InputError: an environment cannot be rendered.
+        """
+        return tuple(self._each("render", [()] * self.num_envs))
 
     def call(self, name: str, *arguments: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Calls a method of each environment, or reads an attribute."""
@@ -97,7 +118,7 @@ class SerialEnvs(AutoresetEnvs):
     def __init__(self, makers: Sequence[MakeEnv]) -> None:
         self.envs = [make() for make in makers]
         self._slots = [_Autoreset(env, i) for i, env in enumerate(self.envs)]
-        super().__init__(self.envs[0], len(self.envs))
+        super().__init__(self._slots[0].describe(), len(self.envs))
 
     def close_extras(self, **kwargs: Any) -> None:
         """Closes the environments."""
@@ -115,18 +136,12 @@ class ParallelEnvs(AutoresetEnvs):
         processes: the processes.
     """
 
-    def __init__(self, makers: Sequence[MakeEnv], example: gymnasium.Env[Any, Any]) -> None:
-        """Starts the processes.
-
-        Args:
-            makers: make the environments.
-            example: another one, which is asked for its spaces and closed.
+    def __init__(self, makers: Sequence[MakeEnv]) -> None:
+        """Starts the processes, which make the environments.
 
         Raises:
-            EnvironmentFailedError: a process died.
+            EnvironmentFailedError: a process died, or an environment raised an error while it was made.
         """
-        with contextlib.closing(example):
-            super().__init__(example, len(makers))
         context: Any = multiprocessing.get_context(START_METHOD)
         self.processes: list[Any] = []
         self._pipes: list[Connection] = []
@@ -140,10 +155,11 @@ class ParallelEnvs(AutoresetEnvs):
                 self.processes[-1].start()
                 far_end.close()
         try:
-            self._each("ready", [()] * len(makers))
+            first, *_ = self._each("describe_to_parent", [()] * len(makers))
         except BaseException:
             self.close_extras()
             raise
+        super().__init__(first.fn, len(makers))
 
     def close_extras(self, **kwargs: Any) -> None:
         """Closes the environments; processes that do not end in time are killed."""
@@ -236,8 +252,18 @@ class _Autoreset:
         self._name = type(env.unwrapped).__name__
         self._has_masks = env.has_wrapper_attr(METHOD)
 
-    def ready(self) -> None:
-        pass
+    def describe(self) -> Description:
+        env = self._env
+        names = own_action_names(env.unwrapped)
+        return Description(
+            env.observation_space, env.action_space, env.metadata, env.render_mode, env.unwrapped.spec, names
+        )
+
+    def describe_to_parent(self) -> CloudpickleWrapper:
+        return CloudpickleWrapper(self.describe())  # type: ignore[arg-type]  # an id may be registered with a lambda
+
+    def render(self) -> Any:
+        return rendered(self._env)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         try:
@@ -284,6 +310,14 @@ class _Autoreset:
         self._env.close()
 
 
+def own_action_names(env: Any) -> list[str]:
+    """Returns the names that an environment gives its actions, as MinAtar does, or MuJoCo's model its actuators."""
+    if hasattr(env, "get_action_meanings"):
+        return [str(name) for name in env.get_action_meanings()]
+    model: Any = getattr(env, "model", None)
+    return [model.actuator(i).name for i in range(model.nu)] if hasattr(model, "actuator") else []
+
+
 def _serve(pipe: Connection, make: MakeEnv, index: int) -> None:
     """Serves one environment until it is closed, or the other end of the pipe is gone."""
     become_worker()
@@ -297,5 +331,7 @@ def _serve(pipe: Connection, make: MakeEnv, index: int) -> None:
                 pipe.send((None, getattr(slot, method)(*arguments)))
             except InputError as error:
                 pipe.send((InputError, str(error)))
+            except gymnasium.error.DependencyNotInstalled as error:  # when a window is opened
+                pipe.send((InputError, f"the environment cannot be shown: {with_own_extra(str(error))}"))
             except Exception:
                 pipe.send((RuntimeError, traceback.format_exc()))

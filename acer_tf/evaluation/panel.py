@@ -14,9 +14,8 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import SyncVectorEnv, VectorEnv
 from numpy.typing import NDArray
 
-from acer_tf.envs.atari.pool import AtariPool
 from acer_tf.envs.ids import env_id
-from acer_tf.envs.vector import SerialEnvs
+from acer_tf.envs.vector import own_action_names
 from acer_tf.evaluation.episodes import Moment
 from acer_tf.evaluation.explanation import Explanation
 
@@ -200,19 +199,10 @@ def action_names(env: VectorEnv[Any, Any, Any]) -> Sequence[str]:
     """
     space = env.single_action_space
     count = int(space.n) if isinstance(space, Discrete) else math.prod(space.shape or ())
-    names = ACTION_NAMES.get(env_id(env) or "") or _own_names(env.unwrapped)
+    base: Any = env.unwrapped
+    if isinstance(base, SyncVectorEnv):
+        own = own_action_names(base.envs[0].unwrapped)
+    else:
+        own = getattr(base, "action_names", [])
+    names = ACTION_NAMES.get(env_id(env) or "") or own
     return names if len(names) == count else [str(i) for i in range(count)]
-
-
-def _own_names(env: VectorEnv[Any, Any, Any]) -> Sequence[str]:
-    if isinstance(env, AtariPool):
-        return env.action_meanings
-    if not isinstance(env, SyncVectorEnv | SerialEnvs):
-        return ()
-    single: Any = env.envs[0].unwrapped
-    if hasattr(single, "get_action_meanings"):
-        return [str(name) for name in single.get_action_meanings()]
-    model: Any = getattr(single, "model", None)
-    if hasattr(model, "actuator"):  # MuJoCo's
-        return [model.actuator(i).name for i in range(model.nu)]
-    return ()

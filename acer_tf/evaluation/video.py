@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from acer_tf.envs.adapt import AnyEnv, as_vector_env
 from acer_tf.envs.conventions import Player
-from acer_tf.errors import InputError, with_own_extra
+from acer_tf.envs.rendering import GL
+from acer_tf.errors import EnvironmentFailedError, InputError, with_own_extra
 from acer_tf.evaluation.episodes import MAX_EPISODE_STEPS, Moment, Played, Predictor, play
 from acer_tf.evaluation.explanation import Explainer
 from acer_tf.evaluation.panel import Panel
@@ -143,7 +144,11 @@ def _video_file(path: Path, fps: float) -> Iterator[Callable[[NDArray[np.uint8]]
 def _frame(env: VectorEnv[Any, Any, Any]) -> NDArray[np.uint8]:
     try:
         (frame,) = env.render() or (None,)
-    except Exception as error:  # of any drawing library, such as MuJoCo's own without OpenGL
+    except InputError:
+        raise
+    except EnvironmentFailedError as error:
+        raise InputError(f"the environment cannot be rendered: {error} If it is MuJoCo's, set {GL}.") from error
+    except Exception as error:  # of any drawing library
         raise InputError(f"the environment cannot be rendered: {with_own_extra(str(error))}") from error
     if not (isinstance(frame, np.ndarray) and frame.dtype == np.uint8 and frame.shape[2:] == (3,)):
         raise InputError('the environment gives no pictures; make it with render_mode="rgb_array".')

@@ -18,7 +18,7 @@ from tests.videos import frames
 def test_one_frame_for_every_step_and_what_it_shows(tmp_path: Path) -> None:
     path = tmp_path / "new" / "video.mp4"
     played = record_video(Always(), Counter(4), path, n_episodes=2)
-    assert [episode[1:] for episode in played] == [(40.0, 5)] * 2
+    assert [(episode.r, episode.l) for episode in played] == [(40.0, 5)] * 2
     pictures = frames(path)
     assert [picture.shape for picture in pictures] == [(32, 48, 3)] * 10
     np.testing.assert_allclose([picture.mean() for picture in pictures], [0, 40, 80, 120, 160] * 2, atol=6)

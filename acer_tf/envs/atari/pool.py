@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import os
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -17,6 +18,7 @@ from acer_tf.envs.atari.game import FRAME_SHAPE, FRAMES_PER_STEP, AtariGame
 from acer_tf.envs.atari.games import Games, rows_in, shared_memory
 from acer_tf.envs.atari.workers import Fault, Workers
 from acer_tf.envs.ids import atari_game
+from acer_tf.envs.rendering import make_drawn
 from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.system.compute import cores
 from acer_tf.system.console import say
@@ -38,7 +40,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
 
     Attributes:
         game: name of its ROM.
-        action_meanings: names of the actions, [A].
+        action_names: names of the actions, [A].
         num_workers: processes that step the games; 0 if this process does.
         replacements: workers replaced so far.
     """
@@ -72,18 +74,18 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
             max_episode_frames: raw frames after which a game is cut (108,000 are half an hour); None or 0 is no limit.
             timeout: seconds after which a worker that does not answer a step or reset is replaced.
             max_restarts: workers that may be replaced in the life of the pool.
-            render_mode: with `rgb_array`, `render` returns the screens; `human` opens a window for each game. Both step
-                all games in this process.
+            render_mode: with `rgb_array`, `render` returns the screens; this process then
+                steps all games; `human` opens a window for each game, which has a process of its own.
 
         Raises:
             InputError: the id is not an Atari game.
         """
         self.game = atari_game(env_id)
-        self.action_meanings = AtariGame(self.game).action_meanings
+        self.action_names = AtariGame(self.game).action_meanings
         self.spec = gymnasium.spec(env_id)
         self.num_envs = num_env
         self.single_observation_space = gymnasium.spaces.Box(0, 255, FRAME_SHAPE, np.uint8)
-        self.single_action_space = gymnasium.spaces.Discrete(len(self.action_meanings))
+        self.single_action_space = gymnasium.spaces.Discrete(len(self.action_names))
         self.observation_space = batch_space(self.single_observation_space, num_env)
         self.action_space = batch_space(self.single_action_space, num_env)
 
@@ -91,11 +93,12 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         self._rows = rows_in(self._memory, range(num_env))
         self._frames = self._rows["frame"]
         self._frames.flags.writeable = False
-        self._make_games = functools.partial(
-            Games, self.game, max_episode_frames, display_screen=render_mode == "human"
-        )
+        self._make_games = functools.partial(Games, self.game, max_episode_frames)
         self.render_mode = render_mode
-        if render_mode is not None:
+        if render_mode == "human":
+            num_workers = num_env
+            self._make_games = functools.partial(make_drawn, dict(os.environ), self._make_games, display_screen=True)
+        elif render_mode is not None:
             num_workers = 0
         self.num_workers = min(num_env, cores() if num_workers is None else num_workers)
         self._timeout = timeout
@@ -206,7 +209,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
                 f"actions have shape {array.shape} and type {array.dtype}; "
                 f"expected whole numbers of shape ({self.num_envs},)."
             )
-        count = len(self.action_meanings)
+        count = len(self.action_names)
         wrong = (array < 0) | (array >= count)
         if wrong.any():
             i = int(wrong.argmax())

@@ -81,7 +81,7 @@ def test_nothing_is_started_before_the_first_reset() -> None:
 def test_describes_itself_as_gymnasium_wants(pong: AtariPool) -> None:
     assert pong.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
     assert pong.num_envs == 3
-    assert pong.single_action_space.n == len(pong.action_meanings) == 6
+    assert pong.single_action_space.n == len(pong.action_names) == 6
     assert pong.action_space.shape == (3,)
     assert pong.single_observation_space.shape == (84, 84, 1)
     obs, infos = pong.reset()

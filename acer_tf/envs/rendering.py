@@ -1,0 +1,92 @@
+"""Rendering: environments that are drawn live in processes without TensorFlow, and the others load no OpenGL.
+
+TensorFlow's LLVM and that of Mesa's drivers crash when they meet in one process.
+"""
+
+import contextlib
+import ctypes.util
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+import gymnasium
+from gymnasium.envs.registration import EnvSpec
+
+from acer_tf.errors import InputError, with_own_extra
+
+Made = TypeVar("Made")
+
+GL = "MUJOCO_GL"
+"""Environment variable that selects how MuJoCo draws."""
+WITHOUT_DISPLAY = {"egl": "EGL", "osmesa": "OSMesa"}
+"""Values of `MUJOCO_GL` that need no display, the fastest first, and the libraries that they need."""
+
+
+def has_display() -> bool:
+    """Returns whether a window can be opened: on Linux, whether an X or a Wayland server is configured."""
+    return not sys.platform.startswith("linux") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def make_drawn(variables: Mapping[str, str], make: Callable[..., Made], *args: Any, **kwargs: Any) -> Made:
+    """Makes what will be drawn in this process, a worker.
+
+    Args:
+        variables: environment variables of the process that started it; what they leave open is set for pictures
+            without a display.
+        make: makes it.
+        *args: arguments of `make`.
+        **kwargs: arguments of `make`.
+    """
+    os.environ.clear()
+    os.environ.update(variables)
+    if not has_display():
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+        os.environ.setdefault("SDL_AUDIODRIVER", "dummy")
+        way = next((way for way, library in WITHOUT_DISPLAY.items() if ctypes.util.find_library(library)), None)
+        if way is not None and not os.environ.get(GL):
+            os.environ[GL] = way
+    return make(*args, **kwargs)
+
+
+def rendered(env: gymnasium.Env[Any, Any]) -> Any:
+    """Renders an environment.
+
+    Raises:
+        InputError: it cannot be rendered.
+    """
+    try:
+        return env.render()
+    except Exception as error:  # of any drawing library, such as MuJoCo's own without OpenGL
+        reason = " ".join(with_own_extra(str(error)).split()).rstrip(".")
+        way = f"; set {GL} to egl, osmesa or, with a display, glfw" if "mujoco" in sys.modules else ""
+        raise InputError(f"the environment cannot be rendered: {reason}{way}.") from error
+
+
+@contextlib.contextmanager
+def mujoco_prepared(spec: EnvSpec, is_drawn: bool) -> Iterator[None]:
+    """Keeps MuJoCo in a block that makes an environment from loading OpenGL in vain, and from printing hints.
+
+    Warnings of an unstable simulation are still shown, but no longer written to the current folder as well.
+    """
+    if not any(name in str(spec.entry_point) for name in ("mujoco", "dm_control")):
+        yield
+        return
+    way = os.environ.get(GL)
+    if not is_drawn:
+        os.environ[GL] = "disable"
+    try:
+        with contextlib.suppress(ImportError):
+            import mujoco  # type: ignore[import-untyped]
+
+            mujoco.set_mju_user_warning(_log)
+        yield
+    finally:
+        os.environ.pop(GL, None)
+        os.environ.update({} if way is None else {GL: way})
+
+
+def _log(warning: str) -> None:
+    is_hint = "deprecated" in warning
+    logging.getLogger(__name__).log(logging.DEBUG if is_hint else logging.WARNING, "MuJoCo: %s", warning)
