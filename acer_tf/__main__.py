@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from acer_tf import __version__
 from acer_tf.errors import ExitStatus, suggestion
-from acer_tf.system.console import keep_output_open
+from acer_tf.system.console import keep_output_open, say
 from acer_tf.system.interrupts import end_on_interrupt
 
 COMMANDS = {
@@ -37,10 +37,10 @@ def main() -> int:
     sys.path.append("")  # the current folder, where `module:id` finds an environment of one's own; `python -m` has it
     name, *words = sys.argv[1:] or ["--help"]
     if name in ("-h", "--help", "help"):
-        print(overview())
+        say(overview())
         return 0
     if name in ("-V", "--version", "version"):
-        print(f"acer_tf {__version__}")
+        say(f"acer_tf {__version__}")
         return 0
     return run(name.replace("_", "-"), words)
 
@@ -54,7 +54,7 @@ def run(name: str, words: Sequence[str]) -> int:
     """
     if name not in COMMANDS:
         otherwise = suggestion(name, COMMANDS, "acer --help lists them")
-        print(f"error: {name} is not a command{otherwise}.", file=sys.stderr)
+        say(f"error: {name} is not a command{otherwise}.", is_error=True)
         return ExitStatus.BAD_INPUT
     module, _ = COMMANDS[name]
     status: int = importlib.import_module(module).main(words)

@@ -13,7 +13,7 @@ from acer_tf.errors import ExitStatus
 from acer_tf.recordings.comparison import Case, Quantity
 from acer_tf.recordings.recorded import CURVES, Recorded, find, read
 from acer_tf.system.compute import ONEDNN_VARIABLE
-from acer_tf.system.console import quiet_tensorflow
+from acer_tf.system.console import quiet_tensorflow, say
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,15 +39,15 @@ class CompareBaselines:
             InputError: a recording cannot be read, or the results cannot be written.
         """
         recordings = [(path, None if path.suffix == ".csv" else read(path)) for path in find(self.paths)]
-        print(_prepare_tensorflow(), flush=True)
+        say(_prepare_tensorflow())
         cases = []
         for path, recorded in recordings:
             cases.append(_compare(path, recorded))
-            print("\n".join(_lines(cases[-1], self.verbose)), flush=True)
+            say("\n".join(_lines(cases[-1], self.verbose)))
 
         statuses = [case.status for case in cases]
         ok = "fail" not in statuses and not (self.strict and "unsupported" in statuses)
-        print(", ".join(f"{statuses.count(status)} {status}" for status in ("pass", "fail", "unsupported", "skipped")))
+        say(", ".join(f"{statuses.count(status)} {status}" for status in ("pass", "fail", "unsupported", "skipped")))
         if self.json is not None:
             write_json(self.json, {"ok": ok, "cases": [case.as_json() for case in cases]})
         return 0 if ok else ExitStatus.FAILED

@@ -12,7 +12,7 @@ from acer_tf.errors import InputError
 from acer_tf.importers.normalization import has_normalization, read_normalization
 from acer_tf.importers.stable_baselines import is_stable_baselines
 from acer_tf.storage.agent_file import with_suffix
-from acer_tf.system.console import quiet_tensorflow
+from acer_tf.system.console import quiet_tensorflow, say
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,9 +54,9 @@ class Convert:
             agent = ACER.import_baselines(self.old, env)
         with writing(new):
             agent.save(new)
-        print(f"converted: {new}")
+        say(f"converted: {new}")
         if is_newer and self.statistics is None and has_normalization(beside := self.old.with_suffix("")):
-            print(f"{beside} holds its normalisation, which the new agent lacks; add it with --statistics {beside}")
+            say(f"{beside} holds its normalisation, which the new agent lacks; add it with --statistics {beside}")
 
 
 main = command("acer_tf.convert", Convert, Convert.convert)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from acer_tf import __version__
 from acer_tf.cli.command import command
 from acer_tf.system.compute import CPU_INFO, bfloat16_slowdown, cores, gpu_names, processor_flags
-from acer_tf.system.console import in_bytes, quiet_tensorflow
+from acer_tf.system.console import in_bytes, quiet_tensorflow, say
 from acer_tf.system.container import free_memory
 from acer_tf.system.provenance import commit
 
@@ -73,7 +73,7 @@ class Doctor:
     def show(self) -> None:
         """Prints a line for each thing; imports TensorFlow, which takes seconds."""
         for name, text, advice in (*_software(), *_hardware(), *_rendering(), *_extras()):
-            print(f"{'--' if advice else 'ok'}  {name:10}  {text}{': ' * bool(text and advice)}{advice}")
+            say(f"{'--' if advice else 'ok'}  {name:10}  {text}{': ' * bool(text and advice)}{advice}")
 
 
 def _software() -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from acer_tf.envs.rendering import has_display
 from acer_tf.evaluation.episodes import Played, play
 from acer_tf.evaluation.video import record_video
 from acer_tf.schema import Count
+from acer_tf.system.console import say
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,10 +31,10 @@ class Enjoy(PlayFlags):
         self.check()
         trained, video = self.find(), self.video_file()
         if video is None and not has_display():
-            print("no display: nothing is shown; for a video add --video")
+            say("no display: nothing is shown; for a video add --video")
         with closing(trained.make_env(1, self._render_mode(video))) as env:
             agent = trained.load(env)
-            print(f"{trained.name}: {trained.env_id}, {self.actions} actions, seed {self.seed}", flush=True)
+            say(f"{trained.name}: {trained.env_id}, {self.actions} actions, seed {self.seed}")
             if video is None:
                 steps = play(
                     agent,
@@ -57,7 +58,7 @@ class Enjoy(PlayFlags):
                     max_episode_steps=self.max_episode_steps,
                 )
                 _print(played)
-                print(f"video: {video}")
+                say(f"video: {video}")
 
     def _render_mode(self, video: Path | None) -> str | None:
         if video is not None:
@@ -67,7 +68,7 @@ class Enjoy(PlayFlags):
 
 def _print(played: list[Played]) -> None:
     for episode in played:
-        print(f"return {episode.r:g}, {episode.l} agent steps{', cut' if episode.is_cut else ''}", flush=True)
+        say(f"return {episode.r:g}, {episode.l} agent steps{', cut' if episode.is_cut else ''}")
 
 
 main = command("acer_tf.enjoy", Enjoy, Enjoy.enjoy)

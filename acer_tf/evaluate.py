@@ -14,6 +14,7 @@ from acer_tf.envs.make import closing
 from acer_tf.evaluation.episodes import Played, Predictor, play, said_of_cuts, summarize
 from acer_tf.evaluation.video import record_video
 from acer_tf.schema import Count
+from acer_tf.system.console import say
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,10 +51,10 @@ class Evaluate(PlayFlags):
                 max_episode_steps=self.max_episode_steps,
             )
             report = Report(trained, self.actions, self.seed, [episode for ended in steps for episode in ended])
-        print("\n".join(report.lines()))
+        say("\n".join(report.lines()))
         if self.json is not None:
             write_json(self.json, report.as_json())
-            print(f"written: {self.json}")
+            say(f"written: {self.json}")
         if video is not None:
             self._record(video, trained, agent)
 
@@ -68,7 +69,7 @@ class Evaluate(PlayFlags):
                 explain=self.explain,
                 max_episode_steps=self.max_episode_steps,
             )
-        print(f"video of one more episode, with return {episode.r:g}: {path}")
+        say(f"video of one more episode, with return {episode.r:g}: {path}")
 
 
 class Report:

@@ -10,7 +10,7 @@ from acer_tf.cli.parsing import Positional
 from acer_tf.cli.play import find_agent, require_free
 from acer_tf.errors import InputError
 from acer_tf.storage.saved_agents import Choice
-from acer_tf.system.console import quiet_tensorflow
+from acer_tf.system.console import quiet_tensorflow, say
 
 FORMATS: tuple[Literal["saved_model", "onnx", "tflite"], ...] = ("saved_model", "onnx", "tflite")
 
@@ -48,7 +48,7 @@ class Export:
         agent = ACER.load(saved)
         for form, path in given.items():
             agent.export(path, form)
-            print(f"exported: {path}")
+            say(f"exported: {path}")
 
 
 main = command("acer_tf.export", Export, Export.export)

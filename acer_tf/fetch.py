@@ -7,6 +7,7 @@ from pathlib import Path
 from acer_tf import hub
 from acer_tf.cli.command import command
 from acer_tf.cli.parsing import Positional
+from acer_tf.system.console import say
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Fetch:
         """
         folder = self.logdir or Path("runs") / hub.name_of(self.repo)
         hub.fetch(self.repo, self.revision, folder)
-        print(f"fetched: {folder}\nto watch it: acer enjoy {folder}")
+        say(f"fetched: {folder}\nto watch it: acer enjoy {folder}")
 
 
 main = command("acer_tf.fetch", Fetch, Fetch.fetch)

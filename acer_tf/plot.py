@@ -18,7 +18,7 @@ from acer_tf.plots.references import read_references
 from acer_tf.plots.runs import default_widths, mean_curves, read_runs
 from acer_tf.plots.series import RETURNS, Axis, sources_among
 from acer_tf.plots.style import require_format, save, styled
-from acer_tf.system.console import counted
+from acer_tf.system.console import counted, say
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,9 +74,9 @@ class Plot:
                 write_intervals(picture.with_suffix(".csv"), found.intervals)
                 save(figure_of_performance(found, AXIS_LABELS[self.x]), picture)
         for line in _performance_lines(found) if found is not None else ():
-            print(line)
+            say(line)
         _warn_of_few_seeds(curves)
-        print(f"drew {counted(len(curves), 'curve')}: {self.out}, {numbers}")
+        say(f"drew {counted(len(curves), 'curve')}: {self.out}, {numbers}")
 
     def _check(self, sources: Sequence[Path]) -> None:
         if self.label and len(self.label) != len(sources):
@@ -97,7 +97,7 @@ def _performance_lines(found: Performance) -> Iterator[str]:
 
 def _warn_of_few_seeds(curves: Sequence[Curve]) -> None:
     if few := [f"{c.env} {c.setting}".strip() + f" ({c.seeds[0]})" for c in curves if c.seeds[0] < ENOUGH_SEEDS]:
-        print(f"fewer than {ENOUGH_SEEDS} seeds say little: {', '.join(few)}", file=sys.stderr)
+        say(f"fewer than {ENOUGH_SEEDS} seeds say little: {', '.join(few)}", is_error=True)
 
 
 main = command("acer_tf.plot", Plot, Plot.draw)

@@ -11,6 +11,7 @@ from acer_tf.cli.output import print_table
 from acer_tf.cli.parsing import Positional
 from acer_tf.configs.presets import load_preset, preset_names, preset_text
 from acer_tf.envs.ids import is_atari
+from acer_tf.system.console import say
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +33,7 @@ class ListPresets:
             return
         env, _ = _environment_and_network(self.name)
         is_game = env in gymnasium.registry and is_atari(env)
-        print(f"acer {'run-atari' if is_game else 'run'} --preset {self.name}\n\n{preset_text(self.name).strip()}")
+        say(f"acer {'run-atari' if is_game else 'run'} --preset {self.name}\n\n{preset_text(self.name).strip()}")
 
 
 def description(name: str) -> str:

@@ -13,6 +13,7 @@ from acer_tf.cli.play import find_trained
 from acer_tf.envs.ids import typed_env_id
 from acer_tf.errors import InputError
 from acer_tf.storage.run_folder import read_settings
+from acer_tf.system.console import say
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Publish:
             settings = read_settings(self.run if self.run.is_dir() else self.run.parent) or {}
         report = None if self.evaluation is None else _read_report(self.evaluation)
         where = hub.publish(trained.saved, settings | {"env": trained.env_id}, self.repo, report)
-        print(f"published: {where}")
+        say(f"published: {where}")
 
 
 def _read_report(path: Path) -> Mapping[str, float]:

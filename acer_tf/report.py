@@ -11,7 +11,7 @@ from acer_tf.errors import InputError
 from acer_tf.plots.html import page, read_records
 from acer_tf.plots.series import sources_among
 from acer_tf.storage.durable import replacing
-from acer_tf.system.console import counted
+from acer_tf.system.console import counted, say
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +38,7 @@ class RunReport:
         text = page(records)
         with writing(self.out), replacing(self.out) as file:
             file.write(text.encode())
-        print(f"wrote {self.out}: {counted(len(records), 'run')}")
+        say(f"wrote {self.out}: {counted(len(records), 'run')}")
 
 
 main = command("acer_tf.report", RunReport, RunReport.write)

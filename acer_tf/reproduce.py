@@ -82,7 +82,7 @@ class Reproduce(Execution):
         planned = plan(experiment, seeds, out, self, self.envs)
         missing = _missing(folder, planned, experiment.score)
         of_trial: dict[Trial, Planned] = {p.trial: p for p in missing}
-        print(f"{experiment.name}: {counted(len(planned), 'run')}, {len(planned) - len(missing)} of them in {folder}")
+        say(f"{experiment.name}: {counted(len(planned), 'run')}, {len(planned) - len(missing)} of them in {folder}")
         if self.report_only or not missing:
             return 0
 
@@ -103,7 +103,7 @@ class Reproduce(Execution):
         for verdict in found.verdicts:
             env = f"{verdict.env}: " if verdict.env else ""
             say(f"{verdict.outcome.value}: {env}{verdict.question}: {verdict.numbers}")
-        print(f"{found.whole} of {found.needed} runs are complete; report: {folder / PAGE}")
+        say(f"{found.whole} of {found.needed} runs are complete; report: {folder / PAGE}")
         if self.steps is None and experiment.name in experiment_names():
             with writing(self.results / PAGE):
                 write_index(self.results)

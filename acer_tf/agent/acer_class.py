@@ -37,6 +37,7 @@ from acer_tf.model import Model
 from acer_tf.networks.registry import Network
 from acer_tf.storage.agent_file import File
 from acer_tf.storage.saved_agents import SavedAgent
+from acer_tf.system.console import say
 from acer_tf.system.streams import checked_seed
 
 AnyACER = TypeVar("AnyACER", bound="ACER")
@@ -179,7 +180,7 @@ class ACER:
         """
         saved = archive.read(load_path)
         if print_system_info:
-            print(archive.versions(saved))
+            say(archive.versions(saved))
         agent = cls._of(archive.load(saved, {**(custom_objects or {}), **overrides}))
         if env is not None:
             agent.set_env(env)

@@ -14,6 +14,7 @@ from acer_tf.agent.state import AgentState
 from acer_tf.envs.wrappers.normalize import Moments
 from acer_tf.errors import InputError, NotFiniteError
 from acer_tf.schema import Count, Positive, validated
+from acer_tf.system.console import say
 
 BATCH = 64
 """Windows in a batch."""
@@ -70,7 +71,7 @@ def pretrain(
             if agent.settings.verbose and epoch % val_interval == 0:
                 held_out = [cloning.loss(windows.rows(part)) for part in _batches(validation)]
                 text = f"{np.mean(held_out):.4f}" if held_out else "none"
-                print(f"epoch {epoch}/{n_epochs}: loss {np.mean(losses):.4f}, validation {text}", flush=True)
+                say(f"epoch {epoch}/{n_epochs}: loss {np.mean(losses):.4f}, validation {text}")
     finally:  # also after Ctrl-C: the average policy is never left behind
         for average, param in zip(agent.model.averages, agent.model.params, strict=True):
             average.assign(param)

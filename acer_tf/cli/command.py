@@ -1,14 +1,13 @@
 """The `main` of a command: its flags, its exit status, one-line errors."""
 
 import functools
-import sys
 import traceback
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from acer_tf.cli.parsing import parse
 from acer_tf.errors import EnvironmentFailedError, ExitStatus, InputError, LockedError, SupersededError
-from acer_tf.system.console import keep_output_open, printable
+from acer_tf.system.console import keep_output_open, say
 from acer_tf.system.interrupts import raise_on_interrupt
 
 STATUSES = {
@@ -40,10 +39,10 @@ def guarded(main: Main) -> Main:
         except tuple(STATUSES) as error:
             if isinstance(error, EnvironmentFailedError) and error.__cause__ is not None:
                 traceback.print_exception(error.__cause__)
-            print(f"error: {printable(str(error))}", file=sys.stderr)
+            say(f"error: {error}", is_error=True)
             return next(status for kind, status in STATUSES.items() if isinstance(error, kind))
         except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
+            say("interrupted", is_error=True)
             return ExitStatus.INTERRUPTED
 
     return wrapper

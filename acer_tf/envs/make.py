@@ -4,7 +4,6 @@ import contextlib
 import functools
 import inspect
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -25,6 +24,7 @@ from acer_tf.envs.wrap import training_env
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import EnvironmentFailedError, InputError, environment_errors, suggestion, with_own_extra
 from acer_tf.schema import Count, CountOrZero, validated
+from acer_tf.system.console import say
 
 Source = EnvSpec | Callable[..., gymnasium.Env[Any, Any]]
 """An id's entry in gymnasium's registry, which a worker's may lack; or a class or function."""
@@ -232,7 +232,7 @@ def closing(env: Env) -> Iterator[Env]:
             with environment_errors():
                 env.close()
         except EnvironmentFailedError as error:
-            print(f"warning: the environments could not be closed: {error}", file=sys.stderr)
+            say(f"warning: the environments could not be closed: {error}", is_error=True)
 
 
 @contextlib.contextmanager

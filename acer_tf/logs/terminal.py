@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from numbers import Integral
+from typing import TextIO
 
 from rich.console import Console
 from rich.filesize import pick_unit_and_suffix
@@ -179,7 +180,7 @@ class BarSink(ProgressSink):
             console=Console(stderr=True),
             refresh_per_second=2,
             # What is printed on the same terminal appears above the bar; a piped output stays a pipe.
-            redirect_stdout=sys.stdout.isatty(),
+            redirect_stdout=_is_terminal(sys.stdout),
         )
         self._task = self._bar.add_task("", total=total_steps)
 
@@ -207,7 +208,12 @@ def progress_sink(total_steps: int, replay_steps: int = 0) -> ProgressSink:
         replay_steps: agent steps that replay holds when full, over all environments; 0 without replay.
     """
     is_live = Console().is_jupyter and importlib.util.find_spec("ipywidgets") is not None
-    return (BarSink if is_live or sys.stderr.isatty() else LineSink)(total_steps, replay_steps)
+    return (BarSink if is_live or _is_terminal(sys.stderr) else LineSink)(total_steps, replay_steps)
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    """Whether a standard stream is a terminal; where a process has no streams, as in a service, it is None."""
+    return stream is not None and stream.isatty()
 
 
 def fitting(texts: dict[str, str], width: int) -> str:

@@ -98,7 +98,7 @@ def search(path: Path, flags: SearchFlags, execution: Execution, base: Base, out
             _print(study, number)
 
         trials, begun = counted(flags.num_trials, "trial"), len(study.trials)
-        print(f"{trials} with {_seeds(base)} each, {begun} begun before; table: {out / TABLE}")
+        say(f"{trials} with {_seeds(base)} each, {begun} begun before; table: {out / TABLE}")
         queue = StudyQueue(study, left, space, flags.num_trials, make, sweep.table.is_done, told)
 
         def report(trial: Trial, status: TrialStatus) -> None:
@@ -139,7 +139,7 @@ def _conclude(study: "optuna.Study", base: Base, out: Path) -> bool:
 
     whole = study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
     if not whole:
-        print("no trial is complete")
+        say("no trial is complete")
         return False
     best = study.best_trial
     run = out / _label(best.number) / f"seed-{base.seeds[0]}"
@@ -149,5 +149,5 @@ def _conclude(study: "optuna.Study", base: Base, out: Path) -> bool:
         write_preset(out / PRESET, run, note)
     pictures = draw(out, study)
     say(f"best: trial {best.number}, mean return {best.value:.6g} ({', '.join(words(best.params))})")
-    print(f"preset: {out / PRESET}; pictures: {', '.join(map(str, pictures)) or 'none'}")
+    say(f"preset: {out / PRESET}; pictures: {', '.join(map(str, pictures)) or 'none'}")
     return not study.get_trials(deepcopy=False, states=[TrialState.RUNNING])

@@ -5,8 +5,11 @@ import faulthandler
 import io
 import os
 import re
+import select
+import stat
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from typing import Any, TextIO
 
@@ -16,6 +19,8 @@ from acer_tf.system.interrupts import end_on_interrupt, raise_on_interrupt
 
 TENSORFLOW_LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 """Environment variable with the lowest severity that TensorFlow logs: 0 everything, 2 errors."""
+PATIENCE = 0.2
+"""Seconds that a process that never waits gives the reader of its output before it drops lines."""
 _WITH_GREETING = ("0", "1")
 _GREETING = re.compile(
     rb"[IW]\d{4} |\d{4}-\d\d-\d\d [\d:.]+: [IW] "  # hints and warnings, in the format of absl and in TensorFlow's own
@@ -38,6 +43,25 @@ def say(text: str, *, is_error: bool = False) -> None:
     """
     with contextlib.suppress(OSError):
         print(printable(text), file=sys.stderr if is_error else sys.stdout, flush=True)
+
+
+def never_wait() -> None:
+    """From here on, output that nobody reads (Ctrl-S, a stopped pager, a sleeping connection) stops nothing.
+
+    Lines are dropped instead, and their number is printed once the output is read again. For commands that do more than
+    print; only the streams that `keep_output_open` has made change.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        raw = getattr(getattr(stream, "buffer", None), "raw", None)
+        if isinstance(raw, _Lossy):
+            raw.never_wait()
+
+
+def say_in_handler(text: bytes) -> None:
+    """Writes to standard error if it takes text now: signal handlers can neither use streams nor wait."""
+    with contextlib.suppress(OSError):
+        if sys.platform == "win32" or select.select([], [2], [], 0)[1]:
+            os.write(2, text)
 
 
 def counted(number: int, noun: str) -> str:
@@ -73,13 +97,39 @@ def keep_output_open() -> None:
 class _Lossy(io.FileIO):
     """A descriptor that takes everything: what cannot be written (closed pipe, full disk, hung-up terminal) is lost."""
 
+    _unwaiting: int | None = None
+    _is_unread = False
+    _missing = 0  # lines
+
+    def never_wait(self) -> None:
+        """From here on, drops what nobody reads; the descriptor, which other processes share, stays as it is."""
+        with contextlib.suppress(OSError):  # Linux alone opens a pipe or terminal again, with flags of its own
+            if sys.platform == "linux" and (self.isatty() or stat.S_ISFIFO(os.fstat(self.fileno()).st_mode)):
+                flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY
+                self._unwaiting = self._unwaiting or os.open(f"/proc/self/fd/{self.fileno()}", flags)
+
     def write(self, data: Any) -> int:
         """Writes what is possible; returns how many bytes need not be written again, those that are lost included."""
-        try:
-            written: int | None = super().write(data)
-        except OSError:
-            written = None
-        return memoryview(data).nbytes if written is None else written
+        size = memoryview(data).nbytes
+        with contextlib.suppress(OSError):
+            if self._unwaiting is None:
+                return super().write(data) or size
+            self._write_or_drop(self._unwaiting, bytes(data))
+        return size
+
+    def _write_or_drop(self, descriptor: int, data: bytes) -> None:
+        deadline = time.monotonic() + (0 if self._is_unread else PATIENCE)
+        note = f"\n[{counted(self._missing, 'line')} missing here: nobody read them]\n" if self._missing else ""
+        left = note.encode() + data
+        while left:
+            try:
+                left = left[os.write(descriptor, left) :]
+                self._is_unread, self._missing = False, 0
+            except BlockingIOError:
+                if not select.select([], [descriptor], [], max(0.0, deadline - time.monotonic()))[1]:
+                    self._is_unread = True
+                    self._missing += left[-len(data) :].count(b"\n")
+                    return
 
 
 def _unbreakable(stream: TextIO | None, descriptor: int) -> TextIO:

@@ -1,6 +1,5 @@
 """Saves the whole state of a run while it trains, and resumes from it."""
 
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -93,7 +92,7 @@ class Checkpointer:
             if isinstance(found, Checkpoint):
                 self._resume(found)
                 return
-            print(f"checkpoint skipped: {found}", file=sys.stderr)
+            say(f"checkpoint skipped: {found}", is_error=True)
             problems.append(found)
         if problems:  # beginning anew would bury what is left of the run
             raise InputError(
@@ -161,9 +160,9 @@ class Checkpointer:
         kept = f"{self._acer.buffer.num_in_buffer:,} segments of replay"
         if lost:
             self._tell_lost_replay(lost)
-        print(f"resumed at step {self._acer.steps:,} from {checkpoint.path} (with {kept})", flush=True)
+        say(f"resumed at step {self._acer.steps:,} from {checkpoint.path} (with {kept})")
         if differing := differences(checkpoint.origin, self._origin):
-            print(f"results may differ in the last bits: {describe(differing)}", file=sys.stderr)
+            say(f"results may differ in the last bits: {describe(differing)}", is_error=True)
 
     def _tell_lost_replay(self, lost: Sequence[InputError]) -> None:
         """Warns that exact resume is lost, and records it in the settings of the run."""

@@ -1,7 +1,6 @@
 """Compares a command's settings with those of the run that it resumes: which may change, and which must not."""
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from acer_tf.errors import InputError
 from acer_tf.storage.checkpoint import OtherFormatError, checkpoint_folders, read_manifest
 from acer_tf.storage.checkpoint_store import CheckpointStore
 from acer_tf.storage.run_folder import FREE
+from acer_tf.system.console import say
 from acer_tf.training.job import DEFAULTS
 
 FREE_COLLECTING = ("actors", "publish_every", "actor_depth", "max_staleness")
@@ -52,7 +52,7 @@ def resumed_settings(checkpoints: CheckpointStore, settings: Mapping[str, Any], 
     if changed and not is_forced:
         raise InputError(f"the run in {run} has {describe(changed)}; give the same, or --force to change.")
     if changed:
-        print(f"changed: {describe(changed)}", file=sys.stderr)
+        say(f"changed: {describe(changed)}", is_error=True)
     return {"seed": settings["seed"]}
 
 

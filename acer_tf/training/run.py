@@ -30,7 +30,7 @@ from acer_tf.storage.saved_agents import PART, read_saved_agent
 from acer_tf.storage.usage import Meter
 from acer_tf.system.command_line import command_line
 from acer_tf.system.compute import keep_freed_memory, prepare_tensorflow
-from acer_tf.system.console import in_bytes, quiet_tensorflow, say
+from acer_tf.system.console import in_bytes, never_wait, quiet_tensorflow, say
 from acer_tf.system.provenance import origin
 from acer_tf.system.streams import checked_seed
 from acer_tf.training.job import Job
@@ -79,6 +79,7 @@ def train(job: Job, first: gymnasium.Env[Any, Any] | None = None) -> int:
         InputError: an argument cannot work; found before TensorFlow is imported where that is possible.
     """
     meter = Meter()
+    never_wait()
     with contextlib.ExitStack() as stack:
         unused = stack.enter_context(contextlib.ExitStack())
         if first is not None:

@@ -1,12 +1,12 @@
 """SIGINT (Ctrl-C), SIGTERM and SIGHUP stop training after the current update; a second signal stops it at once."""
 
 import contextlib
-import os
 import signal
 from collections.abc import Iterator
 from types import FrameType
 
 from acer_tf.errors import StoppedError
+from acer_tf.system.console import say_in_handler
 
 SIGNALS = tuple(signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__)
 MESSAGE = b"\nstopping after this update; once more stops at once\n"
@@ -36,8 +36,7 @@ class Stop:
         """
         if self._signal is None:
             self._signal = signum
-            with contextlib.suppress(OSError):
-                os.write(2, MESSAGE)  # unlike print, safe when the interrupted code is printing
+            say_in_handler(MESSAGE)
         elif signum == signal.SIGINT:
             raise KeyboardInterrupt
         elif signum == signal.SIGTERM:  # SIGHUP comes twice when a terminal is closed: from the shell, and the kernel

@@ -18,7 +18,7 @@ from acer_tf.schema import Count, validate_fields
 from acer_tf.storage.lock import locked
 from acer_tf.system.command_line import command_line
 from acer_tf.system.compute import cores
-from acer_tf.system.console import counted, say
+from acer_tf.system.console import counted, never_wait, say
 from acer_tf.training.resume import resuming
 from acer_tf.training.signals import Stop, stop_on_signals
 from acer_tf.trials.scheduler import Engine, LocalEngine, Trial, TrialQueue, TrialStatus, run_trials
@@ -61,7 +61,7 @@ class Execution:
             for trial in trials:
                 if trial not in remaining:  # whoever reads the results wants those of before, too
                     done(trial)
-            print(f"{counted(len(trials), 'trial')}, {len(trials) - len(remaining)} done before; table: {out / TABLE}")
+            say(f"{counted(len(trials), 'trial')}, {len(trials) - len(remaining)} done before; table: {out / TABLE}")
 
             def report(trial: Trial, status: TrialStatus) -> None:
                 sweep.report(trial, status)
@@ -70,7 +70,7 @@ class Execution:
 
             sweep.run(TrialQueue(remaining), report)
             rows = sweep.table.rows(trials)
-        print(summary(rows))
+        say(summary(rows))
         return sweep.status(is_well={row["status"] for row in rows} <= {TrialStatus.DONE})
 
     @contextlib.contextmanager
@@ -81,6 +81,7 @@ class Execution:
             LockedError: another sweep works in the folder.
             InputError: the folder cannot be made.
         """
+        never_wait()
         try:
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -158,7 +159,7 @@ class Sweep(NamedTuple):
     def status(self, is_well: bool) -> int:
         """Returns the exit status: 0 or 1, or that of a signal, after which it prints the command that resumes."""
         if self.stop():
-            print(f"resume with: {shlex.join(resuming(command_line()))}")
+            say(f"resume with: {shlex.join(resuming(command_line()))}")
             return self.stop.status
         return ExitStatus.DONE if is_well else ExitStatus.FAILED
 

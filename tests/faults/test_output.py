@@ -1,5 +1,8 @@
 import csv
+import fcntl
 import itertools
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -40,3 +43,15 @@ def test_a_run_a_sweep_and_an_evaluation_end_as_they_should_without_a_reader(tmp
     with started([*words, "--json", str(tmp_path / "report.json")], ">&- 2>&-") as evaluated:
         assert evaluated.wait(PATIENCE) == 0
     assert (tmp_path / "report.json").is_file()
+
+
+@pytest.mark.timeout(400)
+def test_a_run_goes_on_while_nobody_reads_its_output(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
+    words = command(tmp_path / "run", **TINY | {"env": "CartPole-v1", "total_timesteps": 2000, "log_interval": 1})
+    with subprocess.Popen(words, stdout=writer, stderr=writer) as run:
+        os.close(writer)
+        assert run.wait(PATIENCE) == 0
+    os.close(reader)
+    assert (tmp_path / "run" / "model.zip").is_file()

@@ -1,5 +1,12 @@
+import ast
+import fcntl
+import os
+import pty
+import select
 import subprocess
 import sys
+import termios
+import time
 from pathlib import Path
 
 import pytest
@@ -199,3 +206,73 @@ def test_text_of_others_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -
 
 def test_things_are_counted() -> None:
     assert [counted(n, "run") for n in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]
+
+
+FLOOD = """
+import sys, time
+from acer_tf.system.console import keep_output_open, never_wait, say
+keep_output_open()
+never_wait()
+never_wait()
+for number in range(20_000):
+    say(f"{number:06d}")
+print("written", file=open(sys.argv[1], "w"), flush=True)
+sys.stdin.readline()
+say("again")
+say("and again")
+"""
+
+
+def flags(descriptor: int) -> int:
+    return fcntl.fcntl(descriptor, fcntl.F_GETFL)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "terminal", "stopped terminal"])
+def test_what_nobody_reads_is_dropped_and_counted(tmp_path: Path, kind: str) -> None:
+    """The last line tells how many lines are missing, and other processes' view of the stream is unchanged."""
+    reader, writer = os.pipe() if kind == "pipe" else pty.openpty()
+    if kind == "stopped terminal":
+        termios.tcflow(writer, termios.TCOOFF)  # Ctrl-S
+    before, said = flags(writer), tmp_path / "said"
+    words = [sys.executable, "-c", FLOOD, str(said)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=writer, text=True) as process:
+        deadline = time.monotonic() + 60
+        while not said.exists():
+            assert time.monotonic() < deadline and process.poll() is None
+            time.sleep(0.01)
+        if kind == "stopped terminal":
+            termios.tcflow(writer, termios.TCOON)
+        output, os_flags = b"", flags(writer)
+        while select.select([reader], [], [], 0.5)[0]:
+            output += os.read(reader, 65536)
+        process.communicate("\n", timeout=60)
+        while select.select([reader], [], [], 0.5)[0]:
+            output += os.read(reader, 65536)
+    os.close(writer)
+    os.close(reader)
+    lines = output.decode().replace("\r", "").splitlines()
+    shown = [int(line) for line in lines if line.isdecimal() and len(line) == 6]
+    assert shown == list(range(len(shown))) and os_flags == before
+    (missing,) = (int(line.split()[0][1:]) for line in lines if "missing here: nobody read them]" in line)
+    assert abs(20_000 - len(shown) - missing) <= 1, "a line may be cut, or miss its end"
+    assert lines[-2:] == ["again", "and again"]
+
+
+def test_a_slow_reader_gets_every_line(tmp_path: Path) -> None:
+    program = FLOOD.replace("say(f", "time.sleep(0.0001 * (number % 100 == 0)); say(f")
+    words = [sys.executable, "-c", program, str(tmp_path / "said")]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        output, _ = process.communicate("\n", timeout=60)
+    assert output.splitlines() == [*(f"{number:06d}" for number in range(20_000)), "again", "and again"]
+
+
+def test_all_output_of_the_package_goes_through_say() -> None:
+    """Which escapes what others' texts could do to a terminal; tables have styles, and escape their cells."""
+    root = Path(console.__file__).parents[1]
+    calls = {
+        f"{path.relative_to(root)}:{node.lineno}"
+        for path in root.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    }
+    assert {call.partition(":")[0] for call in calls} == {"system/console.py", "cli/output.py"}, calls
