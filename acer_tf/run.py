@@ -17,6 +17,8 @@ from acer_tf.configs.presets import (
     presets_of,
     with_preset,
 )
+from acer_tf.envs.module_ids import module_refused
+from acer_tf.errors import InputError
 from acer_tf.training.job import GROUPS, Job, MachineSettings
 from acer_tf.training.watchdog import watchdog
 
@@ -70,20 +72,25 @@ def prepare(argv: Sequence[str]) -> tuple[Job, "Env | None"]:
     from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
     from acer_tf.envs.make import make_env
 
+    env_id = settings["env"]
     if "env" in given:  # it was typed; that of a preset's file imports nothing
-        given["env"] = settings["env"] = typed_env_id(given["env"])
-    check_env_id(settings["env"])
+        env_id = typed_env_id(env_id)
+        module, colon, _ = given["env"].rpartition(":")
+        given["env"] = f"{module}{colon}{env_id}"
+    elif ":" in env_id:
+        raise InputError(module_refused(f"preset {preset.name}", env_id))
+    check_env_id(env_id)
     if "preset" in given:
         return _job(given, arguments, preset), None
     machine = MachineSettings(stall_seconds=settings["stall_seconds"])
     with watchdog(machine.stall_seconds):  # an environment may hang already while it is made
-        first = None if is_atari(settings["env"]) else make_env(settings["env"], settings["env_kwargs"])
+        first = None if is_atari(env_id) else make_env(env_id, settings["env_kwargs"])
     with contextlib.ExitStack() as unused:
         if first is not None:
             unused.callback(first.close)
             if isinstance(first.action_space, Box):
                 preset = preset_for_continuous_actions()
-        job = _job(given, arguments, preset, _advice(settings["env"], preset))
+        job = _job(given, arguments, preset, _advice(env_id, preset))
         unused.pop_all()
     return job, first
 

@@ -1,5 +1,7 @@
 import contextlib
 import io
+import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -78,8 +80,36 @@ def test_the_environment_of_a_presets_file_imports_nothing(tmp_path: Path, capsy
     (tmp_path / "mine.yml").write_text("env: this:CartPole-v1\n")
     assert main(["--preset", str(tmp_path / "mine.yml"), "--logdir", str(tmp_path / "run")]) == 2
     out, error = capsys.readouterr()
-    assert error.startswith("error: environment 'this:CartPole-v1' would import a module")
+    assert error.startswith(
+        f"error: preset {tmp_path / 'mine.yml'} names the environment this:CartPole-v1, whose module no file may "
+        "import; allow it with: "
+    )
+    assert error.endswith(" --env this:CartPole-v1\n")
     assert out == ""
+
+
+@pytest.mark.timeout(300)
+def test_the_module_of_an_environment_is_kept_in_the_folder_of_its_file(tmp_path: Path) -> None:
+    (tmp_path / "lane.py").write_text(
+        "import gymnasium\ngymnasium.register('Lane-v0', 'gymnasium.envs.classic_control:CartPoleEnv')\n"
+    )
+    short = "--total_timesteps 40 --nsteps 5 --num_layers 1 --num_hidden 4 --replay_start 10 --buffer_size 20".split()
+
+    def acer(*words: str) -> subprocess.CompletedProcess[str]:
+        code = "import sys; sys.path.remove(''); from acer_tf.__main__ import main; sys.exit(main())"  # as the script
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+        command = [sys.executable, "-c", code, *words]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+    done = acer("run", "--env", "lane:Lane-v0", *short, "--logdir", "run")
+    assert done.returncode == 0, done.stderr
+    assert yaml.safe_load((tmp_path / "run" / "config.yml").read_text())["env"] == "lane:Lane-v0"
+    refused = acer("evaluate", "run", "--episodes", "1")
+    assert refused.returncode == 2 and "lane.py" not in refused.stderr
+    sentence, _, command = refused.stderr.strip().partition("; allow it with: ")
+    assert sentence == "error: run names the environment lane:Lane-v0, whose module no file may import"
+    words = shlex.split(command)
+    assert words[-6:] == ["evaluate", "run", "--episodes", "1", "--env", "lane:Lane-v0"]
 
 
 @pytest.fixture(scope="module")

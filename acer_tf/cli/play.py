@@ -12,6 +12,7 @@ from acer_tf.config import MAX_EPISODE_FRAMES
 from acer_tf.demos.cards import demo_file, demo_names, read_card
 from acer_tf.envs.ids import atari_game, check_env_id, is_atari, typed_env_id
 from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.module_ids import bare_env_id, module_refused
 from acer_tf.errors import InputError, nearest
 from acer_tf.evaluation.episodes import MAX_EPISODE_STEPS, Predictor
 from acer_tf.evaluation.video import check_video
@@ -158,7 +159,7 @@ def find_trained(run: Path, env_id: str | None, checkpoint: Choice = "latest") -
         env_id = _env_id_of_run(run, settings)
     check_env_id(env_id)
     frames = settings.get("max_episode_frames", MAX_EPISODE_FRAMES)
-    kwargs = settings.get("env_kwargs") if env_id == settings.get("env") else None
+    kwargs = settings.get("env_kwargs") if env_id == bare_env_id(str(settings.get("env"))) else None
     return Trained(
         saved, env_id, frames if isinstance(frames, int) else None, kwargs if isinstance(kwargs, dict) else None
     )
@@ -185,9 +186,12 @@ def _env_id_of_run(run: Path, settings: Mapping[str, Any]) -> str:
     env_id = settings.get("env")
     if not isinstance(env_id, str):
         raise InputError(f"{run} does not say which environment it plays; give it with --env.")
+    full, env_id = env_id, bare_env_id(env_id)
     try:
         check_env_id(env_id)
     except InputError as error:
+        if ":" in full:
+            raise InputError(module_refused(str(run), full)) from error
         raise InputError(f"{error} If a module of yours registers it, give --env MODULE:{env_id}.") from error
     return env_id
 

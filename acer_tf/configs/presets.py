@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from acer_tf.config import Config, Continuous, Preprocessing
+from acer_tf.envs.module_ids import bare_env_id
 from acer_tf.errors import InputError
 from acer_tf.schema import Count, Text, check_names, validated
 from acer_tf.storage.yaml_text import load_settings, settings_names, settings_path
@@ -77,7 +78,7 @@ def load_preset(name: str | Path, env_id: str | None = None) -> Preset:
         config, continuous = _fields(Config, settings), _fields(Continuous, settings)
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
-    if env_id is not None and command.get("env", env_id) != env_id:
+    if env_id is not None and bare_env_id(command.get("env", env_id)) != bare_env_id(env_id):
         command.pop("env_kwargs", None)
     return Preset(str(name), command, command.pop("network_kwargs", {}), config, continuous)
 

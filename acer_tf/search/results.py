@@ -11,6 +11,7 @@ import yaml
 from acer_tf.config import CONTINUOUS, Config
 from acer_tf.configs.presets import COMMAND, load_preset
 from acer_tf.envs.ids import is_atari
+from acer_tf.envs.module_ids import bare_env_id
 from acer_tf.errors import InputError
 from acer_tf.networks.names import NETWORKS
 from acer_tf.search.space import Space
@@ -64,7 +65,7 @@ def _preset(settings: dict[str, Any]) -> dict[str, Any]:
     if arguments := {name: settings[name] for name in NETWORKS[network] if name in settings}:
         kept["network_kwargs"] = arguments
     kept |= {name: settings[name] for name in vars(Config()) if name in settings and name not in _UNSET}
-    if not is_atari(settings["env"]):
+    if not is_atari(bare_env_id(settings["env"])):
         kept |= {name: settings[name] for name, value in vars(CONTINUOUS).items() if settings[name] != value}
     return kept
 

@@ -11,6 +11,7 @@ from acer_tf.config import MAX_EPISODE_FRAMES, Collecting, Config, Continuous, P
 from acer_tf.configs.presets import BASELINES
 from acer_tf.distributed.access import check_address
 from acer_tf.distributed.connection import require_ray
+from acer_tf.envs.module_ids import bare_env_id
 from acer_tf.errors import InputError
 from acer_tf.networks.names import NETWORKS, check_arguments, check_network
 from acer_tf.schema import Count, CountOrZero, Positive, validate_fields
@@ -54,6 +55,11 @@ class EnvironmentSettings(_Validated):
     """Processes that run Atari games; None takes one per core, 0 none."""
     max_episode_frames: CountOrZero = MAX_EPISODE_FRAMES
     """Longest Atari game, in raw frames (four per agent step); 0 sets no limit."""
+
+    @property
+    def env_id(self) -> str:
+        """Id of the environment, without the module that registers it."""
+        return bare_env_id(self.env)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,7 +184,7 @@ class Job:
         from acer_tf.envs.ids import check_env_id  # imports gymnasium: after the settings are known to be right
         from acer_tf.logs.wandb import require_wandb
 
-        check_env_id(self.environment.env)
+        check_env_id(self.environment.env_id)
         check_network(self.network)
         check_arguments(self.network, self.network_kwargs.keys() - {"value_network"}, NETWORKS[self.network])
         path = self.run.load_path
@@ -204,7 +210,7 @@ class Job:
         """Returns all settings as plain values by name, as the run folder records them."""
         from acer_tf.envs.ids import is_atari
 
-        groups = [name for name in GROUPS if name != "gymnasium" or not is_atari(self.environment.env)]
+        groups = [name for name in GROUPS if name != "gymnasium" or not is_atari(self.environment.env_id)]
         values = {name: value for group in groups for name, value in vars(getattr(self, group)).items()}
         del values["restart_behavior"], values["force"]
         plain = {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from acer_tf.config import Config
+from acer_tf.envs.module_ids import bare_env_id
 from acer_tf.errors import InputError
 from acer_tf.storage.checkpoint import OtherFormatError, checkpoint_folders, read_manifest
 from acer_tf.storage.checkpoint_store import CheckpointStore
@@ -37,8 +38,9 @@ def resumed_settings(checkpoints: CheckpointStore, settings: Mapping[str, Any], 
     started, settings = _settings_of_newest(checkpoints), json.loads(json.dumps(settings))
     if started is None:
         return {}
-    # What a run's version did not have yet was as the default is.
+    # What a run's version did not have yet was as the default is; the module of an environment was not kept.
     started = {name: value for name, value in DEFAULTS.items() if name in settings} | started
+    started, settings = ({**values, "env": bare_env_id(values["env"])} for values in (started, settings))
     if settings["seed"] is None:
         settings = {**settings, "seed": started["seed"]}
     changed = {

@@ -92,7 +92,7 @@ def train(job: Job, first: gymnasium.Env[Any, Any] | None = None) -> int:
         stop = stack.enter_context(stop_on_signals())  # early: a signal while it starts must not be lost
         heartbeat = stack.enter_context(watchdog(job.machine.stall_seconds))
         # Locked before anything in it is looked at.
-        run = stack.enter_context(run_folder(job.run.logdir, job.environment.env))
+        run = stack.enter_context(run_folder(job.run.logdir, job.environment.env_id))
         make_env = _env_maker(job)
         # Those of a run with collectors are only looked at: none of them needs a process.
         env = make_env(first=first, **({"vectorization": "sync"} if job.collecting.actors else {}))
@@ -127,7 +127,7 @@ def _env_maker(job: Job) -> Callable[..., FrameStack]:
     return functools.partial(
         make_registered,
         make_training_env,
-        gymnasium.spec(given.env),
+        gymnasium.spec(given.env_id),
         num_env=given.num_env,
         num_workers=0 if job.collecting.actors and given.num_workers is None else given.num_workers,
         max_episode_frames=given.max_episode_frames,
@@ -184,7 +184,7 @@ def _announce(job: Job, env: FrameStack, folder: Path) -> None:
         say(line)
     backend = type(env.unwrapped).__name__
     collectors = f"{job.collecting.actors} collectors of " if job.collecting.actors else ""
-    environments = f"{job.environment.num_env} x {job.environment.env} ({backend})"
+    environments = f"{job.environment.num_env} x {job.environment.env_id} ({backend})"
     say(f"training on {collectors}{environments}; run folder: {folder}")
     if job.config.replay_ratio:
         is_compressed = compressed_row(env, job.config) is not None
@@ -219,7 +219,7 @@ def _evaluations(job: Job, agent: "ACER", logger: Logger, seed: int, folder: Pat
 
     def make_env() -> VectorEnv[Any, Any, Any]:
         return make_vec_env(
-            environment.env,
+            environment.env_id,
             min(evaluation.eval_episodes, MOST_ENVS),
             num_workers=environment.num_workers,
             max_episode_frames=environment.max_episode_frames,
@@ -331,7 +331,7 @@ def _make_logger(folder: Path, job: Job, env: FrameStack, settings: Mapping[str,
         curves.append(WandbSink(folder, frames_per_step(env), settings))
     return Logger(
         [
-            file_logger(folder, job.environment.env, *curves),
+            file_logger(folder, job.environment.env_id, *curves),
             *table_sinks(verbose),
             *([progress_sink(config.total_timesteps, replay_steps if config.replay_ratio else 0)] * bool(verbose)),
         ]

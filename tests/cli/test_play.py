@@ -50,9 +50,13 @@ def test_a_typed_environment_may_come_from_a_module(tmp_path: Path, monkeypatch:
         "import gymnasium\ngymnasium.register('Own-v0', 'gymnasium.envs.classic_control:CartPoleEnv')\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    run = write_run(tmp_path / "run", env="Own-v0")
+    run = write_run(tmp_path / "run", env="own_module:Own-v0", env_kwargs={"sutton_barto_reward": True})
+    with pytest.raises(InputError, match=r"run names the environment own_module:Own-v0, whose .* --env own_module:Own"):
+        PlayFlags(run).find()
     try:
-        assert PlayFlags(run, env="own_module:Own-v0").find().env_id == "Own-v0"
+        found = PlayFlags(run, env="own_module:Own-v0").find()
+        assert (found.env_id, found.env_kwargs) == ("Own-v0", {"sutton_barto_reward": True})
+        assert PlayFlags(run).find() == found  # it has been imported
     finally:
         gymnasium.registry.pop("Own-v0", None)
 

@@ -43,6 +43,7 @@ def test_the_same_settings_go_on_with_the_seed_of_the_run(run: CheckpointStore, 
     [
         {"logdir": "b", "load_path": "weights.npz", "num_workers": 2, "log_interval": 7, "stall_seconds": 1.0},
         {"checkpoint_every": None, "exact_resume": False, "keep_checkpoints": 1, "keep_every": 50},
+        {"env": "module:CartPole-v1"},  # what older versions did not keep
     ],
 )
 def test_what_changes_nothing_may_change(run: CheckpointStore, changes: dict[str, Any]) -> None:
