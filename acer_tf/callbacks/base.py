@@ -6,6 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol, TypeGuard
 
+from acer_tf.envs.wrappers.single_envs import with_env_methods
 from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import Predictor
 from acer_tf.schema import Count, validated
@@ -48,7 +49,8 @@ class BaseCallback:
 
     Attributes:
         model: the agent; None before `learn`, like the next two.
-        training_env: the environments that it is trained on.
+        training_env: the environments that it is trained on, with Stable Baselines' `get_attr`, `set_attr` and
+            `env_method`.
         n_calls: calls of `on_step` so far.
         num_timesteps: agent steps so far, over all environments.
         locals: local variables of the training loop.
@@ -73,7 +75,7 @@ class BaseCallback:
     def init_callback(self, model: Agent) -> None:
         """Called once per `learn`, before anything else, with the agent that is trained."""
         self.model = model
-        self.training_env = model.get_env()
+        self.training_env = with_env_methods(model.get_env())
         self.logger = model.logger
         self._init_callback()
 

@@ -38,6 +38,22 @@ def assert_equal(first: dict[str, Any], second: dict[str, Any]) -> None:
         np.testing.assert_array_equal(array, second[name], err_msg=name)
 
 
+def test_single_environments_are_reached_as_in_stable_baselines(agent: ACER) -> None:
+    """A curriculum, for instance."""
+    seen: list[Any] = []
+
+    class Curriculum(BaseCallback):
+        def _on_training_start(self) -> None:
+            self.training_env.set_attr("gravity", 3.0, indices=0)
+
+        def _on_step(self) -> None:
+            seen.append(self.training_env.get_attr("gravity"))
+            seen.append(self.training_env.env_method("get_wrapper_attr", "force_mag"))
+
+    agent.learn(8, Curriculum())
+    assert seen == [[3.0, 9.8], [10.0, 10.0]] * 4
+
+
 def test_hooks_come_in_order_and_know_the_steps(agent: ACER) -> None:
     diary: list[str] = []
     steps: list[int] = []
