@@ -23,6 +23,7 @@ LARGEST = sys.float_info.max
 
 Count = Annotated[int, Meta(ge=1, description="a whole number >= 1")]
 CountOrZero = Annotated[int, Meta(ge=0, description="a whole number >= 0")]
+Threads = Annotated[int, Meta(ge=1, le=1024, description="a whole number from 1 to 1024")]
 Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST, description="a number")]
 Weight = Annotated[float, Meta(ge=0, le=LARGEST, description="a finite number >= 0")]
 Positive = Annotated[float, Meta(gt=0, le=LARGEST, description="a finite number > 0")]
@@ -51,7 +52,7 @@ def validated(name: str, value: object, kind: Any) -> Any:
         given = int(given)
     try:
         return msgspec.convert(given, kind, dec_hook=lambda kind, given: kind(given))
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, UnicodeEncodeError):  # of text that is not Unicode, such as a lone surrogate
         raise InputError(f"{name} is {value!r}; expected {_expected(kind)}.") from None
 
 

@@ -37,7 +37,7 @@ ARGV = [
         (["--num_env", "0"], "num_env"),
         (["--load_path", "absent.npz"], "absent.npz does not exist"),
         (["--buffer_size", "100"], "replay would never start"),
-        (["--threads", "0"], "threads is 0; expected a whole number >= 1"),
+        (["--threads", "0"], "threads is 0; expected a whole number from 1 to 1024"),
         (["--overlap", "--checkpoint_every", "100"], "give --exact_resume False, or leave overlap out"),
         (["--logdir", "/dev/null/run"], "cannot be used"),
         (["--num_hiden", "3"], "num_hiden"),

@@ -163,7 +163,9 @@ class ACER:
         print_system_info: bool = False,
         **overrides: Any,
     ) -> AnyACER:
-        """Reads an agent: every argument, networks, optimiser, random streams, steps, normalization.
+        """Reads an agent: arguments, networks, optimiser, random streams, steps, normalization.
+
+        What belongs to a machine is in no file: `tensorboard_log`, `actors` and the arguments that go with these.
 
         Args:
             load_path: what `save` wrote: the path, whose ending .zip may be left out, or a file open for reading; or

@@ -3,7 +3,7 @@
 import contextlib
 import io
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from acer_tf.agent.spaces import Spaces
 from acer_tf.agent.state import WEIGHTS, AgentState
 from acer_tf.envs.check import check_actions
 from acer_tf.errors import InputError
+from acer_tf.networks.layers import UnexpectedWeightError, expecting
 from acer_tf.schema import CountOrZero, validated
 from acer_tf.storage.agent_file import Arrays, File, file_name, read_agent, with_suffix, write_agent
 from acer_tf.storage.arrays import check_arrays
@@ -31,7 +32,7 @@ DAMAGE = (
     TypeError,
     ValueError,
 )
-"""Errors that building an agent may raise if `save` did not write its values."""
+"""Errors of reading values that `save` did not write."""
 
 
 def save(target: File, agent: AgentState) -> None:
@@ -67,8 +68,19 @@ def read(source: File | SavedAgent) -> SavedAgent:
 def load(source: File | SavedAgent, overrides: Mapping[str, Any]) -> AgentState:
     """Reads and builds an agent, with arguments of `ACER` that take the place of the file's."""
     name, data, groups, _ = read(source)
-    with _naming_damage(name, overrides):
-        return _built(data, groups, overrides, name)
+    with _naming_damage(name):
+        agent = _described(data, groups, overrides, name)
+    shapes = [
+        array.shape for parameter, array in _group(groups, "model", name).items() if parameter.startswith("param/")
+    ]
+    try:
+        with expecting(shapes):
+            agent.build()
+    except UnexpectedWeightError as error:
+        raise InputError(f"{name} is damaged, or of another network: {error}.") from error
+    has_optimizer, has_random = "optimizer" not in overrides, "seed" not in overrides
+    agent.load_arrays(groups, name, has_optimizer=has_optimizer, has_random=has_random)
+    return agent
 
 
 def versions(saved: SavedAgent) -> str:
@@ -84,8 +96,8 @@ def copied(agent: AgentState) -> AgentState:
     file = io.BytesIO()
     save(file, agent)
     file.seek(0)
-    functions = to_plain(agent.settings)["functions"]
-    return load(file, {name: value for name, value in agent.settings.arguments().items() if name in functions})
+    in_file = to_plain(agent.settings)
+    return load(file, {name: value for name, value in agent.settings.arguments().items() if name not in in_file})
 
 
 def load_weights(source: File | SavedAgent, agent: AgentState) -> None:
@@ -93,21 +105,26 @@ def load_weights(source: File | SavedAgent, agent: AgentState) -> None:
     name, data, groups, _ = read(source)
     with _naming_damage(name):
         check_policy_kwargs(data["settings"], agent.settings, name)
+        theirs = _spaces(data, agent.spaces.is_normalized)
     ours = agent.spaces.is_normalized
     if ours != ("obs_mean" in groups.get("normalization", {})):
         raise InputError(
             f"the agent of {name} was made with normalize_observations={not ours}, this one with {ours}; give both the "
             "same."
         )
-    normalization = _normalization(groups, agent.spaces, name)
-    agent.load_weights(_model(groups, name), name)
+    try:
+        normalization = _normalization(groups, agent.spaces, name)
+        agent.load_weights(_group(groups, "model", name), name)
+    except InputError:
+        agent.spaces.check_same(theirs, f"{name}: its")  # says more than shapes of weights
+        raise
     agent.normalization.assign(normalization)
 
 
 def parameters(source: File) -> tuple[Arrays, Arrays]:
     """Returns the parameters of the policy and of the average policy in a file, by name."""
     name, _, groups, _ = read(source)
-    arrays = _model(groups, name)
+    arrays = _group(groups, "model", name)
     params, averages = (
         {parameter.removeprefix(prefix): a for parameter, a in arrays.items() if parameter.startswith(prefix)}
         for prefix in WEIGHTS
@@ -116,40 +133,41 @@ def parameters(source: File) -> tuple[Arrays, Arrays]:
 
 
 @contextlib.contextmanager
-def _naming_damage(name: str, overrides: Iterable[str] = ()) -> Iterator[None]:
+def _naming_damage(name: str) -> Iterator[None]:
     try:
         yield
     except InputError:
         raise
     except DAMAGE as error:
-        given = f", or one of {', '.join(overrides)} does not work" if overrides else ""
-        raise InputError(f"{name} is damaged, or of another version of this package{given} ({error!r}).") from error
+        raise InputError(f"{name} is damaged, or of another version of this package ({error!r}).") from error
 
 
-def _built(
+def _described(
     data: Mapping[str, Any], groups: Mapping[str, Arrays], overrides: Mapping[str, Any], name: str
 ) -> AgentState:
+    """Returns the agent without networks."""
     settings = from_plain(data["settings"], overrides, name)
     if settings.normalize_observations != (was := data["settings"]["normalize_observations"]):
         raise InputError(f"normalize_observations is {was} in {name}; what was learned depends on it.")
     check_policy_kwargs(data["settings"], settings, name)
     counts = _count(data, "num_timesteps", name), _count(data, "n_envs", name)
-    observation_space, action_space = map(space_from_data, (data["observation_space"], data["action_space"]))
-    check_actions(action_space)
-    spaces = Spaces(observation_space, action_space, settings.normalize_observations)
-    _check_width(_model(groups, name), spaces, name)
+    spaces = _spaces(data, settings.normalize_observations)
+    _check_width(_group(groups, "model", name), spaces, name)
     agent = AgentState(settings, spaces, _normalization(groups, spaces, name))
     agent.num_timesteps, agent.n_envs = counts
-    agent.build()
-    has_optimizer, has_random = "optimizer" not in overrides, "seed" not in overrides
-    agent.load_arrays(groups, name, has_optimizer=has_optimizer, has_random=has_random)
     return agent
 
 
-def _model(groups: Mapping[str, Arrays], source: str) -> Arrays:
-    if "model" not in groups:
-        raise InputError(f"{source} has no parameters.")
-    return groups["model"]
+def _spaces(data: Mapping[str, Any], is_normalized: bool) -> Spaces:
+    observation_space, action_space = map(space_from_data, (data["observation_space"], data["action_space"]))
+    check_actions(action_space)
+    return Spaces(observation_space, action_space, is_normalized)
+
+
+def _group(groups: Mapping[str, Arrays], group: str, source: str) -> Arrays:
+    if group not in groups:
+        raise InputError(f"{source} is damaged: it has no {group}.npz.")
+    return groups[group]
 
 
 def _count(data: Mapping[str, Any], name: str, source: str) -> int:

@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +13,45 @@ from acer_tf.envs.atari.pool import frames_per_step
 from acer_tf.envs.ids import env_id
 from acer_tf.errors import InputError
 from acer_tf.logs.files import file_logger
-from acer_tf.logs.logger import Logger
+from acer_tf.logs.logger import Logger, Sink
 from acer_tf.logs.tensorboard import TensorBoardSink
 from acer_tf.logs.terminal import progress_sink, table_sinks
+from acer_tf.segment import Episode
 from acer_tf.storage.lock import locked
+from acer_tf.storage.paths import user_path
+from acer_tf.storage.run_files import MONITOR
+
+
+class LaterLogger(Logger):
+    """A logger whose episodes count from the beginning of training, not from that of the present process."""
+
+    def __init__(self, sinks: Iterable[Sink], seconds_before: float) -> None:
+        super().__init__(sinks)
+        self._seconds_before = seconds_before
+
+    def episodes(self, episodes: Sequence[Episode]) -> None:
+        """Passes episodes on."""
+        super().episodes([episode._replace(t=self._seconds_before + episode.t) for episode in episodes])
 
 
 @contextlib.contextmanager
 def open_logger(
-    settings: Settings, folder: Path | None, env: VectorEnv[Any, Any, Any], progress_bar: bool, end: int
+    settings: Settings,
+    folder: Path | None,
+    env: VectorEnv[Any, Any, Any],
+    progress_bar: bool,
+    end: int,
+    seconds_before: float,
 ) -> Iterator[Logger]:
-    """Yields a logger, and closes it; files in the folder of the run go on, and `end` is in agent steps.
+    """Yields a logger, and closes it; files in the folder of the run go on.
+
+    Args:
+        settings: of the agent.
+        folder: of the run; None for no files.
+        env: environments of training.
+        progress_bar: whether progress is shown.
+        end: agent steps at the end.
+        seconds_before: wall time of training that the clock of episodes does not count.
 
     Raises:
         InputError: another process writes to the folder, or it cannot be written.
@@ -39,7 +67,15 @@ def open_logger(
             sinks.append(files)
         if progress_bar:
             sinks.append(progress_sink(end))
-        yield stack.enter_context(contextlib.closing(Logger(sinks)))
+        yield stack.enter_context(contextlib.closing(LaterLogger(sinks, seconds_before)))
+
+
+def seconds_in(folder: Path) -> float:
+    """Returns `t` of the last episode in the files of a run; 0 without one."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        *_, last = (folder / MONITOR).read_text(encoding="utf-8").splitlines()
+        return float(last.split(",")[2])
+    return 0.0
 
 
 def log_folder(log: str | Path, name: str, is_new: bool, earlier: Path | None = None) -> Path:
@@ -54,21 +90,23 @@ def log_folder(log: str | Path, name: str, is_new: bool, earlier: Path | None = 
     Raises:
         InputError: it cannot be made.
     """
-    pattern = re.compile(re.escape(name) + r"_(\d+)")
-    folders = {int(match[1]): path for path in Path(log).glob("*") if (match := pattern.fullmatch(path.name))}
+    first = user_path(log) / f"{name}_1"  # the name may have folders of its own
+    stem = first.name.removesuffix("1")
+    pattern = re.compile(re.escape(stem) + r"(\d+)")
+    folders = {int(match[1]): path for path in first.parent.glob("*") if (match := pattern.fullmatch(path.name))}
     if folders and not is_new:
         return earlier if earlier is not None and earlier in folders.values() else folders[max(folders)]
     try:
-        return _made(Path(log) / name, max(folders, default=0) + 1)
+        return _made(first.parent, stem, max(folders, default=0) + 1)
     except OSError as error:
         raise InputError(f"{log} cannot be written ({error.strerror}); choose another tensorboard_log.") from error
 
 
-def _made(path: Path, number: int) -> Path:
-    """Makes `<path>_<number>`, or with the next number that is free: agents in other processes take theirs too."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _made(parent: Path, stem: str, number: int) -> Path:
+    """Makes a folder with this number, or the next that is free: agents in other processes take theirs too."""
+    parent.mkdir(parents=True, exist_ok=True)
     while True:
-        folder = path.with_name(f"{path.name}_{number}")
+        folder = parent / f"{stem}{number}"
         try:
             folder.mkdir()
             return folder

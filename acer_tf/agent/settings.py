@@ -11,8 +11,9 @@ import tensorflow as tf
 
 from acer_tf.config import COLLECTING, CONTINUOUS, Collecting, Config, Continuous, Preprocessing
 from acer_tf.errors import InputError, suggestion
+from acer_tf.networks.names import ACTIVATIONS
 from acer_tf.networks.registry import Network, with_defaults
-from acer_tf.schema import Count, Positive, to_python, validate_fields
+from acer_tf.schema import Positive, Threads, to_python, validate_fields
 from acer_tf.system.streams import checked_seed
 
 NAMES = {"nsteps": "n_steps", "lr": "learning_rate", "lrschedule": "lr_schedule", "c": "correction_term"}
@@ -21,8 +22,15 @@ OF_LEARN = ("total_timesteps", "log_interval")
 """Fields of `Config` that are arguments of `ACER.learn`, not of its constructor."""
 FREE_ARGUMENTS = ("verbose", "tensorboard_log")
 """Arguments of `ACER` that may change between two calls of `learn`."""
+OF_MACHINE = (*vars(COLLECTING), "tensorboard_log")
+"""Arguments of `ACER` that belong to a machine and are in no file."""
 DEFAULTS = {"buffer_size": 5000, "replay_start": 1000, "bootstrap_truncated": True}
 """Defaults of `ACER` other than those of `Config`, which are baselines'."""
+OPTIMIZERS = (
+    "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Lamb", "Lion", "Muon", "Nadam", "RMSprop",
+    "SGD", "ScheduleFreeAdamW",
+)  # fmt: skip
+"""Keras' optimisers, all that a file can ask for."""
 PLAIN = (bool, int, float, str, type(None))
 
 
@@ -99,7 +107,7 @@ class Settings:
     Attributes:
         config: hyper-parameters.
         continuous: settings that only Box actions have.
-        collecting: collectors on Ray, if there are any; in no file, as they belong to a machine.
+        collecting: collectors on Ray, if there are any.
     """
 
     policy: str | Network
@@ -114,7 +122,7 @@ class Settings:
     verbose: Literal[0, 1, 2] = 0
     tensorboard_log: str | Path | None = None
     full_tensorboard_log: bool = False
-    n_cpu_tf_sess: Count | None = None
+    n_cpu_tf_sess: Threads | None = None
 
     def __post_init__(self) -> None:
         """Makes plain values of what was given, and checks them."""
@@ -172,7 +180,7 @@ def to_plain(settings: Settings) -> dict[str, Any]:
     plain: dict[str, Any] = {}
     functions = []
     for name, value in settings.arguments().items():
-        if name in vars(COLLECTING):
+        if name in OF_MACHINE:
             continue
         stored = _optimizer_to_plain(value) if isinstance(value, keras.optimizers.Optimizer) else value
         if _is_plain(stored):
@@ -185,10 +193,12 @@ def to_plain(settings: Settings) -> dict[str, Any]:
 def from_plain(plain: Mapping[str, Any], overrides: Mapping[str, Any], source: str) -> Settings:
     """Returns the settings that `to_plain` made plain, with overrides; `source` is the file's name in messages.
 
+    What a file holds are values and names of what this package knows, never an object, a path or an address.
+
     Raises:
         InputError: an argument is unknown or invalid, a function is missing, or the file would start collectors.
     """
-    values = dict(plain)
+    values = {name: value for name, value in plain.items() if name != "tensorboard_log"}  # those of before have it
     check_arguments(overrides)
     for name in values.pop("functions"):
         if name not in overrides:
@@ -242,25 +252,27 @@ def _is_plain(value: Any) -> bool:
 def _named_activation(value: Any) -> Any:
     """Returns the name of an activation of TensorFlow or Keras, so that a file can hold it; anything else as it is."""
     name = getattr(value, "__name__", "")
-    is_known = callable(value) and any(
+    is_known = name in ACTIVATIONS and any(
         getattr(home, name, None) is value for home in (tf.nn, keras.activations, keras.ops)
     )
-    return name if is_known and hasattr(keras.activations, name) else value
+    return name if is_known else value
 
 
 def _optimizer_to_plain(optimizer: keras.optimizers.Optimizer) -> Any:
     """Returns class and arguments of one of Keras' own optimisers; any other as it is."""
     name = type(optimizer).__name__
-    if getattr(keras.optimizers, name, None) is not type(optimizer):
+    if name not in OPTIMIZERS or getattr(keras.optimizers, name, None) is not type(optimizer):
         return optimizer
     arguments = {key: value for key, value in optimizer.get_config().items() if key != "learning_rate"}
     return {"class": name, "arguments": arguments}
 
 
 def _optimizer_from_plain(plain: Mapping[str, Any], learning_rate: float) -> keras.optimizers.Optimizer:
-    optimizer = getattr(keras.optimizers, plain["class"])
-    if not issubclass(optimizer, keras.optimizers.Optimizer):
-        raise ValueError(f"{plain['class']} is not an optimizer")
+    if plain["class"] not in OPTIMIZERS:
+        raise ValueError(f"its optimizer is none of {', '.join(OPTIMIZERS)}")
     if not all(isinstance(value, PLAIN) for value in plain["arguments"].values()):
         raise ValueError("an optimizer's arguments are plain values")
-    return optimizer(learning_rate=learning_rate, **plain["arguments"])
+    optimizer: keras.optimizers.Optimizer = getattr(keras.optimizers, plain["class"])(
+        learning_rate=learning_rate, **plain["arguments"]
+    )
+    return optimizer

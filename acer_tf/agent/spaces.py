@@ -18,6 +18,7 @@ from acer_tf.envs.wrappers.flatten import Flatten, parts_of
 from acer_tf.envs.wrappers.joint_actions import Choices, from_choices, joint_masks, number_of_actions, to_choices
 from acer_tf.envs.wrappers.normalize import CLIP, normalized
 from acer_tf.errors import InputError
+from acer_tf.storage.arrays import finite_array
 
 Array = NDArray[Any]
 
@@ -62,14 +63,14 @@ class Spaces:
         own = unwrap(env)
         return cls(own.single_observation_space, own.single_action_space, is_normalized)
 
-    def check_same(self, other: "Spaces") -> None:
-        """Checks that the user's spaces are the same, but for the bounds of observations, which the networks ignore."""
+    def check_same(self, other: "Spaces", owner: str = "the environment's") -> None:
+        """Checks that another's spaces are the same, but for the bounds of observations, which the networks ignore."""
         for name, theirs, ours, is_same in (
             ("observation", other.observation_space, self.observation_space, _is_alike),
             ("action", other.action_space, self.action_space, operator.eq),
         ):
             if not is_same(theirs, ours):
-                raise InputError(f"the environment's {name} space is {theirs}; the agent's is {ours}.")
+                raise InputError(f"{owner} {name} space is {theirs}; the agent's is {ours}.")
 
     def encode_observations(self, observation: Any, normalization: Mapping[str, Array]) -> tuple[Array, bool]:
         """Returns a batch for the networks, [N, ...], and whether it was a single observation (then N = 1).
@@ -86,8 +87,8 @@ class Spaces:
             raise InputError(
                 f"the observation has shape {rows.shape}; expected {self.flatten.space.shape}, or a batch of such."
             )
-        if rows.dtype.kind == "f" and not np.isfinite(rows).all():
-            raise InputError("the observation holds a number that is not finite.")
+        if rows.dtype.kind == "f":
+            finite_array("the observation", rows, np.float64 if self.is_normalized else np.float32)
         if self.is_normalized:
             rows = normalized(rows, normalization["obs_mean"], normalization["obs_var"])
         return rows if extra else rows[np.newaxis], extra == 0

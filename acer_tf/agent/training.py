@@ -11,7 +11,7 @@ import gymnasium
 from gymnasium.vector import VectorEnv
 
 from acer_tf.acer import RemoteSegments, TrainingLoop
-from acer_tf.agent.run_logger import log_folder, open_logger
+from acer_tf.agent.run_logger import log_folder, open_logger, seconds_in
 from acer_tf.agent.settings import Settings
 from acer_tf.agent.spaces import Spaces
 from acer_tf.agent.state import AgentState
@@ -100,6 +100,7 @@ class Training:
         self._player = Player()
         self._must_restart = False
         self._log_folder: Path | None = None
+        self._seconds_before: float | None = None  # of training before the loop's clock began; None: not known yet
 
     @property
     def env(self) -> VectorEnv[Any, Any, Any] | VecEnv | None:
@@ -138,7 +139,7 @@ class Training:
 
     def forget(self) -> None:
         """Drops the training loop, its replay and its collectors; the next `learn` makes a new one."""
-        self._loop, self._must_restart = None, False
+        self._loop, self._must_restart, self._seconds_before = None, False, None
         if self._collectors is not None:
             self._collectors.close()
             self._collectors = None
@@ -238,7 +239,9 @@ class Training:
         settings, folder = self._state.settings, None
         if settings.tensorboard_log is not None:
             folder = self._log_folder = log_folder(settings.tensorboard_log, name, is_new_run, self._log_folder)
-        return open_logger(settings, folder, self._environment, progress_bar, end)
+        if self._seconds_before is None:
+            self._seconds_before = 0.0 if folder is None else seconds_in(folder)
+        return open_logger(settings, folder, self._environment, progress_bar, end, self._seconds_before)
 
     @contextlib.contextmanager
     def _learning(self, loop: TrainingLoop, reset_num_timesteps: bool) -> Iterator[None]:

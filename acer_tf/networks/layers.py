@@ -1,6 +1,10 @@
 """Layers of baselines' networks, with its order of parameters and its orthogonal weights from numpy's generator."""
 
+import contextlib
 import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import keras
@@ -8,7 +12,8 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, suggestion
+from acer_tf.networks.names import ACTIVATIONS
 from acer_tf.system.console import in_bytes
 from acer_tf.system.container import free_memory
 
@@ -57,6 +62,60 @@ class Orthogonal(keras.initializers.Initializer):
         return tf.constant(orthogonal(tuple(shape), self.scale, self.rng))
 
 
+Activation = str | Callable[[keras.KerasTensor], keras.KerasTensor]
+Shape = tuple[int | None, ...]
+
+_expected: ContextVar[Counter[Shape] | None] = ContextVar("expected shapes of weights", default=None)
+
+
+class UnexpectedWeightError(Exception):
+    """A network has other weights than the file that it is built for."""
+
+
+@contextlib.contextmanager
+def expecting(shapes: Iterable[Shape]) -> Iterator[None]:
+    """Lets the layers of this package create weights of these shapes only, each as often as it is there.
+
+    A file decides how large a network is; this way it takes no more memory than the weights in the file.
+    """
+    token = _expected.set(Counter(shapes))
+    try:
+        yield
+    finally:
+        _expected.reset(token)
+
+
+class ExpectedWeights(keras.layers.Layer):
+    """Base class of layers that obey `expecting`."""
+
+    def add_weight(self, *args: Any, shape: Shape, **kwargs: Any) -> keras.Variable:
+        """Creates a weight.
+
+        Raises:
+            UnexpectedWeightError: none of this shape is expected.
+        """
+        if (left := _expected.get()) is not None:
+            if not left[tuple(shape)]:
+                raise UnexpectedWeightError(f"it has too few weights of shape {tuple(shape)}")
+            left[tuple(shape)] -= 1
+        return super().add_weight(*args, shape=shape, **kwargs)
+
+
+def activation(given: Activation) -> keras.layers.Layer:
+    """Creates the layer of an activation, by a name of `ACTIVATIONS` or of a function.
+
+    Keras would take anything else, such as a dict, for the description of an object that it is to make.
+
+    Raises:
+        InputError: it is neither.
+    """
+    if not callable(given) and given not in ACTIVATIONS:
+        name = str(given)[:80]
+        choices = suggestion(name, ACTIVATIONS, otherwise="see keras.activations")
+        raise InputError(f"the activation {name!r} does not exist{choices}.")
+    return keras.layers.Activation(given)
+
+
 def add_bias(x: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
     """Adds a bias to the last axis of [B, ..., F], in float32 as Keras does.
 
@@ -66,7 +125,7 @@ def add_bias(x: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
     return x + bias if x.dtype == tf.bfloat16 else keras.ops.add(x, bias)
 
 
-class Dense(keras.layers.Dense):
+class Dense(keras.layers.Dense, ExpectedWeights):
     """Keras' dense layer, [..., F] to [..., units], with `add_bias`."""
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
@@ -75,7 +134,7 @@ class Dense(keras.layers.Dense):
         return self.activation(outputs if self.bias is None else add_bias(outputs, self.bias))
 
 
-class Conv2D(keras.layers.Conv2D):
+class Conv2D(keras.layers.Conv2D, ExpectedWeights):
     """Keras' convolution, [B, H, W, C] to [B, H', W', filters], with `add_bias`."""
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
@@ -140,7 +199,7 @@ def flat(inputs: keras.KerasTensor) -> keras.KerasTensor:
     return keras.layers.Flatten(dtype="float32")(keras.ops.cast(inputs, "float32"))
 
 
-class LayerNorm(keras.layers.Layer):
+class LayerNorm(ExpectedWeights):
     """Layer normalisation of TF1's contrib: epsilon 1e-12, and the shift is the first of its two parameters.
 
     It computes in float32 whatever the precision of the layers around it: it subtracts nearly equal numbers.

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from acer_tf.networks.layers import Orthogonal, flat
+from acer_tf.networks.layers import ExpectedWeights, Orthogonal, flat
 from acer_tf.networks.registry import NetworkFn, Recurrent, register
 from acer_tf.networks.torsos import impala_cnn, nature_cnn
 from acer_tf.schema import Count, validated
@@ -16,7 +16,7 @@ LAYER_NORM_EPSILON = 1e-5
 StepFunction = Callable[[tf.Tensor], tf.Tensor]
 
 
-class LSTM(keras.layers.Layer):
+class LSTM(ExpectedWeights):
     """An LSTM as in baselines: gates in the order i, f, o, u, one bias vector, nothing added to the forget gate's.
 
     The state is the concatenation of c and h, [N, 2 * units]. The features' contribution to the gates is computed for

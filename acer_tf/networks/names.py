@@ -29,6 +29,14 @@ NETWORKS: dict[str, tuple[str, ...]] = {
 }
 """Arguments of each network; a test compares them with the functions."""
 
+ACTIVATIONS = (
+    "celu", "elu", "exponential", "gelu", "hard_shrink", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh",
+    "leaky_relu", "linear", "log_sigmoid", "log_softmax", "mish", "relu", "relu6", "selu", "sigmoid", "silu",
+    "soft_shrink", "softmax", "softplus", "softsign", "sparse_plus", "sparse_sigmoid", "sparsemax", "squareplus",
+    "swish", "tanh", "tanh_shrink", "threshold",
+)  # fmt: skip
+"""Keras' activations by name, all that a file can ask for."""
+
 
 def check_network(network: str, known: Collection[str] = NETWORKS) -> None:
     """Checks that a network has this name.

@@ -9,13 +9,12 @@ import numpy as np
 from keras import KerasTensor
 
 from acer_tf.errors import InputError
-from acer_tf.networks.layers import SQRT2, fc, flat
+from acer_tf.networks.layers import SQRT2, Activation, activation, fc, flat
 from acer_tf.networks.lstm import LSTM, LayerNormLSTM
 from acer_tf.networks.registry import NetworkFn, Recurrent, Split, network_fn, register
 from acer_tf.schema import Count, validated
 
 LSTM_PLACE = "lstm"
-Activation = str | Callable[[KerasTensor], KerasTensor]
 NetArch = Sequence[int | str | dict[str, Sequence[int]]]
 
 
@@ -160,4 +159,4 @@ def _mlp(
 
 
 def _layer(h: KerasTensor, name: str, width: int, act_fun: Activation, rng: np.random.RandomState) -> KerasTensor:
-    return keras.layers.Activation(act_fun)(fc(name, width, rng, scale=SQRT2)(h))
+    return activation(act_fun)(fc(name, width, rng, scale=SQRT2)(h))

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 from keras import KerasTensor
 
+from acer_tf.networks import layers
 from acer_tf.networks.layers import SQRT2, Conv2D, Dense, LayerNorm, conv, fc, flat
 from acer_tf.networks.registry import NetworkFn, register
 from acer_tf.schema import CountOrZero, validated
@@ -50,7 +51,7 @@ def mlp(
             h = fc(f"mlp_fc{i}", num_hidden, rng, scale=SQRT2)(h)
             if layer_norm:
                 h = LayerNorm(name=f"layer_norm{i}")(h)
-            h = keras.layers.Activation(activation)(h)
+            h = layers.activation(activation)(h)
         return h
 
     return torso

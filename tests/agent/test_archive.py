@@ -3,6 +3,7 @@ import json
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from keras.src.backend.common import global_state
 
 import acer_tf
 from acer_tf.agent import ACER
@@ -265,16 +267,74 @@ def test_values_that_no_agent_has(content: dict[str, bytes], tmp_path: Path, fie
         ACER.load(tmp_path / "agent.zip")
 
 
-def test_a_network_that_memory_does_not_hold(content: dict[str, bytes], tmp_path: Path) -> None:
+def test_a_network_larger_than_the_weights_in_the_file(content: dict[str, bytes], tmp_path: Path) -> None:
     settings = json.loads(content["data.json"])["settings"] | {"policy_kwargs": {"n_lstm": 3, "layers": [2**50]}}
     write(tmp_path / "agent.zip", content | {"data.json": changed(content["data.json"], settings=settings)})
-    with pytest.raises(InputError, match=r"to draw a weight of shape .* would take"):
+    with pytest.raises(
+        InputError, match=r"of another network: it has too few weights of shape \(3, 1125899906842624\)"
+    ):
         ACER.load(tmp_path / "agent.zip")
 
 
 def arrays(content: dict[str, bytes], group: str) -> dict[str, Any]:
     with np.load(io.BytesIO(content[f"{group}.npz"]), allow_pickle=False) as file:
         return dict(file)
+
+
+@pytest.fixture
+def keras_makes_anything() -> Iterator[None]:
+    """A user has asked for it, and it must make no difference."""
+    keras.config.enable_unsafe_deserialization()
+    yield
+    global_state.set_global_attribute("safe_mode_saving", None)
+
+
+@pytest.mark.filterwarnings("ignore:The object being serialized includes a `lambda`")
+@pytest.mark.usefixtures("keras_makes_anything")
+@pytest.mark.parametrize(("policy", "name"), [("mlp", "activation"), ("MlpPolicy", "act_fun")])
+def test_a_file_asks_for_activations_by_name(tmp_path: Path, policy: str, name: str) -> None:
+    attacked = str(tmp_path / "attacked")
+    writes = keras.saving.serialize_keras_object(lambda h: (open(attacked, "w"), h)[1])
+    keras.layers.Activation(writes)(np.ones((1, 1)))
+    Path(attacked).unlink()  # so Keras alone would run it
+
+    path = tmp_path / "agent.zip"
+    saved(tiny(policy, policy_kwargs={}), path)
+    content = members(path)
+    settings = json.loads(content["data.json"])["settings"]
+    layer = {"module": "keras.layers", "class_name": "TFSMLayer", "config": {"filepath": attacked}}
+    for value in (writes, layer, "Custom>relu", "deserialize", ["relu"], 3, None):
+        data = changed(content["data.json"], settings=settings | {"policy_kwargs": {name: value}})
+        write(path, content | {"data.json": data})
+        with pytest.raises(InputError, match=r"the activation .* does not exist; "):
+            ACER.load(path)
+        preset = tmp_path / "own.yml"
+        preset.write_text(json.dumps({"network": policy, "env": "CartPole-v1", "network_kwargs": {name: value}}))
+        with pytest.raises(InputError, match=r"the activation .* does not exist; "):
+            ACER.from_preset(preset)
+    assert not Path(attacked).exists()
+
+
+def test_damage_is_told_from_what_this_machine_cannot_do(
+    agent: ACER, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another backend of Keras, for instance, is nothing that the file could be blamed for."""
+    agent.save(tmp_path / "agent")
+
+    def other_backend(*_: Any, **__: Any) -> None:
+        raise AttributeError("module 'keras.backend' has no attribute 'tensorflow'")
+
+    monkeypatch.setattr("acer_tf.agent.state.make_policy", other_backend)
+    with pytest.raises(AttributeError, match=r"keras\.backend"):
+        ACER.load(tmp_path / "agent")
+
+
+def test_weights_for_other_observations_are_told_by_their_spaces(tmp_path: Path) -> None:
+    tiny(env=vec_env("Acrobot-v1")).save(tmp_path / "agent")
+    with pytest.raises(
+        InputError, match=r"agent: its observation space is Box\(.*\(6,\).*; the agent's is Box\(.*\(4,\)"
+    ):
+        tiny(env=vec_env("CartPole-v1")).load_weights(tmp_path / "agent")
 
 
 PARAMETER, AVERAGE, SLOT = (f"{kind}/pi_head/kernel" for kind in ("param", "average", "ms"))
@@ -286,7 +346,12 @@ PARAMETER, AVERAGE, SLOT = (f"{kind}/pi_head/kernel" for kind in ("param", "aver
         ("model", PARAMETER, lambda a: a * np.nan, "agent.zip is damaged: param/.* holds a number that is not finite"),
         ("model", PARAMETER, lambda a: a.astype(str), "param/.* is of type <U32; expected numbers of type float32"),
         ("model", PARAMETER, lambda a: a + 0j, "param/.* is of type complex64; expected numbers of type float32"),
-        ("model", PARAMETER, lambda a: a[1:], r"param/.* has shape \(2, 1\) there, \(3, 1\) here"),
+        (
+            "model",
+            PARAMETER,
+            lambda a: a[1:],
+            r"has shape \(2, 1\) there, \(3, 1\) here|too few weights of shape \(3, 1\)",
+        ),
         ("model", AVERAGE, lambda a: a * np.inf, "average/.* holds a number that is not finite"),
         ("model", SLOT, lambda a: a + np.nan, "ms/.* holds a number that is not finite"),
         (

@@ -1,6 +1,8 @@
+import copy
 import csv
 import json
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,13 @@ def test_runs_are_numbered(tmp_path: Path) -> None:
     assert log_folder(log, "ACER", True).name == "ACER_11"
     assert log_folder(log, "ACER", False).name == "ACER_11"
     assert log_folder(log, "A.ER", True).name == "A.ER_1"
+
+
+def test_a_name_may_have_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert log_folder("~/tb", "exp/one", True) == tmp_path / "tb" / "exp" / "one_1"
+    assert log_folder("~/tb", "exp/one", False) == tmp_path / "tb" / "exp" / "one_1", "the same run goes on"
+    assert log_folder("~/tb", "exp/one", True) == tmp_path / "tb" / "exp" / "one_2"
 
 
 def test_a_run_goes_on_where_its_agent_was(tmp_path: Path) -> None:
@@ -97,8 +106,42 @@ def test_files_of_a_run_are_those_of_the_commands_and_go_on(tmp_path: Path) -> N
 
 def test_a_loaded_agent_goes_on_in_the_last_folder(tmp_path: Path) -> None:
     counting(tmp_path / "tb").learn(10, log_interval=1).save(tmp_path / "agent")
-    ACER.load(tmp_path / "agent", counters(2)).learn(10, log_interval=1, reset_num_timesteps=False)
+    agent = ACER.load(tmp_path / "agent", counters(2), tensorboard_log=tmp_path / "tb")
+    agent.learn(10, log_interval=1, reset_num_timesteps=False)
     assert column(tmp_path / "tb" / "ACER_1" / "progress.csv", "total_timesteps") == [0, 10]
+
+
+def test_seconds_of_training_go_on_in_a_new_process(tmp_path: Path) -> None:
+    counting(tmp_path).learn(10).save(tmp_path / "agent")
+    monitor = tmp_path / "ACER_1" / "monitor.csv"
+    with monitor.open("a") as file:
+        file.write("1.0,1,3600.5\n")
+    before = len(rows(monitor))
+    agent = ACER.load(tmp_path / "agent", counters(2), tensorboard_log=tmp_path)
+    agent.learn(10, reset_num_timesteps=False).learn(10, reset_num_timesteps=False)
+    seconds = column(monitor, "t")[before:]
+    assert len(seconds) > 10 and seconds == sorted(seconds) and 3600.5 <= seconds[0] <= seconds[-1] < 3800
+    agent.set_env(counters(2))  # with a clock of its own
+    agent.learn(10, reset_num_timesteps=False)
+    assert column(monitor, "t")[-1] >= seconds[-1]
+
+
+def test_no_file_says_where_is_written(tmp_path: Path) -> None:
+    """A stranger's agent would choose a folder."""
+    agent = counting(tmp_path / "tb")
+    agent.save(tmp_path / "agent")
+    with zipfile.ZipFile(tmp_path / "agent.zip") as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    data = json.loads(content["data.json"])
+    assert "tensorboard_log" not in data["settings"]
+    data["settings"]["tensorboard_log"] = str(tmp_path / "chosen")
+    with zipfile.ZipFile(tmp_path / "agent.zip", "w") as archive:
+        for name, member in content.items():
+            archive.writestr(name, json.dumps(data) if name == "data.json" else member)
+    loaded = ACER.load(tmp_path / "agent", counters(2)).learn(10)
+    assert loaded.tensorboard_log is None
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["agent.zip"]
+    assert copy.deepcopy(agent).tensorboard_log == agent.tensorboard_log
 
 
 class Record(BaseCallback):
@@ -132,7 +175,7 @@ def test_statistics_of_another_agent_are_left_alone(tmp_path: Path) -> None:
     counting(tmp_path / "tb").learn(10, log_interval=1).save(tmp_path / "agent")
     file = tmp_path / "tb" / "ACER_1" / "progress.csv"
     text = file.read_text()
-    agent = ACER.load(tmp_path / "agent", counters(2), trust_region=False)
+    agent = ACER.load(tmp_path / "agent", counters(2), trust_region=False, tensorboard_log=tmp_path / "tb")
     with pytest.raises(InputError, match=r"progress\.csv has one header for all rows; not in every row: .*average_kl"):
         agent.learn(10, log_interval=1, reset_num_timesteps=False)
     assert file.read_text() == text

@@ -91,6 +91,11 @@ def test_a_file_starts_no_collectors_and_names_no_address(settings: Settings) ->
     assert there_and_back(settings, actors=2, ray_address="here:1").collecting.ray_address == "here:1"
 
 
+def test_more_threads_than_any_machine_runs_are_refused(settings: Settings) -> None:
+    with pytest.raises(InputError, match="n_cpu_tf_sess is 1000000; expected a whole number from 1 to 1024, or None"):
+        from_plain({**to_plain(settings), "n_cpu_tf_sess": 1000000}, {}, "agent.zip")
+
+
 def test_unknown_overrides(settings: Settings) -> None:
     with pytest.raises(InputError, match="ACER takes no argument gama; the nearest are gamma"):
         there_and_back(settings, gama=1)

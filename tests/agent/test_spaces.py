@@ -42,6 +42,15 @@ def test_numbers_that_are_not_finite(number: float) -> None:
         spaces.encode_observations(np.array([0, number], np.float32), {})
 
 
+def test_numbers_too_large_for_the_networks() -> None:
+    space = Box(-np.inf, np.inf, (2,), np.float64)
+    with pytest.raises(InputError, match=r"the observation holds a number .* expected finite numbers of type float32"):
+        Spaces(space, Discrete(2), is_normalized=False).encode_observations([0, 1e300], {})
+    moments = {"obs_mean": np.zeros(2), "obs_var": np.ones(2)}
+    batch, _ = Spaces(space, Discrete(2), is_normalized=True).encode_observations([0, 1e300], moments)
+    np.testing.assert_array_equal(batch, [[0, 10]])
+
+
 def test_choices_and_parts_are_flattened() -> None:
     spaces = Spaces(Dict(a=Discrete(3), b=Box(0, 1, (2,))), Discrete(2), False)
     batch, is_single = spaces.encode_observations({"a": 1, "b": [0.5, 0.25]}, {})
