@@ -347,6 +347,11 @@ class Runner:
 
 def _require_numbers(array: NDArray[Any], what: str) -> None:
     # Refused where it comes from: a nan in a weight would not say which environment gave it.
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        env = int(np.argwhere(~np.isfinite(array))[0, 0])
-        raise NotFiniteError(f"environment {env} gave {what} that is not a finite number.", {what.split()[-1]: array})
+    if array.dtype.kind != "f":
+        return
+    with np.errstate(over="ignore"):  # what is too large for the networks becomes infinite
+        is_finite = np.isfinite(array.astype(np.float32, copy=False))
+    if not is_finite.all():
+        env, *_ = place = tuple(np.argwhere(~is_finite)[0].tolist())
+        has = f"has {array[place]:g}, too large for float32" if np.isfinite(array[place]) else "is not a finite number"
+        raise NotFiniteError(f"environment {env} gave {what} that {has}.", {what.split()[-1]: array})

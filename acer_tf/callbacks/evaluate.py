@@ -13,6 +13,7 @@ from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import MAX_EPISODE_STEPS, Played, play, said_of_cuts
 from acer_tf.schema import Count, CountOrZero, validated
 from acer_tf.storage.arrays import load_arrays, save_arrays
+from acer_tf.storage.paths import user_path
 from acer_tf.system.console import say
 
 EVALUATIONS = "evaluations.npz"
@@ -69,8 +70,10 @@ class EvalCallback(EventCallback):
         self.eval_env = as_vector_env(eval_env)
         self.n_eval_episodes = validated("n_eval_episodes", n_eval_episodes, Count)
         self.eval_freq = validated("eval_freq", eval_freq, Count)
-        self.log_path = None if log_path is None else Path(log_path) / EVALUATIONS
-        self.best_model_save_path = None if best_model_save_path is None else Path(best_model_save_path) / BEST_MODEL
+        self.log_path = None if log_path is None else user_path(log_path) / EVALUATIONS
+        self.best_model_save_path = (
+            None if best_model_save_path is None else user_path(best_model_save_path) / BEST_MODEL
+        )
         self.deterministic = deterministic
         self.render = render
         self.max_episode_steps = validated("max_episode_steps", max_episode_steps or 0, CountOrZero)

@@ -8,6 +8,7 @@ from acer_tf.envs.adapt import as_vector_env
 from acer_tf.evaluation.video import check_rendering, check_video, record_video
 from acer_tf.logs.terminal import ProgressSink, progress_sink
 from acer_tf.schema import Count, validated
+from acer_tf.storage.paths import user_path
 from acer_tf.system.console import say
 
 
@@ -22,7 +23,7 @@ class CheckpointCallback(BaseCallback):
         """Sets how often the agent is saved, and where."""
         super().__init__(verbose)
         self.save_freq = validated("save_freq", save_freq, Count)
-        self.save_path = Path(save_path)
+        self.save_path = user_path(save_path)
         self.name_prefix = name_prefix
 
     def _on_step(self) -> bool:
@@ -60,7 +61,7 @@ class VideoCallback(BaseCallback):
         super().__init__(verbose)
         self.env = as_vector_env(env)
         self.save_freq = validated("save_freq", save_freq, Count)
-        self.save_path = Path(save_path)
+        self.save_path = user_path(save_path)
         self.name_prefix = name_prefix
         self.n_episodes = validated("n_episodes", n_episodes, Count)
         self.deterministic = deterministic

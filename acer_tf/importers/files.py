@@ -10,6 +10,7 @@ from typing import Any
 
 from acer_tf.errors import InputError
 from acer_tf.storage import arrays
+from acer_tf.storage.paths import user_path
 
 LZMA_MEMORY = 2**28
 _DECOMPRESSORS: dict[bytes, Callable[[], Any]] = {
@@ -39,9 +40,10 @@ def read_decompressed(path: str | Path) -> bytes:
         ValueError: it is not a regular file, its compressed data is damaged or of another kind, or it would unpack to
             more than `arrays.LARGEST_COMPRESSED` bytes.
     """
-    if not Path(path).is_file():
+    file = user_path(path)
+    if not file.is_file():
         raise ValueError("it is not a file")
-    data = Path(path).read_bytes()
+    data = file.read_bytes()
     for start, kind in _UNKNOWN.items():
         if data.startswith(start):
             raise ValueError(f"it is {kind}; load and save it again with a newer joblib")

@@ -16,6 +16,8 @@ from acer_tf.importers.objects import Inert, built, called
 
 MOST_OPCODES = 10**5
 LONGEST_NAME = 250
+LONGEST_NUMBER = 2**10
+"""Bits of a whole number."""
 _KEYS = str | bytes | int | float | None | Inert
 
 
@@ -59,6 +61,8 @@ class _Machine:
         elif opcode in _ACTIONS:
             _ACTIONS[opcode](self, argument)
         else:  # a number, a text or bytes
+            if isinstance(argument, int) and argument.bit_length() > LONGEST_NUMBER:
+                raise ValueError(f"a number in it has {argument.bit_length():,} bits")
             self._push(bytes(argument) if isinstance(argument, bytearray) else argument)
 
     def _push(self, value: Any) -> None:

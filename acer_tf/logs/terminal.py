@@ -213,7 +213,7 @@ def progress_sink(total_steps: int, replay_steps: int = 0) -> ProgressSink:
 
 def _is_terminal(stream: TextIO | None) -> bool:
     """Whether a standard stream is a terminal; where a process has no streams, as in a service, it is None."""
-    return stream is not None and stream.isatty()
+    return stream is not None and not stream.closed and stream.isatty()
 
 
 def fitting(texts: dict[str, str], width: int) -> str:

@@ -1,5 +1,6 @@
 """Named arrays: saved in one npz file with a checksum for each, read with care, and checked against expected ones."""
 
+import math
 import tokenize
 import zipfile
 import zlib
@@ -14,6 +15,8 @@ from acer_tf.errors import InputError
 from acer_tf.storage.durable import replacing
 from acer_tf.storage.zip_files import check_members
 
+LARGEST_EMPTY = 2**20
+"""Largest product of an array's axes other than 0."""
 LARGEST_COMPRESSED = 2**30
 """Limit in bytes of all compressed arrays of a file together, once unpacked."""
 
@@ -113,7 +116,9 @@ def _check_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
         shape, dtype, header = _header(file)  # type: ignore[arg-type]
     if dtype.kind not in "biufcU":
         raise ValueError(f"{member.filename} holds {dtype}, neither numbers nor text")
-    if header + int(np.prod(shape, dtype=object)) * dtype.itemsize != member.file_size:
+    if math.prod(length or 1 for length in shape) > max(LARGEST_EMPTY, member.file_size):
+        raise ValueError(f"{member.filename} holds an array of shape {str(shape)[:80]}, which is too large")
+    if header + math.prod(shape) * dtype.itemsize != member.file_size:
         raise ValueError(f"{member.filename} does not hold the array of shape {shape} that it announces")
 
 

@@ -35,14 +35,20 @@ def printable(text: str) -> str:
 
 
 def say(text: str, *, is_error: bool = False) -> None:
-    """Prints at once, as `printable`; a closed pipe, or a full disk behind the stream, loses the text but not the run.
+    """Prints at once, as `printable`; a stream that is closed, full or missing loses the text but not the run.
+
+    A character that the stream cannot encode, such as one of a path, is escaped as well.
 
     Args:
         text: without the end of its last line.
         is_error: prints to standard error.
     """
-    with contextlib.suppress(OSError):
-        print(printable(text), file=sys.stderr if is_error else sys.stdout, flush=True)
+    stream, shown = sys.stderr if is_error else sys.stdout, printable(text)
+    with contextlib.suppress(OSError, ValueError):  # a ValueError says that it is closed
+        try:
+            print(shown, file=stream, flush=True)
+        except UnicodeEncodeError:
+            print(shown.encode("ascii", "backslashreplace").decode(), file=stream, flush=True)
 
 
 def never_wait() -> None:

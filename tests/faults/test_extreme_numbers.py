@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import TimeLimit
 
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError
 from tests.small_agents import assert_same, everything, tiny
@@ -74,6 +75,22 @@ def test_observations_in_float64_are_cast_to_float32() -> None:
         agent.learn(100)
     assert_same(single, double)
     assert all(array.dtype == np.float32 for name, array in everything(double).items() if name.startswith("param/"))
+
+
+class Huge(Numbers):
+    """Gives numbers that float32 does not hold after five steps."""
+
+    def observe(self) -> Any:
+        return super().observe() + (1e300 if self.t == 5 else 0)
+
+
+@pytest.mark.parametrize("limit", [5, 100])
+def test_an_observation_that_is_too_large_is_blamed_also_at_a_time_limit(limit: int) -> None:
+    env = SyncVectorEnv([lambda: TimeLimit(Huge(np.float64), limit)] * 2, autoreset_mode=AutoresetMode.SAME_STEP)
+    with pytest.raises(
+        NotFiniteError, match=r"environment 0 gave an observation that has 1e\+300, too large for float32"
+    ):
+        tiny(env=env).learn(100)
 
 
 @pytest.mark.parametrize("shape", [(1,), (7,), (2, 3), (2, 2, 2, 2)])

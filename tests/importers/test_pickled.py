@@ -222,8 +222,9 @@ LARGE = 10**6
         b"\x80\x04X" + LARGE.to_bytes(4, "little") + b"a" * LARGE + b"\x94" + b"h\x00h\x00\x93" * 5000 + b".",
         b"\x80\x04(" + b"N" * 50000 + b"l\x94cos\nsystem\n\x94" + b"h\x01h\x00R" * 10000 + b".",
         b"\x80\x04" + b"]" * (MOST_OPCODES + 1) + b".",
+        pickle.dumps(1 << 20000),
     ],
-    ids=["shape", "bytes", "long", "encode", "name", "arguments", "opcodes"],
+    ids=["shape", "bytes", "long", "encode", "name", "arguments", "opcodes", "number"],
 )  # fmt: skip
 def test_a_small_pickle_takes_no_large_memory(data: bytes) -> None:
     tracemalloc.start()

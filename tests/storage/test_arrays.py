@@ -119,6 +119,15 @@ def test_headers_that_lie_are_refused_before_memory_is_taken(tmp_path, header):
     assert taken < 30e6
 
 
+@pytest.mark.parametrize("shape", ["(1180591620717411303424, 0)", "(16777216, 0)", "(0, 99999999999999999999999)"])
+def test_arrays_without_numbers_have_no_long_axes(tmp_path, shape):
+    write_members(tmp_path / "lie.npz", **{"a.npy": npy(described(shape))})
+    with pytest.raises(InputError, match=r"lie\.npz is not a readable npz file .*a\.npy holds an array of shape"):
+        load_arrays(tmp_path / "lie.npz")
+    write_members(tmp_path / "none.npz", **{"a.npy": npy(described("(0, 84, 84, 4)"))})
+    assert load_arrays(tmp_path / "none.npz")["a"].shape == (0, 84, 84, 4)
+
+
 def test_a_small_file_does_not_become_a_large_array(tmp_path, monkeypatch):
     monkeypatch.setattr(acer_tf.storage.arrays, "LARGEST_COMPRESSED", 2**20)
     path = tmp_path / "bomb.npz"
