@@ -602,5 +602,10 @@ class ACER:
         return archive.state_dict(self._state)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restores the step counter; all else that is learned is in the state of the training loop."""
+        """Restores the step counter; all else that is learned is in the state of the training loop.
+
+        Raises:
+            InputError: it is of an agent with other spaces.
+        """
+        archive.check_spaces(state["data"], self._state)
         self.num_timesteps = state["data"]["num_timesteps"]

@@ -121,6 +121,11 @@ def load_weights(source: File | SavedAgent, agent: AgentState) -> None:
     agent.normalization.assign(normalization)
 
 
+def check_spaces(data: Mapping[str, Any], agent: AgentState) -> None:
+    """Checks that a checkpoint's agent has the spaces of this one."""
+    agent.spaces.check_same(_spaces(data, agent.spaces.is_normalized), "its")
+
+
 def parameters(source: File) -> tuple[Arrays, Arrays]:
     """Returns the parameters of the policy and of the average policy in a file, by name."""
     name, _, groups, _ = read(source)

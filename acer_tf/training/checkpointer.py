@@ -152,9 +152,9 @@ class Checkpointer:
         with as_input_error(checkpoint.path, "the state of this run"):
             if state["loop"]["steps"] != checkpoint.step:
                 raise ValueError(f"its step is {state['loop']['steps']}")  # a forged or renamed checkpoint
-            is_restored = self._acer.load_state_dict(state)
             for name in self._parts.keys() & state.keys():  # an earlier version may lack a part
-                self._parts[name].load_state_dict(state[name])
+                self._parts[name].load_state_dict(state[name])  # first: the agent compares its spaces
+            is_restored = self._acer.load_state_dict(state)
         if not is_restored:  # episodes cannot be saved: they begin anew
             self._restart_environments()
         kept = f"{self._acer.buffer.num_in_buffer:,} segments of replay"

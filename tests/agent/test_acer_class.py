@@ -41,6 +41,12 @@ def test_all_other_arguments_are_declared_and_misspelt_ones_refused() -> None:
         ACER("mlp", vec_env(), burn_inn=2)
 
 
+def test_a_checkpoint_of_other_spaces_is_told_as_such() -> None:
+    state = tiny(env=vec_env("CartPole-v1")).state_dict()
+    with pytest.raises(InputError, match=r"^its observation space is Box\(.*\(4,\).*; the agent's is Box\(.*\(6,\)"):
+        tiny(env=vec_env("Acrobot-v1")).load_state_dict(state)
+
+
 def test_load_of_an_instance_is_refused(agent: ACER, tmp_path: Path) -> None:
     """Stable Baselines' users write it, and wonder why nothing has been loaded."""
     agent.save(tmp_path / "agent.zip")

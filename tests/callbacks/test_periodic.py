@@ -3,7 +3,13 @@ from pathlib import Path
 
 import pytest
 
-from acer_tf.callbacks import CheckpointCallback, EveryNTimesteps, ProgressBarCallback, VideoCallback
+from acer_tf.callbacks import (
+    CheckpointCallback,
+    EvalCallback,
+    EveryNTimesteps,
+    ProgressBarCallback,
+    VideoCallback,
+)
 from acer_tf.errors import InputError
 from tests.callbacks.scripted_agent import ScriptedAgent
 from tests.counter import Counter, counters
@@ -17,6 +23,14 @@ def test_saves_every_so_many_calls_under_the_number_of_agent_steps(
     saved = {path.name: path.read_text() for path in (tmp_path / "new").iterdir()}
     assert saved == {"agent_6_steps.zip": "6", "agent_12_steps.zip": "12", "agent_18_steps.zip": "18"}
     assert f"saved {tmp_path / 'new' / 'agent_18_steps.zip'}" in capsys.readouterr().out
+
+
+def test_a_path_may_begin_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    evaluation = EvalCallback(Counter(1), eval_freq=10, log_path="~/logs", best_model_save_path="~/best", verbose=0)
+    ScriptedAgent().learn(2, [CheckpointCallback(5, "~/agents"), evaluation])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["agents", "best", "logs"]
 
 
 def test_says_nothing_unless_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

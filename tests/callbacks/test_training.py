@@ -67,7 +67,7 @@ def test_hooks_come_in_order_and_know_the_steps(agent: ACER) -> None:
     agent.learn(16, callback)
     assert " ".join(diary) == "init start " + 2 * "( (2,) (2,) (2,) (2,) ) " + "end"
     assert steps == [2, 4, 6, 8, 10, 12, 14, 16]
-    assert (callback.n_calls, callback.model, callback.training_env) == (8, agent, agent.env)
+    assert (callback.n_calls, callback.model, callback.training_env.env) == (8, agent, agent.env)
     assert callback.locals["self"] is agent and callback.locals["total_timesteps"] == 16
 
 

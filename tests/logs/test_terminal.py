@@ -1,3 +1,4 @@
+import io
 import os
 import pty
 import re
@@ -103,6 +104,21 @@ def test_lines_come_every_half_minute(clock: list[float], capsys: pytest.Capture
 
 def test_no_terminal_gets_lines() -> None:
     assert isinstance(progress_sink(10), LineSink)
+
+
+@pytest.mark.parametrize("stream", [None, "closed"])
+def test_a_program_without_a_console_shows_nothing(stream: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as pythonw and services."""
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, stream and io.StringIO())
+        if stream:
+            getattr(sys, name).close()
+    sink = progress_sink(10)
+    sink.progress(5)
+    sink.close()
+    assert isinstance(sink, LineSink)
+    if stream is None:
+        BarSink(10).close()
 
 
 def test_terminal_gets_a_bar_and_tables_stay_in_a_piped_output(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 import ast
 import fcntl
+import io
 import os
 import pty
 import select
@@ -276,3 +277,21 @@ def test_all_output_of_the_package_goes_through_say() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     }
     assert {call.partition(":")[0] for call in calls} == {"system/console.py", "cli/output.py"}, calls
+
+
+def test_characters_that_a_stream_cannot_encode_are_shown_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as those of a path that is not in the encoding of the machine."""
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, "ascii"))
+    say("saved in /r\u00f6/\udcff")
+    assert raw.getvalue() == rb"saved in /r\xf6/\udcff" + b"\n"
+
+
+@pytest.mark.parametrize("is_error", [False, True])
+def test_a_missing_or_closed_stream_loses_the_text(is_error: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = io.StringIO()
+    closed.close()
+    for stream in (None, closed):
+        monkeypatch.setattr(sys, "stdout", stream)
+        monkeypatch.setattr(sys, "stderr", stream)
+        say("hello", is_error=is_error)
