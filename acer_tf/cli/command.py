@@ -1,5 +1,6 @@
 """The `main` of a command: its flags, its exit status, one-line errors."""
 
+import errno
 import functools
 import traceback
 from collections.abc import Callable, Sequence
@@ -41,6 +42,11 @@ def guarded(main: Main) -> Main:
                 traceback.print_exception(error.__cause__)
             say(f"error: {error}", is_error=True)
             return next(status for kind, status in STATUSES.items() if isinstance(error, kind))
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE):
+                raise
+            say("error: more files are open than the system allows; raise its limit (ulimit -n).", is_error=True)
+            return ExitStatus.BAD_INPUT
         except KeyboardInterrupt:
             say("interrupted", is_error=True)
             return ExitStatus.INTERRUPTED

@@ -16,6 +16,7 @@ from acer_tf.logs.logger import Sink, is_spaced
 from acer_tf.logs.metrics import full_name
 from acer_tf.segment import Episode
 from acer_tf.storage.durable import without_links
+from acer_tf.storage.paths import path_text
 from acer_tf.storage.run_files import EVENTS
 from acer_tf.system.console import say
 
@@ -168,16 +169,13 @@ def described(settings: Mapping[str, Any]) -> Any:
     from tensorboard.plugins.hparams.summary_v2 import hparams_pb
     from tensorboard.plugins.text.summary_v2 import text_pb
 
-    plain = {name: value if isinstance(value, bool | int | float) else _text(value) for name, value in settings.items()}
+    plain = {
+        name: value if isinstance(value, bool | int | float) else path_text(value) for name, value in settings.items()
+    }
     summary = hparams_pb(plain)
     text = yaml.safe_dump(dict(settings), sort_keys=False)  # escapes what UTF-8 does not know, as parts of paths
     summary.MergeFrom(text_pb("config", textwrap.indent(text, "    ")))  # code, in Markdown
     return summary
-
-
-def _text(value: object) -> str:
-    """Returns a value as text; parts of a path that are no UTF-8 are escaped."""
-    return str(value).encode(errors="backslashreplace").decode()
 
 
 def _encoder() -> Encode | None:

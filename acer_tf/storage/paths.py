@@ -10,6 +10,11 @@ def user_path(path: str | os.PathLike[str]) -> Path:
     return Path(os.path.expanduser(path))
 
 
+def path_text(path: object) -> str:
+    """Returns a path as text for files in UTF-8: bytes of its name that are none are escaped."""
+    return str(path).encode(errors="backslashreplace").decode()
+
+
 def free_path(path: Path, suffix: str = "") -> Path:
     """Returns the first of `path`, `path-2`, `path-3`, ..., each followed by the suffix, that does not exist."""
     names = itertools.chain([path.name], (f"{path.name}-{number}" for number in itertools.count(2)))

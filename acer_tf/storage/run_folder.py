@@ -16,7 +16,7 @@ import yaml
 from acer_tf.errors import EnvironmentFailedError, InputError, LockedError, SupersededError
 from acer_tf.storage.durable import delete_unfinished, reading, replacing
 from acer_tf.storage.lock import locked
-from acer_tf.storage.paths import free_path
+from acer_tf.storage.paths import free_path, path_text
 from acer_tf.storage.run_files import BEST, CHECKPOINTS, LOCK_FILES, MODEL, PROGRESS, SETTINGS, check_links, delete_run
 from acer_tf.storage.yaml_text import LARGEST, parse_settings
 from acer_tf.system.command_line import command_line
@@ -133,7 +133,10 @@ class RunFolder:
         check_links(folder)
         for name in (MODEL, BEST, SETTINGS, PROGRESS):
             delete_unfinished(folder / name)  # of a process that was killed
-        made = {"command": shlex.join(command_line()), **({} if (known := commit()) is None else {"commit": known})}
+        made = {
+            "command": path_text(shlex.join(command_line())),
+            **({} if (known := commit()) is None else {"commit": known}),
+        }
         self._settings = yaml.safe_dump({**settings, **made, **origin()}, sort_keys=False)
         if not holds_run(folder):
             try:

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 
 from acer_tf.errors import InputError
-from acer_tf.storage.durable import reading
+from acer_tf.storage.durable import reading, replacing
 from acer_tf.storage.run_files import USAGE
 
 COLUMNS = ("begin", "end", "seconds", "processor_seconds")
@@ -34,32 +34,35 @@ class Meter:
             OSError: the file cannot be written.
         """
         path = folder / USAGE
-        row = (begin, end, f"{time.monotonic() - self._began:.3f}", f"{_processor_seconds() - self._used:.3f}")
-        header = [] if path.exists() else [COLUMNS]
-        with path.open("a", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([*header, row])
+        rows = path.read_bytes() if path.is_file() else b""
+        whole = rows[: rows.rfind(b"\n") + 1] or f"{','.join(COLUMNS)}\n".encode()
+        used = f"{time.monotonic() - self._began:.3f},{_processor_seconds() - self._used:.3f}"
+        with replacing(path) as file:
+            file.write(whole + f"{begin},{end},{used}\n".encode())
 
 
 def read_processor_seconds(folder: Path, end: int) -> float | None:
     """Returns the processor time of a run, None if it is not known.
 
-    It is not if a process left no row, as one that was killed, or if there is no file.
+    It is not if a process left no row, as one that was killed, or if there is no file, or a damaged one.
 
     Args:
         folder: of the run.
         end: agent steps of the run.
 
     Raises:
-        InputError: the file cannot be read, or holds something else.
+        InputError: the file cannot be read.
     """
     path = folder / USAGE
     if not path.exists():
         return None
-    with reading(path), path.open(newline="", encoding="utf-8") as file:
-        try:
+    try:
+        with reading(path), path.open(newline="", encoding="utf-8") as file:
             rows = [(int(r["begin"]), int(r["end"]), float(r["processor_seconds"])) for r in csv.DictReader(file)]
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{path} is damaged: {error!r}.") from error
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError, csv.Error):
+        return None
     at, used = 0, 0.0
     for begin, until, seconds in rows:
         if begin != at:

@@ -15,6 +15,7 @@ from acer_tf.envs.module_ids import bare_env_id
 from acer_tf.errors import InputError
 from acer_tf.networks.names import NETWORKS, check_arguments, check_network
 from acer_tf.schema import Count, CountOrZero, Positive, Threads, validate_fields
+from acer_tf.storage.paths import path_text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -213,7 +214,7 @@ class Job:
         groups = [name for name in GROUPS if name != "gymnasium" or not is_atari(self.environment.env_id)]
         values = {name: value for group in groups for name, value in vars(getattr(self, group)).items()}
         del values["restart_behavior"], values["force"]
-        plain = {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}
+        plain = {name: path_text(value) if isinstance(value, Path) else value for name, value in values.items()}
         return {**plain, "network": self.network, **self.network_kwargs}
 
     def _check_exact_resume(self) -> None:

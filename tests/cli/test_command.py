@@ -1,4 +1,5 @@
 import dataclasses
+import errno
 
 import pytest
 
@@ -11,6 +12,11 @@ from acer_tf.errors import EnvironmentFailedError, InputError
     [
         (InputError("no such thing."), 2, "error: no such thing.\n"),
         (InputError("no \x1b[31m."), 2, "error: no \\x1b[31m.\n"),
+        (
+            OSError(errno.EMFILE, "Too many open files"),
+            2,
+            "error: more files are open than the system allows; raise its limit (ulimit -n).\n",
+        ),
         (KeyboardInterrupt(), 130, "interrupted\n"),
     ],
 )

@@ -297,3 +297,12 @@ def test_verbosity_chooses_the_table() -> None:
         [ShortTableSink],
         [TableSink],
     ]
+
+
+def test_a_process_without_streams_has_progress_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    sink = progress_sink(10)
+    assert isinstance(sink, LineSink)
+    sink.progress(5)
+    sink.close()

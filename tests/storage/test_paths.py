@@ -1,8 +1,9 @@
+import os
 from pathlib import Path
 
 import pytest
 
-from acer_tf.storage.paths import free_path, user_path
+from acer_tf.storage.paths import free_path, path_text, user_path
 
 
 def test_a_free_path_is_numbered_before_its_suffix(tmp_path: Path) -> None:
@@ -20,3 +21,7 @@ def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         Path("a/~"),
         Path(),
     ]
+
+
+def test_bytes_that_are_no_text_are_escaped() -> None:
+    assert path_text(Path(os.fsdecode(b"runs/\xff \xc3\xa9"))) == "runs/\\udcff é"

@@ -13,9 +13,10 @@ import yaml
 from acer_tf import __version__
 from acer_tf.errors import InputError, LockedError, SupersededError
 from acer_tf.storage.run_files import LOCK_FILES
-from acer_tf.storage.run_folder import RunFolder, check_folder, default_run_folder, run_folder
+from acer_tf.storage.run_folder import RunFolder, check_folder, default_run_folder, read_settings, run_folder
 from acer_tf.system.compute import cores, tensorflow_threads
 from acer_tf.system.provenance import commit
+from acer_tf.training.job import Job
 
 NOBODY = 65534
 
@@ -39,6 +40,19 @@ def test_config_tells_settings_and_origin(tmp_path: Path, monkeypatch: pytest.Mo
     assert config.get("commit") == commit()
     assert re.fullmatch(r"\d+\.\d+\.\d+.*", config["versions"]["tensorflow"])
     assert config["command"] == "python -m acer_tf.run --env 'a b'"
+
+
+def test_a_folder_whose_name_is_no_text_has_settings_that_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / os.fsdecode(b"run\xff")
+    monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "acer_tf.run", "--logdir", str(folder)])
+    job = Job.of({"env": "CartPole-v1", "logdir": folder}, "mlp")
+    with begun(folder, job.settings(), "resume"):
+        pass
+    settings = read_settings(folder)
+    assert settings is not None and settings["logdir"].endswith("run\\udcff")
+    assert settings["command"].endswith("run\\udcff'")
 
 
 def holding(folder: Path, name: str) -> Path:

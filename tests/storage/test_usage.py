@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from acer_tf.errors import InputError
 from acer_tf.storage.run_files import USAGE
 from acer_tf.storage.usage import Meter, read_processor_seconds
 
@@ -53,8 +52,19 @@ def test_the_time_of_a_run_is_known_if_no_process_is_missing(tmp_path: Path, row
     assert read_processor_seconds(tmp_path, 300) == seconds
 
 
-def test_no_file_and_a_damaged_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("damaged", [b"a,b,c,d\n", b"0,1", b"\xff\xfe\n", b"0,1,2,3,4,5\n0"])
+def test_what_a_damaged_file_says_is_not_known_and_its_whole_rows_stay(tmp_path: Path, damaged: bytes) -> None:
     assert read_processor_seconds(tmp_path, 1) is None
-    (tmp_path / USAGE).write_text(f"{HEADER}a,b,c,d\n")
-    with pytest.raises(InputError, match=r"usage\.csv is damaged"):
-        read_processor_seconds(tmp_path, 1)
+    (tmp_path / USAGE).write_bytes(HEADER.encode() + damaged)
+    assert read_processor_seconds(tmp_path, 2) is None
+    Meter().note(tmp_path, 1, 2)
+    lines = (tmp_path / USAGE).read_bytes().splitlines()
+    whole = damaged[: damaged.rfind(b"\n") + 1].splitlines()
+    assert lines[:-1] == [HEADER.strip().encode(), *whole] and lines[-1].startswith(b"1,2,")
+
+
+def test_a_link_is_not_written_through(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("precious\n")
+    (tmp_path / USAGE).symlink_to(tmp_path / "target")
+    Meter().note(tmp_path, 0, 2)
+    assert (tmp_path / "target").read_text() == "precious\n"

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acer_tf.envs.atari.game import FRAME_SHAPE, AtariGame
+from acer_tf.errors import InputError
 
 ROW = np.dtype(
     [
@@ -34,8 +35,14 @@ def shared_memory(num_env: int) -> Any:
     """Returns memory for the rows of N environments, which is passed to a worker process when that is started.
 
     The file behind it is unlinked as soon as it is made, so that nothing is left over, however the processes end.
+
+    Raises:
+        InputError: the system has no room for it, or does not let this process make it.
     """
-    return RawArray(ctypes.c_uint8, num_env * ROW.itemsize)
+    try:
+        return RawArray(ctypes.c_uint8, num_env * ROW.itemsize)
+    except OSError as error:
+        raise InputError(f"shared memory for {num_env} games cannot be made ({error}); make room there.") from error
 
 
 def rows_in(memory: Any, envs: range) -> Rows:

@@ -1,7 +1,9 @@
+import errno
 import itertools
 import multiprocessing
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import Mock
 
 import cv2
 import numpy as np
@@ -296,3 +298,10 @@ def test_lost_games_get_seeds_of_their_own() -> None:
         seeds += [next_seed(seed) for seed in seeds[-16:]]
     assert len(set(seeds)) == 16 * 11
     assert next_seed(5) == next_seed(5)
+
+
+def test_shared_memory_that_cannot_be_made_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = Mock(side_effect=OSError(errno.EROFS, "Read-only file system", "/dev/shm/x"))
+    monkeypatch.setattr("acer_tf.envs.atari.games.RawArray", refused)
+    with pytest.raises(InputError, match=r"^shared memory for 2 games cannot be made \(.*Read-only file system.*\)"):
+        AtariPool(PONG, 2)
