@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from acer_tf import __version__
 from acer_tf.cli.command import command
+from acer_tf.envs.rendering import WITHOUT_DISPLAY, has_display
 from acer_tf.system.compute import CPU_INFO, bfloat16_slowdown, cores, gpu_names, processor_flags
 from acer_tf.system.console import in_bytes, quiet_tensorflow, say
 from acer_tf.system.container import free_memory
@@ -19,8 +20,6 @@ from acer_tf.system.provenance import commit
 
 KERNELS = {"amx_tile": "AMX", "avx512f": "AVX-512", "avx2": "AVX2", "asimd": "Neon"}
 """Flags of processors with instructions that TensorFlow's kernels are much faster with, the fastest first."""
-OPENGL = ("EGL", "OSMesa")
-"""Libraries with which MuJoCo renders without a display."""
 
 
 class Extra(NamedTuple):
@@ -99,11 +98,11 @@ def _hardware() -> Iterator[Finding]:
 
 
 def _rendering() -> Iterator[Finding]:
-    is_linux = sys.platform.startswith("linux")
-    display = os.environ.get("WAYLAND_DISPLAY") or os.environ.get("DISPLAY") or ("" if is_linux else "yes")
-    yield Finding("display", display or "none", "" if display else "acer enjoy RUN --video writes a video")
-    if is_linux:
-        libraries = ", ".join(name for name in OPENGL if ctypes.util.find_library(name))
+    display = os.environ.get("WAYLAND_DISPLAY") or os.environ.get("DISPLAY") or "there is one"
+    missing = "" if has_display() else "acer enjoy RUN --video writes a video"
+    yield Finding("display", "none" if missing else display, missing)
+    if sys.platform.startswith("linux"):
+        libraries = ", ".join(filter(ctypes.util.find_library, WITHOUT_DISPLAY.values()))
         yield Finding("opengl", libraries or "none", "" if libraries else "MuJoCo's videos need libegl1 or libosmesa6")
 
 
