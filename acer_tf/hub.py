@@ -4,7 +4,7 @@ import contextlib
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any
 
 import yaml
@@ -23,8 +23,9 @@ from acer_tf.storage.saved_agents import SavedAgent
 FILES = {MODEL: 2**30, SETTINGS: 2**20}
 """Files that are fetched, and the largest size of each in bytes."""
 CARD = "README.md"
-PRIVATE = ("command", "logdir", "load_path", "ray_address", "track")
-"""Settings of a run that are about the machine it ran on."""
+ENV_KWARGS = "env_kwargs"
+PRIVATE = ("command", "logdir", "load_path", "ray_address", "track", ENV_KWARGS)
+"""Settings of a run that are about the machine it ran on, or may be."""
 TASK = "reinforcement-learning"
 TEXT = """
 # ACER on {env}
@@ -50,14 +51,21 @@ def name_of(address: str) -> str:
     return address.rpartition("/")[2]
 
 
-def publish(agent: SavedAgent, settings: Mapping[str, Any], address: str, score: Mapping[str, float] | None) -> str:
+def publish(
+    agent: SavedAgent,
+    settings: Mapping[str, Any],
+    address: str,
+    score: Mapping[str, float] | None,
+    with_env_kwargs: bool = False,
+) -> str:
     """Publishes an agent.
 
     Args:
         agent: the agent; the folder of its logs is left out.
-        settings: of its run, of which `PRIVATE` are left out; `env` is the id of the environment.
+        settings: of its run, of which `PRIVATE` and absolute paths are left out; `env` is the id of the environment.
         address: `OWNER/NAME` on the Hub, or a local folder that does not exist: it begins with `.`, `/` or `~`.
         score: `mean` and `std` of an evaluation, for the model card; None leaves the score out.
+        with_env_kwargs: whether to publish the arguments of the environment, too.
 
     Returns:
         The folder, or the URL of the commit.
@@ -73,7 +81,9 @@ def publish(agent: SavedAgent, settings: Mapping[str, Any], address: str, score:
             _require_hub()
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         write_agent(folder / MODEL, _without_paths(agent.data), agent.groups)
-        public = {key: value for key, value in settings.items() if key not in PRIVATE}
+        public = {name: value for name, value in settings.items() if name not in PRIVATE and not _is_absolute(value)}
+        if with_env_kwargs:
+            public[ENV_KWARGS] = settings.get(ENV_KWARGS)
         (folder / SETTINGS).write_text(yaml.safe_dump(public, sort_keys=False), encoding="utf-8")
         text = TEXT.format(env=settings["env"], version=__version__, settings=SETTINGS, address=address, name=name)
         (folder / CARD).write_text(_front_matter(settings["env"], name, score) + text, encoding="utf-8")
@@ -124,6 +134,11 @@ def _new_folder(folder: Path) -> Iterator[Path]:
 def _without_paths(data: dict[str, Any]) -> dict[str, Any]:
     settings = data.get("settings")
     return {**data, "settings": {**settings, "tensorboard_log": None}} if isinstance(settings, dict) else data
+
+
+def _is_absolute(value: object) -> bool:
+    """Returns whether a setting is a path of this machine, of whatever system."""
+    return isinstance(value, str) and (value.startswith(("/", "~")) or PureWindowsPath(value).is_absolute())
 
 
 def _is_folder(address: str) -> bool:

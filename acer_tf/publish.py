@@ -28,6 +28,8 @@ class Publish:
     """File that `acer evaluate --json` wrote, whose score goes into the model card."""
     env: str | None = None
     """Environment id, or module:id if importing a module registers it; None takes that of the run."""
+    with_env_kwargs: bool = False
+    """Publish the arguments of the environment, too; whoever fetches the agent needs them to play as in training."""
 
     def publish(self) -> None:
         """Publishes the agent.
@@ -40,8 +42,10 @@ class Publish:
         if settings is None:
             settings = read_settings(self.run if self.run.is_dir() else self.run.parent) or {}
         report = None if self.evaluation is None else _read_report(self.evaluation)
-        where = hub.publish(trained.saved, settings | {"env": trained.env_id}, self.repo, report)
+        where = hub.publish(trained.saved, settings | {"env": trained.env_id}, self.repo, report, self.with_env_kwargs)
         say(f"published: {where}")
+        if settings.get(hub.ENV_KWARGS) and not self.with_env_kwargs:
+            say(f"left out: {hub.ENV_KWARGS}, which may be private; --with_env_kwargs publishes them, too")
 
 
 def _read_report(path: Path) -> Mapping[str, float]:

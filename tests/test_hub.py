@@ -78,6 +78,31 @@ def test_nothing_about_the_machine_is_published(tmp_path: Path, folder: Path) ->
     assert "/home/me" not in (folder / "config.yml").read_text()
 
 
+def test_absolute_paths_and_arguments_of_the_environment_are_left_out_unless_asked_for(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Path("own")
+    run.mkdir()
+    (run / "model.zip").write_bytes(demo_file("cartpole").read_bytes())
+    common = {"env": "CartPole-v1", "network": "mlp"}
+    private = {
+        "preset": "/home/me/own.yml",
+        "other": "C:\\Users\\me",
+        "home": "~/x",
+        "env_kwargs": {"sutton_barto_reward": True},
+    }
+    (run / "config.yml").write_text(yaml.safe_dump(common | private))
+    capsys.readouterr()
+    assert publish.main(["own", "./agents/own"]) == 0
+    left_out = "left out: env_kwargs, which may be private; --with_env_kwargs publishes them, too"
+    assert capsys.readouterr().out.splitlines() == ["published: ./agents/own", left_out]
+    assert yaml.safe_load(Path("agents/own/config.yml").read_text()) == common
+    assert publish.main(["own", "./agents/whole", "--with_env_kwargs"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["published: ./agents/whole"]
+    whole = yaml.safe_load(Path("agents/whole/config.yml").read_text())
+    assert whole == common | {"env_kwargs": private["env_kwargs"]}
+
+
 def test_nothing_is_overwritten(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = (folder / "model.zip").read_bytes()
     assert "agents/cart exists; choose another name" in failure(capsys, publish.main, "run", "./agents/cart")
