@@ -21,6 +21,8 @@ from acer_tf.errors import InputError
 from acer_tf.storage.arrays import finite_array
 
 Array = NDArray[Any]
+MOST_LETTERS = 80
+"""Of a space in a message."""
 
 
 class Spaces:
@@ -70,7 +72,12 @@ class Spaces:
             ("action", other.action_space, self.action_space, operator.eq),
         ):
             if not is_same(theirs, ours):
-                raise InputError(f"{owner} {name} space is {theirs}; the agent's is {ours}.")
+                there, here = _in_words(theirs), _in_words(ours)
+                there += " of other bounds" if there == here else ""
+                raise InputError(
+                    f"{owner} {name} space is {there}; the agent's is {here}. Choose an agent and an environment that "
+                    "belong together."
+                )
 
     def encode_observations(self, observation: Any, normalization: Mapping[str, Array]) -> tuple[Array, bool]:
         """Returns a batch for the networks, [N, ...], and whether it was a single observation (then N = 1).
@@ -130,6 +137,14 @@ class Spaces:
         if not np.isin(given, np.arange(self.network_actions.n)).all():
             raise InputError(f"an action is not in {self.action_space}.")
         return given.astype(np.int64)
+
+
+def _in_words(space: gymnasium.Space[Any]) -> str:
+    """Returns gymnasium's text of a space, or less if that fills more than a line, as that of unequal bounds does."""
+    text = str(space)
+    if len(text) <= MOST_LETTERS:
+        return text
+    return f"a Box of shape {space.shape} and {space.dtype}" if isinstance(space, Box) else f"a {type(space).__name__}"
 
 
 def _is_alike(theirs: gymnasium.Space[Any], ours: gymnasium.Space[Any]) -> bool:

@@ -199,8 +199,8 @@ def _cannot_be_written(folder: Path, error: OSError) -> InputError:
 
 
 def holds_run(folder: Path) -> bool:
-    """Whether the folder holds a run with metrics or checkpoints."""
-    return (folder / PROGRESS).exists() or _has_checkpoints(folder)
+    """Whether the folder holds a run with metrics, checkpoints or an agent, be it one that was fetched."""
+    return any((folder / name).exists() for name in (PROGRESS, MODEL, BEST)) or _has_checkpoints(folder)
 
 
 def _has_checkpoints(folder: Path) -> bool:

@@ -50,7 +50,10 @@ def resumed_settings(checkpoints: CheckpointStore, settings: Mapping[str, Any], 
     run = checkpoints.folder.parent
     # Even by force: the saved state would not fit.
     if fixed := {name: values for name, values in changed.items() if name not in changeable}:
-        raise InputError(f"the run in {run} has {describe(fixed)}; that cannot change.")
+        raise InputError(
+            f"the run in {run} has {describe(fixed)}, which cannot change; choose another logdir, or "
+            "--restart_behavior restart to keep that run under another name."
+        )
     if changed and not is_forced:
         raise InputError(f"the run in {run} has {describe(changed)}; give the same, or --force to change.")
     if changed:

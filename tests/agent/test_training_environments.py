@@ -51,7 +51,10 @@ def test_environments_may_be_changed_for_more_or_fewer(agent: ACER) -> None:
 @pytest.mark.parametrize(
     ("env", "message"),
     [
-        ("Acrobot-v1", r"the environment's observation space is Box\(.*; the agent's is Box\("),
+        (
+            "Acrobot-v1",
+            r"is a Box of shape \(6,\) and float32; the agent's is a Box of shape \(4,\) and float32\. Choose",
+        ),
         (ScriptedEnv(np.zeros((9, 2, 4), np.float64)), "observation space is"),
         ("Cartpole-v2", "environment 'Cartpole-v2' does not exist; the nearest are CartPole-v1"),
         (3, r"the environment is a int; expected a gymnasium\.vector\.VectorEnv, a gymnasium\.Env, or a VecEnv"),

@@ -121,7 +121,13 @@ def test_an_array_in_an_order_that_joblib_does_not_write_is_refused(tmp_path: Pa
         read_pickle(data.replace(order + b"C", order + b"A"))
 
 
-@pytest.mark.parametrize("path", ["missing", "."])
-def test_what_is_no_file_is_told(tmp_path: Path, path: str) -> None:
-    with pytest.raises(InputError, match=r"does not hold an ACER agent of baselines \(it is not a file"):
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("missing", r"missing does not exist; expected a file or folder with an ACER agent of baselines\."),
+        (".", r"does not hold an ACER agent of baselines \(it is not a file"),
+    ],
+)
+def test_what_is_no_file_is_told(tmp_path: Path, path: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         read_baselines(tmp_path / path)

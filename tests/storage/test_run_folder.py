@@ -86,6 +86,16 @@ def test_an_agent_without_checkpoints_is_refused_and_a_free_folder_named(tmp_pat
     assert (folder / "progress.csv").read_text() == "precious"
 
 
+def test_an_agent_alone_is_not_overwritten(tmp_path: Path) -> None:
+    folder = holding(tmp_path / "run", "model.zip")
+    with pytest.raises(InputError, match="choose another folder"), begun(folder, {}, "resume"):
+        pass
+    assert (folder / "model.zip").read_text() == "precious"
+    with begun(holding(tmp_path / "best", "best.zip"), {}, "resume"):
+        pass
+    assert (tmp_path / "best-old" / "best.zip").read_text() == "precious"
+
+
 def test_a_run_with_checkpoints_is_resumed_with_its_own_settings(tmp_path: Path) -> None:
     folder = holding(tmp_path / "run", "checkpoints/step-000000000100/manifest.json")
     (folder / "config.yml").write_text("gamma: 0.5\n")

@@ -89,7 +89,8 @@ def test_what_the_state_does_not_fit_never_changes(
     with pytest.raises(InputError) as refused:
         resumed_settings(run, STARTED | changes | {"lr": 1.0}, is_forced)
     said = ", ".join(f"{name} {STARTED.get(name)} (now {value})" for name, value in sorted(changes.items()))
-    assert str(refused.value) == f"the run in {run.folder.parent} has {said}; that cannot change."
+    way_out = "choose another logdir, or --restart_behavior restart to keep that run under another name"
+    assert str(refused.value) == f"the run in {run.folder.parent} has {said}, which cannot change; {way_out}."
 
 
 def test_a_setting_that_a_run_did_not_have_yet_was_as_its_default(run: CheckpointStore) -> None:
