@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import Meta
 
-from acer_tf.schema import Count, Fraction, Number, Positive, PositiveOrInfinite, Text, Weight
+from acer_tf.schema import Count, Fraction, Number, Positive, PositiveOrInfinite, Text
 
 Window = Annotated[tuple[Fraction, Fraction], Meta(description="two fractions of a run, such as [0.9, 1]")]
 """Beginning and end of a part of a run, as fractions of its steps."""
@@ -66,16 +66,17 @@ class Criterion(NamedTuple):
     """A condition of being reproduced, judged in each environment (`better`: over all of them).
 
     Attributes:
-        kind: `same`: no difference to the seeds of a reference or of another variation (Mann-Whitney), and equivalent
-            to them (two one-sided tests); `reaches`: the mean over seeds, or every seed, is at least a value; `better`:
-            a run of the variation probably scores higher than one of another variation.
+        kind: `same`: equivalent to a reference or to another variation (two one-sided tests); `reaches`: the mean over
+            seeds, or every seed, is at least a value; `better`: a run of the variation probably scores higher than one
+            of another variation.
         variation: name of what is judged.
         envs: ids of the environments in which it is judged.
         window: part of each run whose mean return is its score.
-        of: what `reaches` takes as the score: `training` returns in the window, mean returns of the `evaluations` in
-            the window, or the mean of the run's `last_100` episodes.
+        of: what the score is: mean over the episodes of `training` in the window, `area` below the learning curve in
+            the window, mean returns of the `evaluations` in the window, or mean of the run's `last_100` episodes.
         reference: label of the reference, for `same`; empty if `than` is given.
-        margin: largest difference to the others' mean that counts as none, in standard deviations of their seeds.
+        margin: largest difference to the others' mean that counts as none, as a share of what they have learned: their
+            mean in the last tenth of their longest runs, minus that of random play.
         values: by environment, for `reaches`.
         every_seed: whether `reaches` is judged by the lowest seed instead of the mean.
         minutes: longest training that `reaches` allows a run; infinite without a limit.
@@ -86,9 +87,9 @@ class Criterion(NamedTuple):
     variation: Text
     envs: Annotated[tuple[Text, ...], Meta(description="a list of environments")]
     window: Window
-    of: Literal["training", "evaluations", "last_100"] = "training"
+    of: Literal["training", "area", "evaluations", "last_100"] = "training"
     reference: Text = ""
-    margin: Weight = 0.0
+    margin: Fraction = 0.0
     values: Mapping[str, Number] = {}
     every_seed: bool = False
     minutes: PositiveOrInfinite = math.inf
@@ -111,6 +112,7 @@ class Experiment(NamedTuple):
         score: window of the score in tables.
         over_time: whether curves are also drawn over minutes.
         references: results of others.
+        random: mean return of random play, by environment; known of Atari games.
         criteria: what counts as reproduced.
     """
 
@@ -126,6 +128,7 @@ class Experiment(NamedTuple):
     score: Window
     over_time: bool
     references: tuple[Reference, ...]
+    random: Mapping[str, float]
     criteria: tuple[Criterion, ...]
 
     def more_seeds(self, number: int) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """Runs of others, read from the CSV files beside the experiments."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,10 +32,6 @@ class ReferenceRun(NamedTuple):
     seed: str
     returns: Returns
 
-    def score(self, begin: float, end: float) -> float:
-        """Returns the mean raw return in a part of the run, in agent steps; nan if the run ends before."""
-        return self.returns.score(begin, end) if self.returns.steps[-1] >= COVERED * end else math.nan
-
 
 def read_reference_runs(experiment: Experiment) -> list[ReferenceRun]:
     """Reads the curves of all references.
@@ -62,11 +58,24 @@ def to_draw(experiment: Experiment, runs: Sequence[ReferenceRun], ends: Mapping[
 
 
 def reference_scores(
-    runs: Sequence[ReferenceRun], label: str, env: str, begin: float, end: float
+    runs: Sequence[ReferenceRun],
+    label: str,
+    env: str,
+    begin: float,
+    end: float,
+    measure: Callable[[Returns, float, float], float] = Returns.score,
 ) -> NDArray[np.float64]:
     """Returns the scores, in a part of agent steps, of those runs of a reference that go on to its end."""
-    found = [run.score(begin, end) for run in runs if (run.label, run.env) == (label, env)]
-    return np.array([score for score in found if not math.isnan(score)])
+    whole = [r.returns for r in runs if (r.label, r.env) == (label, env) and r.returns.steps[-1] >= COVERED * end]
+    scores = [measure(returns, begin, end) for returns in whole]
+    return np.array([score for score in scores if not math.isnan(score)])
+
+
+def reference_final(runs: Sequence[ReferenceRun], label: str, env: str) -> float:
+    """Returns the mean score in the last tenth of a reference's longest runs; nan without a run."""
+    end = max((float(run.returns.steps[-1]) for run in runs if (run.label, run.env) == (label, env)), default=math.nan)
+    scores = reference_scores(runs, label, env, 0.9 * end, end)
+    return float(scores.mean()) if len(scores) else math.nan
 
 
 def _read(label: str, path: Path) -> list[ReferenceRun]:

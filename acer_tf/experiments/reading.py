@@ -7,9 +7,12 @@ from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta
 
+from acer_tf.envs.atari.human_scores import HUMAN_SCORES
+from acer_tf.envs.ids import atari_game
 from acer_tf.errors import InputError, suggestion
 from acer_tf.experiments.experiment import Criterion, Environment, Experiment, Reference, Variation, Window
-from acer_tf.schema import Count, CountOrZero, PositiveOrInfinite, Text, check_names, read
+from acer_tf.plots.series import is_atari_id
+from acer_tf.schema import Count, CountOrZero, Number, PositiveOrInfinite, Text, check_names, read
 from acer_tf.storage.yaml_text import load_settings, settings_names, settings_path
 from acer_tf.trials.flags import check_flags
 
@@ -17,7 +20,7 @@ FOLDER = Path(__file__).parent
 SCORE = (0.9, 1.0)
 """Window of the score unless an experiment has its own: the last tenth of a run."""
 KEYS = {
-    "same": (["margin"], ["than", "reference", "envs"]),
+    "same": (["margin"], ["than", "reference", "envs", "of"]),
     "reaches": (["values"], ["of", "every_seed", "minutes"]),
     "better": (["than"], ["envs"]),
 }
@@ -45,6 +48,7 @@ class _File(NamedTuple):
     score: Window = SCORE
     over_time: bool = False
     references: Parts = ()
+    random: Mapping[str, Number] = {}
     criteria: Parts = ()
 
 
@@ -79,6 +83,7 @@ def load_experiment(name: str) -> Experiment:
         score=_window(f"{where}: score", file.score),
         over_time=file.over_time,
         references=tuple(_reference(f"{where}, reference", path.parent, values) for values in file.references),
+        random={**{env: level for env in file.envs if (level := _random_play(env)) is not None}, **file.random},
         criteria=(),
     )
     for key in ("envs", "variations"):
@@ -133,6 +138,8 @@ def _criterion(where: str, values: Any, experiment: Experiment) -> Criterion:
         raise InputError(f"{where}: {missing[0]} is missing.")
     if criterion.kind == "same" and bool(criterion.than) == bool(criterion.reference):
         raise InputError(f"{where}: expected either than or reference.")
+    if without := [env for env in criterion.envs if criterion.kind == "same" and env not in experiment.random]:
+        raise InputError(f"{where}: random play in {without[0]} is not known; expected its mean return under random.")
     if criterion.of == "last_100" and "window" in values:
         raise InputError(f"{where}: window is of no use for the last 100 episodes; leave it out.")
     names = [variation.name for variation in experiment.variations]
@@ -146,6 +153,11 @@ def _criterion(where: str, values: Any, experiment: Experiment) -> Criterion:
         if env not in envs:
             raise InputError(f"{where}: {env} is not an environment of it{suggestion(env, envs)}.")
     return criterion._replace(window=_window(f"{where}: window", criterion.window))
+
+
+def _random_play(env: str) -> float | None:
+    game = atari_game(env) if is_atari_id(env) else ""
+    return HUMAN_SCORES[game].random if game in HUMAN_SCORES else None
 
 
 def _window(name: str, window: Window) -> Window:

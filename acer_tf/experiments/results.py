@@ -72,6 +72,13 @@ class Returns(NamedTuple):
         weights = self.episodes[inside]
         return float(np.average(self.mean[inside], weights=weights)) if weights.sum() else math.nan
 
+    def area(self, begin: float, end: float) -> float:
+        """Returns the mean over agent steps from begin to end, straight between the places; nan without any."""
+        if not len(self.steps):
+            return math.nan
+        x = np.union1d([begin, end], self.steps[(self.steps > begin) & (self.steps < end)])
+        return float(np.trapezoid(np.interp(x, self.steps, self.mean), x)) / (end - begin)
+
 
 NOTHING = Returns(*np.empty((4, 0)))
 

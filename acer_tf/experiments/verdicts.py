@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from acer_tf.experiments.experiment import Criterion, Environment, Experiment
-from acer_tf.experiments.published import ReferenceRun, reference_scores
-from acer_tf.experiments.results import Result
-from acer_tf.plots.statistics import Floats, difference, improvement, mann_whitney
+from acer_tf.experiments.published import ReferenceRun, reference_final, reference_scores
+from acer_tf.experiments.results import Result, Returns
+from acer_tf.plots.statistics import Floats, Interval, difference, improvement, mean_interval, permutation_test
 
 LEVEL = 0.05
-"""Of Mann and Whitney's test: a smaller p-value is a difference."""
+"""Of the test beside `better`: with a larger p-value it is undecided."""
 
 Results = Mapping[tuple[str, str], Sequence[Result]]
 """Results by variation and environment, ordered by seed."""
@@ -47,24 +47,37 @@ def judge(experiment: Experiment, results: Results, references: Sequence[Referen
     for criterion in experiment.criteria:
         if criterion.kind == "better":
             judged.append(_better(experiment, criterion, results))
-            continue
-        for env in (e for e in experiment.envs if e.id in criterion.envs):
-            names = [criterion.variation, criterion.than] if criterion.than else [criterion.variation]
-            by_seed = [_scores(results, name, env, criterion) for name in names]
-            scores, *others = (np.array([*found.values()]) for found in by_seed)
-            if number := sum(_missing(experiment, found) for found in by_seed):
-                total = len(experiment.seeds) * len(names)
-                seeds = f"{total - number} of {total} seeds"
-                judged.append(Verdict(_question(criterion, env), env.id, seeds, Outcome.INCOMPLETE))
-            elif criterion.kind == "same":
-                if not others:
-                    window = _window(criterion, env)
-                    others = [reference_scores(references, criterion.reference, env.id, *window)]
-                judged.append(_same(criterion, env, scores, others[0]))
-            else:
-                runs = [r for r in results[criterion.variation, env.id] if r.is_whole]
-                judged.append(_reaches(criterion, env, scores, max(float(r.facts["seconds"]) for r in runs) / 60))
+        else:
+            envs = [env for env in experiment.envs if env.id in criterion.envs]
+            judged += [_judge_in(env, experiment, criterion, results, references) for env in envs]
     return judged
+
+
+def _judge_in(
+    env: Environment,
+    experiment: Experiment,
+    criterion: Criterion,
+    results: Results,
+    references: Sequence[ReferenceRun],
+) -> Verdict:
+    names = [criterion.variation, criterion.than] if criterion.than else [criterion.variation]
+    by_seed = [_scores(results, name, env, criterion) for name in names]
+    if number := sum(_missing(experiment, found) for found in by_seed):
+        total = len(experiment.seeds) * len(names)
+        seeds = f"{total - number} of {total} seeds"
+        return Verdict(_question(criterion, env), env.id, seeds, Outcome.INCOMPLETE)
+    scores, *others = (np.array([*found.values()]) for found in by_seed)
+    runs = [r for r in results[names[-1], env.id] if r.is_whole]
+    if criterion.kind == "reaches":
+        return _reaches(criterion, env, scores, max(float(r.facts["seconds"]) for r in runs) / 60)
+    if criterion.than:
+        (theirs,), final = others, float(np.mean([r.training.score(0.9 * env.steps, env.steps) for r in runs]))
+    else:
+        measure = Returns.area if criterion.of == "area" else Returns.score
+        window = _window(criterion, env)
+        theirs = reference_scores(references, criterion.reference, env.id, *window, measure)
+        final = reference_final(references, criterion.reference, env.id)
+    return _same(criterion, env, scores, theirs, criterion.margin * (final - experiment.random[env.id]))
 
 
 def overall(verdicts: Sequence[Verdict]) -> str:
@@ -74,29 +87,31 @@ def overall(verdicts: Sequence[Verdict]) -> str:
     return ", ".join([yes, *(f"{count} {outcome.value}" for outcome, count in counts.items() if count)])
 
 
-def _same(criterion: Criterion, env: Environment, scores: Floats, others: Floats) -> Verdict:
+def _same(criterion: Criterion, env: Environment, scores: Floats, others: Floats, margin: float) -> Verdict:
     question = _question(criterion, env)
-    if len(others) < 2:
-        return Verdict(question, env.id, f"the reference has {len(others)} seeds there", Outcome.UNDECIDED)
-    found, p = difference(scores, others), mann_whitney(scores, others)
-    margin = criterion.margin * float(others.std(ddof=1))
+    if not len(others):
+        return Verdict(question, env.id, "the reference has no run as long as that", Outcome.UNDECIDED)
+    found = difference(scores, others)
     numbers = (
         f"{_number(scores.mean())} ({len(scores)} seeds), {_other(criterion)} {_number(others.mean())} "
-        f"({len(others)}); difference {_number(found.estimate)} [{_number(found.low)}, {_number(found.high)}], "
-        f"margin ±{_number(margin)}; p = {p:.2g}"
+        f"({len(others)}); difference {_shown(found)}, margin ±{_number(margin)}"
     )
-    if p < LEVEL or found.low > margin or found.high < -margin:
+    if len(others) > 1:
+        numbers += f"; p = {permutation_test(scores[:, None], others[:, None]):.2g}"
+    if found.low > margin or found.high < -margin:
         return Verdict(question, env.id, numbers, Outcome.NO)
     return Verdict(question, env.id, numbers, Outcome.YES if found.is_within(margin) else Outcome.UNDECIDED)
 
 
 def _reaches(criterion: Criterion, env: Environment, scores: Floats, minutes: float) -> Verdict:
-    score = scores.min() if criterion.every_seed else scores.mean()
-    shown = f"{_number(scores.mean())}, least {_number(scores.min())} ({len(scores)} seeds)"
+    value, found = criterion.values[env.id], mean_interval(scores)
+    shown = f"{_shown(found)}, least {_number(scores.min())} ({len(scores)} seeds)"
     if not math.isinf(criterion.minutes):
         shown += f"; longest run {minutes:.1f} minutes"
-    is_reached = score >= criterion.values[env.id] and minutes <= criterion.minutes
-    return Verdict(_question(criterion, env), env.id, shown, Outcome.YES if is_reached else Outcome.NO)
+    low, high = (scores.min(), scores.min()) if criterion.every_seed else (found.low, found.high)
+    if minutes > criterion.minutes or high < value:
+        return Verdict(_question(criterion, env), env.id, shown, Outcome.NO)
+    return Verdict(_question(criterion, env), env.id, shown, Outcome.YES if low >= value else Outcome.UNDECIDED)
 
 
 def _better(experiment: Experiment, criterion: Criterion, results: Results) -> Verdict:
@@ -112,9 +127,11 @@ def _better(experiment: Experiment, criterion: Criterion, results: Results) -> V
     number = min(len(scores) for group in both for scores in group)
     first, second = (np.stack([[*scores.values()][:number] for scores in group], axis=1) for group in both)
     estimate, low, high = improvement(first, second)
+    p = permutation_test(first, second)
     numbers = f"probability {estimate:.2f} [{low:.2f}, {high:.2f}]"
     numbers += f" over {len(envs)} tasks" if len(envs) > 1 else ""
-    if math.isnan(low) or low <= 0.5 <= high:
+    numbers += f"; p = {p:.2g}"
+    if math.isnan(low) or low <= 0.5 <= high or p >= LEVEL:
         return Verdict(question, env, numbers, Outcome.UNDECIDED)
     return Verdict(question, env, numbers, Outcome.YES if low > 0.5 else Outcome.NO)
 
@@ -129,6 +146,8 @@ def _scores(results: Results, variation: str, env: Environment, criterion: Crite
 def _score(result: Result, criterion: Criterion, window: tuple[float, float]) -> float:
     if criterion.of == "last_100":
         return float(result.facts["last_100"])
+    if criterion.of == "area":
+        return result.training.area(*window)
     return (result.evaluations if criterion.of == "evaluations" else result.training).score(*window)
 
 
@@ -144,7 +163,11 @@ def _window(criterion: Criterion, env: Environment) -> tuple[float, float]:
 def _question(criterion: Criterion, env: Environment) -> str:
     begin, end = (round(100 * fraction) for fraction in criterion.window)
     part = f"from {begin} % to {end} % of the run"
-    part = {"evaluations": f"in evaluations {part}", "last_100": "in the last 100 episodes"}.get(criterion.of, part)
+    part = {
+        "area": f"in the area below the curve {part}",
+        "evaluations": f"in evaluations {part}",
+        "last_100": "in the last 100 episodes",
+    }.get(criterion.of, part)
     if criterion.kind == "same":
         return f"{criterion.variation} is as {_other(criterion)}, {part}"
     if criterion.kind == "reaches":
@@ -156,6 +179,10 @@ def _question(criterion: Criterion, env: Environment) -> str:
 
 def _other(criterion: Criterion) -> str:
     return criterion.than or criterion.reference
+
+
+def _shown(found: Interval) -> str:
+    return f"{_number(found.estimate)} [{_number(found.low)}, {_number(found.high)}]"
 
 
 def _number(value: float) -> str:

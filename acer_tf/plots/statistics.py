@@ -1,4 +1,4 @@
-"""Statistics of scores over seeds and environments: bootstrap intervals (Agarwal et al. 2021), differences, tests."""
+"""Statistics of scores over seeds and environments: intervals of Student's t and of the bootstrap, exact tests."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -16,7 +16,9 @@ REPETITIONS = 2_000
 """Bootstrap samples of an interval."""
 PERCENTILES = (2.5, 97.5)
 PROFILE_POINTS = 101
-CONFIDENCE = 0.9
+CONFIDENCE = 0.95
+"""Of the interval of a mean."""
+CONFIDENCE_OF_DIFFERENCE = 0.9
 """Of the interval of two one-sided tests (Schuirmann 1987) at a level of 5 % each."""
 
 
@@ -74,8 +76,14 @@ def interval(function: Callable[..., Floats], *groups: Floats) -> Interval:
 
 
 def mean_interval(scores: Floats) -> Interval:
-    """Estimates the mean of [seeds] scores, with its 95 % bootstrap interval."""
-    return interval(AGGREGATES["mean"], scores[:, None])
+    """Estimates the mean of [seeds] scores, with Student's interval of `CONFIDENCE`, that of the bootstrap being short.
+
+    Raises:
+        InputError: scipy is not installed.
+    """
+    if len(scores) < ENOUGH_SEEDS:
+        return Interval(float(scores.mean()), math.nan, math.nan)
+    return _student(scores, CONFIDENCE)
 
 
 def improvement(first: Floats, second: Floats) -> Interval:
@@ -112,29 +120,61 @@ def iqm_curve(values: Floats, x: Floats) -> Band:
 
 
 def difference(first: Floats, second: Floats) -> Interval:
-    """Estimates the first mean of [seeds] scores minus the second, with Welch's interval of `CONFIDENCE`.
+    """Estimates the first mean of [seeds] scores minus the second, with Welch's interval of `CONFIDENCE_OF_DIFFERENCE`.
+
+    A single score on the second side is taken as exact.
 
     Raises:
         InputError: scipy is not installed.
     """
     estimate = float(first.mean() - second.mean())
-    if min(len(first), len(second)) < 2:
+    if len(first) < 2:
         return Interval(estimate, math.nan, math.nan)
+    if len(second) == 1:
+        return _student(first - second, CONFIDENCE_OF_DIFFERENCE)
     if np.ptp(first) == np.ptp(second) == 0:
         return Interval(estimate, estimate, estimate)
-    limits = _scipy_stats().ttest_ind(first, second, equal_var=False).confidence_interval(CONFIDENCE)
+    limits = _scipy_stats().ttest_ind(first, second, equal_var=False).confidence_interval(CONFIDENCE_OF_DIFFERENCE)
     return Interval(estimate, float(limits.low), float(limits.high))
 
 
-def mann_whitney(first: Floats, second: Floats) -> float:
-    """Returns the two-sided p-value of Mann and Whitney's test, 1 if all scores are equal.
+def _student(scores: Floats, confidence: float) -> Interval:
+    mean = float(scores.mean())
+    if np.ptp(scores) == 0:
+        return Interval(mean, mean, mean)
+    limits = _scipy_stats().ttest_1samp(scores, 0).confidence_interval(confidence)
+    return Interval(mean, float(limits.low), float(limits.high))
 
-    Raises:
-        InputError: scipy is not installed.
+
+def permutation_test(first: Floats, second: Floats) -> float:
+    """Returns the exact two-sided p-value of `improvement` being one half, if seeds changed places in each environment.
+
+    In a single environment it is that of Mann and Whitney's test, ties included.
+
+    Args:
+        first: [S, E], scores of seeds in each environment.
+        second: [S', E], likewise.
     """
-    if np.ptp(np.concatenate([first, second])) == 0:
-        return 1.0
-    return float(_scipy_stats().mannwhitneyu(first, second).pvalue)
+    chances, observed, centre = np.ones(1), 0, 0
+    for a, b in zip(first.T, second.T, strict=True):
+        scores = np.concatenate([a, b])
+        ordered = np.sort(scores)
+        # Twice the mean rank of equal scores, which is a whole number.
+        ranks = np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right") + 1
+        chances = np.convolve(chances, _rank_sums(ranks, len(a)))
+        observed += int(ranks[: len(a)].sum())
+        centre += len(a) * (len(scores) + 1)
+    distances = abs(np.arange(len(chances)) - centre)
+    return float(chances[distances >= abs(observed - centre)].sum())
+
+
+def _rank_sums(ranks: NDArray[np.integer[Any]], size: int) -> Floats:
+    """Returns the chance of each sum of so many ranks, chosen at random."""
+    ways = np.zeros((size + 1, int(ranks.sum()) + 1))
+    ways[0, 0] = 1
+    for rank in ranks:
+        ways[1:, rank:] += ways[:-1, : ways.shape[1] - rank].copy()
+    return np.asarray(ways[size] / ways[size].sum())
 
 
 def _scipy_stats() -> Any:

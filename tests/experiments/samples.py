@@ -60,6 +60,7 @@ def experiment(*criteria: Criterion, seeds: int = 3, envs: tuple[str, ...] = ("C
         score=(0.5, 1.0),
         over_time=False,
         references=(),
+        random=dict.fromkeys(envs, 2.0),
         criteria=criteria,
     )
 

@@ -23,12 +23,13 @@ def page(folder: Path, whole: Experiment, *results: Result) -> str:
 def test_the_page_has_verdicts_scores_references_and_how_much_is_missing(tmp_path: Path) -> None:
     others = Reference("others", "S", {"CartPole-v1": 9.5}, None)
     whole = experiment(REACHES)._replace(references=(others,), tuned_with=(7,), note="N.")
-    text = page(tmp_path, whole, *(result(score, seed) for seed, score in enumerate((11.0, 12.0, 16.0))))
+    text = page(tmp_path, whole, *(result(score, seed) for seed, score in enumerate((12.0, 12.5, 14.5))))
     assert text.startswith(
-        "# Sample\n\nC\n\nSource: S.\n\n**3 of 6 runs are complete; criteria: 1 of 1 reproduced.**\n\nN.\n"
+        "# Sample\n\nC\n\nSource: S.\n\n**3 of 6 runs are complete; criteria: 0 of 1 reproduced, 1 undecided.**\n\nN.\n"
     )
-    assert "| a reaches 10, from 50 % to 100 % of the run | CartPole-v1 | 13, least 11 (3 seeds) | reproduced |" in text
-    assert "| CartPole-v1 | a | 3 of 3 | 11, 12, 16 | 13 | 11 to 16 | 0.1 | 9.5 |" in text
+    numbers = "13 [9.714, 16.29], least 12 (3 seeds)"
+    assert f"| a reaches 10, from 50 % to 100 % of the run | CartPole-v1 | {numbers} | undecided |" in text
+    assert "| CartPole-v1 | a | 3 of 3 | 12, 12.5, 14.5 | 13 | 9.714 to 16.29 | 0.1 | 9.5 |" in text
     assert "* Seeds: 0, 1, 2. The settings were chosen with seed 7." in text
     assert "    acer reproduce sample\n" in text and (tmp_path / "curves.png").exists()
 
@@ -112,7 +113,7 @@ def test_minutes_are_drawn_where_the_experiment_wants_them(tmp_path: Path) -> No
 
 
 def test_a_page_leaves_nothing_of_writers_that_were_killed(tmp_path: Path) -> None:
-    for name in (".README.md-18032", ".curves.png-7"):
+    for name in (".tmp-README.md-18032", ".tmp-curves.png-7"):
         (tmp_path / name).touch()
     page(tmp_path, experiment(REACHES), result(1.0))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "curves.png"]

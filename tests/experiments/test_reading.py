@@ -27,11 +27,12 @@ SMALL: dict[str, Any] = {
         {"label": "theirs", "source": "S", "numbers": {"CartPole-v1": 9}},
         {"label": "curves", "source": "S", "curves": "theirs.csv"},
     ],
+    "random": {"CartPole-v1": 22, "Acrobot-v1": -500},
     "criteria": [
         {"kind": "reaches", "variation": "a", "values": {"CartPole-v1": -1}},
         {"kind": "better", "variation": "a", "than": "b", "window": [0, 0.5]},
-        {"kind": "same", "variation": "b", "reference": "curves", "margin": 2, "envs": ["Acrobot-v1"]},
-        {"kind": "same", "variation": "b", "than": "a", "margin": 2},
+        {"kind": "same", "variation": "b", "reference": "curves", "margin": 0.2, "envs": ["Acrobot-v1"]},
+        {"kind": "same", "variation": "b", "than": "a", "margin": 0.2},
     ],
 }
 
@@ -60,8 +61,9 @@ def test_everything_in_the_file_is_in_the_experiment(tmp_path: Path) -> None:
     assert (reaches.envs, reaches.values, reaches.window) == (("CartPole-v1",), {"CartPole-v1": -1}, (0.9, 1))
     assert (reaches.every_seed, reaches.minutes, reaches.of) == (False, math.inf, "training")
     assert (better.than, better.window, better.envs) == ("b", (0, 0.5), ("CartPole-v1", "Acrobot-v1"))
-    assert (same.reference, same.margin, same.envs) == ("curves", 2, ("Acrobot-v1",))
-    assert (as_other.reference, as_other.than, as_other.margin) == ("", "a", 2)
+    assert (same.reference, same.margin, same.envs) == ("curves", 0.2, ("Acrobot-v1",))
+    assert (as_other.reference, as_other.than, as_other.margin) == ("", "a", 0.2)
+    assert found.random == {"CartPole-v1": 22, "Acrobot-v1": -500}
 
 
 def test_more_seeds_leave_out_those_that_were_chosen_with(tmp_path: Path) -> None:
@@ -102,6 +104,15 @@ def test_more_seeds_leave_out_those_that_were_chosen_with(tmp_path: Path) -> Non
         ({"tuned_with": ["x"]}, "tuned_with is ['x']; expected whole numbers >= 0"),
         ({"references": [5]}, "reference is 5; expected settings by name"),
         ({"claim": 5}, "claim is 5; expected text"),
+        ({"random": {"CartPole-v1": "low"}}, "random of CartPole-v1 is 'low'; expected a number"),
+        (
+            {"random": {}, "criteria": [{"kind": "same", "variation": "a", "than": "b", "margin": 0.1}]},
+            "criterion 1: random play in CartPole-v1 is not known; expected its mean return under random",
+        ),
+        (
+            {"criteria": [{"kind": "same", "variation": "a", "than": "b", "margin": 1.5}]},
+            "criterion 1: margin is 1.5; expected a number between 0 and 1",
+        ),
         ({"tuned_with": [4]}, "seed 4 is in tuned_with and is reported; expected disjoint seeds"),
         ({"score": [1, 0.5]}, "expected two fractions of a run"),
         ({"over_time": 1}, "over_time is 1; expected True or False"),
@@ -129,7 +140,7 @@ def test_more_seeds_leave_out_those_that_were_chosen_with(tmp_path: Path) -> Non
         ),
         (
             {"criteria": [LAST | {"of": "best"}]},
-            "of is 'best'; expected training, evaluations or last_100",
+            "of is 'best'; expected training, area, evaluations or last_100",
         ),
         ({"criteria": [LAST | {"window": [0, 0.5]}]}, "window is of no use for the last 100 episodes"),
     ],

@@ -9,7 +9,7 @@ from tests.experiments.samples import evaluations, experiment, result
 
 CARTPOLE = ("CartPole-v1",)
 HALF = (0.5, 1.0)
-SAME = Criterion("same", "a", CARTPOLE, HALF, reference="theirs", margin=3.0)
+SAME = Criterion("same", "a", CARTPOLE, HALF, reference="theirs", margin=0.3)
 REACHES = Criterion("reaches", "a", CARTPOLE, HALF, values={"CartPole-v1": 10.0})
 
 
@@ -31,15 +31,16 @@ def judged(criterion: Criterion, scores: list[float], others: list[float] | None
     return verdict
 
 
-THEIRS = [10.0, 11.0, 12.0, 13.0, 14.0]  # sd 1.58
+THEIRS = [10.0, 11.0, 12.0, 13.0, 14.0]  # 10 above random play: the margin is 3
 
 
 @pytest.mark.parametrize(
     ("scores", "outcome"),
     [
         ([10.1, 11.1, 12.1, 13.1, 14.1], Outcome.YES),
-        ([13.0, 13.5, 15.0, 14.5, 14.2], Outcome.NO),  # p = 0.03
-        ([9.0, 11.0, 13.0, 15.0, 22.0], Outcome.UNDECIDED),  # the interval is as wide as the margin
+        ([13.0, 13.5, 15.0, 14.5, 14.2], Outcome.UNDECIDED),  # the interval, 0.5 to 3.6, straddles the margin
+        ([9.0, 11.0, 13.0, 15.0, 22.0], Outcome.UNDECIDED),
+        ([15.9, 16.9, 17.9, 18.9, 19.9], Outcome.NO),  # from 4.04 on
         ([50.0, 51.0, 52.0, 53.0, 54.0], Outcome.NO),
     ],
 )
@@ -67,23 +68,50 @@ def test_the_same_as_the_seeds_of_another_variation(others: list[float], outcome
 def test_the_numbers_behind_a_verdict() -> None:
     verdict = judged(SAME, [10.1, 11.1, 12.1, 13.1, 14.1], THEIRS)
     assert verdict.question == "a is as theirs, from 50 % to 100 % of the run"
-    expected = "12.1 (5 seeds), theirs 12 (5); difference 0.1 [-1.76, 1.96], margin ±4.743; p = 0.69"
+    expected = "12.1 (5 seeds), theirs 12 (5); difference 0.1 [-1.76, 1.96], margin ±3; p = 0.69"
     assert verdict.numbers == expected
 
 
+def area(scores: list[float], theirs: float) -> Verdict:
+    """Compares areas with one published curve, whose own is a quarter of its last value."""
+    criterion = SAME._replace(of="area", window=(0.0, 1.0), margin=0.1)
+    (verdict,) = judge(experiment(criterion, seeds=5), {("a", "CartPole-v1"): results(scores)}, references([theirs]))
+    return verdict
+
+
+def test_the_area_below_the_curve_of_a_reference_without_seeds() -> None:
+    verdict = area([33.0, 33.1, 33.2, 33.3, 33.4], theirs=50.0)  # 0.375 * 33.2 + 0.125
+    assert verdict.question == "a is as theirs, in the area below the curve from 0 % to 100 % of the run"
+    assert verdict.numbers == "12.57 (5 seeds), theirs 12.5 (1); difference 0.075 [0.01847, 0.1315], margin ±4.8"
+    assert verdict.outcome is Outcome.YES
+    assert area([33.0, 43.0, 53.0, 33.0, 43.0], theirs=50.0).outcome is Outcome.UNDECIDED
+    assert area([63.0, 63.1, 63.2, 63.3, 63.4], theirs=50.0).outcome is Outcome.NO
+
+
+def test_one_seed_decides_nothing() -> None:
+    criterion = SAME._replace(of="area", margin=0.1)
+    (verdict,) = judge(experiment(criterion, seeds=1), {("a", "CartPole-v1"): results([12.0])}, references([12.0]))
+    assert verdict.outcome is Outcome.UNDECIDED
+    (verdict,) = judge(experiment(REACHES, seeds=1), {("a", "CartPole-v1"): results([99.0])}, [])
+    assert verdict.outcome is Outcome.UNDECIDED
+
+
 def test_a_smaller_margin_makes_it_undecided() -> None:
-    assert judged(SAME._replace(margin=1.0), [10.1, 11.1, 12.1, 13.1, 14.1], THEIRS).outcome is Outcome.UNDECIDED
+    assert judged(SAME._replace(margin=0.1), [10.1, 11.1, 12.1, 13.1, 14.1], THEIRS).outcome is Outcome.UNDECIDED
 
 
 def test_a_reference_that_ends_before_the_window_does_not_count() -> None:
     found = {("a", "CartPole-v1"): results(THEIRS)}
     (verdict,) = judge(experiment(SAME, seeds=5), found, references(THEIRS, end=900))
-    assert verdict.outcome is Outcome.UNDECIDED and verdict.numbers == "the reference has 0 seeds there"
+    assert verdict.outcome is Outcome.UNDECIDED and verdict.numbers == "the reference has no run as long as that"
 
 
 def test_a_value_is_reached_by_the_mean_over_seeds() -> None:
-    assert judged(REACHES, [8.0, 9.0, 10.0, 11.0, 12.0]).outcome is Outcome.YES
-    assert judged(REACHES, [8.0, 9.0, 10.0, 11.0, 11.9]).outcome is Outcome.NO
+    assert judged(REACHES, [10.1, 11.1, 12.1, 13.1, 14.1]).outcome is Outcome.YES  # 1.963 around 12.1
+    assert judged(REACHES, [9.9, 10.9, 11.9, 12.9, 13.9]).outcome is Outcome.UNDECIDED
+    assert judged(REACHES, [6.1, 7.1, 8.1, 9.1, 10.1]).outcome is Outcome.UNDECIDED
+    assert judged(REACHES, [6.0, 7.0, 8.0, 9.0, 10.0]).outcome is Outcome.NO
+    assert judged(REACHES, [6.0, 7.0, 8.0, 9.0, 10.0]).numbers == "8 [6.037, 9.963], least 6 (5 seeds)"
     assert judged(REACHES._replace(window=(0.0, 0.5)), [99.0] * 5).outcome is Outcome.NO  # only the second half is high
 
 
@@ -106,9 +134,12 @@ def test_a_value_may_be_reached_by_the_last_episodes_or_by_evaluations() -> None
     criteria = [REACHES._replace(of=of) for of in ("training", "last_100", "evaluations")]
     training, last, by_evaluations = judge(experiment(*criteria), {("a", "CartPole-v1"): found}, [])
     assert [v.outcome for v in (training, last, by_evaluations)] == [Outcome.NO, Outcome.YES, Outcome.YES]
-    assert (last.question, last.numbers) == ("a reaches 10, in the last 100 episodes", "11, least 11 (3 seeds)")
+    assert (last.question, last.numbers) == (
+        "a reaches 10, in the last 100 episodes",
+        "11 [11, 11], least 11 (3 seeds)",
+    )
     assert by_evaluations.question == "a reaches 10, in evaluations from 50 % to 100 % of the run"
-    assert by_evaluations.numbers == "13, least 13 (3 seeds)"
+    assert by_evaluations.numbers == "13 [13, 13], least 13 (3 seeds)"
     found[0] = found[0]._replace(evaluations=NOTHING)
     (verdict,) = judge(experiment(criteria[2]), {("a", "CartPole-v1"): found}, [])
     assert (verdict.outcome, verdict.numbers) == (Outcome.INCOMPLETE, "2 of 3 seeds")
@@ -129,7 +160,7 @@ def test_a_further_seed_does_not_stand_in_for_a_missing_one() -> None:
     assert (verdict.outcome, verdict.numbers) == (Outcome.INCOMPLETE, "4 of 5 seeds")
     found["a", "CartPole-v1"].append(result(9.0, 4))
     (verdict,) = judge(experiment(REACHES, seeds=5), found, [])
-    assert (verdict.outcome, verdict.numbers) == (Outcome.YES, "84, least 9 (6 seeds)")
+    assert (verdict.outcome, verdict.numbers) == (Outcome.YES, "84 [45.44, 122.6], least 9 (6 seeds)")
 
 
 def better(first: list[float], second: list[float], env: str = "Acrobot-v1") -> Verdict:
@@ -151,14 +182,15 @@ def test_better_is_a_probability_of_improvement_above_one_half() -> None:
     assert better(high, low).numbers.startswith("probability 0.92 [")
     assert better(high, low[:4]).numbers == "18 of 20 runs"
     assert better(high, low[:4]).outcome is Outcome.INCOMPLETE
-    assert better(high, low).env == "" and better(high, low).numbers.endswith("] over 2 tasks")
+    assert better(high, low).env == "" and better(high, low).numbers.endswith("] over 2 tasks; p = 0.0011")
 
 
 def test_better_in_one_environment_names_it() -> None:
     criterion = Criterion("better", "a", ("CartPole-v1",), HALF, than="b")
     found = {("a", "CartPole-v1"): results([4.0, 5.0, 6.0]), ("b", "CartPole-v1"): results([1.0, 2.0, 3.0], "b")}
     (verdict,) = judge(experiment(criterion, seeds=3), found, [])
-    assert (verdict.env, verdict.numbers) == ("CartPole-v1", "probability 1.00 [1.00, 1.00]")
+    assert (verdict.env, verdict.numbers) == ("CartPole-v1", "probability 1.00 [1.00, 1.00]; p = 0.1")
+    assert verdict.outcome is Outcome.UNDECIDED  # one of ten arrangements of six seeds is as good
 
 
 def test_outcomes_in_a_few_words() -> None:

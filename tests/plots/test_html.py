@@ -24,7 +24,7 @@ def test_scores_are_means_over_seeds_with_an_interval_from_three_on(tmp_path: Pa
     first, second = scores(read_records(runs))
     assert (first.env, first.setting, first.seeds, first.mean, first.human) == (PONG, "lr=0.1", 3, -6, "0.42")
     low, high = map(float, first.interval.split(" to "))
-    assert -20 <= low < -6 < high <= 12
+    assert (low, high) == pytest.approx((-46.67, 34.67), abs=0.01)  # t(0.975) with two degrees of freedom is 4.303
     assert (second.setting, second.seeds, second.interval, second.human) == ("lr=0.2", 1, "none below 3 seeds", "0.50")
 
 

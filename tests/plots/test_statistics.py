@@ -1,3 +1,4 @@
+import itertools
 import math
 import sys
 
@@ -12,8 +13,8 @@ from acer_tf.plots.statistics import (
     interval,
     iqm,
     iqm_curve,
-    mann_whitney,
     mean_interval,
+    permutation_test,
     profiles,
 )
 
@@ -78,16 +79,17 @@ def test_a_profile_is_the_share_of_runs_above_each_score() -> None:
 def test_the_interval_of_a_mean_narrows_with_seeds() -> None:
     scores = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
     mean, low, high = mean_interval(scores)
-    assert 1 < low < mean == 3 < high < 5
+    half = 2.776445 * math.sqrt(2.5 / 5)  # t(0.975) with four degrees of freedom
+    assert (mean, low, high) == pytest.approx((3, 3 - half, 3 + half), abs=1e-5)
     _, narrow, narrow_high = mean_interval(np.tile(scores, 10))
     assert low < narrow < 3 < narrow_high < high
 
 
 def test_intervals_are_the_same_every_time_and_leave_the_global_stream_alone() -> None:
     np.random.seed(5)
-    first = mean_interval(SCORES[:, 0])
+    first = interval(AGGREGATES["mean"], SCORES)
     drawn = np.random.random()
-    assert mean_interval(SCORES[:, 0]) == first
+    assert interval(AGGREGATES["mean"], SCORES) == first
     np.random.seed(5)
     assert np.random.random() == drawn
 
@@ -108,13 +110,36 @@ def test_improvement_is_the_mean_over_environments() -> None:
     assert improvement(second, first).estimate == pytest.approx(0.25)
 
 
-def test_mann_whitney_of_separate_groups_is_two_of_all_252_arrangements() -> None:
-    assert mann_whitney(LOW, LOW + 10) == pytest.approx(2 / 252)
-    assert mann_whitney(LOW + 10, LOW) == pytest.approx(2 / 252)
+def test_of_separate_groups_two_of_all_252_arrangements_are_as_far_apart() -> None:
+    low, high = LOW[:, None], LOW[:, None] + 10
+    assert permutation_test(low, high) == permutation_test(high, low) == pytest.approx(2 / 252)
+    assert permutation_test(np.tile(low, 2), np.tile(high, 2)) == pytest.approx(2 / 252**2)
 
 
-def test_mann_whitney_of_equal_scores_is_one() -> None:
-    assert mann_whitney(np.zeros(5), np.zeros(3)) == 1
+def test_equal_scores_say_nothing() -> None:
+    assert permutation_test(np.zeros((5, 2)), np.zeros((3, 2))) == 1
+
+
+def test_the_permutation_test_is_that_of_all_arrangements_with_ties_and_groups_of_unequal_size() -> None:
+    first, second = np.array([[1.0, 5], [2, 5], [2, 7]]), np.array([[2.0, 5], [0, 1], [1, 1], [0, 5]])
+    observed = improvement(first, second).estimate
+    columns = np.concatenate([first, second]).T
+    shares = [[improvement_of(column, chosen) for chosen in itertools.combinations(range(7), 3)] for column in columns]
+    sums = np.array([(a + b) / 2 for a, b in itertools.product(*shares)])
+    expected = (abs(sums - 0.5) >= abs(observed - 0.5) - 1e-12).mean()
+    assert permutation_test(first, second) == pytest.approx(expected)
+    assert 0.01 < expected < 0.5
+
+
+def improvement_of(scores: np.ndarray, chosen: tuple[int, ...]) -> float:
+    first, second = scores[list(chosen)], np.delete(scores, chosen)
+    return float(((first[:, None] > second) + 0.5 * (first[:, None] == second)).mean())
+
+
+def test_thirty_seeds_are_exact_too() -> None:
+    scores = np.arange(60.0)[:, None]
+    assert permutation_test(scores[::2], scores[1::2]) == pytest.approx(0.8315004828724886)  # as scipy's exact method
+    assert permutation_test(scores[:30], scores[30:]) == pytest.approx(2 / math.comb(60, 30))
 
 
 def test_welchs_interval_of_a_difference() -> None:
@@ -125,14 +150,20 @@ def test_welchs_interval_of_a_difference() -> None:
     assert not difference(LOW - 0.5, LOW).is_within(2.35)
 
 
+def test_a_single_score_of_others_is_taken_as_exact() -> None:
+    half = 2.131847 * math.sqrt(2.5 / 5)  # t(0.95) with four degrees of freedom
+    assert difference(LOW, np.array([2.0])) == pytest.approx((1, 1 - half, 1 + half), abs=1e-5)
+
+
 def test_a_difference_without_spread_and_one_without_enough_seeds() -> None:
     assert difference(np.full(3, 2.0), np.full(4, 1.0)) == (1, 1, 1)
+    assert mean_interval(np.full(3, 2.0)) == (2, 2, 2)
     alone = difference(np.array([2.0]), LOW)
     assert alone.estimate == -1 and math.isnan(alone.low) and not alone.is_within(math.inf)
 
 
 def test_without_scipy_one_sentence_tells_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy", None)
-    for test in (mann_whitney, difference):
+    for estimate in (lambda: difference(LOW, LOW + 1), lambda: mean_interval(LOW)):
         with pytest.raises(InputError, match=r'statistics need scipy; .*pip install -e "\.\[plots\]"'):
-            test(LOW, LOW + 1)
+            estimate()
