@@ -3,7 +3,7 @@
 import math
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from acer_tf.envs.wrappers.flatten import parts_of
 from acer_tf.envs.wrappers.joint_actions import Choices, number_of_actions, to_choices
 from acer_tf.envs.wrappers.normalize import CLIP, EPS
 from acer_tf.errors import InputError
+from acer_tf.packing import Packed
 from acer_tf.storage.paths import user_path
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -116,14 +117,26 @@ def _parts(spaces: Spaces) -> list[tuple[str, gymnasium.Space[Any]]]:
 def _network_input(inputs: Mapping[str, tf.Tensor], spaces: Spaces, normalization: Arrays) -> tf.Tensor:
     """Flattens and normalises as `Spaces.encode_observations`, but in float32, which converters of models know."""
     space = spaces.flatten.space
+    vectors = [_vector(inputs[name], part) for name, part in _parts(spaces)]
+    if isinstance(space, Packed):
+        return _packed(vectors, space)
     dtype = tf.float32 if np.issubdtype(space.dtype, np.floating) else space.dtype
-    vectors = [tf.cast(_vector(inputs[name], part), dtype) for name, part in _parts(spaces)]
+    vectors = [tf.cast(vector, dtype) for vector in vectors]
     rows = tf.reshape(tf.concat(vectors, axis=1), [-1, *space.shape])
     if not spaces.is_normalized:
         return rows
     mean, scale = normalization["obs_mean"], np.sqrt(normalization["obs_var"] + EPS)
     units = (tf.cast(rows, tf.float32) - mean.astype(np.float32)) / scale.astype(np.float32)
     return tf.clip_by_value(units, -CLIP, CLIP)
+
+
+def _packed(vectors: Sequence[tf.Tensor], space: Packed) -> tf.Tensor:
+    """Packs vectors [N, F] as `Packed.pack`."""
+    packed = [
+        tf.reshape(tf.bitcast(tf.cast(vector, part.dtype), tf.uint8), [-1, part.low.nbytes])
+        for vector, part in zip(vectors, space.parts.values(), strict=True)
+    ]
+    return tf.concat(packed, axis=1)
 
 
 def _vector(observations: tf.Tensor, space: gymnasium.Space[Any]) -> tf.Tensor:

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from acer_tf.errors import InputError, suggestion
 from acer_tf.networks.names import ACTIVATIONS
+from acer_tf.networks.registry import Observations
+from acer_tf.packing import Packed
 from acer_tf.system.console import in_bytes
 from acer_tf.system.container import free_memory
 
@@ -194,9 +196,45 @@ def fc(
     return Dense(units, activation, use_bias=use_bias, kernel_initializer=kernel, name=name)
 
 
-def flat(inputs: keras.KerasTensor) -> keras.KerasTensor:
-    """Flattens observations [B, ...] of any dtype to [B, F] float32."""
-    return keras.layers.Flatten(dtype="float32")(keras.ops.cast(inputs, "float32"))
+class Unpack(keras.layers.Layer):
+    """Restores the parts of packed observations, [N, B] uint8, by name: images [N, H, W, C] uint8, vectors float32."""
+
+    def __init__(self, space: Packed) -> None:
+        """Creates the layer; it has no weights."""
+        super().__init__(dtype="float32")
+        self._space = space
+
+    def call(self, packed: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Splits the bytes."""
+        parts, stop = {}, 0
+        for name, part in self._space.parts.items():
+            start, stop = stop, stop + part.low.nbytes
+            entries = packed[:, start:stop]
+            if name not in self._space.images:
+                entries = tf.bitcast(tf.reshape(entries, [-1, *part.shape, part.dtype.itemsize]), tf.float32)
+            parts[name] = tf.reshape(entries, [-1, *part.shape])
+        return parts
+
+
+def flat(inputs: Observations) -> keras.KerasTensor:
+    """Flattens observations [B, ...] of any dtype, or all their parts, to [B, F] float32."""
+    parts = inputs.values() if isinstance(inputs, dict) else [inputs]
+    vectors = [keras.layers.Flatten(dtype="float32")(keras.ops.cast(part, "float32")) for part in parts]
+    return vectors[0] if len(vectors) == 1 else keras.layers.Concatenate(dtype="float32")(vectors)
+
+
+def joined(convolutions: Callable[[keras.KerasTensor], keras.KerasTensor], inputs: Observations) -> keras.KerasTensor:
+    """Flattens what convolutions make of an image or, of several parts, of each image, and appends the vectors.
+
+    Args:
+        convolutions: called once for each image, which so has weights of its own.
+        inputs: images [B, H, W, C], or parts of observations by name.
+    """
+    if not isinstance(inputs, dict):
+        return keras.layers.Flatten()(convolutions(inputs))
+    maps = [convolutions(part) if len(part.shape) == 4 else part for part in inputs.values()]
+    features = [keras.layers.Flatten()(part) for part in maps]
+    return features[0] if len(features) == 1 else keras.layers.Concatenate()(features)
 
 
 class LayerNorm(ExpectedWeights):

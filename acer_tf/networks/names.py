@@ -24,8 +24,10 @@ NETWORKS: dict[str, tuple[str, ...]] = {
     "MlpLstmPolicy": _RECURRENT_CORE,
     "MlpLnLstmPolicy": _RECURRENT_CORE,
     "CnnPolicy": _CORE,
+    "MultiInputPolicy": _CORE,
     "CnnLstmPolicy": _RECURRENT_CORE,
     "CnnLnLstmPolicy": _RECURRENT_CORE,
+    "MultiInputLstmPolicy": _RECURRENT_CORE,
 }
 """Arguments of each network; a test compares them with the functions."""
 

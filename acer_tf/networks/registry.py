@@ -10,9 +10,13 @@ import numpy as np
 
 from acer_tf.errors import InputError
 from acer_tf.networks.names import check_arguments, check_network
+from acer_tf.packing import Packed
 
-NetworkFn = Callable[[keras.KerasTensor], keras.KerasTensor]
-"""A torso: maps observations [B, *shape], in the space's dtype, to features [B, ...]."""
+Observations = keras.KerasTensor | dict[str, keras.KerasTensor]
+"""A batch [B, *shape] in the space's dtype or, where images are in a Dict or Tuple, its parts by name: images [B, H, W,
+C] uint8, all else in vectors [B, F] float32."""
+NetworkFn = Callable[[Any], keras.KerasTensor]
+"""A torso: maps `Observations` to features [B, ...]."""
 
 
 class Recurrent(NamedTuple):
@@ -116,10 +120,21 @@ def check_pixels(network: object, observation_space: gym.spaces.Box) -> None:
     """
     if network not in _PIXEL_NETWORKS:
         return
-    if len(observation_space.shape) != 3:
+    if isinstance(observation_space, Packed):
+        for image in observation_space.images.values():
+            check_pixels(network, image)
+        return
+    shape = observation_space.shape
+    if len(shape) != 3:
         raise InputError(
-            f"network '{network}' is for images [height, width, channels], but observations have shape "
-            f"{observation_space.shape}; choose another, such as mlp."
+            f"network '{network}' is for images [height, width, channels], but observations have shape {shape}; choose "
+            "another, such as mlp."
+        )
+    if shape[0] <= 4 < min(shape[1:]):
+        raise InputError(
+            f"network '{network}' is for images [height, width, channels], but observations have shape {shape}, in "
+            "which channels come first; move them to the end, np.moveaxis(image, 0, -1), in a wrapper of the "
+            "environment."
         )
     low, high = float(observation_space.low.min()), float(observation_space.high.max())
     if high - low <= 2:

@@ -9,9 +9,9 @@ import numpy as np
 from keras import KerasTensor
 
 from acer_tf.errors import InputError
-from acer_tf.networks.layers import SQRT2, Activation, activation, fc, flat
+from acer_tf.networks.layers import SQRT2, Activation, activation, fc, flat, joined
 from acer_tf.networks.lstm import LSTM, LayerNormLSTM
-from acer_tf.networks.registry import NetworkFn, Recurrent, Split, network_fn, register
+from acer_tf.networks.registry import NetworkFn, Observations, Recurrent, Split, network_fn, register
 from acer_tf.schema import Count, validated
 
 LSTM_PLACE = "lstm"
@@ -28,13 +28,16 @@ def feed_forward_policy(
 ) -> Split:
     """The networks of MlpPolicy (two separate ones, of 64 and 64 tanh units) and CnnPolicy (Nature DQN's, shared).
 
+    MultiInputPolicy, Stable-Baselines3's, has both: Nature DQN's for images, if there are any, below the separate ones.
+
     Args:
         rng: generator of the initial weights.
         net_arch: widths of layers that are shared, then, last, `dict(pi=[...], vf=[...])` for those that are not. After
             a CNN there are none by default.
         act_fun: activation of those layers, by Keras' name or a function.
         layers: widths of the layers of both, where there is no `net_arch`.
-        feature_extraction: torso before these layers: "mlp" (none), or "cnn" for images.
+        feature_extraction: torso before these layers: "mlp" (none), "cnn" for images, or "multi_input" for images,
+            alone or in a Dict, and none for anything else.
         cnn_extractor: torso for images: a name, or a function of images as float32, divided by 255.
 
     Raises:
@@ -42,7 +45,7 @@ def feed_forward_policy(
     """
     if net_arch is None:
         own = [64, 64] if layers is None else layers
-        net_arch = [{"pi": own, "vf": own}] if feature_extraction == "mlp" else []
+        net_arch = [{"pi": own, "vf": own}] if feature_extraction != "cnn" else []
     shared, ends = _parsed(net_arch)
     if LSTM_PLACE in shared:
         raise InputError("net_arch has an 'lstm', but the policy has none; choose MlpLstmPolicy or CnnLstmPolicy.")
@@ -97,10 +100,12 @@ def recurrent_policy(
 
 register("MlpPolicy")(feed_forward_policy)
 register("CnnPolicy", sees_pixels=True)(partial(feed_forward_policy, feature_extraction="cnn"))
+register("MultiInputPolicy")(partial(feed_forward_policy, feature_extraction="multi_input"))
 register("MlpLstmPolicy")(recurrent_policy)
 register("MlpLnLstmPolicy")(partial(recurrent_policy, layer_norm=True))
 register("CnnLstmPolicy", sees_pixels=True)(partial(recurrent_policy, feature_extraction="cnn"))
 register("CnnLnLstmPolicy", sees_pixels=True)(partial(recurrent_policy, feature_extraction="cnn", layer_norm=True))
+register("MultiInputLstmPolicy")(partial(recurrent_policy, feature_extraction="multi_input"))
 
 
 def _parsed(net_arch: NetArch) -> tuple[list[int | str], dict[str, Sequence[int]]]:
@@ -125,14 +130,20 @@ def _widths(shared: Sequence[int | str]) -> list[int]:
 def _torso(rng: np.random.RandomState, feature_extraction: str, cnn_extractor: str | NetworkFn) -> NetworkFn:
     if feature_extraction == "mlp":
         return flat
-    if feature_extraction != "cnn":
-        raise InputError(f"feature_extraction is {feature_extraction!r}; expected 'mlp' or 'cnn'.")
+    if feature_extraction not in ("cnn", "multi_input"):
+        raise InputError(f"feature_extraction is {feature_extraction!r}; expected 'mlp', 'cnn' or 'multi_input'.")
     extractor = network_fn(cnn_extractor, rng, {})
     if isinstance(extractor, Recurrent | Split):
         raise InputError(f"cnn_extractor is {cnn_extractor!r}; expected a feed-forward network such as cnn.")
-    if isinstance(cnn_extractor, str):
-        return lambda inputs: keras.layers.Flatten()(extractor(inputs))
-    return lambda inputs: keras.layers.Flatten()(extractor(keras.ops.cast(inputs, "float32") / 255.0))
+
+    def torso(inputs: Observations) -> KerasTensor:
+        if feature_extraction == "multi_input" and not isinstance(inputs, dict) and inputs.dtype != "uint8":
+            return flat(inputs)
+        if isinstance(cnn_extractor, str):
+            return keras.layers.Flatten()(extractor(inputs))
+        return joined(lambda image: extractor(keras.ops.cast(image, "float32") / 255.0), inputs)
+
+    return torso
 
 
 def _ends(

@@ -8,8 +8,8 @@ import numpy as np
 from keras import KerasTensor
 
 from acer_tf.networks import layers
-from acer_tf.networks.layers import SQRT2, Conv2D, Dense, LayerNorm, conv, fc, flat
-from acer_tf.networks.registry import NetworkFn, register
+from acer_tf.networks.layers import SQRT2, Conv2D, Dense, LayerNorm, conv, fc, flat, joined
+from acer_tf.networks.registry import NetworkFn, Observations, register
 from acer_tf.schema import CountOrZero, validated
 
 Convolution = tuple[int, int, int]
@@ -45,7 +45,7 @@ def mlp(
     num_layers = validated("num_layers", num_layers, CountOrZero)
     layer_norm = validated("layer_norm", layer_norm, bool)
 
-    def torso(inputs: KerasTensor) -> KerasTensor:
+    def torso(inputs: Observations) -> KerasTensor:
         h = flat(inputs)
         for i in range(num_layers):
             h = fc(f"mlp_fc{i}", num_hidden, rng, scale=SQRT2)(h)
@@ -84,19 +84,23 @@ def cnn_minatar(rng: np.random.RandomState) -> NetworkFn:
 def _convolutional(rng: np.random.RandomState, convs: Sequence[Convolution], units: int) -> NetworkFn:
     """Convolutions c1, c2, ... without padding, then the dense layer fc1; orthogonal weights, ReLU after each."""
 
-    def torso(inputs: KerasTensor) -> KerasTensor:
-        h = inputs
-        for number, (filters, size, stride) in enumerate(convs, start=1):
-            # The division of pixels by 255 is folded into the first kernel.
-            h = conv(f"c{number}", filters, size, stride, rng, input_scale=1 / 255 if number == 1 else 1.0)(h)
-        return fc("fc1", units, rng, scale=SQRT2, activation="relu")(keras.layers.Flatten()(h))
+    def torso(inputs: Observations) -> KerasTensor:
+        numbers = itertools.count(1)  # those of a second image go on
+
+        def convolutions(h: KerasTensor) -> KerasTensor:
+            for i, (filters, size, stride) in enumerate(convs):
+                # The division of pixels by 255 is folded into the first kernel.
+                h = conv(f"c{next(numbers)}", filters, size, stride, rng, input_scale=1.0 if i else 1 / 255)(h)
+            return h
+
+        return fc("fc1", units, rng, scale=SQRT2, activation="relu")(joined(convolutions, inputs))
 
     return torso
 
 
 @register("conv_only", sees_pixels=True)
 def conv_only(rng: np.random.RandomState, convs: Sequence[Convolution] = NATURE) -> NetworkFn:
-    """Convolutions alone: images [B, H, W, C] to [B, H', W', filters].
+    """Convolutions alone: images [B, H, W, C] to [B, H' · W' · filters].
 
     Unlike `nature_cnn` they are padded, and Keras draws their Glorot-uniform weights, as baselines' `conv_only` does.
 
@@ -105,11 +109,16 @@ def conv_only(rng: np.random.RandomState, convs: Sequence[Convolution] = NATURE)
         convs: filters, size and stride of each convolution.
     """
 
-    def torso(inputs: KerasTensor) -> KerasTensor:
-        h = _pixels(inputs)
-        for i, (filters, size, stride) in enumerate(convs):
-            h = Conv2D(filters, size, stride, padding="same", activation="relu", name=f"conv{i}")(h)
-        return h
+    def torso(inputs: Observations) -> KerasTensor:
+        numbers = itertools.count()
+
+        def convolutions(image: KerasTensor) -> KerasTensor:
+            h = _pixels(image)
+            for filters, size, stride in convs:
+                h = Conv2D(filters, size, stride, padding="same", activation="relu", name=f"conv{next(numbers)}")(h)
+            return h
+
+        return joined(convolutions, inputs)
 
     return torso
 
@@ -131,12 +140,14 @@ def impala_cnn(rng: np.random.RandomState, depths: tuple[int, ...] = (16, 32, 32
     def residual(h: KerasTensor, depth: int) -> KerasTensor:
         return h + convolution(keras.ops.relu(convolution(keras.ops.relu(h), depth)), depth)
 
-    def torso(inputs: KerasTensor) -> KerasTensor:
-        h = _pixels(inputs)
+    def sections(image: KerasTensor) -> KerasTensor:
+        h = _pixels(image)
         for depth in depths:
             h = keras.layers.MaxPooling2D(3, strides=2, padding="same")(convolution(h, depth))
             h = residual(residual(h, depth), depth)
-        h = keras.ops.relu(keras.layers.Flatten()(h))
-        return Dense(256, activation="relu", name=f"layer{next(numbers)}")(h)
+        return keras.ops.relu(h)
+
+    def torso(inputs: Observations) -> KerasTensor:
+        return Dense(256, activation="relu", name=f"layer{next(numbers)}")(joined(sections, inputs))
 
     return torso

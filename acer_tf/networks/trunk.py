@@ -13,7 +13,9 @@ import tensorflow as tf
 from acer_tf.config import Config
 from acer_tf.errors import InputError
 from acer_tf.networks import lstm, sb_policies, torsos  # noqa: F401  (register the networks that ship)
+from acer_tf.networks.layers import Unpack
 from acer_tf.networks.registry import Network, NetworkFn, Recurrent, Split, check_pixels, network_fn
+from acer_tf.packing import Packed
 
 LONGEST_REASON = 300
 """Characters quoted of Keras' message about a network that cannot be built."""
@@ -69,8 +71,9 @@ class Branch:
         self.name = name
         torso, make_core = network if isinstance(network, Recurrent) else (network, Stateless)
         inputs = keras.Input(observation_space.shape, dtype=str(observation_space.dtype))
+        observations = Unpack(observation_space)(inputs) if isinstance(observation_space, Packed) else inputs
         with computing_in(precision):
-            outputs = torso(inputs)
+            outputs = torso(observations)
         # A float32 layer: Keras casts what comes into it.
         self._torso = keras.Model(inputs, keras.layers.Flatten(dtype="float32")(outputs), name=self.name)
         self._core = make_core()
@@ -190,10 +193,12 @@ def _naming_observations(network: object, space: gym.spaces.Box) -> Iterator[Non
         raise
     except (TypeError, ValueError, tf.errors.OpError) as error:
         name = f"network '{network}'" if isinstance(network, str) else "the network"
+        parts = space.parts.items() if isinstance(space, Packed) else [("observations", space)]
+        observations = ", ".join(f"{part} of shape {box.shape} and type {box.dtype}" for part, box in parts)
         reason = " ".join(str(error).split())[:LONGEST_REASON].rstrip(".")
-        raise InputError(
-            f"{name} cannot be built for observations of shape {space.shape} and type {space.dtype}: {reason}."
-        ) from error
+        if "output size would be" in reason:
+            reason = "the images are too small for its convolutions; choose smaller ones, such as cnn_minatar"
+        raise InputError(f"{name} cannot be built for {observations}: {reason}.") from error
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Stable Baselines 2's policies by the names that its users import; each is the name of a network."""
+"""Stable Baselines' policies by the names that its users import; each is the name of a network."""
 
 MlpPolicy = "MlpPolicy"
 MlpLstmPolicy = "MlpLstmPolicy"
@@ -6,3 +6,5 @@ MlpLnLstmPolicy = "MlpLnLstmPolicy"
 CnnPolicy = "CnnPolicy"
 CnnLstmPolicy = "CnnLstmPolicy"
 CnnLnLstmPolicy = "CnnLnLstmPolicy"
+MultiInputPolicy = "MultiInputPolicy"
+MultiInputLstmPolicy = "MultiInputLstmPolicy"

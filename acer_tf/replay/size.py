@@ -11,6 +11,7 @@ from gymnasium.spaces import Box, Discrete
 from acer_tf.config import Config
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
+from acer_tf.packing import Packed
 from acer_tf.system.console import in_bytes
 from acer_tf.system.container import free_memory
 
@@ -20,9 +21,10 @@ FIRST_SEGMENTS = 50
 
 def compressed_row(env: FrameStack, config: Config) -> tuple[int, ...] | None:
     """Returns the shape [N, T + S, ...] of a segment's frames if replay compresses them: images, if wanted."""
-    # Images alone compress: uint8 with at least one axis besides the channels.
+    # Images alone compress: uint8 with at least one axis besides the channels, or packed with other parts.
     nenvs, *shape, channels = env.stacked.shape
-    if not config.compress_replay or env.stacked.dtype != np.uint8 or not shape:
+    has_images = env.stacked.dtype == np.uint8 and (shape or isinstance(env.single_observation_space, Packed))
+    if not config.compress_replay or not has_images:
         return None
     return nenvs, config.nsteps + env.nstack, *shape, channels // env.nstack
 

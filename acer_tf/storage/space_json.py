@@ -7,7 +7,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
 from numpy.typing import NDArray
 
 LARGEST = 2**24
@@ -18,7 +18,8 @@ def space_to_data(space: gymnasium.Space[Any]) -> dict[str, Any]:
     """Returns a space as JSON values; bounds of a Box that are all equal are written once.
 
     Raises:
-        TypeError: the space is not one of gymnasium's Box, Discrete, MultiDiscrete, MultiBinary, Dict or Tuple.
+        TypeError: the space is not one of gymnasium's Box, Discrete, MultiDiscrete, MultiBinary, Dict or Tuple, or of
+            strings.
     """
     match space:
         case Box():
@@ -31,6 +32,8 @@ def space_to_data(space: gymnasium.Space[Any]) -> dict[str, Any]:
             return {"type": "MultiDiscrete", **numbers, "dtype": space.dtype.name}
         case MultiBinary():
             return {"type": "MultiBinary", "shape": list(space.shape)}
+        case _ if space.dtype is not None and space.dtype.kind == "U":
+            return {"type": "Text"}
         case Dict():
             return {"type": "Dict", "parts": [[name, space_to_data(part)] for name, part in space.spaces.items()]}
         case Tuple():
@@ -58,6 +61,8 @@ def _size(data: Mapping[str, Any]) -> int:
             return abs(int(data["n"]))
         case "MultiDiscrete":
             return sum(abs(int(n)) for n in np.asarray(data["nvec"], object).flat)
+        case "Text":
+            return 0
         case "Dict":
             return sum(_size(part) for _, part in data["parts"])
         case "Tuple":
@@ -77,6 +82,8 @@ def _space(data: Mapping[str, Any]) -> gymnasium.Space[Any]:
             return MultiDiscrete(data["nvec"], start=data["start"], dtype=_integer(data))
         case "MultiBinary":
             return MultiBinary(data["shape"] if len(data["shape"]) != 1 else data["shape"][0])
+        case "Text":
+            return Text(LARGEST)  # whatever it was, agents do not read it
         case "Dict":
             return Dict(OrderedDict((name, _space(part)) for name, part in data["parts"]))  # Dict sorts a dict
         case "Tuple":

@@ -9,6 +9,7 @@ from numpy.random import RandomState
 from acer_tf.errors import InputError
 from acer_tf.networks.registry import NetworkFn, network_fn, register
 from acer_tf.networks.trunk import Trunk
+from acer_tf.packing import Packed
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -70,6 +71,22 @@ def test_arguments_that_cannot_work(kwargs: dict[str, Any], message: str) -> Non
     ) as error:
         Trunk("mlp", Box(-1, 1, (4,)), RandomState(0), **kwargs)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("network", ["cnn", "cnn_small", "cnn_lstm", "CnnPolicy"])
+def test_images_too_small_for_a_network_come_with_a_smaller_one(network: str) -> None:
+    for space in (Box(0, 255, (7, 7, 3), np.uint8), Packed({"image": Box(0, 255, (7, 7, 3), np.uint8)})):
+        message = r"of shape \(7, 7, 3\) and type uint8: the images are too small .* choose smaller .* cnn_minatar\.$"
+        with pytest.raises(InputError, match=message):
+            Trunk(network, space, RandomState(0))
+    Trunk("cnn_minatar", space, RandomState(0))
+
+
+@pytest.mark.parametrize("network", ["cnn", "impala_cnn", "CnnLstmPolicy"])
+def test_images_whose_channels_come_first_are_refused(network: str) -> None:
+    for space in (Box(0, 255, (3, 84, 84), np.uint8), Packed({"image": Box(0, 255, (3, 84, 84), np.uint8)})):
+        with pytest.raises(InputError, match=r"have shape \(3, 84, 84\), in which channels come first; move them to"):
+            Trunk(network, space, RandomState(0))
 
 
 @pytest.mark.parametrize("network", ["cnn", "impala_cnn", "cnn_lstm", "CnnPolicy", "CnnLnLstmPolicy"])

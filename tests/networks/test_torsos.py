@@ -56,10 +56,10 @@ def build(torso: NetworkFn, inputs: keras.KerasTensor) -> keras.Model:
         (
             torsos.conv_only(RandomState(0)),
             PIXELS,
-            (11, 11, 64),
+            (11 * 11 * 64,),
             (8 * 8 * 4 * 32 + 32) + (4 * 4 * 32 * 64 + 64) + (3 * 3 * 64 * 64 + 64),
         ),
-        (torsos.conv_only(RandomState(0), convs=((3, 5, 2),)), PIXELS, (42, 42, 3), 5 * 5 * 4 * 3 + 3),
+        (torsos.conv_only(RandomState(0), convs=((3, 5, 2),)), PIXELS, (42 * 42 * 3,), 5 * 5 * 4 * 3 + 3),
         (
             torsos.impala_cnn(RandomState(0)),
             PIXELS,

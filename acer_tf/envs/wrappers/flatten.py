@@ -1,7 +1,8 @@
-"""Flattens observations that are no arrays of numbers into vectors: choices one-hot, parts concatenated."""
+"""Turns observations that are no arrays into one: choices one-hot, parts concatenated or, with images, packed."""
 
+import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard
 
 import gymnasium
@@ -12,6 +13,8 @@ from gymnasium.vector.utils import batch_space
 
 from acer_tf.envs.wrappers.base import Array, ObservationWrapper
 from acer_tf.errors import InputError
+from acer_tf.packing import Packed
+from acer_tf.system.console import say
 
 Path = tuple[Any, ...]
 
@@ -24,7 +27,8 @@ class Flatten:
 
     A Box stays as it is, or gets an axis if it has none. Everything else becomes a vector: Discrete and MultiDiscrete
     one-hot, as uint8; MultiBinary as it is; the parts of a Dict or Tuple, nested or not, concatenated. The entries are
-    in the order of `gymnasium.spaces.flatten`; the dtype is the smallest that holds all parts.
+    in the order of `gymnasium.spaces.flatten`; the dtype is the smallest that holds all parts. With images among the
+    parts, [H, W, C] uint8, all are packed into bytes, the vectors as float32. Text in a Dict or Tuple is left out.
 
     Attributes:
         space: of the flattened observations.
@@ -39,10 +43,16 @@ class Flatten:
         Raises:
             InputError: the space, or a part of it, cannot be flattened; the message says what was expected.
         """
-        self._leaves = [(path, _leaf(part, path)) for path, part in parts_of(space)]
+        parts = dict(parts_of(space))
+        self._leaves = [(path, _leaf(part, path)) for path, part in parts.items()]
         if not sum(leaf.low.size for _, leaf in self._leaves):
             raise InputError("the observation space is empty; expected at least one number.")
-        self.space = space if _is_array(space) else self._joined_space()
+        if _is_array(space):
+            self.space = space
+        elif any(map(_is_image, parts.values())):
+            self.space = self._packed_space(parts)
+        else:
+            self.space = self._joined_space()
 
     def __call__(self, observations: Any) -> Array:
         """Flattens an observation, or a batch of N as a vector environment returns it.
@@ -61,6 +71,8 @@ class Flatten:
             raise InputError("an observation lacks a part of the observation space.") from error
         except ValueError as error:  # text, or rows of several lengths
             raise InputError(f"an observation is not in the observation space: {error}.") from error
+        if isinstance(self.space, Packed):
+            return self.space.pack(vectors)
         joined = vectors[0] if len(vectors) == 1 else np.concatenate(vectors, axis=-1)
         return joined.reshape(*joined.shape[:-1], *self.space.shape)
 
@@ -68,6 +80,15 @@ class Flatten:
         low = np.concatenate([leaf.low for _, leaf in self._leaves])
         high = np.concatenate([leaf.high for _, leaf in self._leaves])
         return Box(low, high, dtype=low.dtype.type)
+
+    def _packed_space(self, parts: Mapping[Path, gymnasium.Space[Any]]) -> Packed:
+        boxes: dict[str, Box] = {}
+        for path, leaf in self._leaves:
+            part, name = parts[path], _name(path)
+            if name in boxes:
+                raise InputError(f"two parts of the observation space have the name {name}; rename one.")
+            boxes[name] = part if _is_image(part) else Box(-np.inf, np.inf, leaf.low.shape, np.float32)
+        return Packed(boxes)
 
 
 class FlattenObservations(ObservationWrapper):
@@ -80,6 +101,8 @@ class FlattenObservations(ObservationWrapper):
             InputError: see `Flatten`.
         """
         super().__init__(env)
+        if texts := [_name(path) for path, part in _leaves_of(env.single_observation_space) if _is_text(part)]:
+            _say_once(f"observations: {', '.join(texts)} is text, which is left out")
         self._flatten = Flatten(env.single_observation_space)
         self.single_observation_space = self._flatten.space
         self.observation_space = batch_space(self._flatten.space, env.num_envs)
@@ -148,18 +171,41 @@ def _rows(array: Array, shape: tuple[int, ...]) -> Array:
     return array.reshape(*array.shape[:naxes], math.prod(shape))
 
 
-def parts_of(space: gymnasium.Space[Any], path: Path = ()) -> Iterator[tuple[Path, gymnasium.Space[Any]]]:
-    """Yields the leaves of nested Dicts and Tuples in gymnasium's order, each with its path: keys and indices."""
+def parts_of(space: gymnasium.Space[Any]) -> Iterator[tuple[Path, gymnasium.Space[Any]]]:
+    """Yields the leaves of nested Dicts and Tuples in gymnasium's order, each with its path: keys and indices.
+
+    Text in a Dict or Tuple is left out.
+    """
+    return ((path, part) for path, part in _leaves_of(space) if not path or not _is_text(part))
+
+
+def _leaves_of(space: gymnasium.Space[Any], path: Path = ()) -> Iterator[tuple[Path, gymnasium.Space[Any]]]:
     if isinstance(space, Dict | Tuple):
         items = space.spaces.items() if isinstance(space, Dict) else enumerate(space.spaces)
         for key, part in items:
-            yield from parts_of(part, (*path, key))
+            yield from _leaves_of(part, (*path, key))
     else:
         yield path, space
 
 
+def _is_text(space: gymnasium.Space[Any]) -> bool:
+    """Whether the elements of a space are strings: gymnasium's Text, or a space of a package's own."""
+    return space.dtype is not None and space.dtype.kind == "U"
+
+
+def _is_image(space: gymnasium.Space[Any]) -> TypeGuard[Box]:
+    return isinstance(space, Box) and len(space.shape) == 3 and space.dtype == np.uint8
+
+
+def _name(path: Path) -> str:
+    return "/".join(map(str, path))
+
+
+_say_once = functools.cache(say)
+
+
 def _leaf(space: gymnasium.Space[Any], path: Path) -> _Numbers | _OneHots:
-    name = f"the observation space's part {'/'.join(map(str, path))}" if path else "the observation space"
+    name = f"the observation space's part {_name(path)}" if path else "the observation space"
     if isinstance(space, Discrete | MultiDiscrete):
         return _OneHots(space)
     if not isinstance(space, Box | MultiBinary):
@@ -170,8 +216,6 @@ def _leaf(space: gymnasium.Space[Any], path: Path) -> _Numbers | _OneHots:
     assert space.dtype is not None
     if space.dtype.kind not in "biuf" or space.dtype.itemsize > 8:
         raise InputError(f"{name} is of type {space.dtype}; expected booleans, integers or floating point numbers.")
-    if path and len(space.shape) == 3 and space.dtype == np.uint8:
-        raise InputError(f"{name} is an image; in a Dict or Tuple, expected vectors (an image alone goes to cnn).")
     return _Numbers(space)
 
 

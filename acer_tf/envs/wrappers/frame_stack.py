@@ -35,8 +35,9 @@ class FrameStack(VectorWrapper[Array, Any, Array, Any, Array]):
         frame = env.single_observation_space
         assert isinstance(frame, gymnasium.spaces.Box)
         low, high = (np.repeat(bound, nstack, axis=-1) for bound in (frame.low, frame.high))
-        self.single_observation_space = gymnasium.spaces.Box(low, high, dtype=frame.dtype.type)
-        self.observation_space = batch_space(self.single_observation_space, env.num_envs)
+        if nstack > 1:  # otherwise the space is the environment's own
+            self.single_observation_space = gymnasium.spaces.Box(low, high, dtype=frame.dtype.type)
+            self.observation_space = batch_space(self.single_observation_space, env.num_envs)
         self.nstack = nstack
         self.stacked: Array = np.zeros((env.num_envs, *low.shape), frame.dtype)
         self._flat = self.stacked.reshape(-1)

@@ -13,6 +13,7 @@ from gymnasium.wrappers.utils import RunningMeanStd
 
 from acer_tf.envs.wrappers.base import Array, ObservationWrapper, StepReturn, wrappers_of
 from acer_tf.errors import InputError
+from acer_tf.packing import Packed
 
 CLIP = 10.0
 EPS = 1e-8
@@ -51,6 +52,11 @@ class NormalizeObservations(ObservationWrapper):
 
     def __init__(self, env: VectorEnv[Array, Any, Array]) -> None:
         super().__init__(env)
+        if isinstance(env.single_observation_space, Packed):
+            raise InputError(
+                "observations with images in a Dict or Tuple are not normalised; leave normalize_observations out, or "
+                "normalise the vectors in a wrapper of the environment."
+            )
         shape = env.single_observation_space.shape
         assert shape is not None
         self.moments = Moments(shape)

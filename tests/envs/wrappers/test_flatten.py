@@ -11,6 +11,7 @@ from gymnasium.vector.utils import concatenate, create_empty_array
 from acer_tf.envs.wrappers.flatten import Flatten, FlattenObservations, flattened
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
+from acer_tf.packing import Packed
 from tests.scripted import ScriptedEnv
 
 SPACES: list[tuple[Any, Any]] = [
@@ -93,14 +94,33 @@ def test_a_vector_environment_equals_gymnasiums_wrapper_of_each_one(space: Any) 
     assert FrameStack(ours, 1).reset()[0].shape == ours.observation_space.shape == obs.shape
 
 
+IMAGE = Box(0, 255, (8, 8, 3), np.uint8)
+
+
+def test_images_are_packed_with_all_else_and_text_is_left_out() -> None:
+    space = Dict(a=Dict(words=Text(3), speed=Box(-9, 9, (2, 1), np.float64)), b=Tuple((Discrete(3, start=1), IMAGE)))
+    flat = Flatten(space)
+    assert isinstance(flat.space, Packed)
+    assert {name: (part.shape, part.dtype) for name, part in flat.space.parts.items()} == {
+        "a/speed": ((2,), np.float32), "b/0": ((3,), np.float32), "b/1": (IMAGE.shape, np.uint8)
+    }  # fmt: skip
+    speed, image = np.array([[0.1], [-2.0]]), np.arange(192, dtype=np.uint8).reshape(IMAGE.shape)
+    packed = flat({"a": {"words": "abc", "speed": speed}, "b": (2, image)})
+    floats = np.float32([0.1, -2, 0, 1, 0])
+    assert packed.tobytes() == floats.tobytes() + image.tobytes()
+    batch = flat({"a": {"speed": speed[np.newaxis]}, "b": (np.array([2]), image[np.newaxis])})
+    np.testing.assert_array_equal(batch, packed[np.newaxis])
+
+
 @pytest.mark.parametrize(
     ("space", "message"),
     [
         (Text(5), "observation space is a Text; expected Box, Discrete, MultiDiscrete or MultiBinary, or a Dict"),
         (Graph(Box(0, 1, (2,)), None), "observation space is a Graph; expected Box"),
         (Sequence(Discrete(2)), "observation space is a Sequence; expected Box"),
-        (Dict(a=Dict(words=Text(3))), "observation space's part a/words is a Text; expected Box"),
-        (Tuple((Discrete(2), Box(0, 255, (8, 8, 3), np.uint8))), "part 1 is an image; in a Dict or Tuple"),
+        (Dict(a=Dict(words=Text(3))), "observation space is empty"),
+        (Dict(a=Sequence(Discrete(2))), "observation space's part a is a Sequence; expected Box"),
+        (Dict({"a/b": IMAGE, "a": Dict(b=Discrete(2))}), "two parts of the observation space have the name a/b"),
         (Dict(), "observation space is empty"),
         (Box(0, 1, (0, 3)), "observation space is empty"),
         (Discrete(2**21), "has 2,097,152 choices; expected at most 1,048,576"),
