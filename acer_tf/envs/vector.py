@@ -218,7 +218,7 @@ def gather_infos(infos: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for name in dict.fromkeys(name for info in infos for name in info):
         is_given = np.array([name in info for info in infos])
         given = [info[name] for info in infos if name in info]
-        if all(isinstance(value, dict) for value in given):
+        if name != "final_obs" and all(isinstance(value, dict) for value in given):
             gathered[name] = gather_infos([info.get(name, {}) for info in infos])
         else:
             gathered[name] = _column(given, is_given, is_object=name == "final_obs")

@@ -17,7 +17,7 @@ import acer_tf.envs.registered  # noqa: F401  (registers the games)
 from acer_tf.envs.adapt import as_vector_env
 from acer_tf.envs.ids import env_id
 from acer_tf.envs.make import make_single, make_vec_env
-from acer_tf.envs.vector import ParallelEnvs, SerialEnvs
+from acer_tf.envs.vector import ParallelEnvs, SerialEnvs, gather_infos
 from acer_tf.errors import EnvironmentFailedError, InputError
 from tests.counter import Counter
 
@@ -374,3 +374,10 @@ def test_seeded_environments_go_on_from_their_seed() -> None:
     obs = [env.reset()[0] for env in (first, second, other)]
     np.testing.assert_array_equal(obs[0], obs[1])
     assert (obs[0] != obs[2]).all()
+
+
+def test_the_last_observation_of_an_episode_stays_a_dict() -> None:
+    last = {"speed": np.ones(2), "gear": 3}
+    infos = gather_infos([{"final_obs": last, "final_info": {"t": 5}}, {}])
+    assert infos["final_obs"].tolist() == [last, None]
+    assert infos["final_info"]["t"].tolist() == [5, 0]
