@@ -15,7 +15,7 @@ from acer_tf.errors import InputError
 from acer_tf.logs.logger import Logger, Sink, SpacedLogger
 from acer_tf.logs.metrics import METRICS, full_name
 from acer_tf.segment import Episode
-from acer_tf.storage.durable import is_missing, reading, replacing, without_links
+from acer_tf.storage.durable import is_missing, is_still, reading, replacing, without_links
 from acer_tf.storage.run_files import EPISODES, EVALUATIONS, MONITOR, PROGRESS, PROGRESS_LINES
 from acer_tf.system.console import say
 
@@ -47,7 +47,7 @@ class FileSink(Sink):
         Raises:
             FileExistsError: at the first call, the file is there already; pieces of two runs never mix.
         """
-        if piece and self._file is not None and not self._is_here(self._file):
+        if piece and self._file is not None and not is_still(self._path, os.fstat(self._file.fileno())):
             self._file.close()
             self._file, self._is_begun = None, not is_missing(self._path)
             self._mode = "r+" if self._is_begun else "x"
@@ -108,14 +108,6 @@ class FileSink(Sink):
     def _waiting(self) -> str:
         """Name in the state of what the file lacks."""
         return f"{self._path.name} waiting"
-
-    def _is_here(self, file: io.FileIO) -> bool:
-        try:
-            return os.path.samestat(os.fstat(file.fileno()), self._path.stat())
-        except FileNotFoundError:
-            return False
-        except OSError:
-            return True  # an outage of the network is no proof
 
     def _try_to_write(self, is_synced: bool = False) -> None:
         try:

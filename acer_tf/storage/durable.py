@@ -109,6 +109,16 @@ def is_missing(path: Path) -> bool:
     return False
 
 
+def is_still(path: Path, known: os.stat_result) -> bool:
+    """Whether a path still leads to the file or folder that it led to; an outage of the network is no proof."""
+    try:
+        return os.path.samestat(known, path.stat())
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+
+
 def fingerprint(path: Path) -> Fingerprint:
     """Returns size and digest of a file, whose contents are read in blocks."""
     digest = hashlib.sha256()

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from acer_tf.errors import EnvironmentFailedError, InputError, LockedError, SupersededError
-from acer_tf.storage.durable import delete_unfinished, reading, replacing
+from acer_tf.storage.durable import delete_unfinished, is_still, reading, replacing
 from acer_tf.storage.lock import locked
 from acer_tf.storage.paths import free_path, path_text
 from acer_tf.storage.run_files import BEST, CHECKPOINTS, LOCK_FILES, MODEL, PROGRESS, SETTINGS, check_links, delete_run
@@ -77,15 +77,14 @@ def run_folder(folder: Path | None, env_id: str = "") -> Iterator["RunFolder"]:
 
     Raises:
         LockedError: another process works in the folder.
-        InputError: the folder cannot be written.
+        InputError: the folder is the current one, or cannot be looked at or written.
     """
-    is_new = folder is None or not folder.exists()
-    folder = default_run_folder(env_id) if folder is None else folder
+    if folder == Path():
+        raise InputError(
+            "logdir is the current folder, or empty; expected a folder of the run's own, such as runs/one."
+        )
+    is_new, folder = (True, default_run_folder(env_id)) if folder is None else (_made(folder), folder)
     with contextlib.ExitStack() as locks:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise _cannot_be_written(folder, error) from error
         try:
             yield RunFolder(folder, locks)
         except (InputError, EnvironmentFailedError):
@@ -161,7 +160,7 @@ class RunFolder:
             return
         self._lease.check()
         self._checked = time.monotonic()
-        if self._is_here():
+        if is_still(self.path, self._identity):
             return
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -181,17 +180,19 @@ class RunFolder:
             descriptor = os.open(self.path, os.O_RDONLY)  # open, so that no other folder gets its number
             self._locks.callback(os.close, descriptor)
 
-    def _is_here(self) -> bool:
-        try:
-            return os.path.samestat(self._identity, self.path.stat())
-        except FileNotFoundError:
-            return False
-        except OSError:
-            return True  # an outage of the network is no proof
-
     def _write_settings(self) -> None:
         with replacing(self.path / SETTINGS) as file:
             file.write(self._settings.encode())
+
+
+def _made(folder: Path) -> bool:
+    """Makes a folder; returns whether there was none."""
+    try:
+        is_new = not folder.exists()
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _cannot_be_written(folder, error) from error
+    return is_new
 
 
 def _cannot_be_written(folder: Path, error: OSError) -> InputError:
@@ -218,25 +219,6 @@ def _set_aside(folder: Path) -> None:
     folder.rename(kept)
     folder.mkdir()
     say(f"the run that was in {folder} is in {kept} now.")
-
-
-def check_folder(folder: Path) -> None:
-    """Checks that a folder for a run can be looked at, whether or not it exists.
-
-    Raises:
-        InputError: it is the current folder, as for an empty text, or its name is too long, or a folder above it
-            cannot be read.
-    """
-    if folder == Path():
-        raise InputError(
-            "logdir is the current folder, or empty; expected a folder of the run's own, such as runs/one."
-        )
-    try:
-        folder.stat()
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise InputError(f"{folder} cannot be used ({error.strerror}); choose another folder.") from error
 
 
 def read_settings(folder: Path) -> dict[str, Any] | None:

@@ -1,5 +1,6 @@
 """Loads an agent from a file, run folder or checkpoint."""
 
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -124,54 +125,49 @@ def _checkpoints(run: Path) -> Sequence[Path]:
     return checkpoint_folders(run / CHECKPOINTS if (run / CHECKPOINTS).is_dir() else run)
 
 
-def _first_whole(run: Path, found: Iterator[SavedAgent | InputError], missing: str) -> SavedAgent:
+def _first_whole(run: Path, paths: Iterator[Path], missing: str) -> SavedAgent:
     problems = list[InputError]()
-    for saved in found:
-        if isinstance(saved, SavedAgent):
-            for problem in problems:
-                say(f"skipped: {problem}", is_error=True)
-            return saved
-        problems.append(saved)
+    for path in paths:
+        try:
+            saved = _in_checkpoint(path) if path.is_dir() else _in_file(path)
+        except InputError as error:
+            problems.append(error)
+            continue
+        for problem in problems:
+            say(f"skipped: {problem}", is_error=True)
+        return saved
     if problems:
         raise InputError(f"{run} holds no agent that is whole: {problems[0]}")
     raise InputError(f"{run} {missing}")
 
 
-def _by_step(run: Path) -> Iterator[SavedAgent | InputError]:
+def _by_step(run: Path) -> Iterator[Path]:
     """Yields the agents of a run, those that have learned more first; those of a running training, too.
 
     Checkpoints are listed anew after each: one that was deleted meanwhile has a successor.
     """
-    final = _tried(run / MODEL) if (run / MODEL).exists() else None
-    learned = final.data.get("num_timesteps") if isinstance(final, SavedAgent) else -1
-    if isinstance(final, InputError):
-        yield final
+    final, learned = run / MODEL, -1
+    try:
+        learned = int(_in_file(final).data["num_timesteps"]) if final.exists() else -1
+    except (InputError, KeyError, TypeError, ValueError):
+        yield final  # it will be skipped
     tried = set[Path]()
     while path := next((path for path in _checkpoints(run) if path not in tried), None):
         tried.add(path)
-        if isinstance(learned, int) and step_of(path) > learned:
-            yield _tried(path)
-    if isinstance(final, SavedAgent):
+        if step_of(path) > learned:
+            yield path
+    if learned >= 0:
         yield final
 
 
-def _by_score(run: Path) -> Iterator[SavedAgent | InputError]:
+def _by_score(run: Path) -> Iterator[Path]:
     if (run / BEST).exists():
-        yield _tried(run / BEST)
+        yield run / BEST
     scores: dict[Path, float] = {}
     for path in _checkpoints(run):
         try:
             score = read_manifest(path).score
-        except InputError as error:
-            yield error
-        else:
-            scores |= {} if score is None else {path: score}
-    for path in sorted(scores, key=scores.__getitem__, reverse=True):
-        yield _tried(path)
-
-
-def _tried(path: Path) -> SavedAgent | InputError:
-    try:
-        return _in_checkpoint(path) if path.is_dir() else _in_file(path)
-    except InputError as error:
-        return error
+        except InputError:
+            score = math.inf  # it will be skipped
+        scores |= {} if score is None else {path: score}
+    yield from sorted(scores, key=scores.__getitem__, reverse=True)

@@ -15,6 +15,7 @@ from acer_tf.logs.logger import Logger
 from acer_tf.storage.durable import replacing
 from acer_tf.storage.run_files import BEST
 from acer_tf.system.console import say
+from acer_tf.training.job import EvaluationSettings
 
 
 class Evaluations:
@@ -29,11 +30,7 @@ class Evaluations:
         agent: ACER,
         logger: Logger,
         make_env: Callable[[], VectorEnv[Any, Any, Any]],
-        *,
-        every: int | None,
-        episodes: int,
-        deterministic: bool,
-        max_episode_steps: int,
+        settings: EvaluationSettings,
         seed: int,
         folder: Path,
     ) -> None:
@@ -43,20 +40,14 @@ class Evaluations:
             agent: the agent; its `num_timesteps` tells when an evaluation is due.
             logger: records the results.
             make_env: makes environments as `evaluate` does.
-            every: agent steps; None makes neither evaluations nor environments.
-            episodes: of each evaluation.
-            deterministic: whether to take the most probable action instead of sampling from the policy.
-            max_episode_steps: agent steps after which an episode is cut; 0 is no limit.
+            settings: without `eval_every`, there are neither evaluations nor environments.
             seed: of the run.
             folder: of the run; best.zip is written there.
         """
         self._agent = agent
         self._logger = logger
-        self._env = None if every is None else make_env()
-        self._every = every
-        self._episodes = episodes
-        self._deterministic = deterministic
-        self._max_episode_steps = max_episode_steps
+        self._settings = settings
+        self._env = None if settings.eval_every is None else make_env()
         self._seed = seed
         self._file = folder / BEST
         self._step = 0  # of the last evaluation
@@ -85,8 +76,8 @@ class Evaluations:
         Raises:
             EnvironmentFailedError: an environment raised an error.
         """
-        step = self._agent.num_timesteps
-        if self._env is None or self._every is None or step // self._every <= self._step // self._every:
+        step, every = self._agent.num_timesteps, self._settings.eval_every
+        if self._env is None or every is None or step // every <= self._step // every:
             return
         played = self._evaluate(self._env, step, goes_on)
         if played is None:
@@ -130,13 +121,14 @@ class Evaluations:
     def _evaluate(self, env: VectorEnv[Any, Any, Any], step: int, goes_on: Callable[[], bool]) -> list[Played] | None:
         of_env, of_actions = np.random.SeedSequence([self._seed, step], spawn_key=(0,)).generate_state(2).tolist()
         played: list[Played] = []
+        settings = self._settings
         steps = play(
             self._agent,
             env,
-            self._episodes,
-            self._deterministic,
+            settings.eval_episodes,
+            settings.eval_deterministic,
             seed=of_env,
-            max_episode_steps=self._max_episode_steps,
+            max_episode_steps=settings.eval_max_episode_steps,
         )
         with self._agent.predicting_from(of_actions), environment_errors():
             for ended in steps:

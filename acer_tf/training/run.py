@@ -25,7 +25,7 @@ from acer_tf.segment import Episode
 from acer_tf.storage.arrays import save_arrays
 from acer_tf.storage.checkpoint_store import CheckpointStore
 from acer_tf.storage.run_files import BEST, CHECKPOINTS, MODEL, NOT_FINITE, TENSORBOARD
-from acer_tf.storage.run_folder import RunFolder, check_folder, run_folder
+from acer_tf.storage.run_folder import RunFolder, run_folder
 from acer_tf.storage.saved_agents import PART, read_saved_agent
 from acer_tf.storage.usage import Meter
 from acer_tf.system.command_line import command_line
@@ -49,16 +49,7 @@ MOST_ENVS = 8
 
 
 class Session(NamedTuple):
-    """A training that is ready to learn.
-
-    Attributes:
-        job: the training.
-        run: the run folder.
-        agent: what learns.
-        loop: its training loop.
-        evaluations: those while it trains.
-        checkpointer: saves the whole run.
-    """
+    """A training that is ready to learn."""
 
     job: Job
     run: RunFolder
@@ -84,8 +75,6 @@ def train(job: Job, first: gymnasium.Env[Any, Any] | None = None) -> int:
         unused = stack.enter_context(contextlib.ExitStack())
         if first is not None:
             unused.callback(first.close)
-        if job.run.logdir is not None:
-            check_folder(job.run.logdir)
         prepare_tensorflow(job.network, job.machine.threads)  # by variables that TensorFlow reads when it is imported
         if job.machine.tune_malloc:
             keep_freed_memory()
@@ -227,17 +216,7 @@ def _evaluations(job: Job, agent: "ACER", logger: Logger, seed: int, folder: Pat
             vectorization=job.gymnasium.vectorization,
         )
 
-    return Evaluations(
-        agent,
-        logger,
-        make_env,
-        every=evaluation.eval_every,
-        episodes=evaluation.eval_episodes,
-        deterministic=evaluation.eval_deterministic,
-        max_episode_steps=evaluation.eval_max_episode_steps,
-        seed=seed,
-        folder=folder,
-    )
+    return Evaluations(agent, logger, make_env, evaluation, seed, folder)
 
 
 def _resume(

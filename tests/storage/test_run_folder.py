@@ -13,7 +13,7 @@ import yaml
 from acer_tf import __version__
 from acer_tf.errors import InputError, LockedError, SupersededError
 from acer_tf.storage.run_files import LOCK_FILES
-from acer_tf.storage.run_folder import RunFolder, check_folder, default_run_folder, read_settings, run_folder
+from acer_tf.storage.run_folder import RunFolder, default_run_folder, read_settings, run_folder
 from acer_tf.system.compute import cores, tensorflow_threads
 from acer_tf.system.provenance import commit
 from acer_tf.training.job import Job
@@ -142,13 +142,14 @@ def test_a_link_to_a_run_is_followed_or_renamed(tmp_path: Path, behavior: str) -
     ("folder", "message"),
     [
         (Path(), "logdir is the current folder, or empty"),
-        (Path("x" * 300), r"cannot be used \(File name too long\)"),
-        (Path("/dev/null/run"), r"cannot be used \(Not a directory\)"),
+        (Path("x" * 300), r"cannot be written \(File name too long\)"),
+        (Path("/dev/null/run"), r"cannot be written \(Not a directory\)"),
     ],
 )
 def test_a_folder_that_no_run_can_have_is_told(folder: Path, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        check_folder(folder)
+        with run_folder(folder):
+            pass
 
 
 def test_a_folder_below_one_that_cannot_be_read_is_told(tmp_path: Path) -> None:
@@ -157,8 +158,11 @@ def test_a_folder_below_one_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     if user == 0:
         os.seteuid(NOBODY)  # the superuser may read anything
     try:
-        with pytest.raises(InputError, match=r"closed/run cannot be used \(Permission denied\); choose another folder"):
-            check_folder(tmp_path / "closed" / "run")
+        with pytest.raises(
+            InputError, match=r"closed/run cannot be written \(Permission denied\); choose another folder"
+        ):
+            with run_folder(tmp_path / "closed" / "run"):
+                pass
     finally:
         os.seteuid(user)
 

@@ -33,17 +33,8 @@ def train(folder: Path, **flags: Any) -> Path:
 def evaluations(
     agent: ACER, logger: Logger, folder: Path, deterministic: bool = False, max_episode_steps: int = 0
 ) -> Evaluations:
-    return Evaluations(
-        agent,
-        logger,
-        vec_env,
-        every=100,
-        episodes=2,
-        deterministic=deterministic,
-        max_episode_steps=max_episode_steps,
-        seed=1,
-        folder=folder,
-    )
+    settings = EvaluationSettings(100, 2, deterministic, max_episode_steps)
+    return Evaluations(agent, logger, vec_env, settings, 1, folder)
 
 
 def test_the_limit_of_the_command_is_that_of_the_function() -> None:
