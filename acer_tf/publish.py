@@ -12,8 +12,12 @@ from acer_tf.cli.parsing import Positional
 from acer_tf.cli.play import find_trained
 from acer_tf.envs.ids import typed_env_id
 from acer_tf.errors import InputError
+from acer_tf.storage.durable import read_bounded
 from acer_tf.storage.run_folder import read_settings
 from acer_tf.system.console import say
+
+LARGEST_REPORT = 2**24
+"""Bytes of an evaluation's file, which has a line for each episode."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,12 +54,12 @@ class Publish:
 
 def _read_report(path: Path) -> Mapping[str, float]:
     try:
-        report = json.loads(path.read_bytes())
+        report = json.loads(read_bounded(path, LARGEST_REPORT))
         return {name: float(report[name]) for name in ("mean", "std")}
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}).") from error
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(f"{path} is not what `acer evaluate --json` writes ({error!r}).") from error
+    except InputError:
+        raise
+    except (ArithmeticError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InputError(f"{path} is not what `acer evaluate --json` writes ({error!r:.200}).") from error
 
 
 main = command("acer_tf.publish", Publish, Publish.publish)

@@ -53,7 +53,7 @@ def validated(name: str, value: object, kind: Any) -> Any:
     try:
         return msgspec.convert(given, kind, dec_hook=lambda kind, given: kind(given))
     except (msgspec.ValidationError, UnicodeEncodeError):  # of text that is not Unicode, such as a lone surrogate
-        raise InputError(f"{name} is {value!r}; expected {_expected(kind)}.") from None
+        raise InputError(f"{name} is {value!r:.200}; expected {_expected(kind)}.") from None
 
 
 def validate_fields(settings: "DataclassInstance", names: Mapping[str, str] = {}) -> None:
@@ -86,7 +86,7 @@ def read(where: str, values: object, make: Callable[..., Made], common: Mapping[
         InputError: a name is unknown or missing, or a value does not fit.
     """
     if not isinstance(values, dict | None):
-        raise InputError(f"{where} is {values!r}; expected settings by name.")
+        raise InputError(f"{where} is {values!r:.200}; expected settings by name.")
     given = {**common, **(values or {})}
     fields = {name: field for name, field in inspect.signature(make).parameters.items() if name not in known}
     check_names(where, given, fields)

@@ -205,9 +205,10 @@ def _read(folder: Path) -> dict[Key, Result]:
         key = facts["variation"], facts["environment"], facts["seed"]
         training, evaluations = (returns.get((*map(str, key), kind), NOTHING) for kind in KINDS)
         if training.episodes.sum() < facts["episodes"]:
+            named = f"{key[0]:.80}, {key[1]:.80}, seed {key[2]}"
             raise InputError(
-                f"{folder / CURVES} has {training.episodes.sum():.0f} of the {facts['episodes']} episodes of {key[0]}, "
-                f"{key[1]}, seed {key[2]}; the file is damaged."
+                f"{folder / CURVES} has {training.episodes.sum():.0f} of the {facts['episodes']} episodes of {named}; "
+                "the file is damaged."
             )
         found[key] = Result(facts, training, evaluations)
     return found
@@ -222,7 +223,9 @@ def _facts(table: Table, number: int, cells: Sequence[str]) -> dict[str, Any]:
     for name, kind in {**NEEDED, **OPTIONAL}.items():
         value = facts.get(name)
         if not isinstance(value, kind) or (isinstance(value, int | float) and not abs(value) < BEYOND):
-            raise InputError(f"row {number} of {table.path} has {name} {value!r}; expected a result of acer reproduce.")
+            raise InputError(
+                f"row {number} of {table.path} has {name} {value!r:.80}; expected a result of acer reproduce."
+            )
     return facts
 
 

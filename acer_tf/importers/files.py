@@ -31,7 +31,7 @@ def as_input_error(path: str | Path, expected: str) -> Iterator[None]:
     try:
         yield
     except (ArithmeticError, LookupError, OSError, TypeError, ValueError) as error:  # the file may hold anything
-        raise InputError(f"{path} does not hold {expected} ({error}).") from error
+        raise InputError(f"{path} does not hold {expected} ({error!s:.200}).") from error
 
 
 def read_decompressed(path: str | Path) -> bytes:

@@ -97,7 +97,7 @@ def _read_file(path: Path, envs: Sequence[str]) -> list[ReferenceLine]:
         limits = None if band is None else (band[0][rows], band[1][rows])
         curves.append(ReferenceLine(printable(env), printable(label), x[rows], mean[rows], limits))
     if missing := [c.env for c in curves if c.env not in envs]:
-        raise InputError(f"{path} is about {missing[0]}; expected one of {', '.join(envs)}.")
+        raise InputError(f"{path} is about {missing[0]:.80}; expected one of {', '.join(envs)}.")
     if not curves:
         raise InputError(f"{path} has no row; expected a curve.")
     return curves
@@ -121,10 +121,12 @@ def _from_monitor(table: Table, envs: Sequence[str]) -> ReferenceLine:
         raise InputError(f"{table.path} has no finished episode yet.")
     order = np.argsort(seconds, kind="stable")
     steps = np.cumsum(lengths[order])
+    if not 0 < steps[-1] < np.inf:
+        raise InputError(f"{table.path} has episodes of {steps[-1]:g} steps in all; expected lengths > 0.")
     c = binned("", "", Series(steps, returns[order]), steps[-1] / POINTS)
     env = _env_of_monitor(table) or _only(table.path, envs)
     if env not in envs:
-        raise InputError(f"{table.path} is about {env}; expected one of {', '.join(envs)}.")
+        raise InputError(f"{table.path} is about {env:.80}; expected one of {', '.join(envs)}.")
     return ReferenceLine(env, table.path.name, c.x, c.mean)
 
 

@@ -66,7 +66,7 @@ def runs_at(path: Path) -> list[Path]:
 
 def has_rows(path: Path) -> bool:
     """Whether a CSV file exists and holds more than comments and the header."""
-    if not path.exists():
+    if not path.is_file():
         return False
     with path.open("rb") as file:
         return sum(not line.startswith(b"#") for line in file) > 1
@@ -157,11 +157,11 @@ class Table:
             InputError: the file cannot be read.
         """
         try:
-            with path.open("rb") as file:
-                content = file.read(LARGEST + 1)
-            if len(content) > LARGEST:
+            if path.exists() and not path.is_file():  # a pipe or a device may never end
+                raise InputError(f"{path} is not a file; expected {expected}.")
+            if path.stat().st_size > LARGEST:
                 raise InputError(f"{path} has more than {LARGEST / 2**30:.0f} GiB; expected {expected}.")
-            lines = content.decode().splitlines(keepends=True)
+            lines = path.read_bytes().decode().splitlines(keepends=True)
             rows = csv.DictReader(line for line in lines if not line.startswith("#"))
             self.columns = tuple(rows.fieldnames or ())
             self._rows = list(rows)
@@ -194,7 +194,7 @@ class Table:
         try:
             found = [np.array([float(cell or empty) for cell in column], np.float64) for column in cells]
         except ValueError as error:
-            raise InputError(f"{self.path} has a cell under {names} that is not a number: {error}.") from error
+            raise InputError(f"{self.path} has a cell under {names} that is not a number: {error!s:.200}.") from error
         if any((np.isfinite(numbers) & (abs(numbers) > BEYOND)).any() for numbers in found):
             raise InputError(f"{self.path} has a number under {names} that is not between ±{BEYOND:g}.")
         return found

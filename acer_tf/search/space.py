@@ -133,7 +133,7 @@ def _flag(key: object) -> str:
 
 def _parameter(where: str, name: str, entry: Any, earlier: Space) -> Parameter:
     if not isinstance(entry, dict):
-        raise InputError(f"{where} is {entry!r}; expected {{low: ..., high: ...}} or {{choices: [...]}}.")
+        raise InputError(f"{where} is {entry!r:.200}; expected {{low: ..., high: ...}} or {{choices: [...]}}.")
     found = read(where, entry, Parameter, name=name)
     when = _when(where, found.when, {parameter.name: parameter for parameter in earlier})
     if "choices" not in entry:

@@ -108,6 +108,8 @@ def _mend(journal: Path) -> None:
     journal.with_name(f"{journal.name}.lock").unlink(missing_ok=True)
     if not journal.exists():
         return
+    if not journal.is_file():  # a pipe or a device may never end
+        raise InputError(f"{journal} is not a file; choose another folder with --out.")
     with reading(journal), journal.open("r+b") as file:
         lines = file.read().split(b"\n")
         file.truncate(file.tell() - len(lines[-1]))

@@ -114,7 +114,9 @@ def _read(file: BinaryIO, name: str) -> tuple[dict[str, Any], dict[str, Arrays]]
             return data, _from_format_1(groups) if found == 1 else groups
     except (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         importers = _IMPORTERS if _may_be_old(file) else ""
-        raise InputError(f"{name} is not the file of a trained agent, or not whole ({error}).{importers}") from error
+        raise InputError(
+            f"{name} is not the file of a trained agent, or not whole ({error!s:.200}).{importers}"
+        ) from error
 
 
 def _may_be_old(file: BinaryIO) -> bool:

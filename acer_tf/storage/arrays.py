@@ -41,7 +41,7 @@ def load_arrays(path: str | Path) -> dict[str, Array]:
         with open(path, "rb") as file:
             return read_arrays(file)
     except (ValueError, OSError) as error:
-        raise InputError(f"{path} is not a readable npz file of arrays ({error}).") from error
+        raise InputError(f"{path} is not a readable npz file of arrays ({error!s:.200}).") from error
 
 
 def read_arrays(file: BinaryIO, may_be_compressed: bool = True) -> dict[str, Array]:
@@ -66,7 +66,7 @@ def read_arrays(file: BinaryIO, may_be_compressed: bool = True) -> dict[str, Arr
         file.seek(0)
         with np.load(file, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
-    except (TypeError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+    except (ArithmeticError, TypeError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(str(error)) from error
 
 
@@ -82,7 +82,7 @@ def check_arrays(source: str, arrays: Mapping[str, Array], expected: Mapping[str
         InputError: one is missing, unknown, of another shape or kind, or not finite.
     """
     for name in sorted(expected.keys() | arrays.keys()):
-        there, here = (group[name].shape if name in group else "none" for group in (arrays, expected))
+        there, here = (np.shape(group[name]) if name in group else "none" for group in (arrays, expected))
         if there != here:
             raise InputError(
                 f"{source} is damaged, or of another network: {name} has shape {there} there, {here} here."

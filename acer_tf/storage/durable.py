@@ -141,6 +141,20 @@ def reading(path: Path) -> Iterator[None]:
         raise InputError(f"{path} cannot be read ({error.strerror}).") from error
 
 
+def read_bounded(path: Path, largest: int) -> bytes:
+    """Returns the contents of a file.
+
+    Raises:
+        InputError: it cannot be read, has more than `largest` bytes, or is a pipe or a device, which may never end.
+    """
+    with reading(path):
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path} is not a file.")
+        if path.stat().st_size > largest:
+            raise InputError(f"{path} has more than {largest / 2**20:.0f} MiB.")
+        return path.read_bytes()
+
+
 def check_whole(path: Path, expected: Fingerprint) -> None:
     """Checks size and digest of a file.
 

@@ -1,6 +1,7 @@
 """A lock that lets one process at a time write to a run folder, also where several hosts share the folder."""
 
 import contextlib
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -97,11 +98,14 @@ def _acquire(lease: filelock.SoftFileLease, folder: Path) -> None:
         return
     except filelock.Timeout:
         say(f"{folder} is leased by {_holder(lease)}; waiting for a sign of life from it.", is_error=True)
-    renewals = set()
+    renewals, end = set(), time.monotonic() + lease.lease_duration
 
     def is_renewed() -> bool:
+        file = Path(lease.lock_file)
         with contextlib.suppress(FileNotFoundError):
-            renewals.add(Path(lease.lock_file).stat().st_mtime_ns)
+            renewals.add(file.lstat().st_mtime_ns)
+        if lease.owner is None and len(renewals) == 1 and time.monotonic() > end:
+            file.unlink(missing_ok=True)  # empty since its writer was killed: filelock would wait for ever
         return len(renewals) > 1
 
     lease.acquire(poll_interval=lease.lease_duration / 60, cancel_check=is_renewed)

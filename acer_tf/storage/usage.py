@@ -2,15 +2,17 @@
 
 import contextlib
 import csv
+import io
 import time
 from pathlib import Path
 
 import psutil
 
-from acer_tf.errors import InputError
-from acer_tf.storage.durable import reading, replacing
+from acer_tf.storage.durable import read_bounded, replacing
 from acer_tf.storage.run_files import USAGE
 
+LARGEST = 2**24
+"""Bytes of the file that are read."""
 COLUMNS = ("begin", "end", "seconds", "processor_seconds")
 
 
@@ -56,11 +58,10 @@ def read_processor_seconds(folder: Path, end: int) -> float | None:
     path = folder / USAGE
     if not path.exists():
         return None
+    content = read_bounded(path, LARGEST)
     try:
-        with reading(path), path.open(newline="", encoding="utf-8") as file:
-            rows = [(int(r["begin"]), int(r["end"]), float(r["processor_seconds"])) for r in csv.DictReader(file)]
-    except InputError:
-        raise
+        table = csv.DictReader(io.StringIO(content.decode()))
+        rows = [(int(r["begin"]), int(r["end"]), float(r["processor_seconds"])) for r in table]
     except (KeyError, TypeError, ValueError, csv.Error):
         return None
     at, used = 0, 0.0

@@ -122,6 +122,8 @@ def load_settings(source: str, path: Path) -> dict[Any, Any]:
     Raises:
         InputError: it cannot be read, or as of `parse_settings`.
     """
+    if path.exists() and not path.is_file():  # a pipe or a device may never end
+        raise InputError(f"{source} cannot be read: {path} is not a file.")
     try:
         with path.open("rb") as file:
             text = file.read(LARGEST + 1)

@@ -101,3 +101,12 @@ def test_a_host_without_a_sign_of_life_loses_its_lease_and_stops(tmp_path: Path,
             assert other.wait() == 0
             lease.check()  # what the other left behind is not taken away
         assert not (tmp_path / ".lease").exists()
+
+
+@pytest.mark.parametrize("content", [b"", bytes(100), b"garbage"], ids=["empty", "zeros", "garbage"])
+def test_a_lease_that_a_crash_left_unwritten_is_taken_over(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / ".lease").write_bytes(content)
+    began = time.monotonic()
+    with locked(tmp_path, lease_seconds=1.0):
+        assert (tmp_path / ".lease").read_bytes() not in (b"", content)
+    assert time.monotonic() - began < 20
