@@ -33,23 +33,19 @@ MakeEnv = Callable[[], gymnasium.Env[Any, Any]]
 
 
 class Description(NamedTuple):
-    """Facts about a single environment, under gymnasium's names, and the names of its actions."""
+    """Facts about a single environment, under gymnasium's names."""
 
     observation_space: gymnasium.Space[Any]
     action_space: gymnasium.Space[Any]
     metadata: dict[str, Any]
     render_mode: str | None
     spec: EnvSpec | None
-    action_names: list[str]
 
 
 class AutoresetEnvs(VectorEnv[Any, Any, Array], abc.ABC):
     """Vector environment with SAME_STEP autoreset; the infos of the environments may differ in any way.
 
     `step` returns arrays of its own, which later steps leave alone.
-
-    Attributes:
-        action_names: names of the actions, or of the numbers of a continuous one; empty if there are none.
     """
 
     def __init__(self, first: Description, num_envs: int) -> None:
@@ -60,7 +56,6 @@ class AutoresetEnvs(VectorEnv[Any, Any, Array], abc.ABC):
         self.metadata = {**first.metadata, "autoreset_mode": AutoresetMode.SAME_STEP}
         self.render_mode = first.render_mode
         self.spec = first.spec
-        self.action_names = first.action_names
         self._has_plain_actions = isinstance(self.single_action_space, ARRAYS)
 
     def reset(
@@ -88,6 +83,11 @@ class AutoresetEnvs(VectorEnv[Any, Any, Array], abc.ABC):
             InputError: an environment cannot be rendered.
         """
         return tuple(self._each("render", [()] * self.num_envs))
+
+    @property
+    def action_names(self) -> list[str]:
+        """Names of the actions, or of the numbers of a continuous one; empty if they have no names."""
+        return self._each("action_names", [()] * self.num_envs)[0]  # type: ignore[no-any-return]
 
     def call(self, name: str, *arguments: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Calls a method of each environment, or reads an attribute."""
@@ -254,10 +254,10 @@ class _Autoreset:
 
     def describe(self) -> Description:
         env = self._env
-        names = own_action_names(env.unwrapped)
-        return Description(
-            env.observation_space, env.action_space, env.metadata, env.render_mode, env.unwrapped.spec, names
-        )
+        return Description(env.observation_space, env.action_space, env.metadata, env.render_mode, env.unwrapped.spec)
+
+    def action_names(self) -> list[str]:
+        return own_action_names(self._env.unwrapped)
 
     def describe_to_parent(self) -> CloudpickleWrapper:
         return CloudpickleWrapper(self.describe())  # type: ignore[arg-type]  # an id may be registered with a lambda
