@@ -11,7 +11,7 @@ from acer_tf.cli.parsing import OptionalValue, Positional
 from acer_tf.config import MAX_EPISODE_FRAMES
 from acer_tf.demos.cards import demo_file, demo_names, read_card
 from acer_tf.envs.ids import atari_game, check_env_id, is_atari, typed_env_id
-from acer_tf.envs.make import make_vec_env
+from acer_tf.envs.make import check_saved_kwargs, make_vec_env
 from acer_tf.envs.module_ids import bare_env_id, module_refused
 from acer_tf.errors import InputError, nearest
 from acer_tf.evaluation.episodes import MAX_EPISODE_STEPS, Predictor
@@ -47,6 +47,9 @@ class PlayFlags:
     """Seed of the environments."""
     env: str | None = None
     """Environment id, or module:id if importing a module registers it; None takes that of the run."""
+    env_kwargs: Mapping[str, Any] | None = None
+    """Arguments of the environment, such as gravity:5.0; None takes those of the run, if they are plain numbers and
+    words."""
     video: Annotated[Path | None, OptionalValue(r".*\.(?!zip$)[a-z]\w*")] = None
     """Write a video to this mp4 file; without a file, to video.mp4 in the run folder, or beside an agent's file under
     its name, numbered if it exists."""
@@ -74,7 +77,8 @@ class PlayFlags:
         Raises:
             InputError: as `find_trained`.
         """
-        return find_trained(self.run, None if self.env is None else typed_env_id(self.env), self.checkpoint)
+        env_id = None if self.env is None else typed_env_id(self.env)
+        return find_trained(self.run, env_id, self.checkpoint, self.env_kwargs)
 
     def video_file(self) -> Path | None:
         """Returns the path of the video, None without one; an unnamed video gets a path that does not exist yet."""
@@ -136,22 +140,26 @@ class Trained(NamedTuple):
         return ACER.load(self.saved, env)
 
 
-def find_trained(run: Path, env_id: str | None, checkpoint: Choice = "latest") -> Trained:
+def find_trained(
+    run: Path, env_id: str | None, checkpoint: Choice = "latest", env_kwargs: Mapping[str, Any] | None = None
+) -> Trained:
     """Reads the agent of a run and finds its environment, without importing TensorFlow.
 
     Args:
         run: as the flag of `PlayFlags`.
         env_id: environment to play in; None means that of the run.
         checkpoint: which agent of a run folder.
+        env_kwargs: arguments of the environment; None means those of the run.
 
     Raises:
-        InputError: the run or its agent does not exist or is damaged, or the environment is unknown.
+        InputError: the run or its agent does not exist or is damaged, the environment is unknown, or the run's
+            arguments of it are refused by `check_saved_kwargs`.
     """
     saved = find_agent(run, checkpoint)
     if not run.exists():
         env_id = read_card(saved.name).env if env_id is None else env_id
         check_env_id(env_id)
-        return Trained(saved, env_id, MAX_EPISODE_FRAMES)
+        return Trained(saved, env_id, MAX_EPISODE_FRAMES, env_kwargs)
     settings = saved.settings
     if settings is None:
         settings = read_settings(run if run.is_dir() else run.parent) or {}
@@ -159,10 +167,11 @@ def find_trained(run: Path, env_id: str | None, checkpoint: Choice = "latest") -
         env_id = _env_id_of_run(run, settings)
     check_env_id(env_id)
     frames = settings.get("max_episode_frames", MAX_EPISODE_FRAMES)
-    kwargs = settings.get("env_kwargs") if env_id == bare_env_id(str(settings.get("env"))) else None
-    return Trained(
-        saved, env_id, frames if isinstance(frames, int) else None, kwargs if isinstance(kwargs, dict) else None
-    )
+    saved_kwargs = settings.get("env_kwargs")
+    if env_kwargs is None and env_id == bare_env_id(str(settings.get("env"))) and isinstance(saved_kwargs, dict):
+        check_saved_kwargs(saved_kwargs)
+        env_kwargs = saved_kwargs
+    return Trained(saved, env_id, frames if isinstance(frames, int) else None, env_kwargs)
 
 
 def find_agent(run: Path, checkpoint: Choice = "latest") -> SavedAgent:

@@ -16,6 +16,8 @@ from acer_tf.errors import InputError, environment_errors, likeness, suggestion
 SUITE = "dm_control/"
 """Prefix of the ids of DeepMind's control suite, which shimmy registers."""
 
+_MAKES_ANOTHER = re.compile(r"GymV2[16]Environment-v0|.*/compatibility-env-v0")
+"""Ids of shimmy's that make whatever environment their arguments name."""
 _NO_FRAMESKIP = re.compile(r"(.+)NoFrameskip-v4")
 
 
@@ -89,6 +91,10 @@ def check_env_id(env_id: str) -> None:
     accepted = accepted_ids()
     if env_id in accepted:
         return
+    if _MAKES_ANOTHER.fullmatch(env_id):
+        raise InputError(
+            f"environment '{env_id}' makes another one, which its arguments name; register that under an id of its own."
+        )
     if env_id in gymnasium.registry and is_atari(env_id):
         proper = next(i for i in accepted if _is_atari_of(i, _game(gymnasium.registry[env_id])))
         raise InputError(f"environment '{env_id}' is not what baselines wraps; use {proper}.")
@@ -128,8 +134,8 @@ def accepted_ids() -> list[str]:
     atari = {i: _game(spec) for i, spec in gymnasium.registry.items() if _is_atari(spec)}
     without_skip = {i: game for i, game in atari.items() if _NO_FRAMESKIP.fullmatch(i)}
     others = {i for i, game in atari.items() if i.startswith("ALE/") and game not in without_skip.values()}
-    excluded = atari.keys() - without_skip.keys() - others | {f"{SUITE}compatibility-env-v0"}  # wraps another one
-    return [i for i in gymnasium.registry if i not in excluded]
+    excluded = atari.keys() - without_skip.keys() - others
+    return [i for i in gymnasium.registry if i not in excluded and not _MAKES_ANOTHER.fullmatch(i)]
 
 
 def _is_atari_of(env_id: str, game: str) -> bool:

@@ -70,6 +70,34 @@ def test_frames_of_a_game_that_is_observed_and_rendered(tmp_path: Path) -> None:
     env.close()
 
 
+def test_arguments_of_the_environment_are_those_of_the_run_or_typed(tmp_path: Path) -> None:
+    saved = {"gravity": -5.0, "enable_wind": True, "config": {"lanes": [2, 3], "kind": "two-way road", "seed": None}}
+    run = write_run(tmp_path, env="LunarLander-v3", env_kwargs=saved)
+    assert find_trained(run, None).env_kwargs == PlayFlags(run).find().env_kwargs == saved
+    assert find_trained(run, "CartPole-v1").env_kwargs is None
+    assert PlayFlags(run, env_kwargs={"gravity": -2.0}).find().env_kwargs == {"gravity": -2.0}
+    assert parse("evaluate", PlayFlags, [str(run), "--env_kwargs", "gravity:-3.0"]).env_kwargs == {"gravity": -3.0}
+
+
+@pytest.mark.parametrize(
+    "saved",
+    [
+        {"render_mode": "human"},
+        {"xml_file": "/tmp/evil.xml"},
+        {"xml_file": "ant.xml"},
+        {"config": {"vehicles": ["highway_env.vehicle.behavior.IDMVehicle"]}},
+        {"config": {"a.b:c": 1}},
+        {"text": "a" * 65},
+    ],
+)
+def test_a_file_chooses_no_window_no_path_and_no_code(tmp_path: Path, saved: dict[str, Any]) -> None:
+    run = write_run(tmp_path, env="CartPole-v1", env_kwargs=saved)
+    (name,) = saved
+    with pytest.raises(InputError, match=f"the file has {name}=.*: give the arguments by --env_kwargs"):
+        find_trained(run, None)
+    assert find_trained(run, None, env_kwargs=saved).env_kwargs == saved
+
+
 def test_bad_input(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nowhere does not exist; expected a run folder, a checkpoint, a file"):
         find_trained(Path("nowhere"), None)

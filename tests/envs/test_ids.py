@@ -6,7 +6,7 @@ from pathlib import Path
 import gymnasium
 import pytest
 
-from acer_tf.envs.ids import atari_game, check_env_id, env_id, is_atari, typed_env_id
+from acer_tf.envs.ids import accepted_ids, atari_game, check_env_id, env_id, is_atari, typed_env_id
 from acer_tf.envs.make import make_training_env, make_vec_env
 from acer_tf.errors import InputError
 from tests.counter import counters
@@ -122,7 +122,6 @@ def test_the_control_suite_is_registered_on_demand() -> None:
     [
         ("dm_control/cartpole-swingpu-v0", "dm_control/cartpole-swingup-v0"),
         ("dm_control/cheetah", "dm_control/cheetah-run-v0"),
-        ("dm_control/compatibility-env-v0", "dm_control/"),
     ],
 )
 def test_unknown_tasks_of_the_control_suite_name_the_nearest(env_id: str, nearest: str) -> None:
@@ -132,6 +131,15 @@ def test_unknown_tasks_of_the_control_suite_name_the_nearest(env_id: str, neares
     named = str(caught.value).removesuffix(".").split("nearest are ")[1].split(", ")
     assert named[0].startswith(nearest)
     assert env_id not in named
+
+
+@pytest.mark.parametrize("env_id", ["GymV21Environment-v0", "GymV26Environment-v0", "dm_control/compatibility-env-v0"])
+def test_ids_that_make_whatever_their_arguments_name_are_refused(env_id: str) -> None:
+    if env_id.startswith("dm_control/"):
+        pytest.importorskip("shimmy")
+    with pytest.raises(InputError, match=f"'{env_id}' makes another one, which its arguments name; register that"):
+        check_env_id(env_id)
+    assert env_id not in accepted_ids()
 
 
 def test_without_the_control_suite_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

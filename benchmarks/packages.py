@@ -1,0 +1,170 @@
+"""Trains in environments of public packages: `python -m benchmarks.packages minigrid highway-env`; no name is all.
+
+Each trains 5,000 steps four times: with the class `ACER` and with `python -m acer_tf.run`, in this process and in
+processes of its own. Importing this module registers what has no id of its own to give, or needs a wrapper:
+`--env benchmarks.packages:MiniGridImage-v0`.
+"""
+
+import dataclasses
+import functools
+import importlib
+import importlib.metadata
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium
+
+from acer_tf.cli.command import command
+from acer_tf.cli.parsing import Positional
+
+STEPS = 5000
+TIMEOUT = 900.0
+"""Seconds that one training may take."""
+SMALL = {"num_env": 2, "buffer_size": 2000, "replay_start": 500}
+"""Settings of all of them, as flags of the command and arguments of the class."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Package:
+    """What a package is tried with.
+
+    Attributes:
+        env: id, as the command takes it.
+        network: of the agent.
+        needed: what had to be done besides, for the table.
+    """
+
+    env: str
+    network: str = "mlp"
+    needed: str = ""
+
+
+PACKAGES = {
+    "ale-py": Package("PongNoFrameskip-v4", "cnn_small"),
+    "bsuite": Package("shimmy:bsuite/catch-v0"),
+    "dm_control": Package("dm_control/cartpole-swingup-v0"),
+    "flappy-bird-gymnasium": Package("flappy_bird_gymnasium:FlappyBird-v0"),
+    "gym-trading-env": Package("benchmarks.packages:Trading-v0", needed="prices, which its constructor takes"),
+    "gymnasium-robotics": Package("gymnasium_robotics:PointMaze_UMaze-v3"),
+    "highway-env": Package("highway_env:highway-fast-v0"),
+    "MinAtar": Package("MinAtar/Breakout-v1", "cnn_minatar"),
+    "minigrid": Package("benchmarks.packages:MiniGridImage-v0", "cnn_minatar", "its wrapper ImgObsWrapper"),
+    "panda-gym": Package("panda_gym:PandaReachDense-v3"),
+    "pettingzoo": Package("benchmarks.packages:pursuit_v5", needed="SuperSuit's concat_vec_envs_v1; has no id"),
+    "popgym": Package("popgym:popgym-RepeatPreviousEasy-v0", "lstm"),
+}
+
+
+def trading(**kwargs: Any) -> gymnasium.Env[Any, Any]:
+    """Makes gym-trading-env's environment with a random walk of prices."""
+    import numpy as np
+    import pandas as pd
+    from gym_trading_env.environments import TradingEnv
+
+    walk = 100 * np.exp(np.random.default_rng(0).normal(0, 0.01, 1000).cumsum())
+    prices = pd.DataFrame({"open": walk, "close": walk}, pd.date_range("2020-01-01", periods=len(walk), freq="h"))
+    prices["feature_change"] = prices["close"].pct_change().fillna(0)
+    return TradingEnv(df=prices, positions=[0, 1], verbose=0, **kwargs)
+
+
+def minigrid_image(**kwargs: Any) -> gymnasium.Env[Any, Any]:
+    """Makes a MiniGrid without its text."""
+    from minigrid.wrappers import ImgObsWrapper
+
+    return ImgObsWrapper(gymnasium.make("MiniGrid-Empty-5x5-v0", **kwargs))
+
+
+def agents(is_async: bool) -> Any:
+    """Makes two environments of PettingZoo's pursuit through SuperSuit: its agents, as a vector environment."""
+    import supersuit
+    from pettingzoo.sisl import pursuit_v5
+
+    env = supersuit.pettingzoo_env_to_vec_env_v1(pursuit_v5.parallel_env(max_cycles=100))
+    return supersuit.concat_vec_envs_v1(env, 2, num_cpus=2 if is_async else 0)
+
+
+gymnasium.register("Trading-v0", trading)
+gymnasium.register("MiniGridImage-v0", minigrid_image)
+
+
+@dataclasses.dataclass(frozen=True)
+class Packages:
+    """Trains in environments of packages, and prints a row of a table for each."""
+
+    names: Positional[tuple[str, ...]] = ()
+    """Packages to try; none tries all."""
+
+    def run(self) -> None:
+        """Prints the table, one row as soon as it is known."""
+        print(
+            "| package | version | environment | network | needed | class | class, async | command | command, async |"
+        )
+        print("|---|---|---|---|---|---|---|---|---|", flush=True)
+        for name in self.names or PACKAGES:
+            package = PACKAGES[name]
+            cells = [name, _version(name), f"`{package.env.split(':')[-1]}`", package.network, package.needed]
+            cells += [_outcome(name, by, is_async) for by in ("class", "command") for is_async in (False, True)]
+            print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def train(name: str, is_async: bool) -> None:
+    """Trains with the class."""
+    from acer_tf import ACER
+    from acer_tf.envs.ids import is_atari, typed_env_id
+    from acer_tf.envs.make import make_vec_env
+
+    package, settings = PACKAGES[name], dict(SMALL)
+    if name == "pettingzoo":
+        env = agents(is_async)
+        settings["num_env"] = env.num_envs
+    else:
+        env_id = typed_env_id(package.env)
+        how: Mapping[str, Any] = {"vectorization": "async" if is_async else "sync"}
+        how = {"num_workers": 2 * is_async} if is_atari(env_id) else how
+        env = make_vec_env(env_id, settings["num_env"], **how)
+    del settings["num_env"]
+    agent = ACER(package.network, env, seed=1, verbose=0, **settings)
+    agent.learn(STEPS)
+    env.close()
+
+
+def _outcome(name: str, by: str, is_async: bool) -> str:
+    """Trains in a process of its own; returns the seconds, or the message with which it ended."""
+    package = PACKAGES[name]
+    with tempfile.TemporaryDirectory() as folder:
+        if by == "class":
+            words = ["-c", f"from benchmarks.packages import train; train({name!r}, {is_async})"]
+        elif name == "pettingzoo":
+            return "no id"
+        else:
+            flags = {**SMALL, "env": package.env, "network": package.network, "num_timesteps": STEPS, "seed": 1}
+            flags["logdir"] = f"{folder}/run"
+            how = (
+                {"num_workers": 2 * is_async}
+                if name == "ale-py"
+                else {"vectorization": "async" if is_async else "sync"}
+            )
+            words = ["-m", "acer_tf.run", *(f"--{key}={value}" for key, value in {**flags, **how}.items())]
+        begin = time.monotonic()
+        try:
+            done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=TIMEOUT)
+        except subprocess.TimeoutExpired:
+            return f"more than {TIMEOUT:.0f} s"
+    if done.returncode != 0:
+        return done.stderr.strip().splitlines()[-1]
+    return f"{time.monotonic() - begin:.0f} s"
+
+
+@functools.cache
+def _version(name: str) -> str:
+    return importlib.metadata.version(name)
+
+
+main = command("benchmarks.packages", Packages, Packages.run)
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
