@@ -298,10 +298,12 @@ class Runner:
         """Returns V of the last states of truncated episodes, 0 for the other environments; [N] float32."""
         obs = self._last_obs(infos, is_cut)  # of all N environments, for a single trace
         if isinstance(self._action_masks, tuple):
-            v = values(obs, self._state)
-        else:
-            v = values(obs, self._state, action_masks=self._last_masks(infos, is_cut))
-        return np.where(is_cut, v, np.float32(0))
+            return np.where(is_cut, values(obs, self._state), np.float32(0))
+        masks = self._last_masks(infos, is_cut)
+        # Nothing follows a state without a possible action: its value is 0, whatever the network says.
+        is_over = ~masks.any(axis=1)
+        masks[is_over] = True
+        return np.where(is_cut & ~is_over, values(obs, self._state, action_masks=masks), np.float32(0))
 
     def _last_obs(self, infos: Mapping[str, Any], is_cut: NDArray[np.bool_]) -> NDArray[Any]:
         """Returns the current observations, those of truncated episodes replaced by the episodes' last ones."""
@@ -320,15 +322,14 @@ class Runner:
     def _last_masks(self, infos: Mapping[str, Any], is_cut: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Returns the present masks, those of truncated episodes replaced by the masks of the episodes' last states."""
         final = infos.get("final_info", {})
-        if MASKS not in final:
+        if MASKS not in final or (is_cut & ~final.get(f"_{MASKS}", is_cut)).any():
             raise InputError(
                 "bootstrap_truncated needs the action mask of the state in which a time limit cut an episode short, "
                 "but the environment gives none (action_mask in its info); make bootstrap_truncated or action_masks "
                 "False."
             )
         # The environments are in their next episodes already; only final_info has the masks of the last.
-        masks = np.where(is_cut[:, np.newaxis], final[MASKS], self._action_masks)
-        return possible_actions({MASKS: masks}, self._env.num_envs, self._env.single_action_space)
+        return np.where(is_cut[:, np.newaxis], final[MASKS], self._action_masks).astype(np.bool_)
 
     def _values_of_step(
         self, t: int, actions: Any, mus: Any, segment: Segment, infos: dict[str, Any]

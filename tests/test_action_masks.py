@@ -81,6 +81,32 @@ def test_the_value_at_a_time_limit_is_that_of_the_possible_action() -> None:
     assert expected[0] != loop.model.actor.values(last, segment.states)[0]
 
 
+class Stuck(Limited):
+    """In the state where the time limit cuts it, nothing is possible; with `early`, one step before that."""
+
+    def __init__(self, length: int = 4, early: bool = False) -> None:
+        super().__init__(length)
+        self.stuck_from = length - early
+
+    def action_masks(self) -> Any:
+        return super().action_masks() & (self.t < self.stuck_from)
+
+
+@pytest.mark.parametrize("bootstrap_truncated", [False, True])
+def test_the_value_of_a_state_in_which_nothing_is_possible_is_zero(bootstrap_truncated: bool) -> None:
+    loop = loop_of(Stuck(), bootstrap_truncated=bootstrap_truncated)
+    segment = loop._source.run()
+    assert segment.masks[0].tolist() == [False] * 4 + [True, False]
+    np.testing.assert_array_equal(segment.final_values, np.zeros((1, 5), np.float32))
+
+
+def test_nothing_possible_before_the_end_is_told() -> None:
+    with pytest.raises(
+        InputError, match=r"leaves no action possible; where none is, the episode must end, .* time limit"
+    ):
+        loop_of(Stuck(early=True))._source.run()
+
+
 class Forgetful(gym.Wrapper[Any, Any, Any, Any]):
     """Gives masks at resets or at steps alone."""
 
