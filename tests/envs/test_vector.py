@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Dict, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import TimeLimit
 
@@ -18,6 +18,7 @@ from acer_tf.envs.adapt import as_vector_env
 from acer_tf.envs.ids import env_id
 from acer_tf.envs.make import make_single, make_vec_env
 from acer_tf.envs.vector import ParallelEnvs, SerialEnvs, gather_infos
+from acer_tf.envs.wrap import training_env
 from acer_tf.errors import EnvironmentFailedError, InputError
 from tests.counter import Counter
 
@@ -149,6 +150,33 @@ def test_last_observations_stay_though_the_next_episode_writes_into_them(vectori
     env.close()
     assert [seen[0].tolist(), *(step[0].tolist() for step in seen[1:])] == [[[t], [t]] for t in (0, 1, 2, 0)]
     assert [final.tolist() for final in seen[-1][-1]["final_obs"]] == [[3], [3]]
+
+
+class Parts(Told):
+    """Observations that are dicts."""
+
+    observation_space = Dict(a=Told.observation_space, b=Discrete(2))
+
+    def reset(self, **kwargs: Any) -> Any:
+        obs, info = super().reset(**kwargs)
+        return {"a": obs, "b": 0}, info
+
+    def step(self, action: Any) -> Any:
+        obs, *results = super().step(action)
+        return {"a": obs, "b": 1}, *results
+
+
+@pytest.mark.parametrize("vectorization", KINDS)
+def test_last_observations_of_parts_are_one_each(vectorization: str) -> None:
+    env = make_vec_env(Parts, 2, vectorization=vectorization)
+    env.reset()
+    *_, infos = [env.step(np.zeros(2, np.int64)) for _ in range(3)][-1]
+    env.close()
+    assert [(final["a"].tolist(), final["b"]) for final in infos["final_obs"]] == [([3], 1)] * 2
+    trained = training_env(make_vec_env(Parts, 1))
+    trained.reset()
+    *_, infos = [trained.step(np.zeros(1, np.int64)) for _ in range(3)][-1]
+    np.testing.assert_array_equal(infos["final_obs"][0], [3, 0, 1])
 
 
 @pytest.mark.parametrize("vectorization", KINDS)

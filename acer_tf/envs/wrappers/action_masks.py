@@ -105,7 +105,7 @@ def possible_actions(infos: Mapping[str, Any], nenvs: int, space: Space[Any]) ->
     masks = masks.astype(np.bool_)
     if not (any_possible := masks.any(axis=1)).all():
         raise InputError(
-            f"the action mask of environment {int(np.argmin(any_possible))} leaves no action possible; where none is, the "
-            "episode must end, by terminated or by the truncated of a time limit."
+            f"the action mask of environment {int(np.argmin(any_possible))} leaves no action possible; where none is, "
+            "the episode must end, by terminated or by the truncated of a time limit."
         )
     return masks
