@@ -6,14 +6,11 @@ processes of its own. Importing this module registers what has no id of its own 
 """
 
 import dataclasses
-import functools
-import importlib
 import importlib.metadata
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
@@ -24,7 +21,8 @@ from acer_tf.cli.parsing import Positional
 STEPS = 5000
 TIMEOUT = 900.0
 """Seconds that one training may take."""
-SMALL = {"num_env": 2, "buffer_size": 2000, "replay_start": 500}
+ENVS = 2
+SMALL: dict[str, Any] = {"buffer_size": 2000, "replay_start": 500}
 """Settings of all of them, as flags of the command and arguments of the class."""
 
 
@@ -106,7 +104,13 @@ class Packages:
         print("|---|---|---|---|---|---|---|---|---|", flush=True)
         for name in self.names or PACKAGES:
             package = PACKAGES[name]
-            cells = [name, _version(name), f"`{package.env.split(':')[-1]}`", package.network, package.needed]
+            cells = [
+                name,
+                importlib.metadata.version(name),
+                f"`{package.env.split(':')[-1]}`",
+                package.network,
+                package.needed,
+            ]
             cells += [_outcome(name, by, is_async) for by in ("class", "command") for is_async in (False, True)]
             print(f"| {' | '.join(cells)} |", flush=True)
 
@@ -114,54 +118,47 @@ class Packages:
 def train(name: str, is_async: bool) -> None:
     """Trains with the class."""
     from acer_tf import ACER
-    from acer_tf.envs.ids import is_atari, typed_env_id
+    from acer_tf.envs.ids import typed_env_id
     from acer_tf.envs.make import make_vec_env
 
-    package, settings = PACKAGES[name], dict(SMALL)
+    package = PACKAGES[name]
     if name == "pettingzoo":
         env = agents(is_async)
-        settings["num_env"] = env.num_envs
     else:
-        env_id = typed_env_id(package.env)
-        how: Mapping[str, Any] = {"vectorization": "async" if is_async else "sync"}
-        how = {"num_workers": 2 * is_async} if is_atari(env_id) else how
-        env = make_vec_env(env_id, settings["num_env"], **how)
-    del settings["num_env"]
-    agent = ACER(package.network, env, seed=1, verbose=0, **settings)
-    agent.learn(STEPS)
+        env = make_vec_env(typed_env_id(package.env), ENVS, **_stepping(name, is_async))
+    ACER(package.network, env, seed=1, verbose=0, **SMALL).learn(STEPS)
     env.close()
 
 
 def _outcome(name: str, by: str, is_async: bool) -> str:
     """Trains in a process of its own; returns the seconds, or the message with which it ended."""
     package = PACKAGES[name]
+    if by == "command" and name == "pettingzoo":
+        return "no id"
     with tempfile.TemporaryDirectory() as folder:
         if by == "class":
             words = ["-c", f"from benchmarks.packages import train; train({name!r}, {is_async})"]
-        elif name == "pettingzoo":
-            return "no id"
         else:
-            flags = {**SMALL, "env": package.env, "network": package.network, "num_timesteps": STEPS, "seed": 1}
-            flags["logdir"] = f"{folder}/run"
-            how = (
-                {"num_workers": 2 * is_async}
-                if name == "ale-py"
-                else {"vectorization": "async" if is_async else "sync"}
-            )
-            words = ["-m", "acer_tf.run", *(f"--{key}={value}" for key, value in {**flags, **how}.items())]
+            flags = {
+                "env": package.env,
+                "num_env": ENVS,
+                "network": package.network,
+                "total_timesteps": STEPS,
+                "seed": 1,
+            }
+            flags |= {**SMALL, **_stepping(name, is_async), "logdir": f"{folder}/run"}
+            words = ["-m", "acer_tf.run", *(f"--{key}={value}" for key, value in flags.items())]
         begin = time.monotonic()
         try:
             done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=TIMEOUT)
         except subprocess.TimeoutExpired:
             return f"more than {TIMEOUT:.0f} s"
-    if done.returncode != 0:
-        return done.stderr.strip().splitlines()[-1]
-    return f"{time.monotonic() - begin:.0f} s"
+    return f"{time.monotonic() - begin:.0f} s" if done.returncode == 0 else done.stderr.strip().splitlines()[-1][:200]
 
 
-@functools.cache
-def _version(name: str) -> str:
-    return importlib.metadata.version(name)
+def _stepping(name: str, is_async: bool) -> dict[str, Any]:
+    """Returns the setting for environments in processes, or in this one; Atari games have their own."""
+    return {"num_workers": 2 * is_async} if name == "ale-py" else {"vectorization": "async" if is_async else "sync"}
 
 
 main = command("benchmarks.packages", Packages, Packages.run)
