@@ -53,8 +53,6 @@ AnyBuilder = TypeVar("AnyBuilder", bound=Builder)
 
 _BUILDERS: dict[str, Builder] = {}
 _PIXEL_NETWORKS: set[str] = set()
-MOST_CHANNELS = 16
-"""Of images; a first axis of more is a height."""
 
 
 def register(name: str, sees_pixels: bool = False) -> Callable[[AnyBuilder], AnyBuilder]:
@@ -117,8 +115,8 @@ def check_pixels(network: object, observation_space: gym.spaces.Box) -> None:
     """Checks that observations suit a named network for images.
 
     Raises:
-        InputError: they are not images, their channels come first, or their bounds lie so close together that a
-            division by 255 would leave next to nothing of them.
+        InputError: they are not images, or their bounds lie so close together that a division by 255 would leave next
+            to nothing of them.
     """
     if network not in _PIXEL_NETWORKS:
         return
@@ -137,14 +135,6 @@ def check_pixels(network: object, observation_space: gym.spaces.Box) -> None:
             f"network '{network}' is for images [height, width, channels], but observations have shape {shape}, in "
             "which channels come first; move them to the end, np.moveaxis(image, 0, -1), in a wrapper of the "
             "environment."
-        )
-    first, *rest = observation_space.shape
-    if first < min(rest) and first <= MOST_CHANNELS and (rest[0] == rest[1] or min(rest) > MOST_CHANNELS):
-        raise InputError(
-            f"network '{network}' is for images [height, width, channels], but those of shape "
-            f"{observation_space.shape} have their channels first; channels come last, for instance by "
-            "gymnasium.wrappers.TransformObservation("
-            f"env, lambda image: image.transpose(1, 2, 0), Box(0, 255, {(*rest, first)}, np.uint8))."
         )
     low, high = float(observation_space.low.min()), float(observation_space.high.max())
     if high - low <= 2:

@@ -1,4 +1,3 @@
-import re
 from typing import Any
 
 import keras
@@ -98,22 +97,6 @@ def test_networks_for_images_get_images_that_they_can_see(network: str) -> None:
         Trunk(network, Box(-1, 1, (4,), np.float32), RandomState(0))
     Trunk(network, Box(0, 255, (84, 84, 1), np.float32), RandomState(0))
     Trunk("mlp", Box(-1, 1, (84, 84, 1), np.float32), RandomState(0))
-
-
-@pytest.mark.parametrize("network", ["cnn", "impala_cnn", "cnn_minatar", "CnnLstmPolicy"])
-@pytest.mark.parametrize("shape", [(3, 84, 84), (12, 84, 84), (3, 210, 160), (3, 7, 7)])
-def test_channels_come_last(network: str, shape: tuple[int, int, int]) -> None:
-    last = re.escape(str((*shape[1:], shape[0])))
-    message = (
-        rf"{re.escape(str(shape))} have their channels first; channels come last, .*Box\(0, 255, {last}, np\.uint8"
-    )
-    with pytest.raises(InputError, match=message):
-        Trunk(network, Box(0, 255, shape, np.uint8), RandomState(0))
-
-
-@pytest.mark.parametrize("shape", [(10, 10, 4), (7, 7, 3), (3, 3, 7), (4, 12, 8), (84, 84, 12)])
-def test_small_images_with_the_channels_last_are_taken(shape: tuple[int, int, int]) -> None:
-    Trunk("cnn_minatar", Box(0, 255, shape, np.uint8), RandomState(0))
 
 
 def test_a_network_of_ones_own_that_cannot_be_built() -> None:
