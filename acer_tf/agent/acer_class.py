@@ -378,7 +378,7 @@ class ACER:
             callback: a callback (`acer_tf.callbacks`), a function of the local and global variables that is called
                 after each step of all environments and ends training with False, or a list of these.
             log_interval: iterations (one segment from every environment each) between two rows of metrics.
-            tb_log_name: name of the run's folder in `tensorboard_log`, which gets a number.
+            tb_log_name: name of the run's folder in `tensorboard_log`, which gets a number; "exp/one" gives exp/one_1.
             reset_num_timesteps: whether to restart the step counter and the schedule of the learning rate, in a new run
                 folder. Otherwise the fraction of training done, on which the rate depends, counts all steps: those so
                 far and `total_timesteps`; and the files of the run continue.

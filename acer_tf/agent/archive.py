@@ -22,18 +22,6 @@ from acer_tf.storage.saved_agents import SavedAgent, part_of_checkpoint, read_sa
 from acer_tf.storage.space_json import space_from_data, space_to_data
 from acer_tf.system.provenance import origin
 
-DAMAGE = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
-"""Errors of reading values that `save` did not write."""
-
 
 def save(target: File, agent: AgentState) -> None:
     """Writes an agent: plain values, and its arrays in the groups model, random and normalization."""
@@ -70,11 +58,9 @@ def load(source: File | SavedAgent, overrides: Mapping[str, Any]) -> AgentState:
     name, data, groups, _ = read(source)
     with _naming_damage(name):
         agent = _described(data, groups, overrides, name)
-    shapes = [
-        array.shape for parameter, array in _group(groups, "model", name).items() if parameter.startswith("param/")
-    ]
+    params, _ = WEIGHTS
     try:
-        with expecting(shapes):
+        with expecting(array.shape for parameter, array in groups["model"].items() if parameter.startswith(params)):
             agent.build()
     except UnexpectedWeightError as error:
         raise InputError(f"{name} is damaged, or of another network: {error}.") from error
@@ -86,9 +72,10 @@ def load(source: File | SavedAgent, overrides: Mapping[str, Any]) -> AgentState:
 def versions(saved: SavedAgent) -> str:
     """Returns the versions that an agent was saved with, and those here, a line each."""
     places = ((f"{saved.name}:", saved.data.get("versions", {})), ("here:", origin()["versions"]))
-    return "\n".join(
-        " ".join([place, *(f"{name} {of}" for name, of in sorted(found.items()))]) for place, found in places
-    )
+    with _naming_damage(saved.name):
+        return "\n".join(
+            " ".join([place, *(f"{name} {of}" for name, of in sorted(found.items()))]) for place, found in places
+        )
 
 
 def copied(agent: AgentState) -> AgentState:
@@ -143,7 +130,7 @@ def _naming_damage(name: str) -> Iterator[None]:
         yield
     except InputError:
         raise
-    except DAMAGE as error:
+    except Exception as error:  # of any kind: nothing but the file's values is read in the block
         raise InputError(f"{name} is damaged, or of another version of this package ({error!r}).") from error
 
 
@@ -158,6 +145,7 @@ def _described(
     counts = _count(data, "num_timesteps", name), _count(data, "n_envs", name)
     spaces = _spaces(data, settings.normalize_observations)
     _check_width(_group(groups, "model", name), spaces, name)
+    _group(groups, "random", name)
     agent = AgentState(settings, spaces, _normalization(groups, spaces, name))
     agent.num_timesteps, agent.n_envs = counts
     return agent

@@ -8,7 +8,6 @@ import numpy as np
 
 from acer_tf.errors import InputError
 from acer_tf.storage.arrays import load_arrays
-from acer_tf.storage.paths import user_path
 
 
 def expert_arrays(dataset: Any) -> dict[str, Any]:
@@ -21,7 +20,7 @@ def expert_arrays(dataset: Any) -> dict[str, Any]:
     if isinstance(dataset, Mapping):
         arrays = dict(dataset)
     elif isinstance(dataset, Path) or (isinstance(dataset, str) and dataset.endswith(".npz")):
-        arrays = load_arrays(user_path(dataset))
+        arrays = load_arrays(dataset)
     elif isinstance(dataset, str):
         arrays = _of_minari(_minari_dataset(dataset))
     elif hasattr(dataset, "iterate_episodes"):

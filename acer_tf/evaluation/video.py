@@ -17,6 +17,7 @@ from acer_tf.errors import EnvironmentFailedError, InputError, with_own_extra
 from acer_tf.evaluation.episodes import MAX_EPISODE_STEPS, Moment, Played, Predictor, play
 from acer_tf.evaluation.explanation import Explainer
 from acer_tf.evaluation.panel import Panel
+from acer_tf.storage.paths import user_path
 from acer_tf.system.console import say
 
 FRAMES_PER_SECOND = 30
@@ -58,7 +59,7 @@ def record_video(
     vector_env = as_vector_env(env)
     _require_single(vector_env)
     frames_per_second = vector_env.metadata.get("render_fps") or FRAMES_PER_SECOND
-    with _video_file(Path(path), frames_per_second) as append:
+    with _video_file(user_path(path), frames_per_second) as append:
         picture = _pictures(agent, vector_env, explain)
         played = play(
             agent,

@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from acer_tf.errors import InputError
 from acer_tf.storage.durable import replacing
+from acer_tf.storage.paths import user_path
 from acer_tf.storage.zip_files import check_members
 
 LARGEST_EMPTY = 2**20
@@ -25,7 +26,7 @@ Array = NDArray[Any]
 
 def save_arrays(path: str | Path, arrays: Mapping[str, Array]) -> None:
     """Writes the arrays to one npz file; an old file is replaced in one step or not at all."""
-    with replacing(Path(path)) as file:
+    with replacing(user_path(path)) as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
@@ -35,10 +36,10 @@ def load_arrays(path: str | Path) -> dict[str, Array]:
     Raises:
         InputError: there is no such file, or it is not a whole npz file of plain arrays.
     """
-    if not Path(path).is_file():
+    if not (source := user_path(path)).is_file():
         raise InputError(f"{path} is not a file; expected an npz file of saved arrays.")
     try:
-        with open(path, "rb") as file:
+        with source.open("rb") as file:
             return read_arrays(file)
     except (ValueError, OSError) as error:
         raise InputError(f"{path} is not a readable npz file of arrays ({error!s:.200}).") from error

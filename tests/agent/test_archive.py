@@ -220,6 +220,7 @@ def test_damaged_and_foreign_files(agent: ACER, tmp_path: Path) -> None:
         ACER.load(path)
     for other in (
         {name: member for name, member in content.items() if name != "model.npz"},
+        {name: member for name, member in content.items() if name != "random.npz"},
         content | {"random.npz": npz(sampling=np.zeros(3))},
         content | {"data.json": changed(data, settings={})},
         content | {"data.json": changed(data, settings=settings | {"policy": 3})},
@@ -232,6 +233,12 @@ def test_damaged_and_foreign_files(agent: ACER, tmp_path: Path) -> None:
         write(path, other)
         with pytest.raises(InputError, match=r"agent\.zip|network '3' does not exist"):
             ACER.load(path)
+
+
+def test_versions_that_are_none(content: dict[str, bytes], tmp_path: Path) -> None:
+    write(tmp_path / "agent.zip", content | {"data.json": changed(content["data.json"], versions=[1])})
+    with pytest.raises(InputError, match=r"agent\.zip is damaged"):
+        ACER.load(tmp_path / "agent.zip", print_system_info=True)
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,12 @@ def test_round_trip_keeps_values_shapes_and_types(tmp_path):
         np.testing.assert_array_equal(loaded[name], array, strict=True)
 
 
+def test_a_path_may_begin_in_the_home_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    save_arrays("~/a.npz", {"a": np.arange(3)})
+    assert (tmp_path / "a.npz").is_file() and load_arrays("~/a.npz")["a"].tolist() == [0, 1, 2]
+
+
 def test_a_failed_save_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "weights.npz"
     save_arrays(path, ARRAYS)
