@@ -92,7 +92,7 @@ def load_weights(source: File | SavedAgent, agent: AgentState) -> None:
     name, data, groups, _ = read(source)
     with _naming_damage(name):
         check_policy_kwargs(data["settings"], agent.settings, name)
-        theirs = _spaces(data, agent.spaces.is_normalized)
+        theirs = _spaces(data, agent.spaces.is_normalized, name)
     ours = agent.spaces.is_normalized
     if ours != ("obs_mean" in groups.get("normalization", {})):
         raise InputError(
@@ -110,7 +110,7 @@ def load_weights(source: File | SavedAgent, agent: AgentState) -> None:
 
 def check_spaces(data: Mapping[str, Any], agent: AgentState) -> None:
     """Checks that a checkpoint's agent has the spaces of this one."""
-    agent.spaces.check_same(_spaces(data, agent.spaces.is_normalized), "its")
+    agent.spaces.check_same(_spaces(data, agent.spaces.is_normalized, "the checkpoint"), "its")
 
 
 def parameters(source: File) -> tuple[Arrays, Arrays]:
@@ -143,7 +143,7 @@ def _described(
         raise InputError(f"normalize_observations is {was} in {name}; what was learned depends on it.")
     check_policy_kwargs(data["settings"], settings, name)
     counts = _count(data, "num_timesteps", name), _count(data, "n_envs", name)
-    spaces = _spaces(data, settings.normalize_observations)
+    spaces = _spaces(data, settings.normalize_observations, name)
     _check_width(_group(groups, "model", name), spaces, name)
     _group(groups, "random", name)
     agent = AgentState(settings, spaces, _normalization(groups, spaces, name))
@@ -151,10 +151,13 @@ def _described(
     return agent
 
 
-def _spaces(data: Mapping[str, Any], is_normalized: bool) -> Spaces:
+def _spaces(data: Mapping[str, Any], is_normalized: bool, source: str) -> Spaces:
     observation_space, action_space = map(space_from_data, (data["observation_space"], data["action_space"]))
-    check_actions(action_space)
-    return Spaces(observation_space, action_space, is_normalized)
+    try:
+        check_actions(action_space)
+        return Spaces(observation_space, action_space, is_normalized)
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from error
 
 
 def _group(groups: Mapping[str, Arrays], group: str, source: str) -> Arrays:
