@@ -54,7 +54,8 @@ def preset_names() -> list[str]:
 
 def presets_of(env_id: str) -> list[str]:
     """Returns the names of the presets of an environment, the one with its name first."""
-    names = [name for name in preset_names() if load_preset(name).command.get("env") == env_id]
+    about_it = [name for name in preset_names() if env_id in preset_text(name)]  # parsing all takes a tenth of a second
+    names = [name for name in about_it if load_preset(name).command.get("env") == env_id]
     return sorted(names, key=lambda name: name != env_id)
 
 

@@ -82,6 +82,8 @@ def read_returns(source: Path) -> Series:
     series = Table(path, f"a run folder or its {EPISODES}").series("steps", "return")
     if not len(series.x):
         raise InputError(f"{path} has no finished episode yet.")
+    if np.isinf(series.values).any():
+        raise InputError(f"{path} has an infinite return.")
     return series
 
 

@@ -7,7 +7,15 @@ from typing import Any
 from acer_tf.config import Collecting, Config, Continuous
 from acer_tf.errors import InputError, suggestion
 from acer_tf.networks.names import NETWORKS
-from acer_tf.training.job import EvaluationSettings, GymnasiumSettings
+from acer_tf.training.job import (
+    CheckpointSettings,
+    EnvironmentSettings,
+    EvaluationSettings,
+    GymnasiumSettings,
+    LoggingSettings,
+    MachineSettings,
+    RunSettings,
+)
 
 GROUPS = (Config, Continuous, GymnasiumSettings, EvaluationSettings, Collecting)
 IN_FILES = {
@@ -16,6 +24,11 @@ IN_FILES = {
     *(argument for arguments in NETWORKS.values() for argument in arguments),
 } - {"ray_address"}
 """Names of those that a file may set: no path, address, service, nor whatever could import code or overwrite a run."""
+OTHERS = (RunSettings, EnvironmentSettings, CheckpointSettings, LoggingSettings, MachineSettings)
+ON_THE_COMMAND_LINE = {
+    "ray_address",
+    *(field.name for group in OTHERS for field in dataclasses.fields(group)),
+} - IN_FILES
 
 
 def check_flags(where: str, names: Iterable[str]) -> None:
@@ -25,9 +38,10 @@ def check_flags(where: str, names: Iterable[str]) -> None:
         InputError: it may not set one of them, or there is none of that name.
     """
     for name in names:
-        if name.replace("-", "_") not in IN_FILES:
+        if (flag := name.replace("-", "_")) not in IN_FILES:
             near = suggestion(name, sorted(IN_FILES), "files set hyper-parameters")
-            raise InputError(f"{where}: {name} is no setting of a file{near}.")
+            way_out = "; give it on the command line" if flag in ON_THE_COMMAND_LINE else near
+            raise InputError(f"{where}: {name} is no setting of a file{way_out}.")
 
 
 def words(*flags: Mapping[str, Any]) -> list[str]:

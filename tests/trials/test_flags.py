@@ -23,6 +23,9 @@ def test_files_set_no_paths_addresses_services_or_environments() -> None:
 def test_a_name_that_is_like_another_one_is_told() -> None:
     with pytest.raises(InputError, match=r"^it: gama is no setting of a file; the nearest are gamma"):
         check_flags("it", ["gama"])
+    for name in ("logdir", "ray-address", "checkpoint_every", "track"):
+        with pytest.raises(InputError, match=rf"^it: {name} is no setting of a file; give it on the command line\.$"):
+            check_flags("it", [name])
     with pytest.raises(InputError, match=r"^it: xyzzy is no setting of a file; files set hyper-parameters\.$"):
         check_flags("it", ["xyzzy"])
 
