@@ -1,8 +1,8 @@
 """Trains in environments of public packages: `python -m benchmarks.packages minigrid highway-env`; no name is all.
 
 Each trains 5,000 steps four times: with the class `ACER` and with `python -m acer_tf.run`, in this process and in
-processes of its own. Importing this module registers what has no id of its own to give, or needs a wrapper:
-`--env benchmarks.packages:MiniGridImage-v0`.
+processes of its own. Importing this module registers what needs arguments that the command cannot give:
+`--env benchmarks.packages:Trading-v0`.
 """
 
 import dataclasses
@@ -48,9 +48,9 @@ PACKAGES = {
     "flappy-bird-gymnasium": Package("flappy_bird_gymnasium:FlappyBird-v0"),
     "gym-trading-env": Package("benchmarks.packages:Trading-v0", needed="prices, which its constructor takes"),
     "gymnasium-robotics": Package("gymnasium_robotics:PointMaze_UMaze-v3"),
-    "highway-env": Package("highway_env:highway-fast-v0"),
+    "highway-env": Package("highway_env:parking-v0"),
     "MinAtar": Package("MinAtar/Breakout-v1", "cnn_minatar"),
-    "minigrid": Package("benchmarks.packages:MiniGridImage-v0", "cnn_minatar", "its wrapper ImgObsWrapper"),
+    "minigrid": Package("minigrid:MiniGrid-Empty-5x5-v0", "cnn_minatar"),
     "panda-gym": Package("panda_gym:PandaReachDense-v3"),
     "pettingzoo": Package("benchmarks.packages:pursuit_v5", needed="SuperSuit's concat_vec_envs_v1; has no id"),
     "popgym": Package("popgym:popgym-RepeatPreviousEasy-v0", "lstm"),
@@ -69,13 +69,6 @@ def trading(**kwargs: Any) -> gymnasium.Env[Any, Any]:
     return TradingEnv(df=prices, positions=[0, 1], verbose=0, **kwargs)
 
 
-def minigrid_image(**kwargs: Any) -> gymnasium.Env[Any, Any]:
-    """Makes a MiniGrid without its text."""
-    from minigrid.wrappers import ImgObsWrapper
-
-    return ImgObsWrapper(gymnasium.make("MiniGrid-Empty-5x5-v0", **kwargs))
-
-
 def agents(is_async: bool) -> Any:
     """Makes two environments of PettingZoo's pursuit through SuperSuit: its agents, as a vector environment."""
     import supersuit
@@ -86,7 +79,6 @@ def agents(is_async: bool) -> Any:
 
 
 gymnasium.register("Trading-v0", trading)
-gymnasium.register("MiniGridImage-v0", minigrid_image)
 
 
 @dataclasses.dataclass(frozen=True)
