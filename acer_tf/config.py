@@ -7,7 +7,18 @@ from typing import Literal, get_args
 
 from acer_tf.errors import InputError, suggestion
 from acer_tf.maths.schedules import SCHEDULES, ScheduleName
-from acer_tf.schema import Count, CountOrZero, Fraction, Positive, PositiveOrInfinite, Text, Weight, validate_fields
+from acer_tf.schema import (
+    Count,
+    CountOrZero,
+    Fraction,
+    Positive,
+    PositiveOrInfinite,
+    Ratio,
+    SmallCount,
+    Text,
+    Weight,
+    validate_fields,
+)
 
 ReplayState = Literal["zero", "stored"]
 Precision = Literal["float32", "bfloat16"]
@@ -76,7 +87,7 @@ class Replay:
     """Agent steps kept for replay, per environment."""
     replay_start: CountOrZero = 10000
     """Agent steps per environment before replay begins."""
-    replay_ratio: Weight = 4
+    replay_ratio: Ratio = 4
     """Mean number of replay updates per on-policy update (Poisson); 0 switches replay off."""
     compress_replay: bool = True
     """Whether replay keeps images compressed, without loss."""
@@ -180,7 +191,7 @@ class Continuous:
     """The policy's standard deviation, in units of half the range of the action space."""
     learn_sigma: bool = False
     """Whether sigma is learned, the same for all observations; it starts from `sigma`."""
-    num_samples: Count = 5
+    num_samples: SmallCount = 5
     """Actions that the dueling network samples to estimate the mean advantage."""
     dueling: bool = True
     """Whether Q is built from V and sampled advantages (stochastic dueling network); without, it is a plain network."""

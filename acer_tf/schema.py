@@ -23,9 +23,10 @@ LARGEST = sys.float_info.max
 
 Count = Annotated[int, Meta(ge=1, description="a whole number >= 1")]
 CountOrZero = Annotated[int, Meta(ge=0, description="a whole number >= 0")]
-Threads = Annotated[int, Meta(ge=1, le=1024, description="a whole number from 1 to 1024")]
+SmallCount = Annotated[int, Meta(ge=1, le=1024, description="a whole number from 1 to 1024")]
 Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST, description="a number")]
 Weight = Annotated[float, Meta(ge=0, le=LARGEST, description="a finite number >= 0")]
+Ratio = Annotated[float, Meta(ge=0, le=1e6, description="a number from 0 to 1,000,000")]
 Positive = Annotated[float, Meta(gt=0, le=LARGEST, description="a finite number > 0")]
 PositiveOrInfinite = Annotated[float, Meta(gt=0, description="a number > 0")]
 Fraction = Annotated[float, Meta(ge=0, le=1, description="a number between 0 and 1")]

@@ -64,7 +64,8 @@ def test_counts_that_may_not_be_zero(name: str) -> None:
 @pytest.mark.parametrize("value", [-1e-9, math.nan, math.inf, "1", None, True])
 @pytest.mark.parametrize("name", WEIGHTS)
 def test_weights(name: str, value: Any) -> None:
-    with pytest.raises(InputError, match=f"^{name} is {value!r}; expected a finite number >= 0\\.$"):
+    expected = "a number from 0 to 1,000,000" if name == "replay_ratio" else "a finite number >= 0"
+    with pytest.raises(InputError, match=f"^{name} is {value!r}; expected {expected}\\.$"):
         Config(**{name: value})
 
 
@@ -205,7 +206,7 @@ def test_defaults_for_continuous_actions_are_the_papers() -> None:
     ("name", "value", "expected"),
     [
         *(("sigma", value, "a finite number > 0") for value in (0, -0.3, math.nan, math.inf, "1", True)),
-        *(("num_samples", value, "a whole number >= 1") for value in (0, -1, 2.5, "5", True)),
+        *(("num_samples", value, "a whole number from 1 to 1024") for value in (0, -1, 2.5, "5", True)),
         *((name, 1, "True or False") for name in ("learn_sigma", "dueling", "use_q_opc")),
     ],
 )

@@ -45,7 +45,7 @@ ARGV = [
         (["--precision", "float16"], "--precision: expected one of float32, bfloat16, got 'float16'."),
         (["--logger", "3"], "--logger is not a flag, nor an argument of network 'mlp'; the nearest is"),
         (["--env", "Pendulum-v1", "--sigma", "0"], "sigma is 0.0; expected a finite number > 0"),
-        (["--env", "Pendulum-v1", "--num_samples", "0"], "num_samples is 0; expected a whole number >= 1"),
+        (["--env", "Pendulum-v1", "--num_samples", "0"], "num_samples is 0; expected a whole number from 1 to 1024"),
         (["--reward_scale", "-1"], "reward_scale is -1.0; expected a finite number > 0"),
         (["--sigam=1"], "--sigam is not a flag, nor an argument of network 'mlp'; the nearest is --sigma."),
         (["--config=mine.yml"], "--config is not a flag, nor an argument of network 'mlp'; use --preset."),

@@ -13,7 +13,7 @@ from acer_tf.config import COLLECTING, CONTINUOUS, Collecting, Config, Continuou
 from acer_tf.errors import InputError, suggestion
 from acer_tf.networks.names import ACTIVATIONS
 from acer_tf.networks.registry import Network, with_defaults
-from acer_tf.schema import Positive, Threads, to_python, validate_fields
+from acer_tf.schema import Positive, SmallCount, to_python, validate_fields
 from acer_tf.system.streams import checked_seed
 
 NAMES = {"nsteps": "n_steps", "lr": "learning_rate", "lrschedule": "lr_schedule", "c": "correction_term"}
@@ -122,7 +122,7 @@ class Settings:
     verbose: Literal[0, 1, 2] = 0
     tensorboard_log: str | Path | None = None
     full_tensorboard_log: bool = False
-    n_cpu_tf_sess: Threads | None = None
+    n_cpu_tf_sess: SmallCount | None = None
 
     def __post_init__(self) -> None:
         """Makes plain values of what was given, and checks them."""

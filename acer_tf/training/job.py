@@ -14,7 +14,7 @@ from acer_tf.distributed.connection import require_ray
 from acer_tf.envs.module_ids import bare_env_id
 from acer_tf.errors import InputError
 from acer_tf.networks.names import NETWORKS, check_arguments, check_network
-from acer_tf.schema import Count, CountOrZero, Positive, Threads, validate_fields
+from acer_tf.schema import Count, CountOrZero, Positive, SmallCount, validate_fields
 from acer_tf.storage.paths import path_text
 
 
@@ -115,7 +115,7 @@ class LoggingSettings(_Validated):
 class MachineSettings(_Validated):
     """The process that trains."""
 
-    threads: Threads | None = None
+    threads: SmallCount | None = None
     """Threads of TensorFlow; None takes TF_NUM_INTRAOP_THREADS if set, else 2, or with convolutions one per core."""
     tune_malloc: bool = True
     """Let the C library keep freed memory for the next update instead of returning it to the system."""

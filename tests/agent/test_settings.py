@@ -1,4 +1,5 @@
 import json
+import re
 from typing import Any
 
 import keras
@@ -91,9 +92,19 @@ def test_a_file_starts_no_collectors_and_names_no_address(settings: Settings) ->
     assert there_and_back(settings, actors=2, ray_address="here:1").collecting.ray_address == "here:1"
 
 
-def test_more_threads_than_any_machine_runs_are_refused(settings: Settings) -> None:
-    with pytest.raises(InputError, match="n_cpu_tf_sess is 1000000; expected a whole number from 1 to 1024, or None"):
-        from_plain({**to_plain(settings), "n_cpu_tf_sess": 1000000}, {}, "agent.zip")
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("n_cpu_tf_sess", 1000000, "a whole number from 1 to 1024, or None"),
+        ("num_samples", 2**70, "a whole number from 1 to 1024"),
+        ("replay_ratio", 1e308, "a number from 0 to 1,000,000"),
+    ],
+)
+def test_numbers_that_no_machine_computes_with_are_refused(
+    settings: Settings, name: str, value: float, expected: str
+) -> None:
+    with pytest.raises(InputError, match=f"{name} is {re.escape(repr(value))}; expected {expected}"):
+        from_plain({**to_plain(settings), name: value}, {}, "agent.zip")
 
 
 def test_unknown_overrides(settings: Settings) -> None:
