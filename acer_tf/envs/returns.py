@@ -66,10 +66,12 @@ def batch_of(env: VectorEnv[Any, Any, Any], each: Sequence[Any]) -> Any:
     """
     space: gymnasium.Space[Any] = env.single_observation_space
     if isinstance(space, ARRAYS):  # the general way takes as long as a step of CartPole
-        with contextlib.suppress(ValueError):
+        try:
             batch: Any = np.array(each)
-            if _is_batch(env, batch):
-                return batch
+        except ValueError:  # of several shapes
+            batch = None
+        if _is_batch(env, batch):
+            return batch
     try:
         empty: Any = create_empty_array(space, env.num_envs)
         return concatenate(space, each, empty)
@@ -88,7 +90,8 @@ def numbers_of(rewards: Any, num_envs: int) -> Array:
     """
     if isinstance(rewards, np.ndarray) and rewards.shape == (num_envs,) and rewards.dtype.kind in "biuf":
         return rewards
-    return np.array([_number(reward, i) for i, reward in enumerate(_each(rewards, num_envs, "rewards"))])
+    each = rewards if isinstance(rewards, tuple) else _each(rewards, num_envs, "rewards")
+    return np.array([_number(reward, i) for i, reward in enumerate(each)])
 
 
 def check_info(info: Any, env: int) -> None:

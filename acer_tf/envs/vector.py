@@ -278,7 +278,7 @@ class _Autoreset:
                 "returned the observation alone, gymnasium's returns both."
             )
         obs, info = result
-        return obs, self._with_mask(info)
+        return obs, info | self._mask() if self._has_masks else info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         result = self._env.step(action)
@@ -288,16 +288,18 @@ class _Autoreset:
                 "terminated, truncated, info), the old gym's had one done."
             )
         obs, reward, terminated, truncated, info = result
-        check_info(info, self._index)
-        info = self._with_mask(info)
+        if not isinstance(info, dict):
+            check_info(info, self._index)
+        if self._has_masks:
+            info = info | self._mask()
         if terminated or truncated:
             last = {"final_obs": copy.deepcopy(obs), "final_info": dict(info)}  # before reset writes into them
             obs, info = self.reset()
             info = last | info
         return obs, reward, bool(terminated), bool(truncated), info
 
-    def _with_mask(self, info: dict[str, Any]) -> dict[str, Any]:
-        return info | {MASKS: np.ravel(self._env.get_wrapper_attr(METHOD)())} if self._has_masks else info
+    def _mask(self) -> dict[str, Any]:
+        return {MASKS: np.ravel(self._env.get_wrapper_attr(METHOD)())}
 
     def call(self, name: str, arguments: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         attribute = self._env.get_wrapper_attr(name)
