@@ -3,7 +3,7 @@ import pytest
 from gymnasium.spaces import Box
 
 from acer_tf.errors import NotFiniteError
-from acer_tf.networks.layers import Unpack
+from acer_tf.networks.trunk import unpacked
 from acer_tf.packing import Packed
 
 IMAGE = Box(0, 255, (2, 3, 1), np.uint8)
@@ -18,7 +18,7 @@ def test_what_is_packed_comes_back_to_the_bit() -> None:
     vectors[0] = -0.0, 1e-42, np.finfo(np.float32).max
     packed = SPACE.pack([vectors, images])
     assert packed.shape == (4, 3 * 4 + 6) and packed.dtype == np.uint8
-    parts = {name: part.numpy() for name, part in Unpack(SPACE)(packed).items()}
+    parts = {name: part.numpy() for name, part in unpacked(packed, SPACE).items()}
     assert parts["speed"].tobytes() == vectors.tobytes()
     np.testing.assert_array_equal(parts["camera"], images.reshape(4, 2, 3, 1))
     np.testing.assert_array_equal(SPACE.pack([vectors[2], images[2]]), packed[2])

@@ -3,7 +3,7 @@
 import math
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -64,7 +64,7 @@ def _deterministic_policy(agent: AgentState) -> tuple[tf.Module, Act, Specs]:
     @tf.function(autograph=False)
     def act(**inputs: tf.Tensor) -> dict[str, tf.Tensor]:
         obs = _network_input(inputs, spaces, normalization)
-        count = tf.shape(obs)[0]
+        count = tf.shape(tf.nest.flatten(obs)[0])[0]
         state, mask = inputs.get("state", tf.zeros([count, 0])), inputs.get("mask", tf.zeros([count], tf.bool))
         actions, _, state = policy.greedy(obs, state, mask)
         return {"action": _users_actions(actions, spaces.action_space)} | ({"state": state} if size else {})
@@ -114,12 +114,16 @@ def _parts(spaces: Spaces) -> list[tuple[str, gymnasium.Space[Any]]]:
     ]
 
 
-def _network_input(inputs: Mapping[str, tf.Tensor], spaces: Spaces, normalization: Arrays) -> tf.Tensor:
+def _network_input(inputs: Mapping[str, tf.Tensor], spaces: Spaces, normalization: Arrays) -> Any:
     """Flattens and normalises as `Spaces.encode_observations`, but in float32, which converters of models know."""
     space = spaces.flatten.space
     vectors = [_vector(inputs[name], part) for name, part in _parts(spaces)]
-    if isinstance(space, Packed):
-        return _packed(vectors, space)
+    if isinstance(space, Packed):  # in parts: ONNX has no operation that packs them
+        boxes = space.parts.items()
+        return {
+            name: tf.reshape(tf.cast(vector, box.dtype), [-1, *box.shape])
+            for (name, box), vector in zip(boxes, vectors, strict=True)
+        }
     dtype = tf.float32 if np.issubdtype(space.dtype, np.floating) else space.dtype
     vectors = [tf.cast(vector, dtype) for vector in vectors]
     rows = tf.reshape(tf.concat(vectors, axis=1), [-1, *space.shape])
@@ -128,15 +132,6 @@ def _network_input(inputs: Mapping[str, tf.Tensor], spaces: Spaces, normalizatio
     mean, scale = normalization["obs_mean"], np.sqrt(normalization["obs_var"] + EPS)
     units = (tf.cast(rows, tf.float32) - mean.astype(np.float32)) / scale.astype(np.float32)
     return tf.clip_by_value(units, -CLIP, CLIP)
-
-
-def _packed(vectors: Sequence[tf.Tensor], space: Packed) -> tf.Tensor:
-    """Packs vectors [N, F] as `Packed.pack`."""
-    packed = [
-        tf.reshape(tf.bitcast(tf.cast(vector, part.dtype), tf.uint8), [-1, part.low.nbytes])
-        for vector, part in zip(vectors, space.parts.values(), strict=True)
-    ]
-    return tf.concat(packed, axis=1)
 
 
 def _vector(observations: tf.Tensor, space: gymnasium.Space[Any]) -> tf.Tensor:

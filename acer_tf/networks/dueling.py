@@ -114,7 +114,7 @@ class DuelingNetwork:
     def __call__(self, obs: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> DuelingOutputs:
         """Computes statistics and V of T steps of N environments; arguments as of `Trunk`."""
         policy, features, state = self.trunk(obs, masks, state)
-        nsteps = obs.shape[1]
+        nsteps = masks.shape[1]
         f = _rows(policy)
         for layer in self._policy:
             f = layer(f)

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from acer_tf.errors import InputError, suggestion
 from acer_tf.networks.names import ACTIVATIONS
 from acer_tf.networks.registry import Observations
-from acer_tf.packing import Packed
 from acer_tf.system.console import in_bytes
 from acer_tf.system.container import free_memory
 
@@ -194,26 +193,6 @@ def fc(
     """Creates a dense layer, [B, F] to [B, units], with orthogonal weights of gain `scale` and zero biases."""
     kernel = Orthogonal(scale, rng)
     return Dense(units, activation, use_bias=use_bias, kernel_initializer=kernel, name=name)
-
-
-class Unpack(keras.layers.Layer):
-    """Restores the parts of packed observations, [N, B] uint8, by name: images [N, H, W, C] uint8, vectors float32."""
-
-    def __init__(self, space: Packed) -> None:
-        """Creates the layer; it has no weights."""
-        super().__init__(dtype="float32")
-        self._space = space
-
-    def call(self, packed: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Splits the bytes."""
-        parts, stop = {}, 0
-        for name, part in self._space.parts.items():
-            start, stop = stop, stop + part.low.nbytes
-            entries = packed[:, start:stop]
-            if name not in self._space.images:
-                entries = tf.bitcast(tf.reshape(entries, [-1, *part.shape, part.dtype.itemsize]), tf.float32)
-            parts[name] = tf.reshape(entries, [-1, *part.shape])
-        return parts
 
 
 def flat(inputs: Observations) -> keras.KerasTensor:

@@ -13,7 +13,6 @@ import tensorflow as tf
 from acer_tf.config import Config
 from acer_tf.errors import InputError
 from acer_tf.networks import lstm, sb_policies, torsos  # noqa: F401  (register the networks that ship)
-from acer_tf.networks.layers import Unpack
 from acer_tf.networks.registry import Network, NetworkFn, Recurrent, Split, check_pixels, network_fn
 from acer_tf.packing import Packed
 
@@ -70,12 +69,15 @@ class Branch:
         """
         self.name = name
         torso, make_core = network if isinstance(network, Recurrent) else (network, Stateless)
-        inputs = keras.Input(observation_space.shape, dtype=str(observation_space.dtype))
-        observations = Unpack(observation_space)(inputs) if isinstance(observation_space, Packed) else inputs
+        self._packed = observation_space if isinstance(observation_space, Packed) else None
+        spaces = self._packed.parts if self._packed is not None else observation_space
+        inputs = tf.nest.map_structure(lambda space: keras.Input(space.shape, dtype=str(space.dtype)), spaces)
         with computing_in(precision):
-            outputs = torso(observations)
+            outputs = torso(inputs)
         # A float32 layer: Keras casts what comes into it.
-        self._torso = keras.Model(inputs, keras.layers.Flatten(dtype="float32")(outputs), name=self.name)
+        self._torso = keras.Model(
+            tf.nest.flatten(inputs), keras.layers.Flatten(dtype="float32")(outputs), name=self.name
+        )
         self._core = make_core()
         self.parts = [self._torso, self._core]
         self.state_size = int(self._core.state_size)
@@ -85,8 +87,11 @@ class Branch:
 
     def __call__(self, obs: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns features [N, T, F] and the state after the last step, [N, P]; arguments as of `Trunk`."""
-        nsteps = obs.shape[1]
-        features = self._torso(tf.reshape(obs, [-1, *obs.shape[2:]]))
+        rows = tf.nest.map_structure(lambda part: tf.reshape(part, [-1, *part.shape[2:]]), obs)
+        if self._packed is not None and not isinstance(rows, dict):
+            rows = unpacked(rows, self._packed)
+        nsteps = masks.shape[1]
+        features = self._torso(tf.nest.flatten(rows))
         features, state = self._core(tf.reshape(features, [-1, nsteps, features.shape[-1]]), masks, state)
         return features, state
 
@@ -174,7 +179,7 @@ class Trunk:
         """Computes the features of T steps of N environments.
 
         Args:
-            obs: [N, T, *observation], in the space's dtype.
+            obs: [N, T, *observation], in the space's dtype; of packed observations the parts by name will do, too.
             masks: [N, T] bool, True where an episode ended before the step, so that the state is reset to zero.
             state: [N, P] float32, before the first step.
         """
@@ -182,6 +187,18 @@ class Trunk:
         features, states = zip(*(b(obs, masks, s) for b, s in zip(self.branches, states, strict=True)), strict=True)
         policy, critic = self.ends(features[0]) if self.ends is not None else (features[0], features[-1])
         return Latents(policy, critic, tf.concat(states, axis=1))
+
+
+def unpacked(packed: tf.Tensor, space: Packed) -> dict[str, tf.Tensor]:
+    """Restores the parts of packed observations, [B, bytes]: images [B, H, W, C] uint8, vectors [B, F] float32."""
+    parts, stop = {}, 0
+    for name, part in space.parts.items():
+        start, stop = stop, stop + part.low.nbytes
+        entries = packed[:, start:stop]
+        if name not in space.images:
+            entries = tf.bitcast(tf.reshape(entries, [-1, *part.shape, part.dtype.itemsize]), tf.float32)
+        parts[name] = tf.reshape(entries, [-1, *part.shape])
+    return parts
 
 
 @contextlib.contextmanager

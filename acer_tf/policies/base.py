@@ -275,7 +275,8 @@ class Policy(ABC):
     def _outputs(self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor, action_masks: tf.Tensor) -> Any:
         """Evaluates the network on one step, [N, 1, ...]; arguments as of `act`."""
         # T = 1: acting is a segment of one step.
-        outputs = self.network(obs[:, tf.newaxis], mask[:, tf.newaxis], state)
+        steps = tf.nest.map_structure(lambda part: part[:, tf.newaxis], obs)
+        outputs = self.network(steps, mask[:, tf.newaxis], state)
         return self._masked(outputs, action_masks[:, tf.newaxis] if is_given(action_masks) else ())
 
     def _unroll(self, segment: Segment, config: Config) -> tuple[Any, Any]:

@@ -13,6 +13,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from acer_tf.agent import ACER
 from acer_tf.errors import InputError
 from tests.counter import Counter
+from tests.pictures import Pictures
 from tests.small_agents import TINY, enlarge, observations, tiny, vec_env
 
 USE = """
@@ -126,7 +127,7 @@ RUN = {"onnx": run_onnx, "tflite": run_tflite}
 
 @pytest.mark.filterwarnings("ignore:.*tf.lite.Interpreter is deprecated")
 @pytest.mark.parametrize("form", RUN)
-@pytest.mark.parametrize("kind", ["images", "continuous", "joint", "recurrent", "mixed"])
+@pytest.mark.parametrize("kind", ["images", "continuous", "joint", "recurrent", "mixed", "pictures"])
 def test_policies_act_alike_in_onnxruntime_and_in_tflite(kind: str, form: Any, tmp_path: Path) -> None:
     agent, obs = agents(kind)
     enlarge(agent, 30)
@@ -154,6 +155,10 @@ def agents(kind: str) -> tuple[ACER, Any]:
         return tiny("CnnPolicy", Images(), policy_kwargs={"cnn_extractor": "cnn_small"}), images
     if kind == "recurrent":
         return tiny("CnnLstmPolicy", Images(), policy_kwargs={"n_lstm": 3, "cnn_extractor": "cnn_small"}), images
+    if kind == "pictures":
+        shown = [Pictures().reset(seed=seed)[0] for seed in range(9)]
+        pictures = {name: np.stack([obs[name] for obs in shown]) for name in ("left", "right", "which")}
+        return tiny("cnn_minatar", Pictures()), pictures
     if kind == "continuous":
         agent = tiny(env=vec_env("Pendulum-v1"), normalize_observations=True)
         agent.learn(10)

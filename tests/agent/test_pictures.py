@@ -81,8 +81,9 @@ def test_replay_keeps_bytes_compressed_and_gives_them_back() -> None:
     ours, theirs = (buffer.get(np.random.RandomState(0)).obs for buffer in (packed, plain))
     assert ours.dtype == np.uint8 and ours.shape == (2, 6, 2 * 36 + 2 * 4)
     np.testing.assert_array_equal(ours, theirs)
+    learned = everything(other)
     for name, array in everything(agent).items():
-        np.testing.assert_array_equal(array, everything(other)[name])
+        np.testing.assert_array_equal(array, learned[name])
 
 
 def test_masks_are_obeyed() -> None:
