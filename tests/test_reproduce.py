@@ -81,7 +81,7 @@ def test_a_run_that_was_there_is_adopted_and_the_missing_one_is_run(done: Place)
 def test_the_report_has_verdicts_scores_and_seeds(done: Place) -> None:
     page = done.page
     assert "**2 of 2 runs are complete; criteria: 1 of 2 reproduced, 1 not reproduced.**" in page
-    assert "| a reaches 1, from 90 % to 100 % of the run | CartPole-v1 |" in page
+    assert "| a reaches 1 with every seed, from 90 % to 100 % of the run | CartPole-v1 |" in page
     score = done.result("a").training.score(1800, 2000)
     assert f"| CartPole-v1 | a | 1 of 1 | {score:.4g} | {score:.4g} |  | 0." in page
     assert "* Seeds: 4." in page and "![Mean raw return over agent steps](curves.png)" in page
@@ -111,7 +111,10 @@ def test_a_report_of_a_part_says_so(done: Place, tmp_path: Path, capsys: pytest.
     assert main([*place.words, "--report_only"]) == 0
     assert "1 of 2 runs are complete" in capsys.readouterr().out
     assert "**1 of 2 runs are complete; criteria: 1 of 2 reproduced, 1 incomplete.**" in place.page
-    assert "| b reaches 1000, from 90 % to 100 % of the run | CartPole-v1 | 0 of 1 seeds | incomplete |" in place.page
+    assert (
+        "| b reaches 1000 with every seed, from 90 % to 100 % of the run | CartPole-v1 | 0 of 1 seeds | incomplete |"
+        in place.page
+    )
 
 
 def test_results_and_runs_of_other_settings_are_refused(

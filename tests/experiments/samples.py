@@ -32,8 +32,8 @@ TINY: dict[str, Any] = {
     "first_seed": 4,
     "seeds": 1,
     "criteria": [
-        {"kind": "reaches", "variation": "a", "values": {"CartPole-v1": 1}},
-        {"kind": "reaches", "variation": "b", "values": {"CartPole-v1": 1000}},
+        {"kind": "reaches", "variation": "a", "every_seed": True, "values": {"CartPole-v1": 1}},
+        {"kind": "reaches", "variation": "b", "every_seed": True, "values": {"CartPole-v1": 1000}},
     ],
 }
 
