@@ -1,19 +1,23 @@
 """The faults of the campaign, each made for real."""
 
+import contextlib
 import os
 import random
 import signal
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from acer_tf.errors import ExitStatus
 from acer_tf.storage.checkpoint import checkpoint_folders
 from acer_tf.storage.run_files import ARRAYS, CHECKPOINTS, MANIFEST, REPLAY, VALUES
-from benchmarks.faults.process import Training
+from benchmarks.faults.interposed import Disk
+from benchmarks.faults.process import StuckError, Training
 from benchmarks.faults.scratch import Scratch
 
 KILLED = -signal.SIGKILL
+MOVED = "folder moved"
 
 
 class Clock:
@@ -23,11 +27,11 @@ class Clock:
         environment: variables that make a process read this clock.
     """
 
-    def __init__(self, folder: Path) -> None:
-        """`folder` must exist; it gets a module that Python imports when it starts."""
+    def __init__(self, folder: Path, more: str = "") -> None:
+        """`folder` must exist; it gets a module that Python imports when it starts, and that executes `more`."""
         self._file = folder / "seconds"
         self.jump(0)
-        (folder / "sitecustomize.py").write_text(_SHIFTED_CLOCK.format(file=str(self._file)), encoding="utf-8")
+        (folder / "sitecustomize.py").write_text(_SHIFTED_CLOCK.format(file=str(self._file)) + more, encoding="utf-8")
         path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
         self.environment = {"PYTHONPATH": path}
 
@@ -58,36 +62,80 @@ def replace(file: Path, text: str) -> None:
     new.replace(file)
 
 
-Act = Callable[[Training, Scratch, Clock, random.Random], None]
+class Around(NamedTuple):
+    """What is around a training process.
+
+    Attributes:
+        scratch: where its run folder is.
+        clock: its wall clock.
+        disk: its disk.
+        draw: random stream of all choices.
+    """
+
+    scratch: Scratch
+    clock: Clock
+    disk: Disk
+    draw: random.Random
+
+
+Act = Callable[[Training, Around], None]
+REFUSED = ("/tb/", "progress.csv", "episodes.csv", "best.zip", "/checkpoints/replay", "state.json", "config.yml")
+"""Parts of the paths that a fault of a single file refuses."""
 
 
 def _signal(signum: int) -> Act:
-    return lambda training, scratch, clock, draw: training.send(signum)
+    return lambda training, around: training.send(signum)
 
 
-def _stop_and_continue(training: Training, scratch: Scratch, clock: Clock, draw: random.Random) -> None:
+def _stop_and_continue(training: Training, around: Around) -> None:
     training.send(signal.SIGSTOP)
-    time.sleep(draw.uniform(0.1, 5))
+    time.sleep(around.draw.uniform(0.1, 5))
     training.send(signal.SIGCONT)
-    _go_on(training, draw)
+    _go_on(training, around)
 
 
-def _fill_disk(training: Training, scratch: Scratch, clock: Clock, draw: random.Random) -> None:
-    with scratch.full():
-        _go_on(training, draw, may_kill=draw.random() < 0.5)
+def _fill_disk(training: Training, around: Around) -> None:
+    with around.scratch.full():
+        _go_on(training, around, may_kill=around.draw.random() < 0.5)
     if training.process.poll() is None:
-        _go_on(training, draw)
+        _go_on(training, around)
 
 
-def _jump(training: Training, scratch: Scratch, clock: Clock, draw: random.Random) -> None:
-    clock.jump(draw.choice([-1, 1]) * draw.choice([3600, 86_400, 400 * 86_400]))
-    _go_on(training, draw)
+def _refuse_a_file(training: Training, around: Around) -> None:
+    with around.disk.refusing(around.draw.choice(REFUSED)):
+        _go_on(training, around, may_kill=around.draw.random() < 0.5)
+    if training.process.poll() is None:
+        _go_on(training, around)
 
 
-def _go_on(training: Training, draw: random.Random, may_kill: bool = True) -> None:
+def _jump(training: Training, around: Around) -> None:
+    around.clock.jump(around.draw.choice([-1, 1]) * around.draw.choice([3600, 86_400, 400 * 86_400]))
+    _go_on(training, around)
+
+
+def _move_away(training: Training, around: Around) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        training.folder.rename(training.folder.with_name("moved"))
+    _go_on(training, around)
+
+
+def _second_process(training: Training, around: Around) -> None:
+    """Starts the same command once more.
+
+    Raises:
+        StuckError: both train in the folder.
+    """
+    first = training.process.poll() is None
+    status = training.again()
+    if first and training.process.poll() is None and status != ExitStatus.LOCKED:
+        raise StuckError(f"a second process in the folder ended with {status}")
+    _go_on(training, around)
+
+
+def _go_on(training: Training, around: Around, may_kill: bool = True) -> None:
     """Lets it train for a while, then often kills it, so that a campaign sees more than complete runs."""
-    training.wait_until(lambda: False, draw.uniform(0, 8))
-    if may_kill and draw.random() < 0.8:
+    training.wait_until(lambda: False, around.draw.uniform(0, 8))
+    if may_kill and around.draw.random() < 0.8:
         training.send(signal.SIGKILL)
 
 
@@ -99,6 +147,9 @@ RUNNING: Mapping[str, tuple[Act, frozenset[int]]] = {
     "stop, continue": (_stop_and_continue, frozenset({KILLED})),
     "disk full": (_fill_disk, frozenset({KILLED, ExitStatus.BAD_INPUT})),
     "clock jump": (_jump, frozenset({KILLED})),
+    "file refused": (_refuse_a_file, frozenset({KILLED, ExitStatus.BAD_INPUT})),
+    MOVED: (_move_away, frozenset({KILLED})),
+    "second process": (_second_process, frozenset({KILLED})),
 }
 """Faults of a running process, with the exit statuses that they may lead to besides 0.
 
@@ -135,7 +186,15 @@ def victims(folder: Path) -> list[Path]:
     return [newest / ARRAYS, newest / VALUES, newest / MANIFEST, *replay]
 
 
-STREAMS = ("closed output", "full output", "closed errors", "full errors", "all closed", "all full")
+def add_strays(folder: Path) -> None:
+    """Puts what other programs leave where a run has its checkpoints."""
+    checkpoints = folder / CHECKPOINTS
+    for stray in (checkpoints / REPLAY / ".ipynb_checkpoints", checkpoints / "step-copy"):
+        stray.mkdir(parents=True, exist_ok=True)
+    (checkpoints / "notes.txt").write_text("mine", encoding="utf-8")
+
+
+STREAMS = ("unread output", "closed output", "full output", "closed errors", "full errors", "all closed", "all full")
 
 
 def open_streams(name: str) -> tuple[int | None, int | None]:
@@ -151,5 +210,12 @@ def _open(kind: str | None) -> int | None:
     if kind == "full":
         return os.open("/dev/full", os.O_WRONLY)
     reader, writer = os.pipe()
-    os.close(reader)
+    if kind == "unread":  # a full pipe, whose reader lives as long as this process
+        os.set_blocking(writer, False)
+        with contextlib.suppress(BlockingIOError):
+            while os.write(writer, bytes(4096)):
+                pass
+        os.set_blocking(writer, True)
+    else:
+        os.close(reader)
     return writer

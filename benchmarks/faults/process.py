@@ -53,6 +53,7 @@ class Training:
             streams: descriptors for standard output and error; None stands for the file.
         """
         self.folder, self.output = folder, output
+        self._words, self._environment = words, {**os.environ, **environment, MARK: str(os.getpid())}
         with output.open("wb") as file:
             out, error = (file.fileno() if stream is None else stream for stream in streams)
             self.process = subprocess.Popen(
@@ -60,7 +61,7 @@ class Training:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=error,
-                env={**os.environ, **environment, MARK: str(os.getpid())},
+                env=self._environment,
                 start_new_session=True,
             )
 
@@ -92,6 +93,20 @@ class Training:
         with contextlib.suppress(ProcessLookupError):
             self.process.send_signal(signum)
 
+    def again(self) -> int:
+        """Runs the command a second time, while the first may run; returns its exit status.
+
+        Raises:
+            StuckError: it trains.
+        """
+        try:
+            found = subprocess.run(
+                self._words, env=self._environment, capture_output=True, timeout=PATIENCE, stdin=subprocess.DEVNULL
+            )
+        except subprocess.TimeoutExpired as error:
+            raise StuckError("a second process trains in the folder") from error
+        return found.returncode
+
     def end(self) -> int:
         """Waits for the end; returns the exit status.
 
@@ -113,12 +128,6 @@ class Training:
 def published(folder: Path) -> list[int]:
     """Returns the steps of a run's published checkpoints, newest first."""
     return [step_of(path) for path in checkpoint_folders(folder / CHECKPOINTS)]
-
-
-def is_saving(folder: Path) -> bool:
-    """Whether a checkpoint is being written at this moment."""
-    checkpoints = folder / CHECKPOINTS
-    return any(checkpoints.glob(".tmp-*")) or any(checkpoints.glob("replay/.tmp*"))
 
 
 def survivors() -> list[psutil.Process]:

@@ -10,11 +10,12 @@ from collections import Counter
 from pathlib import Path
 
 from acer_tf.storage.checkpoint import checkpoint_folders
-from acer_tf.storage.run_files import CHECKPOINTS, EPISODES, MODEL, PROGRESS
-from benchmarks.faults.faults import DAMAGES, RUNNING, STREAMS, Clock, open_streams, victims
-from benchmarks.faults.process import StuckError, Training, is_saving, published, survivors, unmapped
+from acer_tf.storage.run_files import ARRAYS, CHECKPOINTS, EPISODES, MANIFEST, MODEL, PROGRESS, VALUES
+from benchmarks.faults.faults import DAMAGES, MOVED, RUNNING, STREAMS, Around, Clock, add_strays, open_streams, victims
+from benchmarks.faults.interposed import Disk, unsynced
+from benchmarks.faults.process import StuckError, Training, published, survivors, unmapped
 from benchmarks.faults.scratch import Scratch
-from benchmarks.faults.tasks import command
+from benchmarks.faults.tasks import TASKS, command
 
 MOMENTS = ("starting", "resuming", "training", "saving")
 STARTING_SECONDS = 6.0
@@ -38,7 +39,15 @@ class Story:
         faults: number of faults so far, by kind and moment.
     """
 
-    def __init__(self, task: str, scratch: Scratch, outputs: Path, draw: random.Random, reference: Path | None) -> None:
+    def __init__(
+        self,
+        task: str,
+        scratch: Scratch,
+        outputs: Path,
+        draw: random.Random,
+        reference: Path | None,
+        breakage: str = "",
+    ) -> None:
         """Nothing is started yet.
 
         Args:
@@ -47,14 +56,15 @@ class Story:
             outputs: folder for the output of the processes; on another file system.
             draw: random stream of all choices.
             reference: run folder of the same task, undisturbed; None if this is the one.
+            breakage: Python code that breaks the package in every process.
         """
         self.folder = scratch.folder / "runs" / "run"
         self.log: list[str] = []
         self.faults: Counter[tuple[str, str]] = Counter()
         self._task, self._scratch, self._outputs, self._draw, self._reference = task, scratch, outputs, draw, reference
-        self._clock = Clock(outputs)
+        self._around = Around(scratch, Clock(outputs, breakage), Disk(outputs), draw)
         self._damaged: set[Path] = set()
-        self._is_exact = reference is not None
+        self._is_exact = reference is not None and TASKS[task].is_exact
         self._is_complete = False
         self._shared_memory = unmapped()
 
@@ -73,11 +83,14 @@ class Story:
 
     def _disturb(self) -> None:
         """Makes one fault of any kind."""
-        kind = self._draw.choice(["running"] * 4 + ["file"] * 2 + ["stream"])
+        kind = self._draw.choice(["running"] * 5 + ["file"] * 2 + ["stream", "strays"])
         if kind == "file" and len(self._intact()) > 1:
             self._damage(self._draw.choice(sorted(DAMAGES)))
         elif kind == "stream":
             self._live(self._draw.choice(STREAMS))
+        elif kind == "strays" and self._intact():
+            self._note("stray files", "stray files", "between")
+            add_strays(self.folder)
         else:
             self._live(self._draw.choice([name for name in RUNNING if name != "disk full" or self._scratch.is_small]))
 
@@ -103,7 +116,9 @@ class Story:
         intact = self._intact()
         output = self._outputs / f"{len(self.log):03d}"
         streams = open_streams(fault) if fault in STREAMS else (None, None)
-        training = Training(command(self._task, self.folder), self.folder, output, self._clock.environment, streams)
+        environment = {**self._around.clock.environment, **self._around.disk.environment, "WANDB_MODE": "offline"}
+        self._around.disk.forget()
+        training = Training(command(self._task, self.folder), self.folder, output, environment, streams)
         try:
             for stream in {*streams} - {None}:
                 os.close(stream)
@@ -116,6 +131,7 @@ class Story:
         self.log[-1] += f": status {status}, newest checkpoint {max(published(self.folder), default=None)}"
         self._is_complete = status == 0
         self._check_status(status, allowed, training)
+        self._check_order()
         self._check_resumed(training, intact)
         self._check_leftovers()
         self._check_logs()
@@ -137,7 +153,10 @@ class Story:
         moment = self._draw.choice(MOMENTS)
         self._note(f"{fault} while {moment}", fault, moment)
         self._wait_for(moment, training)
-        act(training, self._scratch, self._clock, self._draw)
+        act(training, self._around)
+        if fault == MOVED:
+            self._is_exact = False  # its logs and checkpoints begin anew
+            shutil.rmtree(self.folder.with_name("moved"), ignore_errors=True)
         return allowed
 
     def _wait_for(self, moment: str, training: Training) -> None:
@@ -150,7 +169,7 @@ class Story:
             training.wait_until(lambda: False, self._draw.uniform(0, 1))
         elif moment == "saving":
             training.wait_until(lambda: max(published(self.folder), default=-1) > begun)
-            training.wait_until(lambda: is_saving(self.folder))
+            training.wait_until(self._around.disk.is_saving)
             time.sleep(self._draw.uniform(0, 0.02))
         else:
             training.wait_until(lambda: max(published(self.folder), default=-1) > begun)
@@ -165,6 +184,11 @@ class Story:
             raise ViolationError(f"a traceback:\n{said}")
         if status != 0 and status not in allowed:
             raise ViolationError(f"status {status}, expected 0 or {sorted(allowed)}:\n{said}")
+
+    def _check_order(self) -> None:
+        """Checks that the files of a checkpoint were on the disk before it got its name."""
+        if missing := unsynced(self._around.disk.calls(), (ARRAYS, VALUES, MANIFEST)):
+            raise ViolationError(f"published before it was on the disk: {missing[0]}")
 
     def _check_resumed(self, training: Training, intact: list[Path]) -> None:
         """Checks that it resumed at the newest checkpoint whose own files are as they were written."""
@@ -207,6 +231,8 @@ class Story:
 
     def _check_results(self) -> None:
         """Checks that the complete run equals the undisturbed one to the bit, where that is promised."""
+        if not published(self.folder) or not (self.folder / MODEL).exists():
+            raise ViolationError("the complete run has no checkpoint or no agent")
         for name in (MODEL, EPISODES):
             if self._is_exact and (self.folder / name).read_bytes() != (self._reference / name).read_bytes():
                 raise ViolationError(f"{name} differs from that of the undisturbed run")

@@ -1,22 +1,48 @@
 """The trainings that the campaign disturbs: small, with checkpoints every second or so."""
 
+import importlib.util
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 SMALL = "--num_env 2 --nsteps 5 --replay_start 20 --seed 3 --keep_checkpoints 3 --log_interval 20"
 DENSE = "--num_layers 1 --num_hidden 8"
+CARTPOLE = f"--env CartPole-v1 {SMALL} --buffer_size 2000 --checkpoint_every 500"
+
+
+class Task(NamedTuple):
+    """A training: module of the package and flags, and whether it resumes to the bit."""
+
+    words: str
+    is_exact: bool = True
+
+
 TASKS = {
-    "CartPole": f"run --env CartPole-v1 {SMALL} {DENSE} --buffer_size 2000 --total_timesteps 10000 "
-    "--checkpoint_every 500",
-    "Pendulum": f"run --env Pendulum-v1 {SMALL} {DENSE} --buffer_size 2000 --total_timesteps 4000 "
-    "--checkpoint_every 200",
-    "Pong": f"run --env PongNoFrameskip-v4 {SMALL} --network cnn_small --buffer_size 400 --total_timesteps 1000 "
-    "--checkpoint_every 100 --num_workers 1",
+    "CartPole": Task(f"run {CARTPOLE} {DENSE} --total_timesteps 10000"),
+    "Pendulum": Task(
+        f"run --env Pendulum-v1 {SMALL} {DENSE} --buffer_size 2000 --total_timesteps 4000 --checkpoint_every 200"
+    ),
+    "Pong": Task(
+        f"run --env PongNoFrameskip-v4 {SMALL} --network cnn_small --buffer_size 400 --total_timesteps 1000 "
+        "--checkpoint_every 100 --num_workers 1"
+    ),
+    "recurrent": Task(f"run {CARTPOLE} --network lstm --nlstm 8 --total_timesteps 5000"),
+    "evaluated": Task(f"run {CARTPOLE} {DENSE} --total_timesteps 6000 --eval_every 1000 --eval_episodes 2"),
+    "async": Task(f"run {CARTPOLE} {DENSE} --total_timesteps 6000 --vectorization async"),
+    "overlap": Task(f"run {CARTPOLE} {DENSE} --total_timesteps 10000 --overlap True --exact_resume False", False),
+    "collectors": Task(f"run {CARTPOLE} {DENSE} --total_timesteps 10000 --actors 1 --exact_resume False", False),
+    "tracked": Task(f"run {CARTPOLE} {DENSE} --total_timesteps 6000 --track wandb"),
 }
-"""Module of the package and its flags."""
+_NEEDS = {"collectors": "ray", "tracked": "wandb"}
+"""Packages without which a task is left out."""
+
+
+def available() -> tuple[str, ...]:
+    """Returns the names of the tasks whose packages are installed."""
+    return tuple(name for name in TASKS if name not in _NEEDS or importlib.util.find_spec(_NEEDS[name]) is not None)
 
 
 def command(task: str, folder: Path) -> list[str]:
     """Returns the words that begin or resume a task in a run folder."""
-    module, *flags = TASKS[task].split()
+    module, *flags = TASKS[task].words.split()
     return [sys.executable, "-m", f"acer_tf.{module}", *flags, "--logdir", str(folder)]

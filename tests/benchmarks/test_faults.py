@@ -2,6 +2,8 @@ import multiprocessing
 import os
 import random
 import shutil
+import subprocess
+import sys
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
 
@@ -9,7 +11,8 @@ import numpy as np
 import pytest
 
 from benchmarks.faults.__main__ import main, table
-from benchmarks.faults.faults import cut, flip, make_unreadable, open_streams
+from benchmarks.faults.faults import add_strays, cut, flip, make_unreadable, open_streams
+from benchmarks.faults.interposed import Disk, unsynced
 from benchmarks.faults.process import SHARED_MEMORY, unmapped
 from benchmarks.faults.scratch import Scratch
 from benchmarks.faults.story import Story, ViolationError
@@ -108,7 +111,7 @@ def test_the_table_counts_faults_by_moment() -> None:
 
 def test_an_unknown_task_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--tasks", "Chess"]) == 2
-    assert "tasks Chess do not exist; expected some of CartPole, Pendulum, Pong." in capsys.readouterr().err
+    assert "tasks Chess do not exist; expected some of CartPole, Pendulum, Pong, recurrent," in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -137,3 +140,85 @@ def test_a_semaphore_is_mapped_though_not_by_its_name() -> None:
     assert set(os.listdir(SHARED_MEMORY)) > names
     assert unmapped() <= before
     del lock
+
+
+BREAKAGES = {
+    "rename": "import acer_tf.storage.checkpoint as m\nm.publish = lambda old, new: None\n",
+    "hash": "import acer_tf.storage.checkpoint as m\nm.check_whole = lambda path, expected: None\n",
+    "cut of logs": (
+        "import acer_tf.logs.files as m\n"
+        "def load(self, state):\n    self._is_begun = True\n    self._open('r+')\n"
+        "m.FileSink.load_state_dict = load\n"
+    ),
+    "order of syncs": "import os\nos.fsync = lambda descriptor: None\n",
+    "lock": (
+        "import contextlib\nimport acer_tf.storage.run_folder as m\n"
+        "@contextlib.contextmanager\ndef locked(folder):\n"
+        "    yield type('Lease', (), {'check': lambda self: None})()\n"
+        "m.locked = locked\n"
+    ),
+}
+"""What is broken on purpose in the processes of a run."""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("name", BREAKAGES)
+def test_what_is_broken_on_purpose_is_noticed(name: str, tmp_path: Path) -> None:
+    (tmp_path / "outputs").mkdir()
+    scratch = Scratch(tmp_path, is_small=False)
+    story = Story("CartPole", scratch, tmp_path / "outputs", random.Random(5), None, BREAKAGES[name])
+    with pytest.raises(ViolationError):
+        story._live("second process" if name == "lock" else "kill")
+        if name == "hash":
+            story._damage("cut")
+        story.run(0)
+
+
+def test_a_checkpoint_that_gets_its_name_before_its_files_are_on_the_disk_is_noticed() -> None:
+    new = "/run/checkpoints/step-000000000010"
+    saved = ["sync /run/checkpoints/.tmp-a/state.json", "from /run/checkpoints/.tmp-a", f"to {new}"]
+    assert unsynced(saved, ("state.json",)) == []
+    assert unsynced(saved[1:], ("state.json",)) == [f"{new}/state.json"]
+    renamed = [
+        "sync /run/checkpoints/.tmp-a/.x",
+        "from /run/checkpoints/.tmp-a/.x",
+        "to /run/checkpoints/.tmp-a/state.json",
+    ]
+    assert unsynced([*renamed, *saved[1:]], ("state.json",)) == []
+
+
+def test_a_disk_reports_and_refuses(tmp_path: Path) -> None:
+    disk = Disk(tmp_path)
+    if not disk.environment:
+        pytest.skip("no C compiler")
+    code = (
+        "import os, sys\n"
+        "for name in sys.argv[1:]:\n"
+        "    try:\n"
+        "        with open(name, 'wb', buffering=0) as file:\n"
+        "            file.write(b'x')\n"
+        "            os.fsync(file)\n"
+        "    except OSError as error:\n        print(name, error.strerror)\n"
+        "os.replace(sys.argv[1], 'c')\n"
+    )
+    with disk.refusing("/b"):
+        found = subprocess.run(
+            [sys.executable, "-c", code, "a", "b"],
+            env={**os.environ, **disk.environment},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    assert found.stdout == "b No space left on device\n"
+    assert disk.calls() == [f"sync {tmp_path / 'a'}", "from a", "to c"]
+    disk.forget()
+    assert disk.calls() == []
+
+
+def test_what_others_leave_beside_checkpoints(story: Story) -> None:
+    add_strays(story.folder)
+    add_strays(story.folder)
+    assert (story.folder / "checkpoints" / "notes.txt").read_text() == "mine"
+    assert [path.name[-1] for path in story._intact()] == ["2", "1", "0"]
