@@ -220,13 +220,19 @@ def _naming_observations(network: object, space: gym.spaces.Box) -> Iterator[Non
 
 @contextlib.contextmanager
 def computing_in(precision: str) -> Iterator[None]:
-    """Layers made in this context compute in a precision, on parameters in float32."""
-    before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy("mixed_bfloat16" if precision == "bfloat16" else precision)
+    """Layers made in this context compute in a precision, on parameters in float32, whatever Keras is set to."""
+    before = keras.config.floatx(), keras.config.image_data_format(), keras.config.dtype_policy()
+    _configure_keras("float32", "channels_last", "mixed_bfloat16" if precision == "bfloat16" else precision)
     try:
         yield
     finally:
-        keras.config.set_dtype_policy(before)
+        _configure_keras(*before)
+
+
+def _configure_keras(floatx: str, image_data_format: str, dtype_policy: Any) -> None:
+    keras.config.set_floatx(floatx)
+    keras.config.set_image_data_format(image_data_format)
+    keras.config.set_dtype_policy(dtype_policy)
 
 
 def _value_network(value_network: object, own: NetworkFn | Recurrent) -> NetworkFn | Recurrent:

@@ -10,6 +10,7 @@ from gymnasium.spaces import Box, Discrete
 from acer_tf.config import Continuous
 from acer_tf.errors import InputError
 from acer_tf.networks.registry import Network
+from acer_tf.networks.trunk import computing_in
 from acer_tf.policies.base import Policy
 from acer_tf.policies.categorical import CategoricalPolicy
 from acer_tf.policies.gaussian import GaussianPolicy
@@ -46,7 +47,7 @@ def make_policy(
     """
     assert isinstance(observation_space, Box)
     # A network of the user's own may draw weights from global streams: seeded, then restored.
-    with seeded(seed):
+    with seeded(seed), computing_in("float32"):
         # The kind of actions decides the policy; everything behind it is the same code.
         if isinstance(action_space, Box):
             return GaussianPolicy(
