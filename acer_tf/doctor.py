@@ -78,7 +78,7 @@ class Doctor:
 def _software() -> Iterator[Finding]:
     origin = commit()
     yield Finding("acer_tf", __version__ + (f", commit {origin}" if origin else ""))
-    yield Finding("python", f"{platform.python_version()} on {platform.system()} {platform.release()}")
+    yield Finding("python", f"{platform.python_version()} on {platform.platform(terse=True)}")
     with quiet_tensorflow():
         import tensorflow as tf
     yield Finding("tensorflow", f"{tf.__version__}, Keras {importlib.metadata.version('keras')}")

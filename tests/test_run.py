@@ -39,7 +39,7 @@ ARGV = [
         (["--buffer_size", "100"], "replay would never start"),
         (["--threads", "0"], "threads is 0; expected a whole number from 1 to 1024"),
         (["--overlap", "--checkpoint_every", "100"], "give --exact_resume False, or leave overlap out"),
-        (["--logdir", "/dev/null/run"], "cannot be used"),
+        (["--logdir", "/dev/null/run"], "/dev/null/run cannot be written (Not a directory); choose another folder."),
         (["--num_hiden", "3"], "num_hiden"),
         (["--value_network", "coppy"], "coppy"),
         (["--precision", "float16"], "--precision: expected one of float32, bfloat16, got 'float16'."),

@@ -56,6 +56,16 @@ class ACER:
     An agent consists of a state (settings, spaces, model, random streams, normalization) and of its training
     (environments and training loop); this class gives both the names of Stable Baselines. Every argument of the
     constructor can be read as an attribute, and `verbose` and `tensorboard_log` be assigned.
+
+    Attributes:
+        model: policy, average policy and optimiser.
+        env: the environments with their own observations, actions and rewards; None without one.
+        n_envs: their number.
+        observation_space: of one environment.
+        action_space: likewise.
+        num_timesteps: agent steps so far, over all environments.
+        logger: receives the metrics and episodes of `learn`.
+        seed (int): that the random streams began with.
     """
 
     # fmt: off
