@@ -108,11 +108,6 @@ class Runner:
         self._actions: list[NDArray[Any]] = []
         self.episodes: list[Episode] = []
 
-    @property
-    def policy_state(self) -> NDArray[np.float32]:
-        """The policy's state after the last step, [N, P]."""
-        return self._state
-
     def metrics(self) -> dict[str, float]:
         """Returns the number of the environments' worker processes that were replaced since the start."""
         return {"workers_replaced": int(getattr(self._env.unwrapped, "replacements", 0))}
