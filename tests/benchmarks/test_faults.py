@@ -143,22 +143,27 @@ def test_a_semaphore_is_mapped_though_not_by_its_name() -> None:
 
 
 BREAKAGES = {
-    "rename": "import acer_tf.storage.checkpoint as m\nm.publish = lambda old, new: None\n",
-    "hash": "import acer_tf.storage.checkpoint as m\nm.check_whole = lambda path, expected: None\n",
+    "rename": ("import acer_tf.storage.checkpoint as m\nm.publish = lambda old, new: None\n", "has no checkpoint"),
+    "hash": (
+        "import acer_tf.storage.checkpoint as m\nm.check_whole = lambda path, expected: None\n",
+        "resumed at step",
+    ),
     "cut of logs": (
         "import acer_tf.logs.files as m\n"
-        "def load(self, state):\n    self._is_begun = True\n    self._open('r+')\n"
-        "m.FileSink.load_state_dict = load\n"
+        "def load(self, state):\n    if self._path.exists():\n        self._is_begun = True\n        self._open('r+')\n"
+        "m.FileSink.load_state_dict = load\n",
+        "has the steps",
     ),
-    "order of syncs": "import os\nos.fsync = lambda descriptor: None\n",
+    "order of syncs": ("import os\nos.fsync = lambda descriptor: None\n", "published before it was on the disk"),
     "lock": (
         "import contextlib\nimport acer_tf.storage.run_folder as m\n"
         "@contextlib.contextmanager\ndef locked(folder):\n"
         "    yield type('Lease', (), {'check': lambda self: None})()\n"
-        "m.locked = locked\n"
+        "m.locked = locked\n",
+        "second process",
     ),
 }
-"""What is broken on purpose in the processes of a run."""
+"""What is broken on purpose in the processes of a run, and what the campaign says of it."""
 
 
 @pytest.mark.slow
@@ -166,12 +171,17 @@ BREAKAGES = {
 @pytest.mark.parametrize("name", BREAKAGES)
 def test_what_is_broken_on_purpose_is_noticed(name: str, tmp_path: Path) -> None:
     (tmp_path / "outputs").mkdir()
-    scratch = Scratch(tmp_path, is_small=False)
-    story = Story("CartPole", scratch, tmp_path / "outputs", random.Random(5), None, BREAKAGES[name])
-    with pytest.raises(ViolationError):
+    scratch, (breakage, seen) = Scratch(tmp_path, is_small=False), BREAKAGES[name]
+    story = Story("CartPole", scratch, tmp_path / "outputs", random.Random(5), None, breakage)
+    with pytest.raises(ViolationError, match=seen):
         story._live("second process" if name == "lock" else "kill")
+        if name in ("hash", "cut of logs"):
+            while len(story._intact()) < 2:
+                story._live("kill")
         if name == "hash":
-            story._damage("cut")
+            newest, older, *_ = story._intact()
+            shutil.copy(older / "arrays.npz", newest)
+            story._damaged.add(newest)
         story.run(0)
 
 
