@@ -146,7 +146,11 @@ def read_rows(folder: Path, files: Sequence[ReplayFile], memory: Rows) -> list[I
     for file in whole:
         start = start if damage else file.start
         stop = start + file.stop - file.start
-        memory.load_rows(start, stop, load_arrays(folder / REPLAY / file.name))
+        rows = load_arrays(folder / REPLAY / file.name)
+        try:
+            memory.load_rows(start, stop, rows)
+        except (LookupError, TypeError, ValueError) as error:
+            raise InputError(f"{folder / REPLAY / file.name} holds no rows of this run: {error}") from error
         start = stop
     return damage
 

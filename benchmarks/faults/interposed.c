@@ -1,7 +1,8 @@
-/* Library for LD_PRELOAD: reports what a process syncs and renames, and refuses writes to some paths.
+/* Library for LD_PRELOAD: reports what a process syncs and renames, and lets some files fail.
  *
- * In the folder that ACER_FAULTS names, `trace` gets a line for each call, and `rule`, if it exists, holds a part of the
- * paths whose writes, syncs and renames fail as on a full disk.
+ * In the folder that ACER_FAULTS names, `trace` gets a line for each call; `rule`, if it exists, holds a part of the
+ * paths whose writes, syncs and renames fail as on a full disk; `unreadable` holds inodes, each between spaces, whose
+ * reads fail as on a bad disk.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define LONGEST 4096
@@ -34,15 +36,19 @@ static void report(const char *call, const char *path) {
     errno = before;
 }
 
-static int is_refused(const char *path) {
-    char rule[LONGEST];
-    int before = errno, file = in_folder("rule", O_RDONLY);
-    ssize_t size = file < 0 ? 0 : read(file, rule, sizeof rule - 1);
+static const char *content(const char *name, char *text) {
+    int before = errno, file = in_folder(name, O_RDONLY);
+    ssize_t (*real)(int, void *, size_t) = dlsym(RTLD_NEXT, "read");
+    ssize_t size = file < 0 ? 0 : real(file, text, LONGEST - 1);
     if (file >= 0) close(file);
     errno = before;
-    if (size <= 0) return 0;
-    rule[size] = 0;
-    return strstr(path, rule) != NULL;
+    text[size < 0 ? 0 : size] = 0;
+    return text;
+}
+
+static int is_refused(const char *path) {
+    char rule[LONGEST];
+    return *content("rule", rule) && strstr(path, rule) != NULL;
 }
 
 static const char *path_of(int file, char *path) {
@@ -53,6 +59,17 @@ static const char *path_of(int file, char *path) {
     path[size < 0 ? 0 : size] = 0;
     errno = before;
     return path;
+}
+
+ssize_t read(int file, void *data, size_t size) {
+    char inodes[LONGEST], inode[32];
+    struct stat found;
+    ssize_t (*real)(int, void *, size_t) = dlsym(RTLD_NEXT, "read");
+    if (*content("unreadable", inodes) && fstat(file, &found) == 0) {
+        snprintf(inode, sizeof inode, " %lu ", (unsigned long)found.st_ino);
+        if (strstr(inodes, inode) != NULL) return errno = EIO, -1;
+    }
+    return real(file, data, size);
 }
 
 ssize_t write(int file, const void *data, size_t size) {

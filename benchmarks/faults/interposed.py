@@ -21,7 +21,7 @@ class Disk:
 
     def __init__(self, folder: Path) -> None:
         """`folder` must exist, on a disk that is never full."""
-        self._trace, self._rule = folder / "trace", folder / "rule"
+        self._trace, self._rule, self._unreadable = folder / "trace", folder / "rule", folder / "unreadable"
         library = compiled()
         self.environment = {} if library is None else {"LD_PRELOAD": str(library), "ACER_FAULTS": str(folder)}
 
@@ -37,6 +37,11 @@ class Disk:
         """Whether the last call is part of a checkpoint that is not published yet."""
         calls = self.calls()
         return bool(calls) and calls[-1].startswith("sync") and "/checkpoints/" in calls[-1]
+
+    def make_unreadable(self, file: Path) -> None:
+        """Makes reads of a file fail, under whatever name."""
+        with self._unreadable.open("a", encoding="utf-8") as inodes:
+            inodes.write(f" {file.stat().st_ino} ")
 
     @contextlib.contextmanager
     def refusing(self, part: str) -> Iterator[None]:

@@ -11,7 +11,18 @@ from pathlib import Path
 
 from acer_tf.storage.checkpoint import checkpoint_folders
 from acer_tf.storage.run_files import ARRAYS, CHECKPOINTS, EPISODES, MANIFEST, MODEL, PROGRESS, VALUES
-from benchmarks.faults.faults import DAMAGES, MOVED, RUNNING, STREAMS, Around, Clock, add_strays, open_streams, victims
+from benchmarks.faults.faults import (
+    DAMAGES,
+    EIO,
+    MOVED,
+    RUNNING,
+    STREAMS,
+    Around,
+    Clock,
+    add_strays,
+    open_streams,
+    victims,
+)
 from benchmarks.faults.interposed import Disk, unsynced
 from benchmarks.faults.process import StuckError, Training, published, survivors, unmapped
 from benchmarks.faults.scratch import Scratch
@@ -85,7 +96,7 @@ class Story:
         """Makes one fault of any kind."""
         kind = self._draw.choice(["running"] * 5 + ["file"] * 2 + ["stream", "strays"])
         if kind == "file" and len(self._intact()) > 1:
-            self._damage(self._draw.choice(sorted(DAMAGES)))
+            self._damage(self._draw.choice([*DAMAGES, *([EIO] if self._around.disk.environment else [])]))
         elif kind == "stream":
             self._live(self._draw.choice(STREAMS))
         elif kind == "strays" and self._intact():
@@ -97,7 +108,10 @@ class Story:
     def _damage(self, name: str) -> None:
         file = self._draw.choice(victims(self.folder))
         self._note(f"{name} in {file.relative_to(self.folder)}", name, "between")
-        DAMAGES[name](file, self._draw)
+        if name == EIO:
+            self._around.disk.make_unreadable(file)
+        else:
+            DAMAGES[name](file, self._draw)
         if file.parent.name == "replay":
             self._is_exact = False  # the run goes on without this part of replay
         else:

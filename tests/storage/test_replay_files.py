@@ -4,7 +4,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from acer_tf.errors import InputError
 from acer_tf.storage import replay_files
+from acer_tf.storage.durable import fingerprint
 from acer_tf.storage.replay_files import ReplayFile, check_name, read_rows, unused, write_new_rows
 from tests.agents import make_segment
 from tests.saved import SLOTS, assert_same_rows, files, make_buffer, put
@@ -140,3 +142,13 @@ def test_what_others_put_beside_the_files_is_left_alone(tmp_path: Path) -> None:
     for path in left:
         path.touch()
     assert sorted(unused(tmp_path, [])) == sorted([*left, tmp_path / "replay" / written[0].name])
+
+
+def test_rows_of_another_run_are_told_with_their_file(tmp_path: Path) -> None:
+    (file,) = write_new_rows(tmp_path, make_buffer(2), [])
+    path = tmp_path / "replay" / file.name
+    with np.load(path) as arrays:
+        np.savez(path, **{name: array for name, array in arrays.items() if name != "dones"})
+    forged = file._replace(bytes=path.stat().st_size, sha256=fingerprint(path).sha256)
+    with pytest.raises(InputError, match=f"{file.name} holds no rows of this run: saved replay has no rows of dones"):
+        read_rows(tmp_path, [forged], make_buffer())
