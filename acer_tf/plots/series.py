@@ -205,11 +205,11 @@ class Table:
         """Returns a column over agent steps.
 
         Raises:
-            InputError: as `numbers`, or a step is not a finite number.
+            InputError: as `numbers`, or a step is not a finite number >= 0.
         """
         series = Series(*self.numbers(steps, values))
-        if not np.isfinite(series.x).all():
-            raise InputError(f"{self.path} has a cell under {steps} that is not a finite number.")
+        if not (np.isfinite(series.x) & (series.x >= 0)).all():
+            raise InputError(f"{self.path} has a cell under {steps} that is not a finite number >= 0.")
         return series
 
 

@@ -114,4 +114,6 @@ def test_other_settings_are_input_errors(tmp_path: Path, text: str, message: str
 def test_a_bin_is_a_hundredth_of_the_longest_run_and_evaluations_have_none() -> None:
     runs = [Run(env, "x", series((5, 1), (end, 9))) for env, end in (("A-v0", 500), ("A-v0", 1000), ("B-v0", 70))]
     assert default_widths(runs, "episodes") == default_widths(runs, "entropy") == {"A-v0": 10, "B-v0": 0.7}
+    at_begin = runs[0]._replace(series=runs[0].series._replace(x=runs[0].series.x * 0))
+    assert default_widths([at_begin], "episodes") == {at_begin.env: None}
     assert default_widths(runs, "eval") == {"A-v0": None, "B-v0": None}

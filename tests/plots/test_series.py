@@ -56,6 +56,7 @@ def test_the_last_mean_is_that_of_a_hundred_returns(tmp_path: Path) -> None:
         (b"\xff\xfe\x00", "cannot be read"),
         ("steps,return\n1," + "9" * 140_000, "cannot be read .field larger than field limit"),
         ("steps,return\n1,1e308\n", "has a number under steps or return that is not between ±1e"),
+        ("steps,return\n-1,1\n", "has a cell under steps that is not a finite number >= 0"),
         ("steps,return\ninf,1\n", "has a cell under steps that is not a finite number"),
         ("steps,return\n1,-inf\n", "has an infinite return"),
     ],
