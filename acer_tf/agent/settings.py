@@ -210,7 +210,12 @@ def from_plain(plain: Mapping[str, Any], overrides: Mapping[str, Any], source: s
         raise InputError(f"{source} is damaged: it sets {min(collecting)}, which no agent's file does.")
     if isinstance(values.get("optimizer"), dict):
         values["optimizer"] = _optimizer_from_plain(values["optimizer"], values["learning_rate"])
-    return Settings.of({**values, **overrides})
+    try:
+        return Settings.of({**values, **overrides})
+    except InputError as error:
+        if str(error).partition(" ")[0] in overrides:  # it is not the file's
+            raise
+        raise InputError(f"{source}: {error}") from error
 
 
 def check_policy_kwargs(stored: Mapping[str, Any], settings: Settings, source: str) -> None:

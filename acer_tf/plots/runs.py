@@ -111,7 +111,7 @@ def mean_curves(runs: Sequence[Run], widths: Mapping[str, float | None]) -> list
 
 
 def default_widths(runs: Sequence[Run], metric: str) -> dict[str, float | None]:
-    """Returns the width of bins in each environment: a hundredth of its longest run; None for evaluations and step 0."""
+    """Returns the width of bins in each environment: a hundredth of its longest run; None for evaluations or step 0."""
     longest: dict[str, float] = {}
     for run in runs:
         longest[run.env] = max(longest.get(run.env, 0.0), float(run.series.x.max()))

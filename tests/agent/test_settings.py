@@ -117,3 +117,11 @@ def test_arguments_are_copied() -> None:
     agent = ACER("mlp", "CartPole-v1", policy_kwargs=kwargs, _init_setup_model=False)
     kwargs["num_layers"] = 5
     assert agent.policy_kwargs["num_layers"] == 1
+
+
+def test_a_bad_value_names_the_file_unless_it_is_an_override(settings: Settings) -> None:
+    plain = to_plain(settings)
+    with pytest.raises(InputError, match=r"^agent\.zip: ent_coef is \[\]; expected a finite number >= 0\.$"):
+        from_plain({**plain, "ent_coef": []}, {}, "agent.zip")
+    with pytest.raises(InputError, match=r"^ent_coef is -1; expected a finite number >= 0\.$"):
+        from_plain(plain, {"ent_coef": -1}, "agent.zip")
