@@ -27,11 +27,20 @@ FEW = 8
 """Choices that are all named if none is like what was given."""
 
 
+LONGEST = 4000
+"""Characters of a message, about."""
+
+
 class InputError(ValueError):
     """Invalid input from the user; the message is one sentence with what is wrong and what was expected.
 
     The commands print the message and exit with status 2; to users of the library it is a `ValueError`.
     """
+
+    def __init__(self, message: str) -> None:
+        """Shortens the middle of a message in which a file has put very much."""
+        half = LONGEST // 2
+        super().__init__(message if len(message) <= LONGEST else f"{message[:half]} ... {message[-half:]}")
 
 
 class LockedError(InputError):

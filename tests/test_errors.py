@@ -6,6 +6,7 @@ import pytest
 
 from acer_tf.errors import (
     EXTRAS,
+    LONGEST,
     EnvironmentFailedError,
     ExitStatus,
     InputError,
@@ -84,3 +85,10 @@ def test_every_status_is_documented_and_no_other() -> None:
     section = PAGE.read_text().partition("## Exit statuses")[2].partition("\n## ")[0]
     cells = re.findall(r"^\| ([\d, ]+) \|", section, flags=re.MULTILINE)
     assert [int(number) for cell in cells for number in cell.split(",")] == [status.value for status in ExitStatus]
+
+
+def test_a_very_long_message_keeps_its_beginning_and_its_end() -> None:
+    message = f"preset mine.yml: lr is {'x' * 100_000}; expected a number."
+    shown = str(InputError(message))
+    assert shown.startswith("preset mine.yml: lr is xxx") and shown.endswith("xxx; expected a number.")
+    assert len(shown) == LONGEST + 5 and str(InputError(message[:LONGEST])) == message[:LONGEST]

@@ -3,7 +3,7 @@
 import errno
 import functools
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from acer_tf.cli.parsing import parse
@@ -11,7 +11,7 @@ from acer_tf.errors import EnvironmentFailedError, ExitStatus, InputError, Locke
 from acer_tf.system.console import keep_output_open, say
 from acer_tf.system.interrupts import raise_on_interrupt
 
-STATUSES = {
+STATUSES: Mapping[type[Exception], ExitStatus] = {
     SupersededError: ExitStatus.SUPERSEDED,
     LockedError: ExitStatus.LOCKED,
     InputError: ExitStatus.BAD_INPUT,

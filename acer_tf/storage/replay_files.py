@@ -150,7 +150,7 @@ def read_rows(folder: Path, files: Sequence[ReplayFile], memory: Rows) -> list[I
         try:
             memory.load_rows(start, stop, rows)
         except (LookupError, TypeError, ValueError) as error:
-            raise InputError(f"{folder / REPLAY / file.name} holds no rows of this run: {error}") from error
+            raise InputError(f"{folder / REPLAY / file.name} holds no rows of this run ({error}).") from error
         start = stop
     return damage
 

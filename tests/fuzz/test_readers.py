@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import acer_tf.storage.arrays
-from acer_tf.errors import InputError
+from acer_tf.errors import LONGEST, InputError
 from tests.fuzz.guard import bounded
 from tests.fuzz.mutations import mutated
 from tests.fuzz.readers import READERS, Files
@@ -66,7 +66,7 @@ def check(name: str, draw: Random) -> None:
 def assert_is_a_sentence_about(folder: Path, message: str) -> None:
     assert str(folder) in message, message
     assert message.endswith("."), message
-    assert len(message) < 2000, message
+    assert len(message) < 1.1 * LONGEST, message
 
 
 @pytest.mark.parametrize("name", READERS)

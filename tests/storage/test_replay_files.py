@@ -150,5 +150,5 @@ def test_rows_of_another_run_are_told_with_their_file(tmp_path: Path) -> None:
     with np.load(path) as arrays:
         np.savez(path, **{name: array for name, array in arrays.items() if name != "dones/rows"})
     forged = file._replace(bytes=path.stat().st_size, sha256=fingerprint(path).sha256)
-    with pytest.raises(InputError, match=f"{file.name} holds no rows of this run: saved replay has no rows of dones"):
+    with pytest.raises(InputError, match=f"{file.name} holds no rows of this run .saved replay has no rows of dones"):
         read_rows(tmp_path, [forged], make_buffer())
