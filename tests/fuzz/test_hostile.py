@@ -47,6 +47,7 @@ CASES = [
     ("arrays of a model", "model.npz", shaped(f"({2**70}, 0)"), "is not a readable npz file"),
     ("arrays of a model", "model.npz", shaped(f"({2**24}, 0)"), "is not a readable npz file|damaged"),
     ("arrays of a model", "model.npz", shaped("(1,)", f"<U{2**29}"), "is not a readable npz file"),
+    ("arrays of a model", "model.npz", shaped("(1,)", ","), "a header cannot be read"),
     ("arrays of a model", "model.npz", npz("9" * 60_000), "is not a readable npz file"),
     ("arrays of a model", "model.npz", npz("(" * 60_000), "is not a readable npz file"),
 ]  # fmt: skip
