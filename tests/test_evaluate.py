@@ -135,7 +135,9 @@ def test_bad_input(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "nowhere does not exist; expected a run folder" in error("nowhere")
     assert f"{tmp_path} holds no agent" in error(str(tmp_path))
     assert "environment 'Breakot' does not exist; the nearest are" in error(str(run), "--env", "Breakot")
-    assert "environment's observation space is Box([-4.8" in error(str(run), "--env", "CartPole-v1")
+    assert "environment's observation space is a Box of shape (4,) and float32" in error(
+        str(run), "--env", "CartPole-v1"
+    )
     assert "num_env is 0; expected a whole number >= 1" in error(str(run), "--num_env", "0")
     assert "episodes is 0; expected a whole number >= 1" in error(str(run), "--episodes", "0")
     (tmp_path / "old.json").touch()

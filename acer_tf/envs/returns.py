@@ -20,7 +20,7 @@ ARRAYS = (Box, Discrete, MultiBinary, MultiDiscrete)
 NUMBERS = (float, int, np.number)
 LIBRARIES = ("gymnasium.vector.", "stable_baselines3.common.vec_env.")
 MISFITS = re.compile(
-    "setting an array element|must have the same shape|could not broadcast|wrong dimensionality|cannot reshape|"
+    "setting an array element|must have the same shape|could not broadcast|Output array|cannot reshape|"
     "Cannot cast|'NoneType' object"
 )
 """Messages of NumPy and Python where such a library puts together what does not fit together."""

@@ -148,6 +148,7 @@ def impala_cnn(rng: np.random.RandomState, depths: tuple[int, ...] = (16, 32, 32
         return keras.ops.relu(h)
 
     def torso(inputs: Observations) -> KerasTensor:
-        return Dense(256, activation="relu", name=f"layer{next(numbers)}")(joined(sections, inputs))
+        features = joined(sections, inputs)  # first: the dense layer's number comes after those of the convolutions
+        return Dense(256, activation="relu", name=f"layer{next(numbers)}")(features)
 
     return torso

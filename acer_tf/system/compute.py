@@ -29,8 +29,8 @@ def cores() -> int:
 
 
 def is_for_images(network: str) -> bool:
-    """Returns whether a network of this package has convolutions."""
-    return any(word in network.lower() for word in ("cnn", "conv"))
+    """Returns whether a network of this package has convolutions; those of several inputs may have."""
+    return any(word in network.lower() for word in ("cnn", "conv", "multiinput"))
 
 
 def threads_for(network: str) -> int:

@@ -32,8 +32,8 @@ def test_training_knows_all_settings_of_the_experiment():
     experiment = load_experiment(str(EXPERIMENT))
     planned = plan(experiment, experiment.seeds, Path("runs"), Execution(), [env.id for env in experiment.envs])
     assert [(p.settings["env"], p.variation) for p in planned] == 5 * [
-        ("HopperLevels-v5", "constant"),
-        ("HopperLevels-v5", "linear"),
+        ("benchmarks.discretized:HopperLevels-v5", "constant"),
+        ("benchmarks.discretized:HopperLevels-v5", "linear"),
     ]
 
 

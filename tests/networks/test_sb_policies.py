@@ -33,7 +33,7 @@ def outputs(network: ActorCritic, obs: Any = None, nsteps: int = 2) -> Any:
 
 def test_users_import_names() -> None:
     names = [name for name in vars(policies) if name.endswith("Policy")]
-    assert len(names) == 6
+    assert len(names) == 8
     assert all(getattr(policies, name) == name and name in NETWORKS for name in names)
 
 
@@ -143,7 +143,11 @@ def test_an_extractor_of_ones_own_gets_scaled_images() -> None:
         ("MlpPolicy", {"net_arch": [{"pi": [3]}, 4]}, "net_arch is .*; expected a list"),
         ("MlpPolicy", {"net_arch": [{"pi": 3}]}, "net_arch is .*; expected a list"),
         ("MlpPolicy", {"n_lstm": 3}, "'MlpPolicy' does not take the argument n_lstm; expected net_arch, "),
-        ("MlpPolicy", {"feature_extraction": "cn"}, "feature_extraction is 'cn'; expected 'mlp' or 'cnn'"),
+        (
+            "MlpPolicy",
+            {"feature_extraction": "cn"},
+            "feature_extraction is 'cn'; expected 'mlp', 'cnn' or 'multi_input'",
+        ),
         ("MlpPolicy", {"value_network": "copy"}, "value_network is 'copy', but the network says itself what is shared"),
         ("MlpPolicy", {"act_fun": "tnh"}, "the activation 'tnh' does not exist; the nearest are"),
         ("MlpLstmPolicy", {"n_lstm": 0}, "n_lstm is 0; expected a whole number >= 1"),

@@ -6,7 +6,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Sequence, Text, Tuple
 
 from acer_tf.storage.space_json import space_from_data, space_to_data
 
@@ -47,13 +47,22 @@ def test_bounds_that_are_all_the_same_take_no_place() -> None:
 
 
 def test_other_spaces_cannot_be_written() -> None:
-    with pytest.raises(TypeError, match="a Text cannot be written"):
-        space_to_data(Text(3))
+    with pytest.raises(TypeError, match="a Sequence cannot be written"):
+        space_to_data(Sequence(Discrete(2)))
+
+
+def test_of_text_is_written_that_it_is_text() -> None:
+    assert space_to_data(Text(3)) == {"type": "Text"} and isinstance(space_from_data({"type": "Text"}), Text)
 
 
 @pytest.mark.parametrize(
     "data",
-    [{}, {"type": "Text"}, {"type": "Box", "shape": [10**9], "dtype": "float32", "low": 0, "high": 1}, {"type": "Box"}],
+    [
+        {},
+        {"type": "Sequence"},
+        {"type": "Box", "shape": [10**9], "dtype": "float32", "low": 0, "high": 1},
+        {"type": "Box"},
+    ],
 )
 def test_other_data(data: dict[str, Any]) -> None:
     with pytest.raises((KeyError, ValueError)):
