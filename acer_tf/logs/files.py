@@ -47,10 +47,8 @@ class FileSink(Sink):
         Raises:
             FileExistsError: at the first call, the file is there already; pieces of two runs never mix.
         """
-        if piece and self._file is not None and not is_still(self._path, os.fstat(self._file.fileno())):
-            self._file.close()
-            self._file, self._is_begun = None, not is_missing(self._path)
-            self._mode = "r+" if self._is_begun else "x"
+        if piece:
+            self._leave_what_is_gone()
         if len(self._unwritten) < LARGEST_WAITING:
             self._unwritten += (b"" if self._is_begun else self._head) + piece
             self._is_begun = True
@@ -71,6 +69,7 @@ class FileSink(Sink):
 
     def state_dict(self) -> dict[str, Any]:
         """Returns the size in bytes, which are on the disk then, under the file's name, and what waits for the disk."""
+        self._leave_what_is_gone()
         if self._is_begun:
             self._try_to_write(is_synced=True)
         size = 0 if self._file is None else self._file.tell()
@@ -108,6 +107,13 @@ class FileSink(Sink):
     def _waiting(self) -> str:
         """Name in the state of what the file lacks."""
         return f"{self._path.name} waiting"
+
+    def _leave_what_is_gone(self) -> None:
+        """Closes a file that was moved, deleted or replaced: its size says nothing of the one that follows."""
+        if self._file is not None and not is_still(self._path, os.fstat(self._file.fileno())):
+            self._file.close()
+            self._file, self._is_begun = None, not is_missing(self._path)
+            self._mode = "r+" if self._is_begun else "x"
 
     def _try_to_write(self, is_synced: bool = False) -> None:
         try:

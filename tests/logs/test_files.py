@@ -180,6 +180,7 @@ def test_a_file_that_is_moved_begins_anew_and_one_that_is_replaced_goes_on(tmp_p
     path = tmp_path / "run" / "a.csv"
     file = begun(path, [1, 2])
     path.parent.rename(tmp_path / "moved")
+    assert file.state_dict() == {"a.csv": 0}  # of a checkpoint that is written where nothing is any more
     file.append(csv_lines([[3, 4]]))
     assert path.read_text() == "x,y\n3,4\n" and (tmp_path / "moved" / "a.csv").read_text() == "x,y\n1,2\n"
     path.unlink()
