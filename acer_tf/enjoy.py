@@ -8,7 +8,7 @@ from acer_tf.cli.command import command
 from acer_tf.cli.play import PlayFlags
 from acer_tf.envs.make import closing
 from acer_tf.envs.rendering import has_display
-from acer_tf.evaluation.episodes import Played, play
+from acer_tf.evaluation.episodes import Played
 from acer_tf.evaluation.video import record_video
 from acer_tf.schema import Count
 from acer_tf.system.console import say
@@ -36,15 +36,7 @@ class Enjoy(PlayFlags):
             agent = trained.load(env)
             say(f"{trained.name}: {trained.env_id}, {self.actions} actions, seed {self.seed}")
             if video is None:
-                steps = play(
-                    agent,
-                    env,
-                    self.episodes,
-                    self.deterministic,
-                    seed=self.seed,
-                    max_episode_steps=self.max_episode_steps,
-                )
-                for ended in steps:
+                for ended in self.play(agent, env):
                     _print(ended)
             else:
                 played = record_video(

@@ -11,7 +11,7 @@ from acer_tf.cli.output import write_json
 from acer_tf.cli.play import PlayFlags, Trained, require_free
 from acer_tf.envs.atari.human_scores import human_normalized
 from acer_tf.envs.make import closing
-from acer_tf.evaluation.episodes import Played, Predictor, play, said_of_cuts, summarize
+from acer_tf.evaluation.episodes import Played, Predictor, said_of_cuts, summarize
 from acer_tf.evaluation.video import record_video
 from acer_tf.schema import Count
 from acer_tf.system.console import say
@@ -42,15 +42,9 @@ class Evaluate(PlayFlags):
         trained = self.find()
         with closing(trained.make_env(min(self.num_env, self.episodes))) as env:
             agent = trained.load(env)
-            steps = play(
-                agent,
-                env,
-                self.episodes,
-                self.deterministic,
-                seed=self.seed,
-                max_episode_steps=self.max_episode_steps,
+            report = Report(
+                trained, self.actions, self.seed, [episode for ended in self.play(agent, env) for episode in ended]
             )
-            report = Report(trained, self.actions, self.seed, [episode for ended in steps for episode in ended])
         say("\n".join(report.lines()))
         if self.json is not None:
             write_json(self.json, report.as_json())

@@ -1,7 +1,7 @@
 """Shared by `evaluate` and `enjoy`: their flags, and finding the agent of a run."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -14,7 +14,7 @@ from acer_tf.envs.ids import atari_game, check_env_id, is_atari, typed_env_id
 from acer_tf.envs.make import check_saved_kwargs, make_vec_env
 from acer_tf.envs.module_ids import bare_env_id, module_refused
 from acer_tf.errors import InputError, nearest
-from acer_tf.evaluation.episodes import MAX_EPISODE_STEPS, Predictor
+from acer_tf.evaluation.episodes import MAX_EPISODE_STEPS, Played, Predictor, play
 from acer_tf.evaluation.video import check_video
 from acer_tf.schema import Count, CountOrZero, Seed, validate_fields
 from acer_tf.storage.paths import free_path
@@ -79,6 +79,12 @@ class PlayFlags:
         """
         env_id = None if self.env is None else typed_env_id(self.env)
         return find_trained(self.run, env_id, self.checkpoint, self.env_kwargs)
+
+    def play(self, agent: Predictor, env: VectorEnv[Any, Any, Any]) -> Iterator[list[Played]]:
+        """Plays the episodes; yields as `acer_tf.evaluation.episodes.play`."""
+        return play(
+            agent, env, self.episodes, self.deterministic, seed=self.seed, max_episode_steps=self.max_episode_steps
+        )
 
     def video_file(self) -> Path | None:
         """Returns the path of the video, None without one; an unnamed video gets a path that does not exist yet."""
