@@ -13,7 +13,7 @@ from typing import NamedTuple
 from acer_tf import __version__
 from acer_tf.cli.command import command
 from acer_tf.envs.rendering import WITHOUT_DISPLAY, has_display
-from acer_tf.system.compute import CPU_INFO, bfloat16_slowdown, cores, gpu_names, processor_flags
+from acer_tf.system.compute import bfloat16_slowdown, cores, gpu_names, processor_flags, processor_name
 from acer_tf.system.console import in_bytes, quiet_tensorflow, say
 from acer_tf.system.container import free_memory
 from acer_tf.system.provenance import commit
@@ -85,7 +85,7 @@ def _software() -> Iterator[Finding]:
 
 
 def _hardware() -> Iterator[Finding]:
-    yield Finding("processor", f"{_processor()}, {cores()} of {os.cpu_count()} cores")
+    yield Finding("processor", f"{processor_name()}, {cores()} of {os.cpu_count()} cores")
     yield Finding("memory", f"{in_bytes(free_memory())} free")
     flags = processor_flags()
     kernels = next((name for flag, name in KERNELS.items() if flag in flags), "")
@@ -110,12 +110,6 @@ def _extras() -> Iterator[Finding]:
     for name, extra in EXTRAS.items():
         is_there = all(importlib.util.find_spec(module) is not None for module in extra.modules)
         yield Finding(name, extra.purpose, "" if is_there else f'pip install -e ".[{name}]"')
-
-
-def _processor() -> str:
-    lines = CPU_INFO.read_text(encoding="utf-8").splitlines() if CPU_INFO.exists() else []
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.machine())
 
 
 main = command("acer_tf.doctor", Doctor, Doctor.show)

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import platform
 import re
 import sys
 from pathlib import Path
@@ -112,6 +113,13 @@ def bfloat16_slowdown() -> int:
     if _gpus() or flags & BFLOAT16_FLAGS:
         return 1
     return 2 if "avx512f" in flags else 8
+
+
+def processor_name() -> str:
+    """Returns the model of the processor, as Linux names it; elsewhere its architecture."""
+    text = CPU_INFO.read_text(encoding="utf-8") if CPU_INFO.exists() else ""
+    name = re.search(r"^model name\s*:\s*(.*\S)", text, re.MULTILINE)
+    return name[1] if name else platform.machine()
 
 
 def processor_flags() -> set[str]:

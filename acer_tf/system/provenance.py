@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from acer_tf import __version__
-from acer_tf.system.compute import ONEDNN_VARIABLE, cores, tensorflow_threads
+from acer_tf.system.compute import ONEDNN_VARIABLE, cores, processor_name, tensorflow_threads
 
 ROOT = Path(__file__).resolve().parents[2]
 GIT_SECONDS = 5.0
@@ -43,6 +43,6 @@ def origin() -> dict[str, Any]:
         "versions": {"acer_tf": __version__, "python": platform.python_version(), **packages},
         "cores": cores(),
         "tensorflow_threads": tensorflow_threads(),
-        "processor": platform.machine(),
+        "processor": processor_name(),
         "onednn": os.environ.get(ONEDNN_VARIABLE, "default"),
     }

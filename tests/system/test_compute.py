@@ -1,4 +1,5 @@
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from acer_tf.system.compute import (
     prepare_tensorflow,
     tensorflow_threads,
 )
+from acer_tf.system.provenance import origin
 
 
 @pytest.fixture
@@ -152,3 +154,21 @@ def test_bfloat16_is_slow_without_instructions_for_it(
     if text is not None:
         (tmp_path / "cpuinfo").write_text(text)
     assert bfloat16_slowdown() == times
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("processor\t: 0\nmodel name\t: AMD EPYC 9R14 \nprocessor\t: 1\nmodel name\t: other\n", "AMD EPYC 9R14"),
+        ("processor\t: 0\nBogoMIPS\t: 50.00\n", platform.machine()),
+        (None, platform.machine()),
+    ],
+)
+def test_the_processor_is_named_by_its_model_where_that_is_known(
+    text: str | None, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compute, "CPU_INFO", tmp_path / "cpuinfo")
+    if text is not None:
+        (tmp_path / "cpuinfo").write_text(text)
+    assert compute.processor_name() == name
+    assert origin()["processor"] == name
