@@ -23,22 +23,23 @@ WARM_UP = 5
 """Iterations before the clock starts, in which TensorFlow traces its functions."""
 
 
-def matmul_flops_per_second() -> float:
-    """Measures the machine's rate of matrix products, [2048, 2048] each, in float32."""
-    a = tf.random.normal((MATRIX, MATRIX))
+def matmul_flops_per_second(precision: str = "float32") -> float:
+    """Measures the machine's rate of matrix products, [2048, 2048] each."""
+    a = tf.cast(tf.random.normal((MATRIX, MATRIX)), precision)
     seconds = _seconds(lambda: tf.linalg.matmul(a, a))
     return float(2 * MATRIX**3 / seconds)
 
 
 def train_step(model: Model, buffer: Buffer, flops: int) -> dict[str, float]:
-    """Measures train calls, each round next to the machine's own rate; medians over the rounds."""
+    """Measures train calls, each round next to the machine's own rate in their precision; medians over the rounds."""
+    precision = model.config.precision
     segment = buffer.get(np.random.RandomState(0))
     model.train(segment, 0.0)
     rates, milliseconds, bounds = [], [], []
     for _ in range(ROUNDS):
-        rate = matmul_flops_per_second()
+        rate = matmul_flops_per_second(precision)
         seconds = _seconds(lambda: model.train(segment, 0.0))
-        rate = (rate + matmul_flops_per_second()) / 2
+        rate = (rate + matmul_flops_per_second(precision)) / 2
         rates.append(rate)
         milliseconds.append(1e3 * seconds)
         bounds.append(flops / rate / seconds)

@@ -7,15 +7,17 @@ import contextlib
 import dataclasses
 import resource
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from acer_tf.cli.command import guarded
 from acer_tf.cli.parsing import parse
 from acer_tf.config import Config
+from acer_tf.envs.ids import atari_game, is_atari
 from acer_tf.envs.make import make_training_env
 from acer_tf.logs.logger import Logger
 from benchmarks import LoopFlags, prepare, print_shares
+from benchmarks.emulation import emulated_steps_per_second
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Throughput(LoopFlags):
     """Measures ACER's speed on this machine."""
 
     precision: Literal["float32", "bfloat16"] = "float32"
-    """In which the layers below the heads compute; the bound is that of float32."""
+    """In which the layers below the heads compute; the bound is that of products in it."""
     overlap: bool = Config.overlap
     """Collects the next segment while updates from replay run."""
 
@@ -41,8 +43,23 @@ def measure(flags: Throughput) -> dict[str, Any]:
         acer.learn(lambda: True)  # one iteration, so that there is a segment to train on
         flops = update_flops(acer.model.policy.network, flags.num_env, flags.nsteps)
         numbers = train_step(acer.model, acer.buffer, flops) | loop(acer, env, "emulation", flags.seconds)
+    if is_atari(flags.env):
+        numbers |= limit(numbers, flops * (1 + flags.replay_ratio) / (flags.num_env * flags.nsteps), flags.env)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return numbers | {"memory_mib": memory, "device_memory_mib": device_memory_mib()}
+
+
+def limit(numbers: Mapping[str, Any], flops: float, env_id: str) -> dict[str, float]:
+    """Measures the emulator alone, and compares the loop with what products and emulator take, one after the other.
+
+    Args:
+        numbers: those of train step and loop.
+        flops: floating-point operations of the updates for one agent step.
+        env_id: an Atari game.
+    """
+    emulated = emulated_steps_per_second(atari_game(env_id))
+    least = flops / (1e9 * numbers["matmul_gflops"]) + 1 / emulated
+    return {"emulated_steps_per_s": emulated, "times_its_limit": 1 / numbers["env_steps_per_s"] / least}
 
 
 @guarded
@@ -54,6 +71,11 @@ def main(argv: Sequence[str]) -> int:
     print(f"train call            {numbers['train_call_ms']:8.2f} ms")
     print(f"share of its bound    {numbers['bound_share']:8.2f}    ({numbers['matmul_gflops']:.0f} GFLOP/s)")
     print(f"environment steps     {numbers['env_steps_per_s']:8.0f} /s")
+    if "times_its_limit" in numbers:
+        print(f"the emulator alone    {numbers['emulated_steps_per_s']:8.0f} /s")
+        print(
+            f"time over its limit   {numbers['times_its_limit']:8.2f}    (products and emulator, one after the other)"
+        )
     print_shares(numbers["share"])
     if flags.overlap:
         print("beside it")
