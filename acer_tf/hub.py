@@ -84,9 +84,9 @@ def publish(
         public = {name: value for name, value in settings.items() if name not in PRIVATE and not _is_absolute(value)}
         if with_env_kwargs:
             public[ENV_KWARGS] = settings.get(ENV_KWARGS)
-        (folder / SETTINGS).write_text(yaml.safe_dump(public, sort_keys=False), encoding="utf-8")
+        _write(folder / SETTINGS, yaml.safe_dump(public, sort_keys=False).encode())
         text = TEXT.format(env=settings["env"], version=__version__, settings=SETTINGS, address=address, name=name)
-        (folder / CARD).write_text(_front_matter(settings["env"], name, score) + text, encoding="utf-8")
+        _write(folder / CARD, (_front_matter(settings["env"], name, score) + text).encode())
         return address if is_folder else _upload(folder, address)
 
 
@@ -113,7 +113,7 @@ def fetch(address: str, revision: str | None, folder: Path) -> None:
             _check_size(address, file, size, largest)
             with durable.reading(source / file):
                 data = (source / file).read_bytes()
-            (new / file).write_bytes(data)
+            _write(new / file, data)
         read_agent(new / MODEL)
         read_settings(new)
 
@@ -129,6 +129,11 @@ def _new_folder(folder: Path) -> Iterator[Path]:
             new.mkdir()
             yield new
             durable.publish(new, folder)
+
+
+def _write(path: Path, data: bytes) -> None:
+    with durable.creating(path) as file:
+        file.write(data)
 
 
 def _without_paths(data: dict[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,11 @@ SOURCES = sorted(Path(acer_tf.__file__).parent.rglob("*.py"))
 MODULES = {"pickle", "cPickle", "cloudpickle", "dill", "joblib", "shelve", "marshal", "imp"}
 CALLS = {"eval", "exec", "__import__", "load_model", "unsafe_load", "full_load", "load_all", "system"}
 SAFE_LOADERS = {"safe_load", "safe_dump"}
+ALLOWED_WRITERS = {
+    "console.py": ["open(wb)"],  # a descriptor
+    "study.py": ["open(r+b)"],  # the link was refused before
+}
+"""Files that are opened for writing, links or not, by the module that does."""
 
 
 def findings(tree: ast.AST) -> Iterator[str]:
@@ -78,6 +83,37 @@ def test_nothing_that_could_run_a_file_is_used(path: Path) -> None:
 )
 def test_the_search_finds_it(source: str) -> None:
     assert list(findings(ast.parse(source)))
+
+
+def writers(tree: ast.AST) -> Iterator[str]:
+    """Whatever writes to a file where a link may lead: all but new files, and what is opened without links."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        yield from [name] if name in {"write_text", "write_bytes", "touch"} else []
+        opener = {word.arg: getattr(word.value, "id", "") for word in node.keywords}.get("opener")
+        modes = [word.value for word in (*node.args, *(k.value for k in node.keywords)) if is_mode(word)]
+        is_of_path = name in {"open", "fdopen", "FileIO"} and not (node.args and isinstance(node.args[0], ast.Call))
+        if is_of_path and opener != "without_links" and any(set("wa+") & set(mode) for mode in modes):
+            yield f"{name}({', '.join(modes)})"
+
+
+def is_mode(word: ast.AST) -> bool:
+    is_text = isinstance(word, ast.Constant) and isinstance(word.value, str)
+    return is_text and 0 < len(word.value) <= 3 and set(word.value) <= set("rwaxbt+")
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_no_file_is_written_through_a_link(path: Path) -> None:
+    assert list(writers(ast.parse(path.read_text(encoding="utf-8")))) == ALLOWED_WRITERS.get(path.name, [])
+
+
+@pytest.mark.parametrize(
+    "source", ["path.write_text('')", "p.open('ab')", "open(p, mode='w')", "io.FileIO(p, 'r+', opener=other)"]
+)
+def test_the_search_for_writers_finds_it(source: str) -> None:
+    assert list(writers(ast.parse(source)))
 
 
 class Evil:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from acer_tf.errors import InputError
+from acer_tf.storage.durable import replacing
 from acer_tf.system.console import printable
 
 UNLIMITED = 10_000
@@ -33,8 +34,8 @@ def write_json(path: Path, values: Mapping[str, Any]) -> None:
     Raises:
         InputError: the file cannot be written.
     """
-    with writing(path):
-        path.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+    with writing(path), replacing(path) as file:
+        file.write(json.dumps(values, indent=2).encode() + b"\n")
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

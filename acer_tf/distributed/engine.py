@@ -19,6 +19,7 @@ from acer_tf.distributed.supervisor import (
 from acer_tf.errors import ExitStatus, InputError
 from acer_tf.storage.checkpoint import checkpoint_folders
 from acer_tf.storage.run_files import CHECKPOINTS
+from acer_tf.system.children import note
 from acer_tf.system.console import say
 
 STOPPED_SECONDS = 120.0
@@ -158,10 +159,10 @@ class RemoteProgram:
         elif ended is None:
             self._submit()
         elif ended.returncode is None:
-            self._note(f"error: {ended.reason}")
+            note(self._log, f"error: {ended.reason}")
             self._returncode = 1
         elif _was_killed(ended.returncode) and not self._is_stopping and self._goes_on():
-            self._note(f"ended with status {ended.returncode} on {ended.host}; started again")
+            note(self._log, f"ended with status {ended.returncode} on {ended.host}; started again")
             self._submit()
         else:
             self._returncode = ended.returncode
@@ -177,10 +178,6 @@ class RemoteProgram:
 
     def _newest_checkpoint(self) -> str:
         return next((path.name for path in checkpoint_folders(self._trial.folder / CHECKPOINTS)), "")
-
-    def _note(self, text: str) -> None:
-        with self._log.open("a", encoding="utf-8") as log:
-            log.write(f"\n{text}\n")
 
 
 def _was_killed(returncode: int) -> bool:

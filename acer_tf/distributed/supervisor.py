@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from acer_tf.storage.durable import replacing
 from acer_tf.system.children import start_module
 
 POLL_SECONDS = 0.2
@@ -51,8 +52,13 @@ class Program(NamedTuple):
 def new_heartbeat(path: Path) -> str:
     """Writes a file with a word that is nowhere else, by which nodes recognise it; returns the word."""
     ticket = secrets.token_hex(8)
-    path.write_text(f"waiting {ticket}\n", encoding="utf-8")
+    _write(path, f"waiting {ticket}\n")
     return ticket
+
+
+def _write(heartbeat: Path, text: str) -> None:
+    with replacing(heartbeat) as file:
+        file.write(text.encode())
 
 
 def is_running(heartbeat: Path) -> bool:
@@ -96,7 +102,7 @@ def _obstacle(program: Program, host: str) -> str:
 
 def _run(program: Program, interrupts: Sequence[int]) -> int:
     note = f"running {program.ticket} on {platform.node()}, process {os.getpid()}\n"
-    program.heartbeat.write_text(note, encoding="utf-8")
+    _write(program.heartbeat, note)
     child = start_module(program.words, program.log, program.folder)
     passed_on, last = 0, time.monotonic()
     while (returncode := child.poll()) is None:

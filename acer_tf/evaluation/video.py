@@ -17,6 +17,7 @@ from acer_tf.errors import EnvironmentFailedError, InputError, with_own_extra
 from acer_tf.evaluation.episodes import MAX_EPISODE_STEPS, Moment, Played, Predictor, play
 from acer_tf.evaluation.explanation import Explainer
 from acer_tf.evaluation.panel import Panel
+from acer_tf.storage.durable import unfinished
 from acer_tf.storage.paths import user_path
 from acer_tf.system.console import say
 
@@ -125,7 +126,7 @@ def _video_file(path: Path, fps: float) -> Iterator[Callable[[NDArray[np.uint8]]
     check_video(path)
     import imageio.v2
 
-    temporary = path.with_name(f".{path.stem}-{os.getpid()}.mp4")
+    temporary = Path(f"{unfinished(path)}.mp4")  # its end tells the format
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # H.264 needs even sizes: odd ones are scaled by a pixel. imageio's own `with` closes nothing after an error.

@@ -15,9 +15,10 @@ from acer_tf.errors import InputError
 from acer_tf.logs.logger import Logger, Sink, SpacedLogger
 from acer_tf.logs.metrics import METRICS, full_name
 from acer_tf.segment import Episode
-from acer_tf.storage.durable import is_missing, is_still, reading, replacing, without_links
+from acer_tf.storage.durable import is_missing, is_still, reading, replacing
 from acer_tf.storage.run_files import EPISODES, EVALUATIONS, MONITOR, PROGRESS, PROGRESS_LINES
 from acer_tf.system.console import say
+from acer_tf.system.links import without_links
 
 LARGEST_WAITING = 2**22
 """Bytes that a file keeps in memory while they cannot be written."""

@@ -15,10 +15,10 @@ from acer_tf.logs.files import FileSink
 from acer_tf.logs.logger import Sink, is_spaced
 from acer_tf.logs.metrics import full_name
 from acer_tf.segment import Episode
-from acer_tf.storage.durable import without_links
 from acer_tf.storage.paths import path_text
 from acer_tf.storage.run_files import EVENTS
 from acer_tf.system.console import say
+from acer_tf.system.links import without_links
 
 Encode = Callable[..., bytes]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from acer_tf.errors import InputError
+from acer_tf.storage.durable import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
@@ -104,7 +105,9 @@ def draw_legend(figure: "Figure", names: Sequence[str], looks: Sequence[Line]) -
 
 def save(figure: "Figure", path: Path) -> None:
     """Writes a picture in the format of its suffix, one of `FORMATS`; an existing file is replaced."""
-    path.write_bytes(rendered(figure, path.suffix.lower()))
+    picture = rendered(figure, path.suffix.lower())
+    with replacing(path) as file:
+        file.write(picture)
 
 
 def rendered(figure: "Figure", suffix: str) -> bytes:

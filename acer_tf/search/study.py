@@ -106,10 +106,10 @@ def _mend(journal: Path) -> None:
         InputError: a whole line is damaged, or the journal cannot be read.
     """
     journal.with_name(f"{journal.name}.lock").unlink(missing_ok=True)
+    if journal.is_symlink() or (journal.exists() and not journal.is_file()):  # a pipe or a device may never end
+        raise InputError(f"{journal} is not a file; choose another folder with --out.")
     if not journal.exists():
         return
-    if not journal.is_file():  # a pipe or a device may never end
-        raise InputError(f"{journal} is not a file; choose another folder with --out.")
     with reading(journal), journal.open("r+b") as file:
         lines = file.read().split(b"\n")
         file.truncate(file.tell() - len(lines[-1]))

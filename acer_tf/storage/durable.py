@@ -70,15 +70,6 @@ def delete_unfinished(path: Path) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def without_links(path: str, flags: int) -> int:
-    """Opener for `open` and `io.FileIO` that does not follow a link, whose target may be anything; on Windows it does.
-
-    Raises:
-        OSError: the path is a link.
-    """
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
-
-
 def publish(temporary: Path, final: Path) -> None:
     """Renames a file or folder whose contents are on the disk, and waits until its new name is on the disk, too."""
     if temporary.is_dir():

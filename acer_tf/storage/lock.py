@@ -56,8 +56,10 @@ def locked(folder: Path, lease_seconds: float = LEASE_SECONDS) -> Iterator[Lease
 
     Raises:
         LockedError: another process holds the lock.
-        InputError: the folder cannot be written.
+        InputError: the folder cannot be written, or holds a link in the place of a lock.
     """
+    if (folder / LEASE).is_symlink():  # which filelock would wait for without an end
+        raise InputError(f"{folder / LEASE} is a link; delete it, or choose another folder.")
     lock, lease = (
         filelock.FileLock(folder / LOCK, timeout=0),
         filelock.SoftFileLease(folder / LEASE, lease_duration=lease_seconds, thread_local=False),

@@ -13,6 +13,8 @@ import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from acer_tf.system.links import without_links
+
 if sys.platform == "linux":
     import fcntl
 
@@ -29,9 +31,9 @@ def start_module(words: Sequence[str], log: Path, folder: Path | None = None) ->
         folder: its working directory; None takes this process's.
 
     Raises:
-        OSError: the log cannot be written, or the folder does not exist.
+        OSError: the log is a link or cannot be written, or the folder does not exist.
     """
-    with log.open("ab") as output:
+    with open(log, "ab", opener=without_links) as output:
         lifeline, end = os.pipe()
         try:
             # A new session: Ctrl-C in the terminal reaches the parent alone, which passes it on once.
@@ -53,6 +55,12 @@ def start_module(words: Sequence[str], log: Path, folder: Path | None = None) ->
             os.close(lifeline)
     weakref.finalize(child, os.close, end)
     return child
+
+
+def note(log: Path, text: str) -> None:
+    """Appends a line of one's own to the log of a program; if the log cannot be written, the line is lost."""
+    with contextlib.suppress(OSError), open(log, "a", encoding="utf-8", opener=without_links) as file:
+        file.write(f"\n{text}\n")
 
 
 def become_worker() -> None:

@@ -1,6 +1,5 @@
 """Runs trials in processes of their own, several side by side; a failing one does not affect the others."""
 
-import contextlib
 import enum
 import signal
 import time
@@ -11,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from acer_tf.errors import ExitStatus
 from acer_tf.storage.lock import is_locked
-from acer_tf.system.children import start_module
+from acer_tf.system.children import note, start_module
 from acer_tf.system.console import say
 from acer_tf.training.signals import SIGNALS
 
@@ -203,6 +202,5 @@ def _status(trial: Trial, returncode: int) -> TrialStatus:
     if returncode in (ExitStatus.LOCKED, ExitStatus.SUPERSEDED):  # before it began, or in its course
         return TrialStatus.LOCKED
     if returncode < 0:  # a signal that it could not report itself
-        with contextlib.suppress(OSError), trial.log.open("a", encoding="utf-8") as log:
-            log.write(f"\nended by {signal.Signals(-returncode).name}\n")
+        note(trial.log, f"ended by {signal.Signals(-returncode).name}")
     return TrialStatus.FAILED

@@ -10,7 +10,7 @@ from acer_tf.errors import InputError
 def test_a_file_that_cannot_be_written_is_an_input_error(tmp_path: Path) -> None:
     write_json(tmp_path / "a.json", {"x": [1]})
     assert (tmp_path / "a.json").read_text() == '{\n  "x": [\n    1\n  ]\n}\n'
-    with pytest.raises(InputError, match=r"a\.json cannot be written \(Not a directory\); choose another file\."):
+    with pytest.raises(InputError, match=r"a\.json cannot be written \(File exists\); choose another file\."):
         write_json(tmp_path / "a.json" / "a.json", {})
     with pytest.raises(InputError, match="some cannot be written"), writing(Path("some")):
         raise OSError(28, "No space left on device")

@@ -29,6 +29,18 @@ def test_the_return_code_is_the_programs(tmp_path: Path) -> None:
     assert f"on {host}, process {os.getpid()}" in (tmp_path / "a.heartbeat").read_text()
 
 
+def test_a_heartbeat_that_is_a_link_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("precious")
+    (tmp_path / "a.heartbeat").symlink_to(tmp_path / "target")
+    one = program(tmp_path, *python("0"))
+    assert (tmp_path / "target").read_text() == "precious"
+    one.heartbeat.unlink()
+    one.heartbeat.symlink_to(tmp_path / "target")
+    (tmp_path / "target").write_text(f"waiting {one.ticket}\n")
+    assert supervise(one).returncode == 0
+    assert (tmp_path / "target").read_text() == f"waiting {one.ticket}\n"
+
+
 def test_a_node_without_the_folder_is_named(tmp_path: Path) -> None:
     host, one = platform.node(), program(tmp_path, *python("0"))
     (tmp_path / "a.heartbeat").write_text("waiting another\n")

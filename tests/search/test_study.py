@@ -274,6 +274,17 @@ def test_a_damaged_journal_is_one_sentence(tmp_path: Path, line: str) -> None:
         Play(tmp_path, count=1)
 
 
+@pytest.mark.parametrize("content", ["{}\ncut", None])
+def test_a_journal_that_is_a_link_is_refused_and_its_target_is_left(tmp_path: Path, content: str | None) -> None:
+    target = tmp_path / "target"
+    if content is not None:
+        target.write_text(content)
+    (tmp_path / "search.journal").symlink_to(target)
+    with pytest.raises(InputError, match=r"search.journal is not a file; choose another folder"):
+        open_study(tmp_path, "random", "none")
+    assert (target.read_text() if target.exists() else None) == content
+
+
 def test_a_journal_that_optuna_does_not_understand_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / JOURNAL).write_text('{"op_code": 4}\n')
     with pytest.raises(InputError, match=r"search.journal is damaged \(KeyError.*\); choose another folder"):

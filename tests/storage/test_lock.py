@@ -49,6 +49,16 @@ def holder(program: str, folder: Path) -> Iterator[Popen[str]]:
             process.kill()
 
 
+def test_a_link_in_the_place_of_a_lock_is_refused_and_its_target_is_left(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("precious")
+    for name in (".lock", ".lease"):
+        (tmp_path / name).symlink_to(tmp_path / "target")
+        with pytest.raises(InputError), locked(tmp_path, lease_seconds=0.5):
+            pass
+        assert (tmp_path / "target").read_text() == "precious"
+        (tmp_path / name).unlink()
+
+
 def test_another_process_is_named_and_its_death_frees_the_folder(tmp_path: Path) -> None:
     with holder(HOLD, tmp_path) as other:
         with pytest.raises(LockedError, match=f"is locked by process {other.pid} on .*, which works in it"):

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from acer_tf.system.children import start_module
+from acer_tf.system.children import note, start_module
 
 ROOT = Path(__file__).parents[2]
 PARENT = """
@@ -84,6 +84,17 @@ def test_a_worker_ends_with_its_parent_even_while_it_hangs(tmp_path: Path) -> No
     process.kill()
     process.communicate()
     wait_for(lambda: is_gone(pid))
+
+
+def test_a_log_that_is_a_link_is_neither_written_nor_followed(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("precious")
+    (tmp_path / "log").symlink_to(tmp_path / "target")
+    with pytest.raises(OSError, match="log"):
+        start_module(("timeit", "-n1", "-r1", "0"), tmp_path / "log")
+    note(tmp_path / "log", "ended")
+    assert (tmp_path / "target").read_text() == "precious"
+    note(tmp_path / "own", "ended")
+    assert (tmp_path / "own").read_text() == "\nended\n"
 
 
 def test_a_program_that_cannot_start_leaves_nothing_open(tmp_path: Path) -> None:
