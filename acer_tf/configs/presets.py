@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from acer_tf.config import Config, Continuous, Preprocessing
 from acer_tf.envs.module_ids import bare_env_id
+from acer_tf.envs.saved_kwargs import check_saved_kwargs
 from acer_tf.errors import InputError
 from acer_tf.schema import Count, Text, check_names, validated
 from acer_tf.storage.yaml_text import load_settings, settings_names, settings_path
@@ -76,6 +77,7 @@ def load_preset(name: str | Path, env_id: str | None = None) -> Preset:
         key: validated(f"{where}: {key}", settings[key], kind) for key, kind in COMMAND.items() if key in settings
     }
     try:
+        check_saved_kwargs(command.get("env_kwargs", {}))
         config, continuous = _fields(Config, settings), _fields(Continuous, settings)
     except InputError as error:
         raise InputError(f"{where}: {error}") from error

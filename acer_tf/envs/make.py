@@ -4,7 +4,6 @@ import contextlib
 import functools
 import inspect
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -34,7 +33,6 @@ Env = TypeVar("Env", bound=VectorEnv)
 VECTORIZATIONS = ("sync", "async")
 ATARI_STACK = 4
 """Frames in an Atari observation."""
-WORD = re.compile(r"[\w -]{0,64}")
 SB_EQUIVALENTS = {
     "monitor_dir": "ACER(..., tensorboard_log=folder) writes monitor.csv",
     "monitor_kwargs": "ACER(..., tensorboard_log=folder) writes monitor.csv",
@@ -57,21 +55,6 @@ def make_env(env_id: str, env_kwargs: Mapping[str, Any] | None = None) -> gymnas
     kwargs = env_kwargs or {}
     with environment_errors():
         return make_single(gymnasium.spec(env_id), kwargs)
-
-
-def check_saved_kwargs(kwargs: Mapping[str, Any]) -> None:
-    """Checks arguments of an environment that a file holds: they may name no file, no code and no window.
-
-    Raises:
-        InputError: one is `render_mode`, or other than numbers, booleans, None, short text of letters, digits, spaces,
-            `-` and `_`, and lists and mappings of these.
-    """
-    for name, value in kwargs.items():
-        if name == "render_mode" or not _is_plain(value):
-            raise InputError(
-                f"the file has {name}={str(value)[:80]!r} among the arguments of the environment; taken from a file "
-                "are numbers, true, false and short words only: give the arguments by --env_kwargs."
-            )
 
 
 def make_vec_env(
@@ -199,14 +182,6 @@ def make_single(source: Source, kwargs: Mapping[str, Any], wrapper: Wrapper | No
 
 def _name(source: Source) -> str:
     return source.id if isinstance(source, EnvSpec) else getattr(source, "__name__", "of its own")
-
-
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return all(map(_is_plain, (*value, *value.values())))
-    if isinstance(value, list | tuple):
-        return all(map(_is_plain, value))
-    return value is None or isinstance(value, int | float) or (isinstance(value, str) and bool(WORD.fullmatch(value)))
 
 
 def _instead_of(name: str) -> str:

@@ -4,7 +4,9 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from acer_tf.cli.env_kwargs import env_kwargs
 from acer_tf.config import Collecting, Config, Continuous
+from acer_tf.envs.saved_kwargs import check_saved_kwargs
 from acer_tf.errors import InputError, suggestion
 from acer_tf.networks.names import NETWORKS
 from acer_tf.training.job import (
@@ -48,6 +50,11 @@ def words(*flags: Mapping[str, Any]) -> list[str]:
     """Returns flags by name as words of a command line; of a name that occurs again, the last value counts.
 
     A value is part of its flag's word, so that none passes for a flag.
+
+    Raises:
+        InputError: arguments of the environment are refused by `check_saved_kwargs`.
     """
-    merged = {name: value for some in flags for name, value in some.items()}
+    merged = {name.replace("-", "_"): value for some in flags for name, value in some.items()}
+    if "env_kwargs" in merged:
+        check_saved_kwargs(env_kwargs([str(merged["env_kwargs"])]))
     return [f"--{name}={value}" for name, value in merged.items()]

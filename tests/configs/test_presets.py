@@ -84,6 +84,14 @@ def test_arguments_of_the_presets_environment_are_not_for_another_one(tmp_path: 
     assert env_kwargs(f"--preset={path}", "--env", "Hopper-v5") == {"a": 1}
 
 
+@pytest.mark.parametrize("arguments", ["{xml_file: ./own.xml}", "{render_mode: human}", "{a: [os.path]}"])
+def test_arguments_of_the_environment_in_a_file_name_no_file_code_or_window(tmp_path: Path, arguments: str) -> None:
+    path = tmp_path / "any.yml"
+    path.write_text(f"env: Ant-v5\nenv_kwargs: {arguments}")
+    with pytest.raises(InputError, match=r"^preset .*any\.yml: the file has .*: give the arguments by --env_kwargs"):
+        load_preset(path)
+
+
 def test_run_atari_takes_the_network_as_its_policy() -> None:
     job = run_atari.read(["--preset", "coach-atari"])
     assert (job.network, job.environment.num_env, job.config.ent_coef) == ("cnn", 16, 0.05)

@@ -35,5 +35,14 @@ def test_words_are_those_of_a_command_line() -> None:
     assert words(values) == ["--lr=0.0001", "--trust_region=False", "--max_grad_norm=None", "--network=mlp"]
 
 
+@pytest.mark.parametrize("name", ["env_kwargs", "env-kwargs"])
+def test_arguments_of_the_environment_in_a_file_name_no_file_code_or_window(name: str) -> None:
+    assert words({name: {"gravity": -5.0}}) == ["--env_kwargs={'gravity': -5.0}"]
+    assert words({name: "gravity:-5.0"}) == ["--env_kwargs=gravity:-5.0"]
+    for value in ({"xml_file": "./own.xml"}, "{xml_file: ./own.xml}", "xml_file:/own.xml", {"render_mode": "human"}):
+        with pytest.raises(InputError, match=r"the file has (xml_file|render_mode)=.* among the arguments"):
+            words({name: value})
+
+
 def test_the_last_of_several_flags_counts() -> None:
     assert words({"a": 1, "b": False}, {"a": None}) == ["--a=None", "--b=False"]

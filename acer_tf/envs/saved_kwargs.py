@@ -1,0 +1,32 @@
+"""Arguments of environments in files: of runs, presets, experiments and searches."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from acer_tf.errors import InputError
+
+WORD = re.compile(r"[\w -]{0,64}")
+
+
+def check_saved_kwargs(kwargs: Mapping[str, Any]) -> None:
+    """Checks arguments of an environment that a file holds: they may name no file, no code and no window.
+
+    Raises:
+        InputError: one is `render_mode`, or other than numbers, booleans, None, short text of letters, digits, spaces,
+            `-` and `_`, and lists and mappings of these.
+    """
+    for name, value in kwargs.items():
+        if name == "render_mode" or not _is_plain(value):
+            raise InputError(
+                f"the file has {name}={str(value)[:80]!r} among the arguments of the environment; taken from a file "
+                "are numbers, true, false and short words only: give the arguments by --env_kwargs."
+            )
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(map(_is_plain, (*value, *value.values())))
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, int | float) or (isinstance(value, str) and bool(WORD.fullmatch(value)))
