@@ -32,6 +32,7 @@ from benchmarks.compression import Compression
 from benchmarks.continuous import ContinuousSpeed
 from benchmarks.device import Device
 from benchmarks.faults.__main__ import Faults
+from benchmarks.gallery import Gallery
 from benchmarks.growth import Growth
 from benchmarks.memory import Memory
 from benchmarks.operations import Operations
@@ -72,6 +73,7 @@ FLAGS = {
     "benchmarks.continuous": ContinuousSpeed,
     "benchmarks.device": Device,
     "benchmarks.faults": Faults,
+    "benchmarks.gallery": Gallery,
     "benchmarks.growth": Growth,
     "benchmarks.memory": Memory,
     "benchmarks.operations": Operations,

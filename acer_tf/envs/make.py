@@ -18,7 +18,7 @@ from acer_tf.envs.atari.pool import AtariPool
 from acer_tf.envs.check import check_vec_env
 from acer_tf.envs.conventions import environment_seeds
 from acer_tf.envs.ids import check_env_id, is_atari
-from acer_tf.envs.rendering import make_drawn, mujoco_prepared
+from acer_tf.envs.rendering import follow_robot, make_drawn, mujoco_prepared
 from acer_tf.envs.vector import ParallelEnvs, SerialEnvs
 from acer_tf.envs.wrap import training_env
 from acer_tf.envs.wrappers.frame_stack import FrameStack
@@ -175,6 +175,7 @@ def make_single(source: Source, kwargs: Mapping[str, Any], wrapper: Wrapper | No
         if isinstance(source, EnvSpec):
             with mujoco_prepared(source, is_drawn="render_mode" in kwargs):
                 env = gymnasium.make(source, **kwargs)
+                follow_robot(env, kwargs)
         else:
             env = checked_env(source(**kwargs))
         return env if wrapper is None else wrapper(env)

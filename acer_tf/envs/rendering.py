@@ -87,6 +87,22 @@ def mujoco_prepared(spec: EnvSpec, is_drawn: bool) -> Iterator[None]:
         os.environ.update({} if way is None else {GL: way})
 
 
+def follow_robot(env: gymnasium.Env[Any, Any], kwargs: Mapping[str, Any]) -> None:
+    """Selects the camera of MuJoCo's model that follows the robot, if it has one and the arguments choose no other.
+
+    gymnasium's own stands still, and robots run out of its picture.
+    """
+    renderer = getattr(env.unwrapped, "mujoco_renderer", None)
+    if renderer is None or kwargs.keys() & {"camera_id", "camera_name", "default_camera_config"}:
+        return
+    import mujoco
+
+    camera = mujoco.mj_name2id(renderer.model, mujoco.mjtObj.mjOBJ_CAMERA, "track")
+    if camera >= 0:
+        renderer.camera_id = camera
+        renderer.default_cam_config = {"type": mujoco.mjtCamera.mjCAMERA_FIXED, "fixedcamid": camera}  # of a window
+
+
 def _log(warning: str) -> None:
     is_hint = "deprecated" in warning
     logging.getLogger(__name__).log(logging.DEBUG if is_hint else logging.WARNING, "MuJoCo: %s", warning)

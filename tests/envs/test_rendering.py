@@ -112,3 +112,19 @@ def test_mujoco_loads_no_opengl_in_vain_and_prints_no_hints(
     make_env("HalfCheetah-v5").close()
     assert seen == ["disable"] and os.environ[GL] == "osmesa"
     assert capfd.readouterr() == ("", "") and list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("env_id", ["HalfCheetah-v5", "Walker2d-v5", "Swimmer-v4"])
+def test_the_camera_follows_a_robot(env_id: str) -> None:
+    pytest.importorskip("mujoco")
+    renderer: Any = make_env(env_id).unwrapped.mujoco_renderer  # type: ignore[attr-defined]
+    assert renderer.camera_id == renderer.default_cam_config["fixedcamid"] == 0
+    assert renderer.model.cam_mode[0] == 2, "the model's camera no longer follows its centre of mass"
+
+
+def test_a_camera_that_was_chosen_is_kept() -> None:
+    pytest.importorskip("mujoco")
+    chosen: Any = make_env("HalfCheetah-v5", {"camera_id": -1}).unwrapped
+    assert chosen.mujoco_renderer.camera_id == -1
+    still: Any = make_env("InvertedPendulum-v5").unwrapped
+    assert still.mujoco_renderer.camera_id == -1 and "fixedcamid" not in still.mujoco_renderer.default_cam_config
