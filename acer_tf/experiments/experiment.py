@@ -68,15 +68,17 @@ class Criterion(NamedTuple):
     Attributes:
         kind: `same`: equivalent to a reference or to another variation (two one-sided tests); `reaches`: the mean over
             seeds, or every seed, is at least a value; `better`: a run of the variation probably scores higher than one
-            of another variation.
+            of another variation, by more than a margin.
         variation: name of what is judged.
         envs: ids of the environments in which it is judged.
         window: part of each run whose mean return is its score.
         of: what the score is: mean over the episodes of `training` in the window, `area` below the learning curve in
-            the window, mean returns of the `evaluations` in the window, or mean of the run's `last_100` episodes.
+            the window, `area_of_minutes`, that below the curve over minutes until the first of all compared runs ends,
+            mean returns of the `evaluations` in the window, or mean of the run's `last_100` episodes.
         reference: label of the reference, for `same`; empty if `than` is given.
         margin: largest difference to the others' mean that counts as none, as a share of what they have learned: their
-            mean in the last tenth of their longest runs, minus that of random play.
+            mean in the last tenth of their longest runs, minus that of random play. For `better`, what a run has to be
+            ahead by, as a share of what the variation itself has learned.
         values: by environment, for `reaches`.
         every_seed: whether `reaches` is judged by the lowest seed instead of the mean.
         minutes: longest training that `reaches` allows a run; infinite without a limit.
@@ -87,7 +89,7 @@ class Criterion(NamedTuple):
     variation: Text
     envs: Annotated[tuple[Text, ...], Meta(description="a list of environments")]
     window: Window
-    of: Literal["training", "area", "evaluations", "last_100"] = "training"
+    of: Literal["training", "area", "area_of_minutes", "evaluations", "last_100"] = "training"
     reference: Text = ""
     margin: Fraction = 0.0
     values: Mapping[str, Number] = {}

@@ -22,9 +22,11 @@ SCORE = (0.9, 1.0)
 KEYS = {
     "same": (["margin"], ["than", "reference", "envs", "of"]),
     "reaches": (["values"], ["of", "every_seed", "minutes"]),
-    "better": (["than"], ["envs"]),
+    "better": (["than"], ["envs", "of", "margin"]),
 }
 """Keys that each kind of criterion needs, and those that it may have besides."""
+WITHOUT_WINDOW = {"last_100": "the last 100 episodes", "area_of_minutes": "the area over minutes"}
+"""Scores of a part that is not a share of the steps."""
 
 Parts = Annotated[tuple[Any, ...], Meta(description="a list")]
 
@@ -138,10 +140,9 @@ def _criterion(where: str, values: Any, experiment: Experiment) -> Criterion:
         raise InputError(f"{where}: {missing[0]} is missing.")
     if criterion.kind == "same" and bool(criterion.than) == bool(criterion.reference):
         raise InputError(f"{where}: expected either than or reference.")
-    if without := [env for env in criterion.envs if criterion.kind == "same" and env not in experiment.random]:
+    if without := [env for env in criterion.envs if "margin" in values and env not in experiment.random]:
         raise InputError(f"{where}: random play in {without[0]} is not known; expected its mean return under random.")
-    if criterion.of == "last_100" and "window" in values:
-        raise InputError(f"{where}: window is of no use for the last 100 episodes; leave it out.")
+    _check_score(where, values, criterion)
     names = [variation.name for variation in experiment.variations]
     with_curves = [reference.label for reference in experiment.references if reference.curves is not None]
     for key, choices in (("variation", names), ("than", names), ("reference", with_curves)):
@@ -153,6 +154,13 @@ def _criterion(where: str, values: Any, experiment: Experiment) -> Criterion:
         if env not in envs:
             raise InputError(f"{where}: {env} is not an environment of it{suggestion(env, envs)}.")
     return criterion._replace(window=_window(f"{where}: window", criterion.window))
+
+
+def _check_score(where: str, values: Mapping[str, Any], criterion: Criterion) -> None:
+    if criterion.of in WITHOUT_WINDOW and "window" in values:
+        raise InputError(f"{where}: window is of no use for {WITHOUT_WINDOW[criterion.of]}; leave it out.")
+    if criterion.of == "area_of_minutes" and not criterion.than:
+        raise InputError(f"{where}: area_of_minutes compares two variations; expected than.")
 
 
 def _random_play(env: str) -> float | None:

@@ -71,13 +71,13 @@ def _judge_in(
     if criterion.kind == "reaches":
         return _reaches(criterion, env, scores, max(float(r.facts["seconds"]) for r in runs) / 60)
     if criterion.than:
-        (theirs,), final = others, float(np.mean([r.training.score(0.9 * env.steps, env.steps) for r in runs]))
+        (theirs,), final = others, _final(runs, env)
     else:
         measure = Returns.area if criterion.of == "area" else Returns.score
         window = _window(criterion, env)
         theirs = reference_scores(references, criterion.reference, env.id, *window, measure)
         final = reference_final(references, criterion.reference, env.id)
-    return _same(criterion, env, scores, theirs, criterion.margin * (final - experiment.random[env.id]))
+    return _same(criterion, env, scores, theirs, _margin(experiment, criterion, env, final))
 
 
 def overall(verdicts: Sequence[Verdict]) -> str:
@@ -126,6 +126,7 @@ def _better(experiment: Experiment, criterion: Criterion, results: Results) -> V
         return Verdict(question, env, f"{total - missing} of {total} runs", Outcome.INCOMPLETE)
     number = min(len(scores) for group in both for scores in group)
     first, second = (np.stack([[*scores.values()][:number] for scores in group], axis=1) for group in both)
+    second += [_margin(experiment, criterion, e, _final(results[criterion.variation, e.id], e)) for e in envs]
     estimate, low, high = improvement(first, second)
     p = permutation_test(first, second)
     numbers = f"probability {estimate:.2f} [{low:.2f}, {high:.2f}]"
@@ -139,7 +140,8 @@ def _better(experiment: Experiment, criterion: Criterion, results: Results) -> V
 def _scores(results: Results, variation: str, env: Environment, criterion: Criterion) -> dict[int, float]:
     """Returns the scores of whole runs by seed; one without an episode in the window counts as missing."""
     whole = [r for r in results.get((variation, env.id), ()) if r.is_whole]
-    found = {int(r.facts["seed"]): _score(r, criterion, _window(criterion, env)) for r in whole}
+    part = _shared_seconds(results, criterion, env) if criterion.of == "area_of_minutes" else _window(criterion, env)
+    found = {int(r.facts["seed"]): _score(r, criterion, part) for r in whole}
     return {seed: score for seed, score in found.items() if not math.isnan(score)}
 
 
@@ -148,6 +150,8 @@ def _score(result: Result, criterion: Criterion, window: tuple[float, float]) ->
         return float(result.facts["last_100"])
     if criterion.of == "area":
         return result.training.area(*window)
+    if criterion.of == "area_of_minutes":
+        return result.training._replace(steps=result.training.seconds).area(*window)
     return (result.evaluations if criterion.of == "evaluations" else result.training).score(*window)
 
 
@@ -160,11 +164,27 @@ def _window(criterion: Criterion, env: Environment) -> tuple[float, float]:
     return criterion.window[0] * env.steps, criterion.window[1] * env.steps
 
 
+def _shared_seconds(results: Results, criterion: Criterion, env: Environment) -> tuple[float, float]:
+    """Returns the seconds of training that every whole run of both variations has."""
+    both = [r for name in (criterion.variation, criterion.than) for r in results.get((name, env.id), ()) if r.is_whole]
+    return 0.0, min((float(r.training.seconds[-1]) for r in both), default=math.nan)
+
+
+def _final(runs: Sequence[Result], env: Environment) -> float:
+    """Returns the mean score of whole runs in their last tenth."""
+    return float(np.mean([r.training.score(0.9 * env.steps, env.steps) for r in runs if r.is_whole]))
+
+
+def _margin(experiment: Experiment, criterion: Criterion, env: Environment, final: float) -> float:
+    return criterion.margin * (final - experiment.random[env.id]) if criterion.margin else 0.0
+
+
 def _question(criterion: Criterion, env: Environment) -> str:
     begin, end = (round(100 * fraction) for fraction in criterion.window)
     part = f"from {begin} % to {end} % of the run"
     part = {
         "area": f"in the area below the curve {part}",
+        "area_of_minutes": "in the area below the curve over minutes, until the first of all runs ends",
         "evaluations": f"in evaluations {part}",
         "last_100": "in the last 100 episodes",
     }.get(criterion.of, part)
@@ -174,7 +194,8 @@ def _question(criterion: Criterion, env: Environment) -> str:
         seeds = " with every seed" if criterion.every_seed else ""
         limit = "" if math.isinf(criterion.minutes) else f", in at most {_number(criterion.minutes)} minutes"
         return f"{criterion.variation} reaches {_number(criterion.values[env.id])}{seeds}, {part}{limit}"
-    return f"{criterion.variation} is better than {criterion.than}, {part}"
+    ahead = f" by more than {_number(100 * criterion.margin)} % of what it learns" if criterion.margin else ""
+    return f"{criterion.variation} is better than {criterion.than}{ahead}, {part}"
 
 
 def _other(criterion: Criterion) -> str:

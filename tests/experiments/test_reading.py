@@ -81,8 +81,16 @@ def test_more_seeds_leave_out_those_that_were_chosen_with(tmp_path: Path) -> Non
         ({"seeds": 1e9}, "seeds is 1000000000.0; expected a whole number >= 1 and <= 1000"),
         ({"criteria": [{"kind": "same", "variation": "a", "margin": 1}]}, "expected either than or reference"),
         (
-            {"criteria": [{"kind": "better", "variation": "a", "than": "b", "margin": 1}]},
-            "criterion 1: margin is not a setting",
+            {"random": {}, "criteria": [{"kind": "better", "variation": "a", "than": "b", "margin": 1}]},
+            "criterion 1: random play in CartPole-v1 is not known",
+        ),
+        (
+            {"criteria": [LAST | {"of": "area_of_minutes"}]},
+            "criterion 1: area_of_minutes compares two variations; expected than",
+        ),
+        (
+            {"criteria": [{"kind": "better", "variation": "a", "than": "b", "every_seed": True}]},
+            "criterion 1: every_seed is not a setting",
         ),
         ({"criteria": [{"kind": "better", "variation": "a"}]}, "criterion 1: than is missing"),
         ({"seeds": 1.5}, "seeds is 1.5; expected a whole number >= 1"),
@@ -140,7 +148,7 @@ def test_more_seeds_leave_out_those_that_were_chosen_with(tmp_path: Path) -> Non
         ),
         (
             {"criteria": [LAST | {"of": "best"}]},
-            "of is 'best'; expected training, area, evaluations or last_100",
+            "of is 'best'; expected training, area, area_of_minutes, evaluations or last_100",
         ),
         ({"criteria": [LAST | {"window": [0, 0.5]}]}, "window is of no use for the last 100 episodes"),
     ],

@@ -193,6 +193,37 @@ def test_better_in_one_environment_names_it() -> None:
     assert verdict.outcome is Outcome.UNDECIDED  # one of ten arrangements of six seeds is as good
 
 
+@pytest.mark.parametrize(
+    ("ahead", "outcome"), [(3.5, Outcome.YES), (2.9, Outcome.NO), (3.0, Outcome.UNDECIDED), (0.0, Outcome.NO)]
+)
+def test_better_by_a_margin_is_by_a_share_of_what_the_variation_has_learned(ahead: float, outcome: Outcome) -> None:
+    criterion = Criterion("better", "a", CARTPOLE, HALF, than="b", margin=0.3)
+    first = [12.0, 12.01, 12.02, 12.03, 11.94]  # 15 in the last tenth, 13 above random play: the margin is 3.9
+    second = [score - ahead * 1.3 for score in first]
+    found = {("a", "CartPole-v1"): results(first), ("b", "CartPole-v1"): results(second, "b")}
+    (verdict,) = judge(experiment(criterion, seeds=5), found, [])
+    assert verdict.outcome is outcome, verdict.numbers
+    assert verdict.question == "a is better than b by more than 30 % of what it learns, from 50 % to 100 % of the run"
+
+
+def test_areas_over_minutes_are_those_until_the_first_run_ends() -> None:
+    criterion = Criterion("better", "a", CARTPOLE, (0.9, 1.0), of="area_of_minutes", than="b")
+    slow = [r._replace(training=r.training._replace(seconds=r.training.steps / 100)) for r in results([9.0] * 4, "b")]
+
+    def judged_with(scores: list[float]) -> Verdict:
+        found = {("a", "CartPole-v1"): results(scores), ("b", "CartPole-v1"): slow}
+        (verdict,) = judge(experiment(criterion, seeds=4), found, [])
+        return verdict
+
+    # After the 5 s that a takes, b is half through and has an area of 0, not of its whole run.
+    assert judged_with([1.0, 1.1, 1.2, 1.3]).outcome is Outcome.YES
+    assert judged_with([1.0, 1.1, 1.2, 1.3]).question == (
+        "a is better than b, in the area below the curve over minutes, until the first of all runs ends"
+    )
+    assert judged_with([-9.0, -9.1, -9.2, -9.3]).outcome is Outcome.NO
+    assert judged_with([1.0, 1.1, 1.2]).numbers == "7 of 8 runs"
+
+
 def test_outcomes_in_a_few_words() -> None:
     verdicts = [Verdict("", "", "", outcome) for outcome in (*Outcome, Outcome.NO)]
     assert overall(verdicts) == "1 of 5 reproduced, 2 not reproduced, 1 undecided, 1 incomplete"
