@@ -2,11 +2,12 @@
 
 import itertools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from acer_tf.experiments.experiment import Environment
+from acer_tf.experiments.experiment import Environment, Experiment
 from acer_tf.experiments.findings import Findings
 from acer_tf.experiments.results import Result
 from acer_tf.plots.series import Axis
@@ -29,7 +30,8 @@ def aggregated(found: Findings, axis: Axis) -> dict[str, Band]:
     experiment = found.experiment
     if min(len(experiment.envs), len(experiment.variations)) < 2 or found.whole < found.needed:
         return {}
-    scales = [_scale(found, env) for env in experiment.envs]
+    by_env = [[_group(found, variation.name, env) for variation in experiment.variations] for env in experiment.envs]
+    scales = [scale(experiment, env, groups) for env, groups in zip(experiment.envs, by_env, strict=True)]
     if not all(low < high for low, high in scales):
         return {}
     bands: dict[str, Band] = {}
@@ -49,10 +51,9 @@ def _group(found: Findings, variation: str, env: Environment) -> list[Result]:
     return [r for r in found.results[variation, env.id] if r.facts["seed"] in found.experiment.seeds]
 
 
-def _scale(found: Findings, env: Environment) -> tuple[float, float]:
-    """Returns the mean return at the beginning, and the highest mean score of a variation."""
-    begin, end = (fraction * env.steps for fraction in found.experiment.score)
-    groups = [_group(found, variation.name, env) for variation in found.experiment.variations]
+def scale(experiment: Experiment, env: Environment, groups: Sequence[Sequence[Result]]) -> tuple[float, float]:
+    """Returns the mean return at the beginning, and the highest mean score of a group: whole runs of a variation."""
+    begin, end = (fraction * env.steps for fraction in experiment.score)
     first = [_twentieths(result)[1][0] for group in groups for result in group]
     return float(np.mean(first)), max(float(np.mean([r.training.score(begin, end) for r in group])) for group in groups)
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from acer_tf.errors import InputError
+from acer_tf.experiments.citing import CITING, SETTINGS, SETTINGS_COLUMNS, TITLE, citing_files
 from acer_tf.experiments.findings import Findings, cost, find, read_results, summary_of_size
 from acer_tf.experiments.pictures import draw
 from acer_tf.experiments.reading import experiment_names, load_experiment
@@ -16,6 +17,8 @@ from acer_tf.storage.durable import reading
 PAGE = "README.md"
 PAGE_TEMPLATE, INDEX_TEMPLATE = (Path(__file__).with_name(name) for name in ("page.md", "index.md"))
 INDEX_TITLE = "# Results"
+BEGINNINGS = {PAGE: INDEX_TITLE, CITING: TITLE, SETTINGS: ",".join(SETTINGS_COLUMNS)}
+"""Of the files above the reports, by which they are known."""
 SEARCHES = "searches.md"
 """The page on how presets were found; linked if the folder has it."""
 
@@ -91,22 +94,23 @@ def _duration(hours: float) -> str:
 
 
 def check_index(results: Path) -> None:
-    """Checks that the page above the reports may be written.
+    """Checks that the files above the reports may be written.
 
     Raises:
-        InputError: a file of its name is there, and somebody else's.
+        InputError: a file of such a name is there, and somebody else's.
     """
-    path = results / PAGE
-    with reading(path):
-        if path.exists() and not path.read_text(encoding="utf-8").startswith(INDEX_TITLE):
-            raise InputError(f"{path} was not written by acer reproduce; choose another folder with --results.")
+    for name, beginning in BEGINNINGS.items():
+        path = results / name
+        with reading(path):
+            if path.exists() and not path.read_text(encoding="utf-8").startswith(beginning):
+                raise InputError(f"{path} was not written by acer reproduce; choose another folder with --results.")
 
 
 def write_index(results: Path) -> None:
-    """Writes README.md, the page above the reports.
+    """Writes the page above the reports, README.md, the page for who cites them, and the table of all settings.
 
     Raises:
-        InputError: the page is somebody else's, or as `all_findings`.
+        InputError: one of them is somebody else's, or as `all_findings`.
         OSError: it cannot be written.
     """
     check_index(results)
@@ -118,7 +122,9 @@ def write_index(results: Path) -> None:
         page=PAGE,
         with_page=[f.experiment.name for f in findings if (results / f.experiment.name / PAGE).exists()],
         searches=SEARCHES if (results / SEARCHES).exists() else "",
+        citing=CITING,
+        unfinished=[(f, f"{_duration(cost(f).left)}") for f in findings if f.whole < f.needed],
     )
     results.mkdir(parents=True, exist_ok=True)
     with locked(results):
-        replace_files(results, {PAGE: page})
+        replace_files(results, {PAGE: page, **citing_files(findings)})

@@ -89,14 +89,14 @@ def decisive(settings: Mapping[str, Any]) -> dict[str, Any]:
     """
     plain = json.loads(json.dumps(dict(settings)))
     kept = {name: value for name, value in plain.items() if name not in UNNAMED}
-    return {name: value for name, value in sorted(kept.items()) if _defaults().get(name) != value}
+    return {name: value for name, value in sorted(kept.items()) if defaults().get(name) != value}
 
 
 @functools.cache
-def _defaults() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(json.dumps(run.read(["--preset", BASELINES]).settings()))
-    del found["env"]
-    return found
+def defaults() -> Mapping[str, Any]:
+    """Returns the settings on which learning depends, but the environment's, where nothing is chosen."""
+    plain = json.loads(json.dumps(run.read(["--preset", BASELINES]).settings()))
+    return {name: value for name, value in plain.items() if name not in (*UNNAMED, "env")}
 
 
 def _prepared(

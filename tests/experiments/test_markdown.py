@@ -128,6 +128,8 @@ def test_the_page_lists_every_experiment_and_links_what_is_there(tmp_path: Path)
         shown = "[zoo](zoo/README.md)" if name == "zoo" else name
         assert f"| {shown} | {load_experiment(name).claim} (" in text
     assert "| 0 of 20 | about 56 min | not run |" in text
+    missing = text.split("## Not run, or not to the end")[1]
+    assert "| zoo | 20 of 20 | 56 min | `acer reproduce zoo --workers 2` |" in missing and "(citing.md)" in text
     write_index(tmp_path)
     assert (tmp_path / "README.md").read_text(encoding="utf-8") == text
 
@@ -160,3 +162,11 @@ def test_a_page_of_somebody_else_is_kept(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="was not written by"):
         write_index(tmp_path)
     assert (tmp_path / "README.md").read_text() == "# My thesis"
+
+
+@pytest.mark.parametrize("name", ["citing.md", "settings.csv"])
+def test_other_files_of_somebody_else_are_kept(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(InputError, match=f"{name} was not written by acer reproduce"):
+        write_index(tmp_path)
+    assert (tmp_path / name).read_text() == "mine"
