@@ -37,6 +37,7 @@ from benchmarks.growth import Growth
 from benchmarks.memory import Memory
 from benchmarks.operations import Operations
 from benchmarks.original import Original
+from benchmarks.original_curves import OriginalCurves
 from benchmarks.precision import Precision
 from benchmarks.scale import Scale
 from benchmarks.throughput import Throughput
@@ -78,6 +79,7 @@ FLAGS = {
     "benchmarks.memory": Memory,
     "benchmarks.operations": Operations,
     "benchmarks.original": Original,
+    "benchmarks.original_curves": OriginalCurves,
     "benchmarks.precision": Precision,
     "benchmarks.scale": Scale,
     "benchmarks.throughput": Throughput,
