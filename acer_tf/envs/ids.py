@@ -46,9 +46,9 @@ def env_id(env: VectorEnv[Any, Any, Any]) -> str | None:
 
 
 def full_env_id(name: str) -> str:
-    """Returns the id of an Atari game that is given by its bare name, such as Pong; other names unchanged."""
-    full = f"{name}NoFrameskip-v4"
-    return full if full in gymnasium.registry else name
+    """Returns the id of an Atari game that is given by its bare name, such as Pong or pong; other names unchanged."""
+    ids = {env_id.lower(): env_id for env_id in gymnasium.registry if env_id.endswith("NoFrameskip-v4")}
+    return ids.get(f"{name}NoFrameskip-v4".lower(), name)
 
 
 def typed_env_id(text: str) -> str:

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from acer_tf import ACER
-from acer_tf.demos.cards import demo_file, demo_names, read_card
+from acer_tf.demos.cards import FOLDER, demo_file, demo_names, read_card
 from acer_tf.enjoy import main
+from acer_tf.envs.ids import is_atari
 from acer_tf.envs.make import make_vec_env
 from acer_tf.evaluation import evaluate_policy
 from acer_tf.run import read
@@ -26,8 +27,9 @@ def difference(name: str, episodes: int, num_env: int, seed: int) -> float:
     return float((np.mean(returns) - card.mean) / max(card.std / np.sqrt(episodes), 0.05))
 
 
-def test_names() -> None:
-    assert demo_names() == ["cartpole", "halfcheetah", "lunarlander", "minatar-breakout", "pendulum"]
+def test_every_agent_has_a_card() -> None:
+    assert {"cartpole", "halfcheetah", "lunarlander", "minatar-breakout", "pendulum"} <= set(demo_names())
+    assert sorted(file.stem for file in FOLDER.glob("*.zip")) == demo_names()
 
 
 @pytest.mark.parametrize("name", demo_names())
@@ -63,6 +65,11 @@ def test_the_documentation_has_the_cards_numbers(name: str) -> None:
     (row,) = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith(f"| `{name}` |")]
     assert row.startswith(f"| `{name}` | {card.env} |")
     assert row.endswith(f"| {card.steps:,} | {card.mean:g} ± {card.std:g} |")
+
+
+def test_the_documentation_says_whether_an_atari_game_is_among_them() -> None:
+    has_atari = any(is_atari(read_card(name).env) for name in demo_names())
+    assert ("No Atari game is among them" in PAGE.read_text(encoding="utf-8")) != has_atari
 
 
 def test_agents_are_found_by_name(capsys: pytest.CaptureFixture[str]) -> None:
