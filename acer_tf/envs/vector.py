@@ -292,11 +292,13 @@ class _Autoreset:
             check_info(info, self._index)
         if self._has_masks:
             info = info | self._mask()
+        terminated, truncated = bool(terminated), bool(truncated)
         if terminated or truncated:
-            last = {"final_obs": copy.deepcopy(obs), "final_info": dict(info)}  # before reset writes into them
+            # Before reset, which may write into anything that the environment has returned.
+            last, reward = {"final_obs": copy.deepcopy(obs), "final_info": _copied(info)}, copy.copy(reward)
             obs, info = self.reset()
             info = last | info
-        return obs, reward, bool(terminated), bool(truncated), info
+        return obs, reward, terminated, truncated, info
 
     def _mask(self) -> dict[str, Any]:
         return {MASKS: np.ravel(self._env.get_wrapper_attr(METHOD)())}
@@ -310,6 +312,13 @@ class _Autoreset:
 
     def close(self) -> None:
         self._env.close()
+
+
+def _copied(value: Any) -> Any:
+    """Copies an info's dicts, lists and arrays; other values may be anything, also what cannot be copied."""
+    if isinstance(value, dict):
+        return {name: _copied(part) for name, part in value.items()}
+    return copy.copy(value) if isinstance(value, np.ndarray | list) else value
 
 
 def own_action_names(env: Any) -> list[str]:

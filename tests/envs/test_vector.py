@@ -152,6 +152,42 @@ def test_last_observations_stay_though_the_next_episode_writes_into_them(vectori
     assert [final.tolist() for final in seen[-1][-1]["final_obs"]] == [[3], [3]]
 
 
+class Buffers(Told):
+    """Everything that it returns is a buffer which `reset` writes into, masks of possible actions included."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reward, self._is_over, self._mask = np.zeros(1), np.zeros(1, np.bool_), np.ones(2, np.int8)
+        self._nested = {"prices": [0.0]}
+
+    def reset(self, **kwargs: Any) -> Any:
+        obs, _ = super().reset(**kwargs)
+        return obs, self._write(-1.0, False, [1, 0])
+
+    def step(self, action: Any) -> Any:
+        obs, *_, truncated, _ = super().step(action)
+        info = self._write(float(obs[0]), truncated, [0, 1])
+        return obs, self._reward, False, self._is_over, info
+
+    def _write(self, number: float, is_over: bool, mask: list[int]) -> dict[str, Any]:
+        self._reward[:], self._is_over[:], self._mask[:], self._nested["prices"][:] = number, is_over, mask, [number]
+        return {"action_mask": self._mask, "nested": self._nested}
+
+
+@pytest.mark.parametrize("vectorization", KINDS)
+def test_whatever_ends_an_episode_stays_though_the_next_one_writes_into_it(vectorization: str) -> None:
+    env = make_vec_env(Buffers, 2, vectorization=vectorization)
+    env.reset()
+    for _ in range(3):
+        _, rewards, _, truncated, infos = env.step(np.zeros(2, np.int64))
+    env.close()
+    assert rewards.tolist() == [3, 3]
+    assert truncated.tolist() == [True, True]
+    assert infos["action_mask"].tolist() == [[1, 0], [1, 0]]
+    assert infos["final_info"]["action_mask"].tolist() == [[0, 1], [0, 1]]
+    assert [list(prices) for prices in infos["final_info"]["nested"]["prices"]] == [[3], [3]]
+
+
 class Parts(Told):
     """Observations that are dicts."""
 
