@@ -27,6 +27,8 @@ from acer_tf.errors import EnvironmentFailedError, InputError, with_own_extra
 from acer_tf.system.children import START_METHOD, become_worker, program_hidden
 
 CLOSE_SECONDS = 5.0
+RESERVED = frozenset(("final_obs", "final_info", "episode", "worker_replaced"))
+"""Names in the infos of vector environments, of `RecordEpisodeStatistics` and of `AtariPool`."""
 OTHER_ARGUMENTS = re.compile(r"reset\(\) got an unexpected keyword argument '(seed|options)'")
 
 MakeEnv = Callable[[], gymnasium.Env[Any, Any]]
@@ -218,6 +220,8 @@ def gather_infos(infos: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for name in dict.fromkeys(name for info in infos for name in info):
         is_given = np.array([name in info for info in infos])
         given = [info[name] for info in infos if name in info]
+        if name == MASKS:
+            given = list(map(np.ravel, given))  # lists will do, too
         if name != "final_obs" and all(isinstance(value, dict) for value in given):
             gathered[name] = gather_infos([info.get(name, {}) for info in infos])
         else:
@@ -272,13 +276,13 @@ class _Autoreset:
             if not OTHER_ARGUMENTS.search(str(error)):
                 raise
             raise InputError(f"{error}; gymnasium's is reset(self, *, seed=None, options=None).") from error
-        if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], Mapping)):
+        if not (isinstance(result, tuple) and len(result) == 2):
             raise InputError(
                 f"{self._name}.reset returned a {type(result).__name__} that is not (observation, info); the old gym's "
                 "returned the observation alone, gymnasium's returns both."
             )
         obs, info = result
-        return obs, info | self._mask() if self._has_masks else info
+        return obs, _without_reserved(self._with_mask(info))
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         result = self._env.step(action)
@@ -288,20 +292,18 @@ class _Autoreset:
                 "terminated, truncated, info), the old gym's had one done."
             )
         obs, reward, terminated, truncated, info = result
-        if not isinstance(info, dict):
-            check_info(info, self._index)
-        if self._has_masks:
-            info = info | self._mask()
+        info = self._with_mask(info)
         terminated, truncated = bool(terminated), bool(truncated)
-        if terminated or truncated:
-            # Before reset, which may write into anything that the environment has returned.
-            last, reward = {"final_obs": copy.deepcopy(obs), "final_info": _copied(info)}, copy.copy(reward)
-            obs, info = self.reset()
-            info = last | info
-        return obs, reward, terminated, truncated, info
+        if not (terminated or truncated):
+            return obs, reward, False, False, _without_reserved(info)
+        # Before reset, which may write into anything that the environment has returned.
+        last, reward = {"final_obs": copy.deepcopy(obs), "final_info": _copied(info)}, copy.copy(reward)
+        obs, info = self.reset()
+        return obs, reward, terminated, truncated, last | info
 
-    def _mask(self) -> dict[str, Any]:
-        return {MASKS: np.ravel(self._env.get_wrapper_attr(METHOD)())}
+    def _with_mask(self, info: Any) -> dict[str, Any]:
+        check_info(info, self._index)
+        return {**info, MASKS: self._env.get_wrapper_attr(METHOD)()} if self._has_masks else dict(info)
 
     def call(self, name: str, arguments: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         attribute = self._env.get_wrapper_attr(name)
@@ -312,6 +314,12 @@ class _Autoreset:
 
     def close(self) -> None:
         self._env.close()
+
+
+def _without_reserved(info: dict[str, Any]) -> dict[str, Any]:
+    if info.keys().isdisjoint(RESERVED):
+        return info
+    return {name: value for name, value in info.items() if name not in RESERVED}
 
 
 def _copied(value: Any) -> Any:

@@ -188,6 +188,29 @@ def test_whatever_ends_an_episode_stays_though_the_next_one_writes_into_it(vecto
     assert [list(prices) for prices in infos["final_info"]["nested"]["prices"]] == [[3], [3]]
 
 
+@pytest.mark.parametrize("vectorization", KINDS)
+def test_infos_under_names_of_vector_environments_are_left_out_but_in_the_last_one(vectorization: str) -> None:
+    info = {"final_obs": None, "final_info": 3, "worker_replaced": True, "own": 4}
+    info["episode"] = {"r": 7.0, "l": 1, "t": 0.0}
+    env = make_vec_env(lambda: Told(infos=[info]), 1, vectorization=vectorization)
+    _, first = env.reset()
+    *_, within = env.step(np.zeros(1, np.int64))
+    env.step(np.zeros(1, np.int64))
+    *_, last = env.step(np.zeros(1, np.int64))
+    env.close()
+    assert first == {}
+    assert within.keys() == {"own", "_own"}
+    assert last["final_obs"][0].tolist() == [3]
+    assert last["episode"]["r"].tolist() == [3.0]  # of the episode, not what the environment says
+    assert last["final_info"]["episode"]["r"].tolist() == [7.0]
+
+
+def test_masks_may_be_lists() -> None:
+    env = make_vec_env(lambda: Told(infos=[{"action_mask": [True, False]}, {"action_mask": (0, 1)}]), 2)
+    env.reset()
+    assert env.step(np.array([0, 1]))[-1]["action_mask"].tolist() == [[1, 0], [0, 1]]
+
+
 class Parts(Told):
     """Observations that are dicts."""
 
