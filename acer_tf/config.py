@@ -26,6 +26,8 @@ PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 OPTIMIZERS = ("rmsprop", "adam")
 MAX_EPISODE_FRAMES = 108_000
 """Longest Atari game, in raw frames: the usual limit of benchmarks, half an hour of play at 60 frames per second."""
+MAX_EPISODE_STEPS = 27_000
+"""Agent steps after which evaluations cut an episode; in Atari as many as these frames."""
 
 
 @dataclasses.dataclass(frozen=True)

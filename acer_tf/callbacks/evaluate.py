@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from acer_tf.callbacks.base import BaseCallback, EventCallback
+from acer_tf.config import MAX_EPISODE_STEPS
 from acer_tf.envs.adapt import as_vector_env
 from acer_tf.envs.conventions import Player
 from acer_tf.envs.vec_env import copy_moments
 from acer_tf.errors import InputError
-from acer_tf.evaluation.episodes import MAX_EPISODE_STEPS, Played, play, said_of_cuts
+from acer_tf.evaluation.episodes import Played, play, said_of_cuts
 from acer_tf.schema import Count, CountOrZero, validated
 from acer_tf.storage.arrays import load_arrays, save_arrays
 from acer_tf.storage.paths import user_path

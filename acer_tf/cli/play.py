@@ -8,14 +8,14 @@ from typing import Annotated, Any, NamedTuple
 from gymnasium.vector import VectorEnv
 
 from acer_tf.cli.parsing import OptionalValue, Positional
-from acer_tf.config import MAX_EPISODE_FRAMES
+from acer_tf.config import MAX_EPISODE_FRAMES, MAX_EPISODE_STEPS
 from acer_tf.demos.cards import demo_file, demo_names, read_card
 from acer_tf.envs.ids import atari_game, check_env_id, is_atari, typed_env_id
 from acer_tf.envs.make import make_vec_env
 from acer_tf.envs.module_ids import bare_env_id, module_refused
 from acer_tf.envs.saved_kwargs import check_saved_kwargs
 from acer_tf.errors import InputError, nearest
-from acer_tf.evaluation.episodes import MAX_EPISODE_STEPS, Played, Predictor, play
+from acer_tf.evaluation.episodes import Played, Predictor, play
 from acer_tf.evaluation.video import check_video
 from acer_tf.schema import Count, CountOrZero, Seed, validate_fields
 from acer_tf.storage.paths import free_path

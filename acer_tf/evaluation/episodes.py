@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
+from acer_tf.config import MAX_EPISODE_STEPS
 from acer_tf.envs.adapt import AnyEnv, as_vector_env
 from acer_tf.envs.atari.pool import AtariPool
 from acer_tf.envs.conventions import Player, environment_seeds, reported_episodes, reports_episodes
@@ -22,8 +23,6 @@ from acer_tf.system.console import say
 
 RESAMPLES = 2_000
 """Bootstrap samples of a confidence interval."""
-MAX_EPISODE_STEPS = 27_000
-"""Default limit of agent steps: as many as the longest Atari game has, of 108,000 frames."""
 
 StepCallback = Callable[[dict[str, Any], dict[str, Any]], object]
 """Called with the local and the global variables of `evaluate_policy`."""

@@ -10,11 +10,12 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
+from acer_tf.config import MAX_EPISODE_STEPS
 from acer_tf.envs.adapt import AnyEnv, as_vector_env
 from acer_tf.envs.conventions import Player
 from acer_tf.envs.rendering import GL
 from acer_tf.errors import EnvironmentFailedError, InputError, with_own_extra
-from acer_tf.evaluation.episodes import MAX_EPISODE_STEPS, Moment, Played, Predictor, play
+from acer_tf.evaluation.episodes import Moment, Played, Predictor, play
 from acer_tf.evaluation.explanation import Explainer
 from acer_tf.evaluation.panel import Panel
 from acer_tf.storage.durable import unfinished

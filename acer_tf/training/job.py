@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from acer_tf.config import MAX_EPISODE_FRAMES, Collecting, Config, Continuous, Preprocessing
+from acer_tf.config import MAX_EPISODE_FRAMES, MAX_EPISODE_STEPS, Collecting, Config, Continuous, Preprocessing
 from acer_tf.configs.presets import BASELINES
 from acer_tf.distributed.access import check_address
 from acer_tf.distributed.connection import require_ray
@@ -97,7 +97,7 @@ class EvaluationSettings(_Validated):
     """Whole episodes of an evaluation, played as the command evaluate plays them."""
     eval_deterministic: bool = False
     """Take the most probable action in evaluations (the mean of continuous ones) instead of drawing from the policy."""
-    eval_max_episode_steps: CountOrZero = 27000
+    eval_max_episode_steps: CountOrZero = MAX_EPISODE_STEPS
     """Cut an episode of an evaluation after this many agent steps, and say so; 0 sets no limit."""
 
 

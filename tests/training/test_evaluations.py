@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from acer_tf import ACER
+from acer_tf.config import MAX_EPISODE_STEPS
 from acer_tf.envs.atari.game import FRAMES_PER_STEP, MAX_EPISODE_FRAMES
-from acer_tf.evaluation.episodes import MAX_EPISODE_STEPS, Played, evaluate_policy
+from acer_tf.evaluation.episodes import Played, evaluate_policy
 from acer_tf.logs.files import file_logger
 from acer_tf.logs.logger import Logger
 from acer_tf.run import main
