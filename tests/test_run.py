@@ -165,7 +165,7 @@ def test_the_same_command_resumes_a_run_and_finds_it_done(
     assert hashes(folder) == before
     out = capsys.readouterr().out
     assert f"resumed at step 4,000 from {folder / 'checkpoints' / 'step-000000004000'}" in out
-    assert f"done at step 4,000; agent: {folder / 'model.zip'}" in out
+    assert f"done at step 4,000; agent: {folder / 'model.zip'}\nto watch it: acer enjoy {folder}\n" in out
 
 
 def test_training_starts_from_saved_weights(trained: tuple[Path, str], tmp_path: Path) -> None:

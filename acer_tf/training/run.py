@@ -94,6 +94,8 @@ def train(job: Job, first: gymnasium.Env[Any, Any] | None = None) -> int:
     say(f"{'stopped' if stop() else 'done'} at step {session.loop.steps:,}; agent: {run.path / MODEL}")
     if stop():
         say(f"resume with: {resume_command(run.path)}")
+    else:
+        say(f"to watch it: acer enjoy {shlex.quote(str(run.path))}")
     return stop.status
 
 
