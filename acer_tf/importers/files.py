@@ -3,6 +3,7 @@
 import bz2
 import contextlib
 import lzma
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +21,11 @@ _DECOMPRESSORS: dict[bytes, Callable[[], Any]] = {
     b"\xfd7zXZ": lambda: lzma.LZMADecompressor(memlimit=LZMA_MEMORY),
     b"\x5d\x00": lambda: lzma.LZMADecompressor(memlimit=LZMA_MEMORY),
 }
+ERRORS = (
+    *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, NotImplementedError, OSError),
+    *(RecursionError, TypeError, ValueError, lzma.LZMAError, zipfile.BadZipFile, zlib.error),
+)
+"""Whatever Python and its libraries raise of a file that may hold anything; no other error of the run."""
 _UNKNOWN = {b"\x04\x22\x4d\x18": "compressed with lz4", b"ZF": "of a joblib older than 0.10"}
 
 
@@ -30,7 +36,7 @@ def as_input_error(path: str | Path, expected: str) -> Iterator[None]:
         raise InputError(f"{path} does not exist; expected a file or folder with {expected}.")
     try:
         yield
-    except (ArithmeticError, LookupError, OSError, TypeError, ValueError) as error:  # the file may hold anything
+    except ERRORS as error:
         raise InputError(f"{path} does not hold {expected} ({error!s:.200}).") from error
 
 

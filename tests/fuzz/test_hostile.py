@@ -3,6 +3,7 @@
 import io
 import os
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from tests.fuzz.readers import READERS
 from tests.fuzz.test_readers import valid, write
 
 HUGE = "a" * 200_000
+MOST_FILES = 8
+"""Files of a reader that are replaced in a test."""
 MANY = b"\n".join([b"b0: &b0 [x, x]", *(b"b%d: &b%d [%s]" % (i, i, b"*b%d, " % (i - 1) * 10) for i in range(1, 13))])
 
 
@@ -82,6 +85,46 @@ def test_what_is_no_file_is_not_read(reader: str, kind: str, tmp_path: Path) -> 
                 READERS[reader].read(folder)
         except InputError as error:
             assert str(folder) in str(error)
+
+
+def nested(path: str) -> bytes:
+    """Lists in lists, in the format of the file."""
+    depth = 50_000
+    if path.endswith((".pkl", ".joblib")):
+        return b"]" * depth + b"a" * (depth - 1) + b"."
+    text = b"[" * depth + b"]" * depth
+    if not path.endswith((".zip", ".npz")):
+        return text if path.endswith((".json", ".jsonl", ".lease", ".journal")) else b"a: " + text
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name in ("data.json", "data", "parameter_list", "a.npy"):
+            archive.writestr(name, text)
+    return file.getvalue()
+
+
+MISTAKES: dict[str, Callable[[str, bytes], bytes]] = {
+    "empty": lambda path, content: b"",
+    "cut": lambda path, content: content[: len(content) // 2],
+    "a web page": lambda path, content: b"<!DOCTYPE html>\n<html><head><title>404: Not Found</title></head></html>\n",
+    "nested": lambda path, content: nested(path),
+}
+"""What is in a file by mistake or on purpose, given its path and its proper content."""
+
+
+@pytest.mark.parametrize("reader", READERS.keys())
+@pytest.mark.parametrize("kind", MISTAKES)
+def test_what_is_another_file_is_one_sentence_or_does_not_matter(reader: str, kind: str, tmp_path: Path) -> None:
+    files, fuzzed = valid(reader), READERS[reader].fuzzed
+    one_of_each_name = {Path(path).name: path for path in files if path.startswith(fuzzed)}
+    for path in list(one_of_each_name.values())[:MOST_FILES]:
+        folder, content = tmp_path / path.replace("/", "-"), MISTAKES[kind](path, files[path])
+        write(folder, {path: content} if READERS[reader].is_alone else {**files, path: content})
+        READERS[reader].seal(folder)
+        try:
+            with bounded(folder):
+                READERS[reader].read(folder)
+        except InputError as error:
+            assert str(folder) in str(error) and "\n" not in str(error)
 
 
 def test_the_bounds_are_noticed(tmp_path: Path) -> None:
