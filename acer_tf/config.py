@@ -12,7 +12,6 @@ from acer_tf.schema import (
     CountOrZero,
     Fraction,
     Positive,
-    PositiveOrInfinite,
     Ratio,
     SmallCount,
     Text,
@@ -42,7 +41,7 @@ class Algorithm:
     """Weight of the critic's loss."""
     ent_coef: Weight = 0.01
     """Weight of the entropy bonus."""
-    c: PositiveOrInfinite = 10.0
+    c: Positive = 10.0
     """Truncation of the importance weights."""
     trust_region: bool = True
     """Whether the policy gradient is projected so that it stays near the average policy."""
@@ -73,11 +72,11 @@ class Optimization:
     optimizer: Literal["rmsprop", "adam"] | object = "rmsprop"
     """Optimiser: rmsprop (TensorFlow 1's form, as in baselines), adam, or (in Python) a Keras optimizer, whose learning
     rate `lr` and `lrschedule` set."""
-    rprop_epsilon: PositiveOrInfinite = 1e-5
+    rprop_epsilon: Positive = 1e-5
     """RMSProp's epsilon, inside the root."""
     rprop_alpha: Fraction = 0.99
     """RMSProp's decay."""
-    max_grad_norm: PositiveOrInfinite | None = 10
+    max_grad_norm: Positive | None = 10
     """Largest global norm of the gradient; None does not clip."""
 
 

@@ -69,10 +69,10 @@ def test_weights(name: str, value: Any) -> None:
         Config(**{name: value})
 
 
-@pytest.mark.parametrize("value", [0, -1.0, math.nan, "1", None, True])
+@pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, "1", None, True])
 @pytest.mark.parametrize("name", ["rprop_epsilon", "c"])
 def test_positive_numbers(name: str, value: Any) -> None:
-    with pytest.raises(InputError, match=f"^{name} is {value!r}; expected a number > 0\\.$"):
+    with pytest.raises(InputError, match=f"^{name} is {value!r}; expected a finite number > 0\\.$"):
         Config(**{name: value})
 
 
@@ -83,9 +83,9 @@ def test_fractions(name: str, value: Any) -> None:
         Config(**{name: value})
 
 
-@pytest.mark.parametrize("value", [0, -1, math.nan, "10", True])
+@pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, "10", True])
 def test_max_grad_norm(value: Any) -> None:
-    with pytest.raises(InputError, match=f"^max_grad_norm is {value!r}; expected a number > 0, or None\\.$"):
+    with pytest.raises(InputError, match=f"^max_grad_norm is {value!r}; expected a finite number > 0, or None\\.$"):
         Config(max_grad_norm=value)
 
 
@@ -137,8 +137,7 @@ def test_the_burn_in_is_shorter_than_a_segment() -> None:
         *[{"lrschedule": name} for name in SCHEDULES],
         {"lrschedule": lambda p: 1.0},
         {"max_grad_norm": None},
-        {"max_grad_norm": math.inf},
-        {"c": math.inf},
+        {"c": 1e30},
         {"replay_start": 0},
         {"trust_region": np.bool_(False)},
         {"nsteps": np.int64(5), "lr": np.float32(0.1), "gamma": np.float64(1), "alpha": 0},

@@ -123,7 +123,7 @@ def write_index(results: Path) -> None:
         with_page=[f.experiment.name for f in findings if (results / f.experiment.name / PAGE).exists()],
         searches=SEARCHES if (results / SEARCHES).exists() else "",
         citing=CITING,
-        unfinished=[(f, f"{_duration(cost(f).left)}") for f in findings if f.whole < f.needed],
+        unfinished=[(f, _duration(cost(f).left)) for f in findings if f.whole < f.needed],
     )
     results.mkdir(parents=True, exist_ok=True)
     with locked(results):

@@ -152,7 +152,7 @@ def test_a_seed_begins_all_streams_anew() -> None:
         ({"n_steps": 0}, "n_steps is 0; expected a whole number >= 1"),
         ({"learning_rate": -1}, "learning_rate is -1; expected a finite number >= 0"),
         ({"lr_schedule": "liner"}, "lr_schedule 'liner' does not exist; the nearest are linear"),
-        ({"correction_term": 0}, "correction_term is 0; expected a number > 0"),
+        ({"correction_term": 0}, "correction_term is 0; expected a finite number > 0"),
         ({"buffer_size": 5}, "buffer_size 5 is smaller than replay_start 10"),
         ({"verbose": 3}, "verbose is 3; expected 0, 1 or 2"),
         ({"seed": -1}, "seed is -1; expected a whole number"),
