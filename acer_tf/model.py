@@ -55,6 +55,8 @@ class Model:
         # θ_avg ← α θ_avg + (1 − α) θ (section 3.3); the first apply() makes the averages, as copies.
         self._ema = tf.train.ExponentialMovingAverage(config.alpha)
         self._ema.apply(self.params)
+        # It also notes the parameters in TensorFlow's global graph, where they would outlive the model.
+        del tf.compat.v1.get_collection_ref(tf.compat.v1.GraphKeys.MOVING_AVERAGE_VARIABLES)[-len(self.params) :]
         self.averages: list[tf.Variable] = [self._ema.average(param) for param in self.params]
         self.optimizer = make_optimizer(config)
         # Slots now, not in the first update: a checkpoint of step 0 has them.

@@ -1,3 +1,5 @@
+import gc
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -424,3 +426,12 @@ def test_an_update_that_is_not_finite_is_refused_and_named(max_grad_norm: float 
                 np.testing.assert_array_equal(array, before[parameter], err_msg=parameter)
     model.train(make_segment(), lr=0.1)
     assert any((array != before[parameter]).any() for parameter, array in arrays(model).items())
+
+
+def test_parameters_are_freed_with_their_model() -> None:
+    model = make_model()
+    model.train(make_segment(), 1e-3)
+    kept = [weakref.ref(variable) for variable in (*model.params, *model.averages)]
+    del model
+    gc.collect()
+    assert all(reference() is None for reference in kept)

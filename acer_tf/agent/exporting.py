@@ -98,13 +98,7 @@ def _write_onnx(path: Path, module: tf.Module, act: Act, specs: Specs) -> None:
         outputs = act(**dict(zip(specs, tensors, strict=True)))
         return {OUTPUTS.get(name, name): output for name, output in outputs.items()}
 
-    logger = tf.get_logger()
-    level = logger.level
-    logger.setLevel("ERROR")  # it warns that a collection of averages, which nothing here needs, is not written
-    try:
-        model, _ = tf2onnx.convert.from_function(positional, list(specs.values()), opset=ONNX_OPSET)
-    finally:
-        logger.setLevel(level)
+    model, _ = tf2onnx.convert.from_function(positional, list(specs.values()), opset=ONNX_OPSET)
     with replacing(path) as file:
         file.write(model.SerializeToString())
 
