@@ -162,7 +162,7 @@ def test_nothing_has_been_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     capsys.readouterr()
     assert main(["--list", "--results", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    (minatar,) = (line for line in lines if line.startswith("minatar-original"))
+    (minatar,) = (line for line in lines if line.startswith("minatar-original "))
     assert minatar.split("  ")[0] == "minatar-original" and minatar.split()[-5:] == ["0", "of", "25", "not", "run"]
     assert "5 environments, 1 variation, 5 seeds, 300k steps" in minatar and "about 89 min" in minatar
 
