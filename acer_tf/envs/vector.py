@@ -302,8 +302,11 @@ class _Autoreset:
         return obs, reward, terminated, truncated, last | info
 
     def _with_mask(self, info: Any) -> dict[str, Any]:
-        check_info(info, self._index)
-        return {**info, MASKS: self._env.get_wrapper_attr(METHOD)()} if self._has_masks else dict(info)
+        if not isinstance(info, dict):  # before the slower check of any mapping
+            check_info(info, self._index)
+            info = dict(info)
+        own: dict[str, Any] = info
+        return {**own, MASKS: self._env.get_wrapper_attr(METHOD)()} if self._has_masks else own
 
     def call(self, name: str, arguments: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         attribute = self._env.get_wrapper_attr(name)
