@@ -5,6 +5,7 @@ import os
 import queue
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -66,6 +67,13 @@ class Training:
             assert time.monotonic() < deadline, self.said
             assert self.process.poll() is None, f"ended with {self.process.returncode} before step {step}:\n{self.said}"
             time.sleep(0.002)
+
+    def delete(self, folder: Path) -> None:
+        """Deletes a folder while the process, which could write into it meanwhile, stands still."""
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
+        shutil.rmtree(folder)
+        self.process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
         """As no process can prevent."""

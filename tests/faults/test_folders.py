@@ -1,5 +1,4 @@
 import csv
-import shutil
 import signal
 import subprocess
 import time
@@ -32,7 +31,7 @@ def test_a_run_whose_folder_goes_away_goes_on_in_a_new_one(tmp_path: Path, kind:
         if kind == "moved":
             folder.rename(tmp_path / "moved")
         else:
-            shutil.rmtree(folder)
+            run.delete(folder)
         run.wait_for(f"{folder} was moved or deleted; the run goes on in a new folder of that name")
         while not ((folder / "progress.csv").exists() and (folder / "episodes.csv").exists()):
             time.sleep(0.1)
@@ -53,7 +52,7 @@ def test_checkpoints_that_go_away_are_noticed_and_the_next_is_whole(tmp_path: Pa
     folder = tmp_path / "run"
     with training(folder, **LONG | {"checkpoint_every": 1_000_000}) as run:
         run.wait_for("entropy")  # a row
-        shutil.rmtree(folder / "checkpoints")
+        run.delete(folder / "checkpoints")
         run.wait_for(f"{folder / 'checkpoints'} was moved or deleted; this checkpoint needs nothing of it")
         run.wait_for_checkpoint(1)
         run.kill()
