@@ -108,11 +108,20 @@ class _Lossy(io.FileIO):
     _missing = 0  # lines
 
     def never_wait(self) -> None:
-        """From here on, drops what nobody reads; the descriptor, which other processes share, stays as it is."""
-        with contextlib.suppress(OSError):  # Linux alone opens a pipe or terminal again, with flags of its own
-            if sys.platform == "linux" and (self.isatty() or stat.S_ISFIFO(os.fstat(self.fileno()).st_mode)):
-                flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY
-                self._unwaiting = self._unwaiting or os.open(f"/proc/self/fd/{self.fileno()}", flags)
+        """From here on, drops what nobody reads; the descriptor, which other processes share, stays as it is.
+
+        On Windows, where nothing tells that a write would wait, it waits.
+        """
+        descriptor = self.fileno()
+        is_pipe = stat.S_ISFIFO(os.fstat(descriptor).st_mode)
+        if self._unwaiting is not None or sys.platform == "win32" or not (is_pipe or self.isatty()):
+            return
+        try:  # opened again it has flags of its own; only Linux can do that with a pipe
+            name = f"/proc/self/fd/{descriptor}" if sys.platform == "linux" else os.ttyname(descriptor)
+            self._unwaiting = os.open(name, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        except OSError:
+            if is_pipe:
+                self._unwaiting = descriptor  # PIPE_BUF bytes never wait once `select` says that it takes some
 
     def write(self, data: Any) -> int:
         """Writes what is possible; returns how many bytes need not be written again, those that are lost included."""
@@ -128,14 +137,13 @@ class _Lossy(io.FileIO):
         note = f"\n[{counted(self._missing, 'line')} missing here: nobody read them]\n" if self._missing else ""
         left = note.encode() + data
         while left:
-            try:
-                left = left[os.write(descriptor, left) :]
+            if not select.select([], [descriptor], [], max(0.0, deadline - time.monotonic()))[1]:
+                self._is_unread = True
+                self._missing += left[-len(data) :].count(b"\n")
+                return
+            with contextlib.suppress(BlockingIOError):  # another process was faster
+                left = left[os.write(descriptor, left[: select.PIPE_BUF]) :]
                 self._is_unread, self._missing = False, 0
-            except BlockingIOError:
-                if not select.select([], [descriptor], [], max(0.0, deadline - time.monotonic()))[1]:
-                    self._is_unread = True
-                    self._missing += left[-len(data) :].count(b"\n")
-                    return
 
 
 def _unbreakable(stream: TextIO | None, descriptor: int) -> TextIO:

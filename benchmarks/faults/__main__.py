@@ -17,6 +17,7 @@ from acer_tf.cli.command import guarded
 from acer_tf.cli.output import write_json
 from acer_tf.cli.parsing import parse
 from acer_tf.errors import ExitStatus, InputError
+from benchmarks.faults.process import survivors
 from benchmarks.faults.scratch import Scratch, scratch
 from benchmarks.faults.story import Story, ViolationError
 from benchmarks.faults.tasks import TASKS, available
@@ -68,6 +69,8 @@ def stories(flags: Faults, place: Scratch, work: Path) -> Iterator[tuple[str, St
             violation = str(error)
             _keep(flags.keep, story, outputs, violation)
         yield task, story, violation
+        for process in survivors():
+            process.kill()
         shutil.rmtree(story.folder.parent, ignore_errors=True)
         shutil.rmtree(outputs)
 

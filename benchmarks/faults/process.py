@@ -11,9 +11,6 @@ from pathlib import Path
 
 import psutil
 
-from acer_tf.storage.checkpoint import checkpoint_folders, step_of
-from acer_tf.storage.run_files import CHECKPOINTS
-
 MARK = "ACER_TF_FAULTS"
 """Environment variable by which every process of the campaign is found."""
 PATIENCE = 300.0
@@ -123,11 +120,6 @@ class Training:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-
-
-def published(folder: Path) -> list[int]:
-    """Returns the steps of a run's published checkpoints, newest first."""
-    return [step_of(path) for path in checkpoint_folders(folder / CHECKPOINTS)]
 
 
 def survivors() -> list[psutil.Process]:

@@ -1,4 +1,4 @@
-"""One run, disturbed again and again until it is complete, and what must hold all the while."""
+"""One training or sweep, disturbed again and again until it is complete, and what must hold all the while."""
 
 import csv
 import itertools
@@ -9,8 +9,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from acer_tf.storage.checkpoint import checkpoint_folders
+from acer_tf.errors import ExitStatus
+from acer_tf.storage.checkpoint import checkpoint_folders, step_of
 from acer_tf.storage.run_files import ARRAYS, CHECKPOINTS, EPISODES, MANIFEST, MODEL, PROGRESS, VALUES
+from acer_tf.trials.execution import TABLE
 from benchmarks.faults.faults import (
     DAMAGES,
     EIO,
@@ -24,7 +26,7 @@ from benchmarks.faults.faults import (
     victims,
 )
 from benchmarks.faults.interposed import Disk, unsynced
-from benchmarks.faults.process import StuckError, Training, published, survivors, unmapped
+from benchmarks.faults.process import StuckError, Training, survivors, unmapped
 from benchmarks.faults.scratch import Scratch
 from benchmarks.faults.tasks import TASKS, command
 
@@ -33,8 +35,8 @@ STARTING_SECONDS = 6.0
 """Length of the start-up, about, in which a fault of that moment occurs."""
 HALF_WRITTEN = 2
 """Descriptors that a checkpoint being written holds open."""
-GONE_SECONDS = 10.0
-"""Seconds in which the processes of a run that has ended have to disappear."""
+GONE_SECONDS = {False: 10.0, True: 60.0}
+"""Seconds in which the processes of a run or, if True, of a sweep have to disappear: trials save after its end."""
 
 
 class ViolationError(Exception):
@@ -42,10 +44,10 @@ class ViolationError(Exception):
 
 
 class Story:
-    """A run of a task.
+    """The life of a task.
 
     Attributes:
-        folder: its run folder; alone in the folder above, but for what the run itself puts there.
+        folder: its folder; alone in the folder above, but for what the task itself puts there.
         log: what has happened, a line each.
         faults: number of faults so far, by kind and moment.
     """
@@ -66,16 +68,17 @@ class Story:
             scratch: where the run folder is made.
             outputs: folder for the output of the processes; on another file system.
             draw: random stream of all choices.
-            reference: run folder of the same task, undisturbed; None if this is the one.
+            reference: folder of the same task, undisturbed; None if this is the one.
             breakage: Python code that breaks the package in every process.
         """
         self.folder = scratch.folder / "runs" / "run"
         self.log: list[str] = []
         self.faults: Counter[tuple[str, str]] = Counter()
-        self._task, self._scratch, self._outputs, self._draw, self._reference = task, scratch, outputs, draw, reference
+        self._name, self._scratch, self._outputs, self._draw, self._reference = task, scratch, outputs, draw, reference
+        self._task = TASKS[task]
         self._around = Around(scratch, Clock(outputs, breakage), Disk(outputs), draw)
         self._damaged: set[Path] = set()
-        self._is_exact = reference is not None and TASKS[task].is_exact
+        self._is_exact = reference is not None and self._task.is_exact
         self._is_complete = False
         self._shared_memory = unmapped()
 
@@ -95,18 +98,19 @@ class Story:
     def _disturb(self) -> None:
         """Makes one fault of any kind."""
         kind = self._draw.choice(["running"] * 5 + ["file"] * 2 + ["stream", "strays"])
-        if kind == "file" and len(self._intact()) > 1:
-            self._damage(self._draw.choice([*DAMAGES, *([EIO] if self._around.disk.environment else [])]))
+        run = self._draw.choice(self._runs(self.folder))
+        if kind == "file" and len(self._intact(run)) > 1:
+            self._damage(run, self._draw.choice([*DAMAGES, *([EIO] if self._around.disk.environment else [])]))
         elif kind == "stream":
             self._live(self._draw.choice(STREAMS))
-        elif kind == "strays" and self._intact():
+        elif kind == "strays" and self._intact(run):
             self._note("stray files", "stray files", "between")
-            add_strays(self.folder)
+            add_strays(run)
         else:
             self._live(self._draw.choice([name for name in RUNNING if name != "disk full" or self._scratch.is_small]))
 
-    def _damage(self, name: str) -> None:
-        file = self._draw.choice(victims(self.folder))
+    def _damage(self, run: Path, name: str) -> None:
+        file = self._draw.choice(victims(run))
         self._note(f"{name} in {file.relative_to(self.folder)}", name, "between")
         if name == EIO:
             self._around.disk.make_unreadable(file)
@@ -121,43 +125,52 @@ class Story:
         self.log.append(text)
         self.faults[fault, moment] += 1
 
-    def _intact(self) -> list[Path]:
-        folders = checkpoint_folders(self.folder / CHECKPOINTS)
-        return [path for path in folders if path not in self._damaged]
+    def _runs(self, folder: Path) -> list[Path]:
+        return [folder / run for run in self._task.runs]
+
+    def _published(self) -> list[Path]:
+        """Returns the published checkpoints of all its runs, but for those of step 0: no log is open yet."""
+        folders = (path for run in self._runs(self.folder) for path in checkpoint_folders(run / CHECKPOINTS))
+        return [path for path in folders if step_of(path) > 0]
+
+    def _intact(self, run: Path) -> list[Path]:
+        return [path for path in checkpoint_folders(run / CHECKPOINTS) if path not in self._damaged]
 
     def _live(self, fault: str) -> None:
         """Starts the command, disturbs it, and checks what it leaves behind."""
-        intact = self._intact()
+        intact = {run: self._intact(run) for run in self._runs(self.folder)}
         output = self._outputs / f"{len(self.log):03d}"
         streams = open_streams(fault) if fault in STREAMS else (None, None)
         environment = {**self._around.clock.environment, **self._around.disk.environment, "WANDB_MODE": "offline"}
         self._around.disk.forget()
-        training = Training(command(self._task, self.folder), self.folder, output, environment, streams)
+        training = Training(command(self._name, self.folder), self.folder, output, environment, streams)
         try:
             for stream in {*streams} - {None}:
                 os.close(stream)
-            allowed = self._act(fault, training, bool(intact))
+            allowed = self._act(fault, training)
             status = training.end()
         except StuckError as error:
             raise ViolationError(f"{fault}: {error}") from error
         finally:
             training.destroy()
-        self.log[-1] += f": status {status}, newest checkpoint {max(published(self.folder), default=None)}"
+        self.log[-1] += f": status {status}, newest checkpoint {max(map(step_of, self._published()), default=None)}"
         self._is_complete = status == 0
         self._check_status(status, allowed, training)
         self._check_order()
-        self._check_resumed(training, intact)
+        if not self._task.is_sweep:  # whose runs tell their logs
+            self._check_resumed(training, intact[self.folder])
         self._check_leftovers()
         self._check_logs()
         self._forget_set_aside()
 
     def _forget_set_aside(self) -> None:
         """Deletes the damaged checkpoints that the run has set aside; their steps may be published again."""
-        for path in (self.folder / CHECKPOINTS).glob("damaged-*"):
-            self._damaged.discard(path.with_name(path.name.removeprefix("damaged-")))
-            shutil.rmtree(path)
+        for run in self._runs(self.folder):
+            for path in (run / CHECKPOINTS).glob("damaged-*"):
+                self._damaged.discard(path.with_name(path.name.removeprefix("damaged-")))
+                shutil.rmtree(path)
 
-    def _act(self, fault: str, training: Training, is_resumed: bool) -> frozenset[int]:
+    def _act(self, fault: str, training: Training) -> frozenset[int]:
         """Makes the fault; returns the exit statuses that it allows besides 0."""
         if fault not in RUNNING:
             self.log.append(fault)
@@ -171,26 +184,26 @@ class Story:
         if fault == MOVED:
             self._is_exact = False  # its logs and checkpoints begin anew
             shutil.rmtree(self.folder.with_name("moved"), ignore_errors=True)
-        return allowed
+        return allowed | {ExitStatus.FAILED} if self._task.is_sweep else allowed
 
     def _wait_for(self, moment: str, training: Training) -> None:
         if moment == "starting":
             training.wait_until(lambda: False, self._draw.uniform(0, STARTING_SECONDS))
             return
-        begun = max(published(self.folder), default=0)  # at step 0 the logs have not been opened yet
-        training.wait_until(lambda: "training on" in training.said())
+        before = self._published()
+        training.wait_until(lambda: self._task.begun in training.said())
         if moment == "resuming":
             training.wait_until(lambda: False, self._draw.uniform(0, 1))
         elif moment == "saving":
-            training.wait_until(lambda: max(published(self.folder), default=-1) > begun)
+            training.wait_until(lambda: {*self._published()} - {*before})
             training.wait_until(self._around.disk.is_saving)
             time.sleep(self._draw.uniform(0, 0.02))
         else:
-            training.wait_until(lambda: max(published(self.folder), default=-1) > begun)
-            before = training.descriptors()
+            training.wait_until(lambda: {*self._published()} - {*before})
+            opened = training.descriptors()
             training.wait_until(lambda: False, self._draw.uniform(0, 3))
-            if training.descriptors() > before + HALF_WRITTEN:
-                raise ViolationError(f"{training.descriptors()} open descriptors, {before} some steps before")
+            if training.descriptors() > opened + HALF_WRITTEN:
+                raise ViolationError(f"{training.descriptors()} open descriptors, {opened} some steps before")
 
     def _check_status(self, status: int, allowed: frozenset[int], training: Training) -> None:
         said = training.said()
@@ -215,7 +228,7 @@ class Story:
             )
 
     def _check_leftovers(self) -> None:
-        end = time.monotonic() + GONE_SECONDS
+        end = time.monotonic() + GONE_SECONDS[self._task.is_sweep]
         while (left := survivors()) and time.monotonic() < end:
             time.sleep(0.1)
         if left:
@@ -226,27 +239,35 @@ class Story:
             raise ViolationError(f"shared memory left behind: {sorted(shared)}")
 
     def _check_logs(self) -> None:
-        """Checks that steps grow in both logs and that no row occurs twice or is missing."""
-        steps = [int(float(row["total_timesteps"])) for row in csv.DictReader(self._lines(self.folder, PROGRESS))]
-        if any(first >= second for first, second in itertools.pairwise(steps)):
-            raise ViolationError(f"{PROGRESS} has the steps {steps}")
-        rows = self._lines(self.folder, EPISODES)
-        ends = [int(float(row["steps"])) for row in csv.DictReader(rows)]
-        if ends != sorted(ends):
-            raise ViolationError(f"{EPISODES} has the steps {ends}")
-        if self._is_exact and rows != self._lines(self._reference, EPISODES)[: len(rows)]:
-            raise ViolationError(f"{EPISODES} differs from that of the undisturbed run: {rows[-5:]}")
+        """Checks that steps grow in both logs of each run and that no row occurs twice or is missing."""
+        for run in self._runs(self.folder):
+            steps = [int(float(row["total_timesteps"])) for row in csv.DictReader(_lines(run / PROGRESS))]
+            if any(first >= second for first, second in itertools.pairwise(steps)):
+                raise ViolationError(f"{PROGRESS} has the steps {steps}")
+            rows = _lines(run / EPISODES)
+            ends = [int(float(row["steps"])) for row in csv.DictReader(rows)]
+            if ends != sorted(ends):
+                raise ViolationError(f"{EPISODES} has the steps {ends}")
+            if self._is_exact and rows != _lines(self._undisturbed(run) / EPISODES)[: len(rows)]:
+                raise ViolationError(f"{EPISODES} differs from that of the undisturbed run: {rows[-5:]}")
 
-    def _lines(self, folder: Path, name: str) -> list[str]:
-        """Returns the whole lines of a log; a kill may have cut the last."""
-        file = folder / name
-        text = file.read_text(encoding="utf-8") if file.exists() else ""
-        return [line for line in text.splitlines(keepends=True) if line.endswith("\n")]
+    def _undisturbed(self, run: Path) -> Path:
+        assert self._reference is not None
+        return self._reference / run.relative_to(self.folder)
 
     def _check_results(self) -> None:
-        """Checks that the complete run equals the undisturbed one to the bit, where that is promised."""
-        if not published(self.folder) or not (self.folder / MODEL).exists():
-            raise ViolationError("the complete run has no checkpoint or no agent")
-        for name in (MODEL, EPISODES):
-            if self._is_exact and (self.folder / name).read_bytes() != (self._reference / name).read_bytes():
-                raise ViolationError(f"{name} differs from that of the undisturbed run")
+        """Checks that each complete run equals the undisturbed one to the bit, where that is promised."""
+        for run in self._runs(self.folder):
+            if not checkpoint_folders(run / CHECKPOINTS) or not (run / MODEL).exists():
+                raise ViolationError("the complete run has no checkpoint or no agent")
+            for name in (MODEL, EPISODES):
+                if self._is_exact and (run / name).read_bytes() != (self._undisturbed(run) / name).read_bytes():
+                    raise ViolationError(f"{name} differs from that of the undisturbed run")
+        if self._task.is_sweep and (left := [row for row in _lines(self.folder / TABLE)[1:] if "done" not in row]):
+            raise ViolationError(f"the complete sweep has the rows {left}")
+
+
+def _lines(file: Path) -> list[str]:
+    """Returns the whole lines of a log; a kill may have cut the last."""
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    return [line for line in text.splitlines(keepends=True) if line.endswith("\n")]

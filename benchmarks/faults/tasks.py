@@ -5,16 +5,34 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-SMALL = "--num_env 2 --nsteps 5 --replay_start 20 --seed 3 --keep_checkpoints 3 --log_interval 20"
+UNSEEDED = "--num_env 2 --nsteps 5 --replay_start 20 --keep_checkpoints 3 --log_interval 20"
+SMALL = f"{UNSEEDED} --seed 3"
 DENSE = "--num_layers 1 --num_hidden 8"
-CARTPOLE = f"--env CartPole-v1 {SMALL} --buffer_size 2000 --checkpoint_every 500"
+OFTEN = "--buffer_size 2000 --checkpoint_every 500"
+CARTPOLE = f"--env CartPole-v1 {SMALL} {OFTEN}"
 
 
 class Task(NamedTuple):
-    """A training: module of the package and flags, and whether it resumes to the bit."""
+    """A training, or a sweep of several.
+
+    Attributes:
+        words: module of the package, and flags.
+        is_exact: whether it resumes to the bit.
+        runs: run folders, relative to the folder of the command.
+        begun: text that it prints when training begins.
+        folder_flag: flag that takes the folder of the command.
+    """
 
     words: str
     is_exact: bool = True
+    runs: tuple[str, ...] = (".",)
+    begun: str = "training on"
+    folder_flag: str = "--logdir"
+
+    @property
+    def is_sweep(self) -> bool:
+        """Whether its runs are processes of their own, whose failures do not end it at once."""
+        return self.folder_flag == "--out"
 
 
 TASKS = {
@@ -32,6 +50,12 @@ TASKS = {
     "overlap": Task(f"run {CARTPOLE} {DENSE} --total_timesteps 10000 --overlap True --exact_resume False", False),
     "collectors": Task(f"run {CARTPOLE} {DENSE} --total_timesteps 10000 --actors 1 --exact_resume False", False),
     "tracked": Task(f"run {CARTPOLE} {DENSE} --total_timesteps 6000 --track wandb"),
+    "sweep": Task(
+        f"sweep --envs CartPole-v1 --seeds 2 --workers 2 {UNSEEDED} {OFTEN} {DENSE} --total_timesteps 6000",
+        runs=("CartPole-v1/seed-0", "CartPole-v1/seed-1"),
+        begun="running CartPole-v1",
+        folder_flag="--out",
+    ),
 }
 _NEEDS = {"collectors": "ray", "tracked": "wandb"}
 """Packages without which a task is left out."""
@@ -43,6 +67,6 @@ def available() -> tuple[str, ...]:
 
 
 def command(task: str, folder: Path) -> list[str]:
-    """Returns the words that begin or resume a task in a run folder."""
+    """Returns the words that begin or resume a task in a folder."""
     module, *flags = TASKS[task].words.split()
-    return [sys.executable, "-m", f"acer_tf.{module}", *flags, "--logdir", str(folder)]
+    return [sys.executable, "-m", f"acer_tf.{module}", *flags, TASKS[task].folder_flag, str(folder)]

@@ -73,12 +73,12 @@ def test_a_step_other_than_the_newest_intact_one_is_a_violation(story: Story) ->
             self.resumed_at = lambda: step
             self.said = lambda: f"resumed at step {step}"
 
-    assert [path.name[-1] for path in story._intact()] == ["2", "1", "0"]
-    story._check_resumed(Resumed(2), story._intact())
+    assert [path.name[-1] for path in story._intact(story.folder)] == ["2", "1", "0"]
+    story._check_resumed(Resumed(2), story._intact(story.folder))
     with pytest.raises(ViolationError, match="resumed at step 1"):
-        story._check_resumed(Resumed(1), story._intact())
-    story._damaged.add(story._intact()[0])
-    story._check_resumed(Resumed(1), story._intact())
+        story._check_resumed(Resumed(1), story._intact(story.folder))
+    story._damaged.add(story._intact(story.folder)[0])
+    story._check_resumed(Resumed(1), story._intact(story.folder))
 
 
 def test_each_damage_changes_the_file(tmp_path: Path) -> None:
@@ -113,8 +113,9 @@ def test_an_unknown_task_is_bad_input(capsys: pytest.CaptureFixture[str]) -> Non
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_a_short_campaign_breaks_no_promise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--minutes", "2", "--seed", "1", "--tasks", "CartPole", "--keep", str(tmp_path / "kept")]
+@pytest.mark.parametrize("task", ["CartPole", "sweep"])
+def test_a_short_campaign_breaks_no_promise(task: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--minutes", "2", "--seed", "1", "--tasks", task, "--keep", str(tmp_path / "kept")]
     assert main(words) == 0, capsys.readouterr().out
     assert " 0 violations" in capsys.readouterr().out
     assert not list(files(tmp_path))
@@ -173,10 +174,10 @@ def test_what_is_broken_on_purpose_is_noticed(name: str, tmp_path: Path) -> None
     with pytest.raises(ViolationError, match=seen):
         story._live("second process" if name == "lock" else "kill")
         if name in ("hash", "cut of logs"):
-            while len(story._intact()) < 2:
+            while len(story._intact(story.folder)) < 2:
                 story._live("kill")
         if name == "hash":
-            newest, older, *_ = story._intact()
+            newest, older, *_ = story._intact(story.folder)
             shutil.copy(older / "arrays.npz", newest)
             story._damaged.add(newest)
         story.run(0)
@@ -231,4 +232,4 @@ def test_what_others_leave_beside_checkpoints(story: Story) -> None:
     add_strays(story.folder)
     add_strays(story.folder)
     assert (story.folder / "checkpoints" / "notes.txt").read_text() == "mine"
-    assert [path.name[-1] for path in story._intact()] == ["2", "1", "0"]
+    assert [path.name[-1] for path in story._intact(story.folder)] == ["2", "1", "0"]

@@ -84,12 +84,12 @@ def main() -> None:
     for _ in range(2):
         cluster.add_node(num_cpus=1, **size)
     print(cluster.address, flush=True)
-    held: list[object] = []
+    held: list[object] = []  # a second fill replaces the first
     for line in sys.stdin:
         command, *pid = line.split()
         if command == "fill":
-            ray.init(cluster.address, log_to_driver=False)
-            held.append(_fill(ray))
+            ray.init(cluster.address, log_to_driver=False, ignore_reinit_error=True)
+            held = _fill(ray)
         elif command == "remove":
             by_raylet = {node.all_processes["raylet"][0].process.pid: node for node in cluster.worker_nodes}
             cluster.remove_node(by_raylet[int(pid[0])], allow_graceful=False)

@@ -213,8 +213,10 @@ FLOOD = """
 import sys, time
 from acer_tf.system.console import keep_output_open, never_wait, say
 keep_output_open()
+platform, sys.platform = sys.platform, sys.argv[2]
 never_wait()
 never_wait()
+sys.platform = platform
 for number in range(20_000):
     say(f"{number:06d}")
 print("written", file=open(sys.argv[1], "w"), flush=True)
@@ -228,14 +230,15 @@ def flags(descriptor: int) -> int:
     return fcntl.fcntl(descriptor, fcntl.F_GETFL)
 
 
+@pytest.mark.parametrize("platform", ["linux", "darwin"])
 @pytest.mark.parametrize("kind", ["pipe", "terminal", "stopped terminal"])
-def test_what_nobody_reads_is_dropped_and_counted(tmp_path: Path, kind: str) -> None:
+def test_what_nobody_reads_is_dropped_and_counted(tmp_path: Path, kind: str, platform: str) -> None:
     """The last line tells how many lines are missing, and other processes' view of the stream is unchanged."""
     reader, writer = os.pipe() if kind == "pipe" else pty.openpty()
     if kind == "stopped terminal":
         termios.tcflow(writer, termios.TCOOFF)  # Ctrl-S
     before, said = flags(writer), tmp_path / "said"
-    words = [sys.executable, "-c", FLOOD, str(said)]
+    words = [sys.executable, "-c", FLOOD, str(said), platform]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=writer, text=True) as process:
         deadline = time.monotonic() + 60
         while not said.exists():
@@ -259,9 +262,10 @@ def test_what_nobody_reads_is_dropped_and_counted(tmp_path: Path, kind: str) -> 
     assert lines[-2:] == ["again", "and again"]
 
 
-def test_a_slow_reader_gets_every_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("platform", ["linux", "darwin"])
+def test_a_slow_reader_gets_every_line(tmp_path: Path, platform: str) -> None:
     program = FLOOD.replace("say(f", "time.sleep(0.0001 * (number % 100 == 0)); say(f")
-    words = [sys.executable, "-c", program, str(tmp_path / "said")]
+    words = [sys.executable, "-c", program, str(tmp_path / "said"), platform]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         output, _ = process.communicate("\n", timeout=60)
     assert output.splitlines() == [*(f"{number:06d}" for number in range(20_000)), "again", "and again"]
