@@ -4,6 +4,7 @@ import contextlib
 import difflib
 import enum
 import heapq
+import importlib.util
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -119,7 +120,28 @@ def with_own_extra(message: str) -> str:
     extra = EXTRAS.get(found[1].replace("_", "-")) if found else None
     if extra is None:
         return message
-    return f'{message.partition(",")[0]}; install it with: pip install -e ".[{extra}]".'
+    return f"{message.partition(',')[0]}; install it with: {install(extra)}."
+
+
+def install(extra: str) -> str:
+    """Returns the command that installs an extra of this package, in quotes that every shell takes."""
+    return f'pip install -e ".[{extra}]"'
+
+
+def require(module: str, needs: str, extra: str) -> None:
+    """Checks that a package is installed, without importing it.
+
+    Args:
+        module: its name.
+        needs: beginning of the message, such as `reports need`.
+        extra: extra of this package that installs it.
+
+    Raises:
+        InputError: it is not.
+    """
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:  # a mere folder of the name has no origin
+        raise InputError(f"{needs} {module}; install it with: {install(extra)}.")
 
 
 def likeness(a: str, b: str) -> float:

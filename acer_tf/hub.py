@@ -12,7 +12,7 @@ import yaml
 from acer_tf import __version__
 from acer_tf.cli.output import writing
 from acer_tf.cli.play import require_free
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, require
 from acer_tf.storage import durable
 from acer_tf.storage.agent_file import read_agent, write_agent
 from acer_tf.storage.paths import user_path
@@ -78,7 +78,7 @@ def publish(
         if is_folder := _is_folder(address):
             folder = stack.enter_context(_new_folder(user_path(address)))
         else:
-            _require_hub()
+            require("huggingface_hub", "this needs", "hub")
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         write_agent(folder / MODEL, _without_paths(agent.data), agent.groups)
         public = {name: value for name, value in settings.items() if name not in PRIVATE and not _is_absolute(value)}
@@ -150,13 +150,6 @@ def _is_folder(address: str) -> bool:
     return address.startswith((".", "/", "~")) or Path(address).is_dir()
 
 
-def _require_hub() -> None:
-    try:
-        import huggingface_hub  # noqa: F401
-    except ImportError as error:
-        raise InputError("this needs huggingface_hub; install it with: pip install -e '.[hub]'.") from error
-
-
 def _upload(folder: Path, repo_id: str) -> str:
     """Uploads the files of a folder in one commit; returns its URL."""
     from huggingface_hub import HfApi
@@ -170,7 +163,7 @@ def _upload(folder: Path, repo_id: str) -> str:
 def _download(repo_id: str, revision: str | None) -> Path:
     """Returns the folder of the Hub's cache with the files of one commit; offline, that of an earlier download."""
     name_of(repo_id)
-    _require_hub()
+    require("huggingface_hub", "this needs", "hub")
     from huggingface_hub import HfApi, constants, snapshot_download
 
     with _hub_errors(f"{repo_id} cannot be fetched"):

@@ -16,6 +16,7 @@ from acer_tf.experiments.markdown import PAGE, all_findings, check_index, rows, 
 from acer_tf.experiments.plan import Planned, plan, selected
 from acer_tf.experiments.reading import experiment_names, load_experiment
 from acer_tf.experiments.results import SEEDS, check_same, read, write
+from acer_tf.plots.pages import require_packages
 from acer_tf.schema import Count
 from acer_tf.system.command_line import program
 from acer_tf.system.console import counted, say
@@ -64,6 +65,7 @@ class Reproduce(Execution):
         if self.name is None:
             raise InputError(f"which experiment? Expected one of {', '.join(experiment_names())}, or --list.")
         self.check()
+        require_packages()
         if self.steps is not None and self.results == RESULTS:
             raise InputError(
                 "--steps makes another experiment of it; expected a folder of its own, too: --results DIR."

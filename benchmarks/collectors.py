@@ -19,7 +19,7 @@ import psutil
 from acer_tf.cli.command import guarded
 from acer_tf.cli.output import write_json
 from acer_tf.cli.parsing import parse
-from acer_tf.distributed.connection import require_ray
+from acer_tf.errors import require
 from benchmarks import prepare
 
 WARM_UP = 5
@@ -114,7 +114,7 @@ def processor_seconds() -> float:
 def main(argv: Sequence[str]) -> int:
     """Runs the measurement; returns the exit status."""
     flags = parse("benchmarks.collectors", Collectors, argv)
-    require_ray()
+    require("ray", "collectors need", "ray")
     actors = flags.actors or ((0, 1, 2) if flags.mode == "atari" else (1, 2, 4, 8))
     found: dict[int, list[dict[str, float]]] = {number: [] for number in actors}
     for _ in range(flags.repeats):

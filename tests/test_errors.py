@@ -12,6 +12,7 @@ from acer_tf.errors import (
     InputError,
     environment_errors,
     nearest,
+    require,
     suggestion,
     with_own_extra,
 )
@@ -92,3 +93,13 @@ def test_a_very_long_message_keeps_its_beginning_and_its_end() -> None:
     shown = str(InputError(message))
     assert shown.startswith("preset mine.yml: lr is xxx") and shown.endswith("xxx; expected a number.")
     assert len(shown) == LONGEST + 5 and str(InputError(message[:LONGEST])) == message[:LONGEST]
+
+
+def test_a_package_that_is_missing_is_named_with_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    require("pytest", "tests need", "test")
+    (tmp_path / "chess").mkdir()  # a mere folder of the name is no package
+    monkeypatch.syspath_prepend(tmp_path)
+    for module in ("chess", "checkers"):
+        with pytest.raises(InputError) as error:
+            require(module, "games need", "games")
+        assert str(error.value) == f'games need {module}; install it with: pip install -e ".[games]".'

@@ -199,4 +199,4 @@ def test_bad_input(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch
         capsys, publish.main, "run", "./agents/x", "--evaluation", "score.json"
     )
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    assert "install it with: pip install -e '.[hub]'" in failure(capsys, fetch.main, "me/cart")
+    assert 'install it with: pip install -e ".[hub]"' in failure(capsys, fetch.main, "me/cart")

@@ -1,5 +1,6 @@
 import csv
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -183,3 +184,13 @@ def test_bad_input_is_one_sentence(words: str, message: str, capsys: pytest.Capt
     assert main(words.split()) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
+
+
+def test_what_the_page_needs_is_known_before_anything_is_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    place = Place(tmp_path)
+    assert main(place.words) == 2
+    assert 'reports need jinja2; install it with: pip install -e ".[plots]".' in capsys.readouterr().err
+    assert not place.out.exists() and not place.results.exists()

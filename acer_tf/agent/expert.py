@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, install
 from acer_tf.storage.arrays import load_arrays
 
 
@@ -46,7 +46,7 @@ def _minari_dataset(name: str) -> Any:
     except ImportError as error:  # of Minari, or of what it reads its files with
         raise InputError(
             f"the dataset '{name}' is an id of Minari, which is not installed ({error}); "
-            'pip install -e ".[minari]", or give arrays.'
+            f"install it with: {install('minari')}, or give arrays."
         ) from error
     except (FileNotFoundError, ValueError, KeyError, OSError) as error:
         raise InputError(

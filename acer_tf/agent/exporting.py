@@ -18,7 +18,7 @@ from acer_tf.agent.state import AgentState
 from acer_tf.envs.wrappers.flatten import parts_of
 from acer_tf.envs.wrappers.joint_actions import Choices, number_of_actions, to_choices
 from acer_tf.envs.wrappers.normalize import CLIP, EPS
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, require
 from acer_tf.packing import Packed
 from acer_tf.storage.durable import replacing
 from acer_tf.storage.paths import user_path
@@ -88,10 +88,8 @@ def _write_tflite(path: Path, module: tf.Module, act: Act, specs: Specs) -> None
 
 
 def _write_onnx(path: Path, module: tf.Module, act: Act, specs: Specs) -> None:
-    try:
-        import tf2onnx
-    except ImportError as error:
-        raise InputError('ONNX needs tf2onnx: pip install -e ".[onnx]"') from error
+    require("tf2onnx", "ONNX needs", "onnx")
+    import tf2onnx
 
     @tf.function(autograph=False)
     def positional(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:

@@ -2,7 +2,6 @@
 
 import contextlib
 import importlib
-import importlib.util
 import os
 import signal
 import sys
@@ -12,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 
 from acer_tf.distributed.access import MODE, TOKEN, check_access, check_address, token_variables
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, require
 
 OBJECT_STORE_BYTES = 256 * 2**20
 """Shared memory of a Ray that is started here."""
@@ -20,12 +19,6 @@ FOLDER = "RAY_TMPDIR"
 """Ray's variable for the folder of its sockets and logs."""
 
 _NO_STATISTICS = {"RAY_USAGE_STATS_ENABLED": "0"}
-
-
-def require_ray() -> None:
-    """Raises InputError unless Ray is installed; does not import it."""
-    if importlib.util.find_spec("ray") is None:
-        raise InputError('Ray is not installed; install it with: pip install -e ".[ray]".')
 
 
 @contextlib.contextmanager
@@ -50,7 +43,7 @@ def connected(
         InputError: Ray is not installed, was imported without authentication, or does not start; the cluster does not
             answer, wants no token, or another one; this machine is none of its nodes.
     """
-    require_ray()
+    require("ray", "clusters and collectors need", "ray")
     if address is not None:
         check_address(address)
     with contextlib.ExitStack() as stack:

@@ -11,7 +11,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import SyncVectorEnv, VectorEnv
 
 from acer_tf.envs import registered  # noqa: F401  (registers MaskedCartPole-v1 and MinAtar's games)
-from acer_tf.errors import InputError, environment_errors, likeness, suggestion
+from acer_tf.errors import InputError, environment_errors, install, likeness, suggestion
 
 SUITE = "dm_control/"
 """Prefix of the ids of DeepMind's control suite, which shimmy registers."""
@@ -115,8 +115,8 @@ def register_suite(env_id: str) -> None:
         import shimmy  # noqa: F401  (registers the suites that are installed)
     if not any(name.startswith(SUITE) for name in gymnasium.registry):
         raise InputError(
-            f"environment '{env_id}' needs DeepMind's control suite; install it with: pip install -e '.[dm-control]'"
-            " (Python 3.11 or 3.12)."
+            f"environment '{env_id}' needs DeepMind's control suite; install it with: {install('dm-control')} "
+            "(Python 3.11 or 3.12)."
         )
 
 

@@ -16,7 +16,7 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.wrappers import TransformObservation
 from numpy.typing import NDArray
 
-from acer_tf.errors import InputError
+from acer_tf.errors import require
 
 GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
 MAX_EPISODE_STEPS = 5_000
@@ -45,10 +45,9 @@ class MinAtar(gymnasium.Env[Image, np.int64]):
         Raises:
             InputError: MinAtar is not installed.
         """
-        try:
-            from minatar import Environment
-        except ImportError as error:
-            raise InputError(f"the game {game} needs MinAtar; install it with: pip install -e '.[minatar]'.") from error
+        require("minatar", f"the game {game} needs", "minatar")
+        from minatar import Environment
+
         self.render_mode = render_mode
         self._game = Environment(game)
         self._actions: list[int] = self._game.minimal_action_set()

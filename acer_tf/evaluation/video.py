@@ -14,7 +14,7 @@ from acer_tf.config import MAX_EPISODE_STEPS
 from acer_tf.envs.adapt import AnyEnv, as_vector_env
 from acer_tf.envs.conventions import Player
 from acer_tf.envs.rendering import GL
-from acer_tf.errors import EnvironmentFailedError, InputError, with_own_extra
+from acer_tf.errors import EnvironmentFailedError, InputError, install, with_own_extra
 from acer_tf.evaluation.episodes import Moment, Played, Predictor, play
 from acer_tf.evaluation.explanation import Explainer
 from acer_tf.evaluation.panel import Panel
@@ -88,7 +88,7 @@ def check_video(path: Path) -> None:
 
         imageio_ffmpeg.get_ffmpeg_exe()
     except (ImportError, RuntimeError) as error:
-        raise InputError('videos need imageio and ffmpeg; install them with: pip install -e ".[video]".') from error
+        raise InputError(f"videos need imageio and ffmpeg; install them with: {install('video')}.") from error
 
 
 def check_rendering(env: VectorEnv[Any, Any, Any]) -> None:

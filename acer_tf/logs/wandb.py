@@ -1,7 +1,6 @@
 """Weights & Biases, a tracker of experiments, which gets the curves and settings of a run."""
 
 import contextlib
-import importlib.util
 import os
 import secrets
 from collections import defaultdict
@@ -9,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from acer_tf.errors import InputError
 from acer_tf.logs.tensorboard import CurveSink
 from acer_tf.storage.run_files import WANDB_ID
 from acer_tf.system.console import say
@@ -102,14 +100,3 @@ class WandbSink(CurveSink):
                 import wandb
 
                 wandb.teardown()  # else it prints a traceback when the process ends
-
-
-def require_wandb() -> None:
-    """Checks that wandb is installed.
-
-    Raises:
-        InputError: it is not.
-    """
-    spec = importlib.util.find_spec("wandb")
-    if spec is None or spec.origin is None:  # a mere folder of the name has no origin
-        raise InputError("--track wandb needs a package that is missing; install: pip install -e '.[wandb]'.")

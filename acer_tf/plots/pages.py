@@ -3,20 +3,29 @@
 from pathlib import Path
 from typing import Any
 
-from acer_tf.errors import InputError
+from acer_tf.errors import require
 from acer_tf.system.console import printable
+
+
+def require_packages() -> None:
+    """Checks that a page can be made, before the hours of training that it tells of.
+
+    Raises:
+        InputError: jinja2, matplotlib or scipy is not installed.
+    """
+    for module in ("jinja2", "matplotlib", "scipy"):
+        require(module, "reports need", "plots")
 
 
 def render(template: Path, **values: Any) -> str:
     """Fills in a template of Jinja, which fails without a value that it needs.
 
     Raises:
-        InputError: jinja2 is not installed.
+        InputError: a package that pages need is not installed.
     """
-    try:
-        import jinja2
-    except ImportError as error:
-        raise InputError('reports need jinja2; install it with: pip install -e ".[plots]".') from error
+    require_packages()
+    import jinja2
+
     environment = jinja2.Environment(
         autoescape=template.suffix == ".html",
         undefined=jinja2.StrictUndefined,

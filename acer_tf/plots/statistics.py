@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from acer_tf.errors import InputError
+from acer_tf.errors import require
 from acer_tf.plots.curves import ENOUGH_SEEDS
 
 Floats = NDArray[np.float64]
@@ -178,10 +178,9 @@ def _rank_sums(ranks: NDArray[np.integer[Any]], size: int) -> Floats:
 
 
 def _scipy_stats() -> Any:
-    try:
-        from scipy import stats
-    except ImportError as error:
-        raise InputError('statistics need scipy; install it with: pip install -e ".[plots]".') from error
+    require("scipy", "statistics need", "plots")
+    from scipy import stats
+
     return stats
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, require
 from acer_tf.storage.durable import replacing
 
 if TYPE_CHECKING:
@@ -73,10 +73,9 @@ def styled(is_dark: bool = False) -> Iterator[None]:
     Raises:
         InputError: matplotlib is not installed.
     """
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise InputError('plots need matplotlib; install it with: pip install -e ".[plots]".') from error
+    require("matplotlib", "plots need", "plots")
+    import matplotlib
+
     with matplotlib.rc_context({**_STYLE, **(_DARK if is_dark else {})}):
         yield
 

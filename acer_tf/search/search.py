@@ -1,14 +1,13 @@
 """A search for settings, from its flags to the best preset."""
 
 import dataclasses
-import importlib.util
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acer_tf.cli.output import writing
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, require
 from acer_tf.schema import Count
 from acer_tf.search.results import PRESET, TABLE, draw, write_preset, write_table
 from acer_tf.search.space import Value, check_space, read_space
@@ -65,8 +64,7 @@ class SearchFlags:
                 if getattr(self, name) != getattr(SearchFlags, name):
                     raise InputError(f"--{flag} is of no use without --search FILE.")
             return
-        if importlib.util.find_spec("optuna") is None:
-            raise InputError('a search needs Optuna; install it with: pip install -e ".[ray]".')
+        require("optuna", "a search needs", "ray")
 
 
 def search(path: Path, flags: SearchFlags, execution: Execution, base: Base, out: Path) -> int:

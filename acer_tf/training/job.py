@@ -10,9 +10,8 @@ from typing import Any, Literal
 from acer_tf.config import MAX_EPISODE_FRAMES, MAX_EPISODE_STEPS, Collecting, Config, Continuous, Preprocessing
 from acer_tf.configs.presets import BASELINES
 from acer_tf.distributed.access import check_address
-from acer_tf.distributed.connection import require_ray
 from acer_tf.envs.module_ids import bare_env_id
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, require
 from acer_tf.networks.names import NETWORKS, check_arguments, check_network
 from acer_tf.schema import Count, CountOrZero, Positive, SmallCount, validate_fields
 from acer_tf.storage.paths import path_text
@@ -183,7 +182,6 @@ class Job:
     def __post_init__(self) -> None:
         """Checks what depends on several groups, or on what is installed; without TensorFlow."""
         from acer_tf.envs.ids import check_env_id  # imports gymnasium: after the settings are known to be right
-        from acer_tf.logs.wandb import require_wandb
 
         check_env_id(self.environment.env_id)
         check_network(self.network)
@@ -192,10 +190,10 @@ class Job:
         if path is not None and not path.exists():
             raise InputError(f"load_path {path} does not exist; expected a run folder or a file of an agent.")
         if self.logging.track is not None:
-            require_wandb()
+            require("wandb", "--track wandb needs", "wandb")
         self.collecting.check(overlap=self.config.overlap, preprocessing=self.gymnasium)
         if self.collecting.actors:
-            require_ray()
+            require("ray", "--actors needs", "ray")
         if self.collecting.ray_address is not None:
             check_address(self.collecting.ray_address)
         self._check_exact_resume()

@@ -9,10 +9,10 @@ from typing import Literal, NamedTuple
 
 from acer_tf.cli.parsing import FLAG_NAMES
 from acer_tf.distributed.access import check_address
-from acer_tf.distributed.connection import connected, require_ray
+from acer_tf.distributed.connection import connected
 from acer_tf.distributed.engine import RayEngine
 from acer_tf.envs.ids import is_atari
-from acer_tf.errors import ExitStatus, InputError
+from acer_tf.errors import ExitStatus, InputError, require
 from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.schema import Count, validate_fields
 from acer_tf.storage.lock import locked
@@ -110,7 +110,7 @@ class Execution:
         if self.engine == "local" and changed:
             raise InputError(f"--{changed[0]} requires --engine ray.")
         if self.engine == "ray":
-            require_ray()
+            require("ray", "--engine ray needs", "ray")
             if self.workers != 1:
                 raise InputError("--workers is of no use with --engine ray; expected --slots.")
             if self.ray_address is not None:

@@ -89,7 +89,7 @@ def main() -> None:
         command, *pid = line.split()
         if command == "fill":
             ray.init(cluster.address, log_to_driver=False, ignore_reinit_error=True)
-            held = _fill(ray)
+            held[:] = _fill(ray)
         elif command == "remove":
             by_raylet = {node.all_processes["raylet"][0].process.pid: node for node in cluster.worker_nodes}
             cluster.remove_node(by_raylet[int(pid[0])], allow_graceful=False)

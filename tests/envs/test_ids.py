@@ -147,7 +147,7 @@ def test_without_the_control_suite_its_extra_is_named(monkeypatch: pytest.Monkey
     for name in [name for name in gymnasium.registry if name.startswith("dm_control/")]:
         monkeypatch.delitem(gymnasium.registry, name)
     with pytest.raises(
-        InputError, match=r"'dm_control/cartpole-swingup-v0' needs .* pip install -e '\.\[dm-control\]' \(Python 3"
+        InputError, match=r"'dm_control/cartpole-swingup-v0' needs .* pip install -e \"\.\[dm-control\]\" \(Python 3"
     ):
         check_env_id("dm_control/cartpole-swingup-v0")
 

@@ -70,7 +70,7 @@ def test_names_of_the_actions() -> None:
 
 def test_without_the_package_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "minatar", None)
-    with pytest.raises(InputError, match=r"needs MinAtar; install it with: pip install -e '\.\[minatar\]'\."):
+    with pytest.raises(InputError, match=r'needs minatar; install it with: pip install -e "\.\[minatar\]"\.'):
         make_vec_env("MinAtar/Breakout-v1", 1)
 
 
