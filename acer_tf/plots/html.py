@@ -15,7 +15,7 @@ from acer_tf.plots.curves import ENOUGH_SEEDS, Curve
 from acer_tf.plots.figures import View, figure_of_curves
 from acer_tf.plots.pages import render
 from acer_tf.plots.runs import Run, default_widths, differing, env_of, mean_curves, names_of_settings, short_number
-from acer_tf.plots.series import Series, clock, has_rows, is_atari_id, read_returns, read_series, runs_at
+from acer_tf.plots.series import Series, clock, has_rows, is_atari_id, read_returns, read_series, runs_at, trained_steps
 from acer_tf.plots.statistics import mean_interval
 from acer_tf.plots.style import rendered, styled
 from acer_tf.storage.run_files import EPISODES, EVALUATIONS, MODEL, MONITOR
@@ -33,6 +33,7 @@ class Record(NamedTuple):
         settings: what its config.yml holds.
         env: environment id.
         setting: name of its settings among the runs of the report.
+        steps: agent steps trained.
         episodes: raw returns of its whole episodes; None before the first one ends.
         evaluations: mean returns of evaluations during training; None without any.
         seconds: spent in training; None if it is not known.
@@ -43,6 +44,7 @@ class Record(NamedTuple):
     settings: dict[str, Any]
     env: str
     setting: str
+    steps: int
     episodes: Series | None
     evaluations: Series | None
     seconds: float | None
@@ -89,12 +91,14 @@ def _settings(folder: Path) -> dict[str, Any]:
 
 def _record(folder: Path, settings: dict[str, Any], name: str) -> Record:
     has_episodes, has_evaluations = has_rows(folder / EPISODES), has_rows(folder / EVALUATIONS)
+    episodes = read_returns(folder) if has_episodes else None
     return Record(
         folder=folder,
         settings=settings,
         env=env_of(settings),
         setting=name,
-        episodes=read_returns(folder) if has_episodes else None,
+        steps=trained_steps(folder, episodes),
+        episodes=episodes,
         evaluations=read_series(folder, "eval") if has_evaluations else None,
         seconds=clock(folder)[1][-1] if has_episodes and has_rows(folder / MONITOR) else None,
         is_finished=(folder / MODEL).exists(),

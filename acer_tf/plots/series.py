@@ -95,9 +95,10 @@ def returns_so_far(folder: Path) -> Series:
         return Series(np.empty(0), np.empty(0))
 
 
-def trained_steps(folder: Path, episodes: Series) -> int:
+def trained_steps(folder: Path, episodes: Series | None) -> int:
     """Returns the agent steps that a run has trained: those of its newest checkpoint, or at the last episode's end."""
-    return max([0, *map(int, episodes.x[-1:]), *map(step_of, checkpoint_folders(folder / CHECKPOINTS)[:1])])
+    ends = () if episodes is None else episodes.x[-1:]
+    return max([0, *map(int, ends), *map(step_of, checkpoint_folders(folder / CHECKPOINTS)[:1])])
 
 
 def read_series(source: Path, metric: str) -> Series:

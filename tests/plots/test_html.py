@@ -8,6 +8,7 @@ import pytest
 from acer_tf.errors import InputError
 from acer_tf.plots.html import page, read_records, scores
 from tests.plots.samples import write_run
+from tests.saved import make_buffer, make_checkpoints, save
 
 PONG = "PongNoFrameskip-v4"
 HOSTILE = "<script>alert(1)</script> \"'><img src=x onerror=alert(1)> {{ 7 * 7 }} $x"
@@ -36,13 +37,14 @@ def test_a_page_has_curves_settings_scores_commands_and_versions(tmp_path: Path)
         write_run(tmp_path / "c", [7.0], env="B-v0", lr=0.3, seed=2, command="acer run --env B-v0", **common),
     ]
     (runs[0] / "model.zip").touch()
+    save(make_checkpoints(runs[0] / "checkpoints"), 12_345, make_buffer())  # after the last episode's end
     text = report(runs)
     pictures = re.findall(r'(?:src|srcset)="data:image/svg\+xml;base64,([^"]+)"', text)
     assert len(pictures) == 4  # two environments, on light and on dark
     for picture in pictures:
         assert ElementTree.fromstring(base64.b64decode(picture)).tag.endswith("svg")
     settings, _, common_ones = text.partition("<details>")
-    for shown in ("A-v0, B-v0", "lr=0.1", "1 min 0 s", "2 min 0 s", "finished", "in progress or stopped"):
+    for shown in ("A-v0, B-v0", "lr=0.1", "12,345", "1 min 0 s", "2 min 0 s", "finished", "in progress or stopped"):
         assert shown in settings
     assert "gamma" not in settings and "0.987" in common_ones and '<td class="long">yes</td>' in common_ones
     for shown in ("acer run --env B-v0", "numpy&nbsp;9.9"):
