@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import gymnasium
+import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
 from acer_tf.errors import InputError, with_own_extra
@@ -22,6 +23,8 @@ GL = "MUJOCO_GL"
 """Environment variable that selects how MuJoCo draws."""
 WITHOUT_DISPLAY = {"egl": "EGL", "osmesa": "OSMesa"}
 """Values of `MUJOCO_GL` that need no display, the fastest first, and the libraries that they need."""
+FLOOR = 1000.0
+"""Metres from the start to the edges of the floor; a cheetah runs 400 in an episode."""
 
 
 def has_display() -> bool:
@@ -99,8 +102,20 @@ def follow_robot(env: gymnasium.Env[Any, Any], kwargs: Mapping[str, Any]) -> Non
 
     camera = mujoco.mj_name2id(renderer.model, mujoco.mjtObj.mjOBJ_CAMERA, "track")
     if camera >= 0:
+        _widen_floor(renderer.model)
         renderer.camera_id = camera
         renderer.default_cam_config = {"type": mujoco.mjtCamera.mjCAMERA_FIXED, "fixedcamid": camera}  # of a window
+
+
+def _widen_floor(model: Any) -> None:
+    """Has the floor drawn as far as robots run, with its squares as they are; for contacts it has no end anyway."""
+    import mujoco
+
+    for plane in np.flatnonzero(model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE):
+        size = model.geom_size[plane, :2]
+        if (material := model.geom_matid[plane]) >= 0 and size.min() > 0:
+            model.mat_texrepeat[material] *= FLOOR / size
+            size[:] = FLOOR
 
 
 def _log(warning: str) -> None:

@@ -31,6 +31,7 @@ def batch(observations: list[dict[str, Any]]) -> dict[str, NDArray[Any]]:
     return {name: np.stack([obs[name] for obs in observations]) for name in ("left", "right", "which")}
 
 
+@pytest.mark.slow
 def test_a_task_that_needs_both_images_and_the_choice_is_learned(tmp_path: Path) -> None:
     """Chance earns 4 an episode; without one of the three parts 6 is the most that is possible."""
     agent = ACER(

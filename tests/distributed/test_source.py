@@ -188,6 +188,7 @@ def test_a_lost_collector_is_replaced_and_its_episodes_do_not_count() -> None:
     fleet.close()
 
 
+@pytest.mark.slow
 def test_a_silent_collector_is_replaced_while_others_deliver() -> None:
     is_stopped, may_go_on = threading.Event(), threading.Event()
 

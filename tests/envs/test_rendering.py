@@ -122,6 +122,24 @@ def test_the_camera_follows_a_robot(env_id: str) -> None:
     assert renderer.model.cam_mode[0] == 2, "the model's camera no longer follows its centre of mass"
 
 
+@pytest.mark.parametrize("env_id", ["HalfCheetah-v5", "Swimmer-v4"])
+def test_the_floor_reaches_as_far_as_robots_run_and_nothing_else_changes(env_id: str) -> None:
+    pytest.importorskip("mujoco")
+    own, theirs = make_env(env_id), gymnasium.make(env_id)
+    for env in (own, theirs):
+        env.reset(seed=1)
+        env.action_space.seed(1)
+    model, before = (env.unwrapped.model for env in (own, theirs))  # type: ignore[attr-defined]
+    plane, material = 0, model.geom_matid[0]
+    assert model.geom_size[plane, :2].tolist() == [1000, 1000] > before.geom_size[plane, :2].tolist()
+    squares = [m.mat_texrepeat[material] / m.geom_size[plane, :2] for m in (model, before)]  # per metre
+    np.testing.assert_allclose(*squares, rtol=1e-6)
+    for _ in range(200):
+        (obs, reward, *_), (expected, their_reward, *_) = (env.step(env.action_space.sample()) for env in (own, theirs))
+        np.testing.assert_array_equal(obs, expected)
+        assert reward == their_reward
+
+
 def test_a_camera_that_was_chosen_is_kept() -> None:
     pytest.importorskip("mujoco")
     chosen: Any = make_env("HalfCheetah-v5", {"camera_id": -1}).unwrapped
