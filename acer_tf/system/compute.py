@@ -117,16 +117,21 @@ def bfloat16_slowdown() -> int:
 
 def processor_name() -> str:
     """Returns the model of the processor, as Linux names it; elsewhere its architecture."""
-    text = CPU_INFO.read_text(encoding="utf-8") if CPU_INFO.exists() else ""
-    name = re.search(r"^model name\s*:\s*(.*\S)", text, re.MULTILINE)
+    name = re.search(r"^model name\s*:\s*(.*\S)", _cpu_info(), re.MULTILINE)
     return name[1] if name else platform.machine()
 
 
 def processor_flags() -> set[str]:
     """Returns the flags of the processor's instructions, as Linux names them; empty elsewhere."""
-    text = CPU_INFO.read_text(encoding="utf-8") if CPU_INFO.exists() else ""
-    lists: list[str] = re.findall(r"^(?:flags|Features)\s*:(.*)$", text, re.MULTILINE)
+    lists: list[str] = re.findall(r"^(?:flags|Features)\s*:(.*)$", _cpu_info(), re.MULTILINE)
     return {flag for flags in lists[:1] for flag in flags.split()}
+
+
+def _cpu_info() -> str:
+    try:
+        return CPU_INFO.read_text(encoding="utf-8")
+    except OSError:  # Linux alone has it
+        return ""
 
 
 def _gpus() -> list[Any]:
