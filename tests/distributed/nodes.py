@@ -75,6 +75,8 @@ def _fill(ray: object) -> list[object]:
 
 
 def main() -> None:
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what Ray prints is no answer
     import ray
     from ray.cluster_utils import Cluster
 
@@ -83,7 +85,7 @@ def main() -> None:
     cluster.add_node(num_cpus=0, **size)
     for _ in range(2):
         cluster.add_node(num_cpus=1, **size)
-    print(cluster.address, flush=True)
+    print(cluster.address, file=answers)
     held: list[object] = []  # a second fill replaces the first
     for line in sys.stdin:
         command, *pid = line.split()
@@ -94,7 +96,7 @@ def main() -> None:
             by_raylet = {node.all_processes["raylet"][0].process.pid: node for node in cluster.worker_nodes}
             cluster.remove_node(by_raylet[int(pid[0])], allow_graceful=False)
             cluster.add_node(num_cpus=1, **size)
-        print("ok", flush=True)
+        print("ok", file=answers)
     if ray.is_initialized():
         ray.shutdown()
     cluster.shutdown()
