@@ -98,7 +98,7 @@ class Story:
     def _disturb(self) -> None:
         """Makes one fault of any kind."""
         kind = self._draw.choice(["running"] * 5 + ["file"] * 2 + ["stream", "strays"])
-        run = self._draw.choice(self._runs(self.folder))
+        run = self._draw.choice(self._runs())
         if kind == "file" and len(self._intact(run)) > 1:
             self._damage(run, self._draw.choice([*DAMAGES, *([EIO] if self._around.disk.environment else [])]))
         elif kind == "stream":
@@ -125,12 +125,12 @@ class Story:
         self.log.append(text)
         self.faults[fault, moment] += 1
 
-    def _runs(self, folder: Path) -> list[Path]:
-        return [folder / run for run in self._task.runs]
+    def _runs(self) -> list[Path]:
+        return [self.folder / run for run in self._task.runs]
 
     def _published(self) -> list[Path]:
         """Returns the published checkpoints of all its runs, but for those of step 0: no log is open yet."""
-        folders = (path for run in self._runs(self.folder) for path in checkpoint_folders(run / CHECKPOINTS))
+        folders = (path for run in self._runs() for path in checkpoint_folders(run / CHECKPOINTS))
         return [path for path in folders if step_of(path) > 0]
 
     def _intact(self, run: Path) -> list[Path]:
@@ -138,7 +138,7 @@ class Story:
 
     def _live(self, fault: str) -> None:
         """Starts the command, disturbs it, and checks what it leaves behind."""
-        intact = {run: self._intact(run) for run in self._runs(self.folder)}
+        intact = self._intact(self.folder)  # none of a sweep, whose runs tell their logs where they resumed
         output = self._outputs / f"{len(self.log):03d}"
         streams = open_streams(fault) if fault in STREAMS else (None, None)
         environment = {**self._around.clock.environment, **self._around.disk.environment, "WANDB_MODE": "offline"}
@@ -157,15 +157,14 @@ class Story:
         self._is_complete = status == 0
         self._check_status(status, allowed, training)
         self._check_order()
-        if not self._task.is_sweep:  # whose runs tell their logs
-            self._check_resumed(training, intact[self.folder])
+        self._check_resumed(training, intact)
         self._check_leftovers()
         self._check_logs()
         self._forget_set_aside()
 
     def _forget_set_aside(self) -> None:
         """Deletes the damaged checkpoints that the run has set aside; their steps may be published again."""
-        for run in self._runs(self.folder):
+        for run in self._runs():
             for path in (run / CHECKPOINTS).glob("damaged-*"):
                 self._damaged.discard(path.with_name(path.name.removeprefix("damaged-")))
                 shutil.rmtree(path)
@@ -240,7 +239,7 @@ class Story:
 
     def _check_logs(self) -> None:
         """Checks that steps grow in both logs of each run and that no row occurs twice or is missing."""
-        for run in self._runs(self.folder):
+        for run in self._runs():
             steps = [int(float(row["total_timesteps"])) for row in csv.DictReader(_lines(run / PROGRESS))]
             if any(first >= second for first, second in itertools.pairwise(steps)):
                 raise ViolationError(f"{PROGRESS} has the steps {steps}")
@@ -257,7 +256,7 @@ class Story:
 
     def _check_results(self) -> None:
         """Checks that each complete run equals the undisturbed one to the bit, where that is promised."""
-        for run in self._runs(self.folder):
+        for run in self._runs():
             if not checkpoint_folders(run / CHECKPOINTS) or not (run / MODEL).exists():
                 raise ViolationError("the complete run has no checkpoint or no agent")
             for name in (MODEL, EPISODES):

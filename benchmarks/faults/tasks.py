@@ -31,7 +31,7 @@ class Task(NamedTuple):
 
     @property
     def is_sweep(self) -> bool:
-        """Whether its runs are processes of their own, whose failures do not end it at once."""
+        """Whether its runs are processes of their own: when one fails, the others go on."""
         return self.folder_flag == "--out"
 
 
