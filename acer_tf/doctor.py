@@ -13,6 +13,7 @@ from typing import NamedTuple
 from acer_tf import __version__
 from acer_tf.cli.command import command
 from acer_tf.envs.rendering import WITHOUT_DISPLAY, has_display
+from acer_tf.errors import install
 from acer_tf.system.compute import bfloat16_slowdown, cores, gpu_names, processor_flags, processor_name
 from acer_tf.system.console import in_bytes, quiet_tensorflow, say
 from acer_tf.system.container import free_memory
@@ -94,7 +95,7 @@ def _hardware() -> Iterator[Finding]:
     slow = f"it takes {slowdown} times as long; keep --precision float32"
     yield Finding("bfloat16", "" if slowdown > 1 else "for images: --precision bfloat16", slow if slowdown > 1 else "")
     gpus = ", ".join(gpu_names())
-    yield Finding("gpu", gpus or "none", "" if gpus else 'NVIDIA\'s needs pip install -e ".[gpu]"')
+    yield Finding("gpu", gpus or "none", "" if gpus else f"NVIDIA's needs {install('gpu')}")
 
 
 def _rendering() -> Iterator[Finding]:
@@ -109,7 +110,7 @@ def _rendering() -> Iterator[Finding]:
 def _extras() -> Iterator[Finding]:
     for name, extra in EXTRAS.items():
         is_there = all(importlib.util.find_spec(module) is not None for module in extra.modules)
-        yield Finding(name, extra.purpose, "" if is_there else f'pip install -e ".[{name}]"')
+        yield Finding(name, extra.purpose, "" if is_there else install(name))
 
 
 main = command("acer_tf.doctor", Doctor, Doctor.show)

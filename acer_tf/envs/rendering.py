@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import gymnasium
-import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
 from acer_tf.errors import InputError, with_own_extra
@@ -111,11 +110,10 @@ def _widen_floor(model: Any) -> None:
     """Has the floor drawn as far as robots run, with its squares as they are; for contacts it has no end anyway."""
     import mujoco
 
-    for plane in np.flatnonzero(model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE):
-        size = model.geom_size[plane, :2]
-        if (material := model.geom_matid[plane]) >= 0 and size.min() > 0:
-            model.mat_texrepeat[material] *= FLOOR / size
-            size[:] = FLOOR
+    floor = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_GEOM, "floor")
+    if floor >= 0 and (material := model.geom_matid[floor]) >= 0 and model.geom_size[floor, :2].all():
+        model.mat_texrepeat[material] *= FLOOR / model.geom_size[floor, :2]
+        model.geom_size[floor, :2] = FLOOR
 
 
 def _log(warning: str) -> None:

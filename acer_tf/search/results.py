@@ -12,7 +12,7 @@ from acer_tf.config import CONTINUOUS, Config
 from acer_tf.configs.presets import COMMAND, load_preset
 from acer_tf.envs.ids import is_atari
 from acer_tf.envs.module_ids import bare_env_id
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, install
 from acer_tf.networks.names import NETWORKS
 from acer_tf.search.space import Space
 from acer_tf.storage.durable import replacing
@@ -82,7 +82,7 @@ def draw(folder: Path, study: "optuna.Study") -> Sequence[Path]:
         import matplotlib
         import optuna.visualization.matplotlib as plots
     except ImportError:
-        say('pictures need matplotlib; install it with: pip install -e ".[plots]".', is_error=True)
+        say(f"pictures need matplotlib; install it with: {install('plots')}.", is_error=True)
         return []
     matplotlib.use("Agg")
     drawings: dict[str, Callable[[optuna.Study], Any]] = dict(

@@ -35,8 +35,10 @@ STARTING_SECONDS = 6.0
 """Length of the start-up, about, in which a fault of that moment occurs."""
 HALF_WRITTEN = 2
 """Descriptors that a checkpoint being written holds open."""
-GONE_SECONDS = {False: 10.0, True: 60.0}
-"""Seconds in which the processes of a run or, if True, of a sweep have to disappear: trials save after its end."""
+GONE_SECONDS = 10.0
+"""Seconds in which the processes of a run that has ended have to disappear."""
+SAVED_SECONDS = 60.0
+"""The same for those of a sweep, whose trials save when it is killed."""
 
 
 class ViolationError(Exception):
@@ -190,7 +192,8 @@ class Story:
             training.wait_until(lambda: False, self._draw.uniform(0, STARTING_SECONDS))
             return
         before = self._published()
-        training.wait_until(lambda: self._task.begun in training.said())
+        begun = "running " if self._task.is_sweep else "training on"
+        training.wait_until(lambda: begun in training.said())
         if moment == "resuming":
             training.wait_until(lambda: False, self._draw.uniform(0, 1))
         elif moment == "saving":
@@ -227,7 +230,7 @@ class Story:
             )
 
     def _check_leftovers(self) -> None:
-        end = time.monotonic() + GONE_SECONDS[self._task.is_sweep]
+        end = time.monotonic() + (SAVED_SECONDS if self._task.is_sweep else GONE_SECONDS)
         while (left := survivors()) and time.monotonic() < end:
             time.sleep(0.1)
         if left:
@@ -262,8 +265,9 @@ class Story:
             for name in (MODEL, EPISODES):
                 if self._is_exact and (run / name).read_bytes() != (self._undisturbed(run) / name).read_bytes():
                     raise ViolationError(f"{name} differs from that of the undisturbed run")
-        if self._task.is_sweep and (left := [row for row in _lines(self.folder / TABLE)[1:] if "done" not in row]):
-            raise ViolationError(f"the complete sweep has the rows {left}")
+        statuses = [row["status"] for row in csv.DictReader(_lines(self.folder / TABLE))]
+        if self._task.is_sweep and statuses != ["done"] * len(self._task.runs):
+            raise ViolationError(f"the complete sweep has the statuses {statuses}")
 
 
 def _lines(file: Path) -> list[str]:

@@ -19,20 +19,16 @@ class Task(NamedTuple):
         words: module of the package, and flags.
         is_exact: whether it resumes to the bit.
         runs: run folders, relative to the folder of the command.
-        begun: text that it prints when training begins.
-        folder_flag: flag that takes the folder of the command.
     """
 
     words: str
     is_exact: bool = True
     runs: tuple[str, ...] = (".",)
-    begun: str = "training on"
-    folder_flag: str = "--logdir"
 
     @property
     def is_sweep(self) -> bool:
         """Whether its runs are processes of their own: when one fails, the others go on."""
-        return self.folder_flag == "--out"
+        return len(self.runs) > 1
 
 
 TASKS = {
@@ -53,8 +49,6 @@ TASKS = {
     "sweep": Task(
         f"sweep --envs CartPole-v1 --seeds 2 --workers 2 {UNSEEDED} {OFTEN} {DENSE} --total_timesteps 6000",
         runs=("CartPole-v1/seed-0", "CartPole-v1/seed-1"),
-        begun="running CartPole-v1",
-        folder_flag="--out",
     ),
 }
 _NEEDS = {"collectors": "ray", "tracked": "wandb"}
@@ -69,4 +63,5 @@ def available() -> tuple[str, ...]:
 def command(task: str, folder: Path) -> list[str]:
     """Returns the words that begin or resume a task in a folder."""
     module, *flags = TASKS[task].words.split()
-    return [sys.executable, "-m", f"acer_tf.{module}", *flags, TASKS[task].folder_flag, str(folder)]
+    out = "--out" if TASKS[task].is_sweep else "--logdir"
+    return [sys.executable, "-m", f"acer_tf.{module}", *flags, out, str(folder)]

@@ -8,10 +8,12 @@ import pytest
 from acer_tf.distributed.connection import connected
 from acer_tf.errors import InputError
 
+WITHOUT_RAY = r'^clusters and collectors need ray; install it with: pip install -e "\.\[ray\]"\.$'
+
 
 def test_without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"^clusters and collectors need ray; install it with: "), connected():
+    with pytest.raises(InputError, match=WITHOUT_RAY), connected():
         pass
 
 
