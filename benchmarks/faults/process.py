@@ -15,8 +15,13 @@ MARK = "ACER_TF_FAULTS"
 """Environment variable by which every process of the campaign is found."""
 PATIENCE = 300.0
 """Seconds after which a process that should have ended counts as hanging."""
+HANDOVER_SECONDS = 1.0
+"""Seconds in which a process that has given the folder free says so."""
 POLL = 0.002
 SHARED_MEMORY = Path("/dev/shm")
+_BEGUN = re.compile(r"^(training on|running) ", re.MULTILINE)
+"""What a run or a sweep prints once the folder is its own."""
+_ENDED = re.compile(r"^((done|stopped) at step|resume with:|error:) ", re.MULTILINE)
 
 
 class StuckError(Exception):
@@ -66,6 +71,14 @@ class Training:
         """Returns the output so far."""
         return self.output.read_text(encoding="utf-8", errors="replace")
 
+    def has_begun(self) -> bool:
+        """Returns whether it has the folder and trains, or has trained."""
+        return _BEGUN.search(self.said()) is not None
+
+    def is_training(self) -> bool:
+        """Returns whether it trains now."""
+        return self.process.poll() is None and self.has_begun() and not _ENDED.search(self.said())
+
     def resumed_at(self) -> int | None:
         """Returns the step at which it resumed, None if it has not said so."""
         match = re.search(r"resumed at step ([\d,]+)", self.said())
@@ -94,15 +107,17 @@ class Training:
         """Runs the command a second time, while the first may run; returns its exit status.
 
         Raises:
-            StuckError: it trains.
+            StuckError: both train, or it does not end.
         """
+        second = Training(self._words, self.folder, self.output.with_suffix(".second"), self._environment)
         try:
-            found = subprocess.run(
-                self._words, env=self._environment, capture_output=True, timeout=PATIENCE, stdin=subprocess.DEVNULL
-            )
-        except subprocess.TimeoutExpired as error:
-            raise StuckError("a second process trains in the folder") from error
-        return found.returncode
+            second.wait_until(second.has_begun)
+            time.sleep(HANDOVER_SECONDS)
+            if self.is_training() and second.is_training():
+                raise StuckError("a second process trains in the folder of the first")
+            return second.end()
+        finally:
+            second.destroy()
 
     def end(self) -> int:
         """Waits for the end; returns the exit status.

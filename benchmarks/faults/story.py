@@ -192,8 +192,7 @@ class Story:
             training.wait_until(lambda: False, self._draw.uniform(0, STARTING_SECONDS))
             return
         before = self._published()
-        begun = "running " if self._task.is_sweep else "training on"
-        training.wait_until(lambda: begun in training.said())
+        training.wait_until(training.has_begun)
         if moment == "resuming":
             training.wait_until(lambda: False, self._draw.uniform(0, 1))
         elif moment == "saving":

@@ -16,6 +16,7 @@ from benchmarks.faults.interposed import Disk, unsynced
 from benchmarks.faults.process import SHARED_MEMORY, unmapped
 from benchmarks.faults.scratch import Scratch
 from benchmarks.faults.story import Story, ViolationError
+from benchmarks.faults.tasks import TASKS, Task
 from tests.saved import files, save_some
 
 
@@ -158,7 +159,7 @@ BREAKAGES = {
         "@contextlib.contextmanager\ndef locked(folder):\n"
         "    yield type('Lease', (), {'check': lambda self: None})()\n"
         "m.locked = locked\n",
-        "second process",
+        "second process trains in the folder of the first",
     ),
 }
 """What is broken on purpose in the processes of a run, and what the campaign says of it."""
@@ -167,7 +168,10 @@ BREAKAGES = {
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("name", BREAKAGES)
-def test_what_is_broken_on_purpose_is_noticed(name: str, tmp_path: Path) -> None:
+def test_what_is_broken_on_purpose_is_noticed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "lock":  # the first has to be there still when the second begins
+        words = TASKS["CartPole"].words.replace("--total_timesteps 10000", "--total_timesteps 1000000")
+        monkeypatch.setitem(TASKS, "CartPole", Task(words))
     (tmp_path / "outputs").mkdir()
     scratch, (breakage, seen) = Scratch(tmp_path, is_small=False), BREAKAGES[name]
     story = Story("CartPole", scratch, tmp_path / "outputs", random.Random(5), None, breakage)
