@@ -1,4 +1,4 @@
-"""Speed compared with the original's, on CartPole or Breakout: `python -m benchmarks.original FOLDER`.
+"""Speed compared with the original's, on three tasks: `python -m benchmarks.original FOLDER`.
 
 FOLDER holds baselines 0.1.5, its last release:
 
@@ -48,6 +48,7 @@ class Task:
 
 TASKS = {
     "cartpole": Task("CartPole-v1", "mlp", 4, "0", {"float32": [], "overlap": OVERLAP}),
+    "minatar": Task("MinAtar/Breakout-v1", "cnn_minatar", 8, "1", {"float32": [], "overlap": OVERLAP}),
     "breakout": Task(
         "BreakoutNoFrameskip-v4",
         "cnn",
@@ -64,8 +65,8 @@ class Original:
 
     folder: Positional[Path]
     """Where baselines 0.1.5 was unpacked."""
-    task: Literal["cartpole", "breakout"] = "cartpole"
-    """CartPole with 4 environments, or Breakout with 16, for which bfloat16 is measured, too."""
+    task: Literal["cartpole", "minatar", "breakout"] = "cartpole"
+    """CartPole with 4 environments, MinAtar's Breakout with 8, or Breakout with 16, and there bfloat16, too."""
     rounds: int = 5
     """How often each is measured; one after the other."""
     seconds: float = 5

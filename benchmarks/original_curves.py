@@ -14,28 +14,22 @@ import dataclasses
 import itertools
 import os
 import sys
-import types
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import tensorflow.compat.v1 as tf
 
 from acer_tf.cli.command import guarded
 from acer_tf.cli.parsing import Positional, parse
-from acer_tf.envs.conventions import environment_seeds, reported_episodes
 from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import InputError
 from acer_tf.experiments.results import locked
-from benchmarks.original_loop import import_original
+from benchmarks.original_loop import Episode, Games, cnn_minatar, import_original, policy_class, unstacked
 
 NUM_ENV = 8
 BINS = 100
 CSV = Path(__file__).parents[1] / "acer_tf" / "experiments" / "minatar-original-1m.csv"
-
-Episode = tuple[int, float]
-"""Agent steps of all environments when it ended, and its return."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,65 +48,16 @@ class OriginalCurves:
     """Curves with the columns environment, seed, steps, mean_return, episodes."""
 
 
-class Games:
-    """This package's environments, as the original's vector environment; it keeps the episodes that end."""
-
-    remotes = (None,)  # the original takes as many threads
-
-    def __init__(self, env_id: str, seed: int) -> None:
-        """Makes the environments."""
-        self._env, self._seed = make_vec_env(env_id, NUM_ENV), seed
-        self.num_envs = NUM_ENV
-        self.observation_space, self.action_space = self._env.single_observation_space, self._env.single_action_space
-        self.steps, self.episodes = 0, list[Episode]()
-
-    def reset(self) -> np.ndarray:
-        """Starts new episodes."""
-        return np.asarray(self._env.reset(seed=environment_seeds(self._env, self._seed))[0])
-
-    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Steps the games."""
-        obs, rewards, terminations, truncations, infos = self._env.step(actions)
-        self.steps += NUM_ENV
-        self.episodes += [(self.steps, score) for _, score, _ in reported_episodes(infos)]
-        return obs, rewards, terminations | truncations, infos
-
-    def close(self) -> None:
-        """Closes the environments."""
-        self._env.close()
-
-
-def policy_class(utils: types.ModuleType) -> type:
-    """Makes the class of the original's networks: `cnn_minatar` out of its own layers."""
-
-    class MinAtarPolicy:
-        def __init__(self, sess: Any, obs: Any, ac_space: Any, nenv: int, nsteps: int, _: int, reuse: bool) -> None:
-            self.X = tf.placeholder(tf.uint8, [nenv * nsteps, *obs.shape])
-            with tf.variable_scope("model", reuse=reuse):
-                hidden, gain = tf.cast(self.X, tf.float32) / 255.0, np.sqrt(2)
-                hidden = tf.nn.relu(utils.conv(hidden, "c1", nf=16, rf=3, stride=1, init_scale=gain))
-                flat = tf.reshape(hidden, [nenv * nsteps, int(np.prod(hidden.shape[1:]))])
-                hidden = tf.nn.relu(utils.fc(flat, "fc1", 128, init_scale=gain))
-                logits = utils.fc(hidden, "pi", ac_space.n, init_scale=0.01)
-                self.pi, self.q = tf.nn.softmax(logits), utils.fc(hidden, "q", ac_space.n)
-            action = utils.sample(logits)
-            self.initial_state: list[float] = []
-            self.step = lambda ob, **_: (*sess.run([action, self.pi], {self.X: ob}), [])
-
-    return MinAtarPolicy
-
-
 def record(folder: Path, env_id: str, seed: int, steps: int) -> list[Episode]:
     """Trains the original; returns the episodes of its run."""
     original = import_original(folder)
     acer = original.acer_simple
-    # What it stacks frames with knows stacks of four only; here nothing is stacked.
-    acer.Buffer.decode = lambda buffer, enc_obs, dones: enc_obs
+    acer.Buffer.decode = unstacked
     acer.set_global_seeds = tf.set_random_seed  # learn() calls it once it has an empty graph
     np.random.seed(seed)
-    env = Games(env_id, seed)
+    env = Games(make_vec_env(env_id, NUM_ENV), seed, processes=1)
     acer.learn(
-        policy_class(original.utils), env, seed, nstack=1, total_timesteps=steps, lrschedule="constant",
+        policy_class(original.utils, cnn_minatar), env, seed, nstack=1, total_timesteps=steps, lrschedule="constant",
         buffer_size=20_000, replay_start=2000,
     )  # fmt: skip
     return env.episodes

@@ -1,9 +1,9 @@
-"""The original's own ACER on CartPole or Breakout, timed; `benchmarks.original` runs it in a process of its own.
+"""The original's own ACER on an environment, timed; `benchmarks.original` runs it in a process of its own.
 
 baselines 0.1.5 runs as it is on TensorFlow's v1 layer and on gymnasium. Its ACER knows images only, so that an
 observation of CartPole is one pixel of which four are stacked: as many numbers as CartPole's, in the two layers of 64
-units that later releases give it. Breakout has its own network, and the games are this package's, which emulate what
-its wrappers do.
+units that later releases give it. MinAtar has the network `cnn_minatar` out of the original's own layers, Breakout the
+original's own network. The games are this package's, which emulate what its wrappers do.
 """
 
 import json
@@ -19,16 +19,23 @@ import gymnasium
 import numpy as np
 import tensorflow.compat.v1 as tf
 from gymnasium import spaces
+from gymnasium.vector import VectorEnv
 
+from acer_tf.envs.conventions import environment_seeds, reported_episodes
 from acer_tf.envs.make import make_vec_env
 
-NSTEPS, NSTACK = 20, 4
+NSTEPS = 20
 SLOTS = 50
 """Segments in replay; more would only take memory."""
 WARM_UP_SECONDS = 2
 ROUNDS = 9
 ROUND_SECONDS = 0.3
 """Shortest duration of a round of train calls."""
+
+Episode = tuple[int, float]
+"""Agent steps of all environments when it ended, and its return."""
+Torso = Callable[[types.ModuleType, Any], Any]
+"""Makes features of images out of the layers in the original's `utils`."""
 
 
 class CartPoles:
@@ -59,29 +66,40 @@ class CartPoles:
             obs[i] = (env.reset()[0] if dones[i] else state)[2] > 0
         return obs, rewards, dones, {}
 
+    def close(self) -> None:
+        """Ends them."""
+        for env in self._envs:
+            env.close()
 
-class Breakouts:
-    """This package's games in its worker processes, as the original's vector environment: it stacks frames itself."""
 
-    def __init__(self, num_env: int) -> None:
-        """Starts the games."""
-        self._env = make_vec_env("BreakoutNoFrameskip-v4", num_env).unwrapped
-        self.num_envs = num_env
-        self.observation_space = self._env.single_observation_space
-        self.action_space = self._env.single_action_space
-        self.remotes = (None,) * num_env
+class Games:
+    """This package's environments, as the original's vector environment, which stacks frames itself.
+
+    Attributes:
+        steps: agent steps of all environments.
+        episodes: those that have ended, where the environments report them.
+    """
+
+    def __init__(self, env: VectorEnv, seed: int, processes: int) -> None:
+        """Takes the environments; the original takes as many threads as it believes there are processes."""
+        self._env, self._seed = env, seed
+        self.num_envs, self.remotes = env.num_envs, (None,) * processes
+        self.observation_space, self.action_space = env.single_observation_space, env.single_action_space
+        self.steps, self.episodes = 0, list[Episode]()
 
     def reset(self) -> np.ndarray:
         """Starts new episodes."""
-        return self._env.reset(seed=0)[0]
+        return np.asarray(self._env.reset(seed=environment_seeds(self._env, self._seed))[0])
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Steps the games."""
         obs, rewards, terminations, truncations, infos = self._env.step(actions)
+        self.steps += self.num_envs
+        self.episodes += [(self.steps, score) for _, score, _ in reported_episodes(infos)]
         return obs, rewards, terminations | truncations, infos
 
     def close(self) -> None:
-        """Ends the worker processes."""
+        """Ends them."""
         self._env.close()
 
 
@@ -109,24 +127,43 @@ def import_original(folder: Path) -> types.SimpleNamespace:
     return types.SimpleNamespace(acer_simple=acer_simple, policies=policies, utils=utils)
 
 
-def policy_class(utils: types.ModuleType) -> type:
+def mlp(utils: types.ModuleType, images: Any) -> Any:
+    """Returns the features of `mlp`, two layers of 64 units."""
+    hidden = tf.reshape(tf.cast(images, tf.float32), [images.shape[0], -1])
+    for name in ("fc1", "fc2"):
+        hidden = tf.tanh(utils.fc(hidden, name, 64, init_scale=np.sqrt(2)))
+    return hidden
+
+
+def cnn_minatar(utils: types.ModuleType, images: Any) -> Any:
+    """Returns the features of `cnn_minatar`."""
+    hidden, gain = tf.cast(images, tf.float32) / 255.0, np.sqrt(2)
+    hidden = tf.nn.relu(utils.conv(hidden, "c1", nf=16, rf=3, stride=1, init_scale=gain))
+    flat = tf.reshape(hidden, [images.shape[0], int(np.prod(hidden.shape[1:]))])
+    return tf.nn.relu(utils.fc(flat, "fc1", 128, init_scale=gain))
+
+
+def policy_class(utils: types.ModuleType, torso: Torso) -> type:
     """Makes the class that the original's `Model` builds its networks with."""
 
-    class MlpPolicy:
-        def __init__(self, sess: Any, _: Any, ac_space: Any, nenv: int, nsteps: int, nstack: int, reuse: bool) -> None:
-            rows = nenv * nsteps
-            self.X = tf.placeholder(tf.uint8, [rows, 1, 1, nstack])
+    class Policy:
+        def __init__(self, sess: Any, ob: Any, ac_space: Any, nenv: int, nsteps: int, nstack: int, reuse: bool) -> None:
+            *size, channels = ob.shape
+            self.X = tf.placeholder(tf.uint8, [nenv * nsteps, *size, channels * nstack])
             with tf.variable_scope("model", reuse=reuse):
-                hidden = tf.reshape(tf.cast(self.X, tf.float32), [rows, nstack])
-                for name in ("fc1", "fc2"):
-                    hidden = tf.tanh(utils.fc(hidden, name, 64, init_scale=np.sqrt(2)))
+                hidden = torso(utils, self.X)
                 logits = utils.fc(hidden, "pi", ac_space.n, init_scale=0.01)
                 self.pi, self.q = tf.nn.softmax(logits), utils.fc(hidden, "q", ac_space.n)
             action = utils.sample(logits)
             self.initial_state: list[float] = []
-            self.step = lambda ob, **_: (*sess.run([action, self.pi], {self.X: ob}), [])
+            self.step = lambda obs, **_: (*sess.run([action, self.pi], {self.X: obs}), [])
 
-    return MlpPolicy
+    return Policy
+
+
+def unstacked(buffer: Any, enc_obs: np.ndarray, dones: np.ndarray) -> np.ndarray:
+    """Takes the place of the method of the original's `Buffer` that knows stacks of four frames only."""
+    return enc_obs
 
 
 def milliseconds(call: Callable[[], object]) -> float:
@@ -158,21 +195,27 @@ def timed(owner: Any, method: str, spent: dict[str, float], part: str) -> None:
     setattr(owner, method, call)
 
 
-def measure(folder: Path, env: CartPoles | Breakouts, seconds: float) -> dict[str, Any]:
+def measure(folder: Path, env_id: str, num_env: int, seconds: float) -> dict[str, Any]:
     """Measures a train call and the loop, at learn()'s defaults with replay active."""
     original = import_original(folder)
-    is_cartpole = isinstance(env, CartPoles)
+    env: CartPoles | Games
+    nstack = 1 if env_id.startswith("MinAtar/") else 4
+    if env_id == "CartPole-v1":
+        env, policy = CartPoles(num_env), policy_class(original.utils, mlp)
+        # What it stacks frames with takes numpy a while, and CartPole has none to stack: left out, in its favour.
+        original.acer_simple.Buffer.decode = lambda *_: np.zeros((num_env, NSTEPS + 1, 1, 1, nstack), np.uint8)
+    else:
+        env, policy = Games(make_vec_env(env_id, num_env).unwrapped, 0, num_env), original.policies.AcerCnnPolicy
+        if nstack == 1:
+            policy = policy_class(original.utils, cnn_minatar)
+            original.acer_simple.Buffer.decode = unstacked
     model = original.acer_simple.Model(
-        policy_class(original.utils) if is_cartpole else original.policies.AcerCnnPolicy,
-        env.observation_space, env.action_space, env.num_envs, NSTEPS, NSTACK, num_procs=len(env.remotes),
+        policy, env.observation_space, env.action_space, num_env, NSTEPS, nstack, num_procs=len(env.remotes),
         ent_coef=0.01, q_coef=0.5, gamma=0.99, max_grad_norm=10, lr=7e-4, rprop_alpha=0.99, rprop_epsilon=1e-5,
         total_timesteps=80e6, lrschedule="linear", c=10.0, trust_region=True, alpha=0.99, delta=1,
     )  # fmt: skip
-    buffer = original.acer_simple.Buffer(env=env, nsteps=NSTEPS, nstack=NSTACK, size=SLOTS * NSTEPS)
-    if is_cartpole:
-        # What it stacks frames with takes numpy a while, and CartPole has none to stack: left out, in its favour.
-        buffer.decode = lambda enc_obs, dones: np.zeros((env.num_envs, NSTEPS + 1, 1, 1, NSTACK), np.uint8)
-    runner = original.acer_simple.Runner(env=env, model=model, nsteps=NSTEPS, nstack=NSTACK)
+    buffer = original.acer_simple.Buffer(env=env, nsteps=NSTEPS, nstack=nstack, size=SLOTS * NSTEPS)
+    runner = original.acer_simple.Runner(env=env, model=model, nsteps=NSTEPS, nstack=nstack)
     acer = original.acer_simple.Acer(runner, model, buffer, log_interval=10**9)
     acer.tstart = time.time()
 
@@ -195,6 +238,7 @@ def measure(folder: Path, env: CartPoles | Breakouts, seconds: float) -> dict[st
     steps = loop(start + seconds)
     elapsed = time.perf_counter() - start
     share = {part: value / elapsed for part, value in spent.items()}
+    env.close()
     obs, actions, rewards, mus, dones, masks = (array.reshape(-1, *array.shape[2:]) for array in buffer.get())
     return {
         "train_call_ms": milliseconds(lambda: model.train(obs, actions, rewards, dones, mus, [], masks, 0)),
@@ -206,13 +250,7 @@ def measure(folder: Path, env: CartPoles | Breakouts, seconds: float) -> dict[st
 def main(argv: list[str]) -> None:
     """Prints the numbers as JSON; arguments: baselines' folder, environment id, environments, seconds."""
     folder, env_id, num_env, seconds = argv
-    if env_id == "CartPole-v1":
-        numbers = measure(Path(folder), CartPoles(int(num_env)), float(seconds))
-    else:
-        env = Breakouts(int(num_env))
-        numbers = measure(Path(folder), env, float(seconds))
-        env.close()
-    print(json.dumps(numbers))
+    print(json.dumps(measure(Path(folder), env_id, int(num_env), float(seconds))))
 
 
 if __name__ == "__main__":
