@@ -14,8 +14,8 @@ VARIABLES = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
 """Environment variables that TensorFlow reads when it starts: threads within an operation, and between operations."""
 ONEDNN_VARIABLE = "TF_ENABLE_ONEDNN_OPTS"
 """Whether TensorFlow uses its oneDNN kernels; unset, only on processors with neural-network instructions."""
-SMALL_THREADS = 2
-"""For networks without convolutions."""
+SMALL_IMAGES = "cnn_minatar"
+"""The network whose convolutions are as small as the operations of a network without any."""
 CPU_INFO = Path("/proc/cpuinfo")
 BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}
 """Flags of processors with bfloat16 instructions, as Linux names them; the last is ARM's."""
@@ -34,14 +34,15 @@ def is_for_images(network: str) -> bool:
     return any(word in network.lower() for word in ("cnn", "conv", "multiinput"))
 
 
-def threads_for(network: str) -> int:
-    """Returns the threads that suit a network.
+def threads_for(network: str) -> tuple[int, int]:
+    """Returns the threads within an operation, and the operations at a time, that suit a network.
 
-    Networks without convolutions get two at most: their operations are too small to be shared among many. With
-    convolutions a thread per core is right: while TensorFlow computes, the emulator's processes wait, and the other way
-    round.
+    Small operations take longer when they are divided among threads; but policy and average policy, for one, are
+    computed side by side. Convolutions of Atari's images get a thread per core: while TensorFlow computes, the
+    emulator's processes wait, and the other way round.
     """
-    return cores() if is_for_images(network) else min(SMALL_THREADS, cores())
+    is_small = not is_for_images(network) or network.lower() == SMALL_IMAGES
+    return (1, min(2, cores())) if is_small else (cores(), cores())
 
 
 def prepare_tensorflow(network: str, threads: int | None = None) -> None:
@@ -56,18 +57,17 @@ def prepare_tensorflow(network: str, threads: int | None = None) -> None:
     """
     if "tensorflow" in sys.modules:
         return
-    for variable in VARIABLES:
+    for variable, suited in zip(VARIABLES, threads_for(network), strict=True):
         if threads is not None:
             os.environ[variable] = str(threads)
         else:
-            os.environ.setdefault(variable, str(threads_for(network)))
+            os.environ.setdefault(variable, str(suited))
     os.environ.setdefault(ONEDNN_VARIABLE, "1" if is_for_images(network) else "0")
 
 
 def tensorflow_threads() -> int:
     """Returns the threads within an operation that the environment variables ask for."""
-    number = os.environ.get(VARIABLES[0], "")
-    return int(number) if number.isdecimal() and int(number) else cores()
+    return _number(VARIABLES[0])
 
 
 def keep_freed_memory() -> None:
@@ -87,11 +87,12 @@ def keep_freed_memory() -> None:
 
 
 def device() -> str:
-    """Returns the names of the GPUs, if any, and the number of CPU threads per operation, as text."""
+    """Returns the names of the GPUs, if any, and the number of CPU threads, as text."""
     import tensorflow as tf
 
     names = gpu_names()
-    threads = tf.config.threading.get_intra_op_parallelism_threads() or tensorflow_threads()
+    within = tf.config.threading.get_intra_op_parallelism_threads() or tensorflow_threads()
+    threads = max(within, tf.config.threading.get_inter_op_parallelism_threads() or _number(VARIABLES[1]))
     cpu = f"CPU, {threads} thread{'s' * (threads != 1)}"
     return ", ".join([*(f"GPU {name}" for name in names), cpu]) if names else f"{cpu} (no GPU found)"
 
@@ -125,6 +126,11 @@ def processor_flags() -> set[str]:
     """Returns the flags of the processor's instructions, as Linux names them; empty elsewhere."""
     lists: list[str] = re.findall(r"^(?:flags|Features)\s*:(.*)$", _cpu_info(), re.MULTILINE)
     return {flag for flags in lists[:1] for flag in flags.split()}
+
+
+def _number(variable: str) -> int:
+    text = os.environ.get(variable, "")
+    return int(text) if text.isdecimal() and int(text) else cores()
 
 
 def _cpu_info() -> str:

@@ -48,11 +48,12 @@ def test_all_cores_for_images(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("before_tensorflow")
-def test_two_threads_for_small_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("network", ["lstm", "cnn_minatar", "MlpPolicy"])
+def test_small_operations_run_whole_two_at_a_time(network: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compute, "cores", lambda: 8)
-    prepare_tensorflow("lstm", None)
-    assert chosen() == ["2", "2"]
-    assert tensorflow_threads() == 2
+    prepare_tensorflow(network, None)
+    assert chosen() == ["1", "2"]
+    assert tensorflow_threads() == 1
 
 
 @pytest.mark.usefixtures("before_tensorflow")
