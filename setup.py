@@ -91,6 +91,7 @@ setup(
     package_data={
         "acer_tf": [
             "py.typed",
+            "configs/*.csv",
             "configs/*.yml",
             "demos/*.yml",
             "demos/*.zip",

@@ -24,6 +24,7 @@ COMMANDS = {
     "fetch": ("acer_tf.fetch", "Fetch a published agent."),
     "compare-baselines": ("acer_tf.compare_baselines", "Compare this package's numbers with baselines'."),
     "presets": ("acer_tf.presets", "List presets, or show one."),
+    "suggest": ("acer_tf.suggest", "Suggest a preset for an environment."),
     "doctor": ("acer_tf.doctor", "Show what of this machine matters, and what is missing."),
     "envs": ("acer_tf.envs.__main__", "List environments to train on, and their presets."),
 }

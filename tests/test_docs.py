@@ -26,6 +26,7 @@ from acer_tf.presets import ListPresets
 from acer_tf.publish import Publish
 from acer_tf.report import RunReport
 from acer_tf.reproduce import Reproduce
+from acer_tf.suggest import Suggest
 from benchmarks.checkpoints import CheckpointCost
 from benchmarks.collectors import Collectors
 from benchmarks.compression import Compression
@@ -68,6 +69,7 @@ FLAGS = {
     "acer_tf.compare_baselines": CompareBaselines,
     "acer_tf.envs.__main__": ListEnvs,
     "acer_tf.presets": ListPresets,
+    "acer_tf.suggest": Suggest,
     "benchmarks.checkpoints": CheckpointCost,
     "benchmarks.collectors": Collectors,
     "benchmarks.compression": Compression,

@@ -1,0 +1,130 @@
+"""Suggests a preset for an environment: `acer suggest LunarLander-v3`."""
+
+import dataclasses
+import math
+import shlex
+import sys
+import time
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import VectorEnv
+
+from acer_tf.cli.command import command
+from acer_tf.cli.env_kwargs import env_kwargs
+from acer_tf.cli.parsing import Positional
+from acer_tf.configs.presets import presets_of
+from acer_tf.configs.tasks import MINUTES, Task, Traits, kinds, nearest, tasks
+from acer_tf.envs.conventions import reported_episodes
+from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
+from acer_tf.envs.make import closing, make_training_env
+from acer_tf.envs.wrappers.action_masks import MASKS
+from acer_tf.system.console import counted, say
+
+SECONDS = 3
+"""Of random play, unless no episode has ended by then."""
+LONGEST = 10
+"""Seconds of random play at most."""
+NETWORKS = {"vectors": "mlp", "small images": "cnn_minatar", "images": "cnn"}
+"""By kind of observations: the network, where the preset is for another kind."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Suggest:
+    """Plays an environment at random for a few seconds, and suggests the preset of the nearest task.
+
+    Tasks are those with results: docs/results has their curves.
+    """
+
+    env: Positional[str]
+    """Environment id; module:id for one that a module registers; the name of an Atari game."""
+    env_kwargs: tuple[str, ...] = ()
+    """Arguments of the environment, such as gravity:5.0."""
+
+    def show(self) -> None:
+        """Prints what the environment is like, the nearest task, what to expect, and the command.
+
+        Raises:
+            InputError: the environment cannot be trained on; the message says why.
+            EnvironmentFailedError: it raised an error.
+        """
+        env_id = typed_env_id(self.env)
+        check_env_id(env_id)
+        is_game = is_atari(env_id)
+        arguments: dict[str, Any] = {"num_workers": 0} if is_game else {"env_kwargs": env_kwargs(self.env_kwargs)}
+        with closing(make_training_env(env_id, 1, **arguments)) as env:
+            traits = random_play(env)
+        task = next((task for task in tasks() if task.env == env_id), None) or nearest(traits, tasks())
+        preset = task.preset if task.env == env_id else next(iter(presets_of(env_id)), task.preset)
+        words = ["acer", "run-atari" if is_game else "run", "--preset", preset, "--env", self.env]
+        words += ["--env_kwargs", *self.env_kwargs] if self.env_kwargs else []
+        words += ["--network", NETWORKS[traits.observations]] if traits.observations != task.traits.observations else []
+        say(f"{env_id}: {described(traits)}.")
+        say(reason(env_id, preset, task, traits))
+        say(f"\n    {shlex.join(words)}\n")
+        say(expectation(task))
+
+
+def random_play(env: VectorEnv[Any, Any, Any]) -> Traits:
+    """Plays at random.
+
+    Args:
+        env: one environment, in the wrappers of training.
+    """
+    space = env.single_action_space
+    space.seed(0)
+    _, infos = env.reset(seed=0)
+    lengths, returns, steps = list[int](), list[float](), 0
+    start = time.perf_counter()
+    while (seconds := time.perf_counter() - start) < (SECONDS if lengths else LONGEST):
+        mask = np.asarray(infos[MASKS][0], np.int8) if MASKS in infos else None
+        infos = env.step(np.asarray([space.sample(mask)]))[-1]
+        steps += 1
+        for _, returned, length in reported_episodes(infos):
+            lengths.append(length)
+            returns.append(returned)
+    observations, actions = kinds(env.single_observation_space, space)
+    episode = float(np.mean(lengths)) if lengths else float(steps)
+    return Traits(observations, actions, episode, 1e6 * seconds / steps, float(np.mean(returns or [math.nan])))
+
+
+def described(traits: Traits) -> str:
+    """Describes a task in words."""
+    returned = "" if math.isnan(traits.returned) else f" and returns {traits.returned:.4g}"
+    length = f"lasts {traits.episode:,.0f} steps" if returned else f"is not over after {traits.episode:,.0f} steps"
+    return (
+        f"{traits.observations}, {traits.actions} actions, {traits.microseconds:,.0f} µs a step; "
+        f"an episode of random play {length}{returned}"
+    )
+
+
+def reason(env_id: str, preset: str, task: Task, traits: Traits) -> str:
+    """Says why the preset is suggested."""
+    if task.env == env_id:
+        return f"The preset {preset} has been trained on it."
+    made = f"The preset {preset} was made for it, but has no results here. " if preset != task.preset else ""
+    like = f"The nearest task with results is {task.env}: {described(task.traits)}."
+    if traits.observations == task.traits.observations:
+        return made + like
+    return f"{made}{like} No preset has learned {traits.actions} actions from {traits.observations}."
+
+
+def expectation(task: Task) -> str:
+    """Says what a preset reached in a task, and when."""
+    after = [
+        f"{value:.4g} after {counted(minutes, 'minute')}"
+        for minutes, value in zip(MINUTES, task.after, strict=True)
+        if not math.isnan(value)
+    ]
+    duration = f"{task.minutes:.3g} minutes" if task.minutes >= 1 else f"{60 * task.minutes:.0f} seconds"
+    end = f"{task.score:.4g} at the end, after {duration}"
+    return (
+        f"On {task.env}, where random play returns {task.traits.returned:.4g}, it came to {', '.join([*after, end])} "
+        f"on two cores (docs/results/{task.results})."
+    )
+
+
+main = command("acer_tf.suggest", Suggest, Suggest.show)
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,277 @@
+"""Writes docs/beside-others.md from the results of `beside-others`: `python -m benchmarks.beside_others`.
+
+The goals stand here, written before the first run.
+"""
+
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from acer_tf.configs.tasks import tasks
+from acer_tf.experiments.reading import load_experiment
+from acer_tf.experiments.results import Result, read
+from acer_tf.storage.durable import replacing
+
+NAME = "beside-others"
+DOCS = Path(__file__).parents[1] / "docs"
+OURS = "acer"
+OTHERS = {"ppo": "PPO", "a2c": "A2C", "dqn": "DQN", "qrdqn": "QR-DQN", "sac": "SAC", "td3": "TD3"}
+"""Names of the algorithms of `benchmarks.peers`, as results have them and as the page does."""
+SUITED = {"discrete": ("ppo", "a2c", "dqn", "qrdqn"), "continuous": ("ppo", "a2c", "sac", "td3")}
+"""Algorithms by the kind of actions that they can take."""
+MINUTES = (1, 5, 20)
+TENTH, WHOLE = 0.1, 1.0
+"""Shares of an algorithm's steps in the zoo after which it is compared at equal steps."""
+WINDOW = 0.8
+"""Beginning of the part before a time or step whose episodes count, as a share of it."""
+SEEDS = 3
+"""Fewer are named in the tables."""
+
+Runs = Mapping[str, Mapping[str, Sequence[Result]]]
+"""Results by environment and variation."""
+Score = Callable[[Result], float]
+Row = list[str]
+
+
+class Goal(NamedTuple):
+    """What was to be reached: a mean over the seeds higher than that of each of the others that have been run.
+
+    Attributes:
+        name: in words.
+        others: algorithms to be ahead of.
+        wins: tasks in which that has to be so.
+        minutes: after which time; None for equal steps, those of the other in the zoo.
+        steps: after which number of steps instead.
+        tasks: the tasks that count; empty for all.
+    """
+
+    name: str
+    others: tuple[str, ...]
+    wins: int
+    minutes: int | None = None
+    steps: int | None = None
+    tasks: tuple[str, ...] = ()
+
+
+CLASSIC = ("CartPole-v1", "Acrobot-v1", "MountainCar-v0", "LunarLander-v3")
+GOALS = (
+    Goal("ahead of every other after 5 minutes", tuple(OTHERS), 17, minutes=5),
+    Goal("ahead of PPO and A2C at equal steps", ("ppo", "a2c"), 17),
+    Goal("ahead of DQN after 50,000 steps of classic tasks", ("dqn",), 4, steps=50_000, tasks=CLASSIC),
+    Goal("ahead of DQN after 100,000 steps of classic tasks", ("dqn",), 4, steps=100_000, tasks=CLASSIC),
+)
+
+
+def by_steps(steps: float) -> Score:
+    """Returns what scores a run by the episodes that ended shortly before a number of agent steps."""
+    return lambda run: run.training.score(WINDOW * steps, steps) if steps <= run.facts["trained"] else math.nan
+
+
+def by_minutes(minutes: float) -> Score:
+    """Returns what scores a run by the episodes that ended shortly before a time; a run that has ended keeps its last.
+
+    A run that was cut before has no score.
+    """
+
+    def score(run: Result) -> float:
+        returns, until = run.training, 60 * minutes
+        if until > returns.seconds[-1]:
+            if not run.is_whole and until > run.facts["seconds"] + 1:
+                return math.nan
+            until = returns.seconds[-1]
+        inside = (returns.seconds > WINDOW * until) & (returns.seconds <= until)
+        if not inside.any():  # bins are wide at the beginning
+            inside = returns.seconds == max(returns.seconds[returns.seconds <= until], default=math.nan)
+        return float(np.average(returns.mean[inside], weights=returns.episodes[inside])) if inside.any() else math.nan
+
+    return score
+
+
+def mean(runs: Sequence[Result], score: Score) -> float:
+    """Returns the mean over the seeds; nan if a run has none."""
+    return float(np.mean([score(run) for run in runs])) if runs else math.nan
+
+
+def pair(runs: Mapping[str, Sequence[Result]], other: str, goal: Goal) -> tuple[float, float]:
+    """Returns the scores of this package and of another algorithm, as a goal compares them; nan where not run."""
+    score = by_minutes(goal.minutes) if goal.minutes else by_steps(goal.steps or zoo_steps(runs[other]))
+    return mean(runs[OURS], score), mean(runs[other], score)
+
+
+def zoo_steps(runs: Sequence[Result]) -> int:
+    """Returns the steps of an algorithm's runs; those of the shortest where a run was cut."""
+    return min((min(int(run.facts["steps"]), int(run.facts["trained"])) for run in runs), default=0)
+
+
+def verdict(runs: Runs, goal: Goal) -> str:
+    """Judges a goal by what has been run."""
+    wins, played = 0, 0
+    counted = goal.tasks or tuple(runs)
+    for env in counted:
+        pairs = [pair(runs[env], other, goal) for other in goal.others if runs[env].get(other)]
+        pairs = [(ours, theirs) for ours, theirs in pairs if not math.isnan(ours + theirs)]
+        played += bool(pairs)
+        wins += bool(pairs) and all(ours > theirs for ours, theirs in pairs)
+    unplayed = len(counted) - played
+    rest = f"; {unplayed} of {len(counted)} tasks have not been run" if unplayed else ""
+    if wins >= goal.wins:
+        return f"reached: {wins} of {played} tasks"
+    state = "missed" if wins + unplayed < goal.wins else "open"
+    return f"{state}: ahead in {wins} of {played} tasks, {goal.wins} are wanted{rest}"
+
+
+def cell(runs: Sequence[Result], score: Score) -> str:
+    """Returns a score for a table, with the number of seeds if they are few."""
+    value = mean(runs, score)
+    if math.isnan(value):
+        return ""
+    return f"{value:.4g}" + (f" ({len(runs)})" if len(runs) < SEEDS else "")
+
+
+def minute_rows(runs: Runs, minutes: int) -> Iterator[Row]:
+    """Yields the scores of a time: a row for each task, the best in bold."""
+    for env, group in runs.items():
+        names = (OURS, *OTHERS)
+        values = {name: mean(group[name], by_minutes(minutes)) for name in names if group.get(name)}
+        best = max((value for value in values.values() if not math.isnan(value)), default=math.nan)
+        cells = [cell(group.get(name, ()), by_minutes(minutes)) for name in names]
+        marked = [f"**{text}**" if text and values[n] == best else text for n, text in zip(names, cells, strict=True)]
+        if len([text for text in cells if text]) > 1:
+            yield [env, *marked]
+
+
+def step_rows(runs: Runs) -> Iterator[Row]:
+    """Yields the scores at equal steps: a row for each task and algorithm."""
+    for env, group in runs.items():
+        for other, name in OTHERS.items():
+            if not group.get(other) or not group.get(OURS):
+                continue
+            budget = zoo_steps(group[other])
+            cells = [cell(group[who], by_steps(share * budget)) for share in (TENTH, WHOLE) for who in (OURS, other)]
+            yield [env, name, f"{budget:,}", *cells]
+
+
+def behind(runs: Runs) -> Iterator[str]:
+    """Yields the tasks in which another algorithm is ahead, with what it reached."""
+    for env, group in runs.items():
+        for minutes in MINUTES:
+            ours = mean(group.get(OURS, ()), by_minutes(minutes))
+            ahead = {OTHERS[n]: v for n in OTHERS if (v := mean(group.get(n, ()), by_minutes(minutes))) > ours}
+            if ahead:
+                others = ", ".join(f"{n} {v:.4g}" for n, v in sorted(ahead.items(), key=lambda item: -item[1]))
+                yield f"{env} after {minutes} minute{'s' * (minutes > 1)}: {others}, against {ours:.4g}"
+
+
+def missing(runs: Runs) -> Iterator[str]:
+    """Yields what has not been run."""
+    actions = {task.env: task.traits.actions for task in tasks()}
+    for env, group in runs.items():
+        few = [
+            f"{OTHERS.get(name, 'ACER')} {len(group.get(name, ()))}"
+            for name in (OURS, *SUITED[actions[env]])
+            if len(group.get(name, ())) < SEEDS
+        ]
+        if few:
+            yield f"{env}: {', '.join(few)}"
+
+
+def page(runs: Runs) -> str:
+    """Returns the page."""
+    facts = [run.facts for group in runs.values() for results in group.values() for run in results]
+    names = ["ACER", *OTHERS.values()]
+    minutes = "\n\n".join(
+        f"### After {m} minute{'s' * (m > 1)}\n\n{table(['task', *names], rows)}"
+        for m in MINUTES
+        if (rows := list(minute_rows(runs, m)))
+    )
+    header = ["task", "other", "its steps", "ACER, a tenth", "other, a tenth", "ACER", "other"]
+    return TEMPLATE.format(
+        goals=table(["goal", "result"], [[goal.name, verdict(runs, goal)] for goal in GOALS]),
+        minutes=minutes,
+        steps=table(header, list(step_rows(runs))),
+        behind=bullets(behind(runs)),
+        missing=bullets(missing(runs)),
+        commits=", ".join(sorted({str(f["commit"]) for f in facts if "commit" in f})),
+        processors=", ".join(sorted({str(f["processor"]) for f in facts if "processor" in f})),
+        seeds=", ".join(map(str, sorted({f["seed"] for f in facts}))),
+    )
+
+
+def table(header: Sequence[str], rows: Sequence[Row]) -> str:
+    """Returns a table in Markdown."""
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, ["---"] * len(header), *rows))
+
+
+def bullets(lines: Iterator[str]) -> str:
+    """Returns a list in Markdown."""
+    return "\n".join(f"* {line}" for line in lines) or "Nothing."
+
+
+TEMPLATE = """# Beside PPO, A2C, DQN, SAC and TD3
+
+Who has a task and two cores may ask: ACER, or one of the algorithms of
+[Stable-Baselines3](https://stable-baselines3.readthedocs.io)? Here both train on one machine, this package with its
+[presets](training.md#presets), Stable-Baselines3 with rl-zoo3's settings: two runs at a time, each with one thread. A
+score is the mean raw return of the training episodes that ended in the last fifth of the time or steps until then,
+averaged over three seeds; the number of seeds stands in parentheses where there are fewer. A run that has done all of
+its steps keeps its last score, one that was cut has none after it.
+
+## What was to be reached
+
+The goals were written before the first run. A task counts as ahead if the mean is higher than that of every other
+algorithm that has been run.
+
+{goals}
+
+## At equal minutes
+
+{minutes}
+
+## At equal steps
+
+Of each algorithm, after its steps in rl-zoo3 (or where its shortest run was cut), and after a tenth of them.
+
+{steps}
+
+## Where to take something else
+
+{behind}
+
+## What has not been run
+
+Algorithms with fewer than three runs, and how many they have.
+
+{missing}
+
+## Runs
+
+    acer reproduce beside-others --workers 2
+    python -m benchmarks.peers CartPole-v1 --algorithm ppo --seeds 3 --first_seed 60 --minutes 20
+    python -m benchmarks.beside_others
+
+* Commits of this package: {commits}.
+* Seeds: {seeds}; no preset was chosen with them.
+* Processor: {processors}.
+* Every number here follows from [seeds.csv](results/beside-others/seeds.csv) and
+  [curves.csv](results/beside-others/curves.csv).
+"""
+
+
+def main() -> int:
+    """Writes the page."""
+    found: dict[tuple[str, str], list[Result]] = defaultdict(list)
+    for (variation, env, _), result in sorted(read(DOCS / "results" / NAME).items()):
+        found[env, variation].append(result)
+    runs = {env.id: {name: found[env.id, name] for name in (OURS, *OTHERS)} for env in load_experiment(NAME).envs}
+    with replacing(DOCS / f"{NAME}.md") as file:
+        file.write(page(runs).encode())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from acer_tf.experiments.results import Result, Returns
+from benchmarks.beside_others import (
+    CLASSIC,
+    OTHERS,
+    OURS,
+    Goal,
+    behind,
+    by_minutes,
+    by_steps,
+    minute_rows,
+    page,
+    verdict,
+)
+
+
+def run(levels: list[float], seconds: float, steps: int = 1000, trained: int = 1000, seed: int = 60) -> Result:
+    """A run whose bins have these returns, evenly over its time and the steps that it was trained."""
+    places = np.arange(1, len(levels) + 1) / len(levels)
+    returns = Returns(places * trained, np.array(levels), np.ones(len(levels)), places * seconds)
+    facts: dict[str, Any] = {"seed": seed, "steps": steps, "trained": trained, "seconds": seconds}
+    return Result({**facts, "commit": "abc", "processor": "P"}, returns)
+
+
+def runs(**of_cartpole: list[Result]) -> dict[str, dict[str, list[Result]]]:
+    none: dict[str, list[Result]] = {name: [] for name in (OURS, *OTHERS)}
+    return {**dict.fromkeys((*CLASSIC, "Ant-v5"), none), "CartPole-v1": {**none, **of_cartpole}}
+
+
+@pytest.mark.parametrize(
+    ("minutes", "expected"),
+    [
+        (1, 10.0),  # a single bin of 60 s
+        (5, 50.0),  # from 240 to 300 s: 50
+        (10, 95.0),  # from 480 to 600 s: 90 and 100
+        (20, 95.0),  # the run has ended
+    ],
+)
+def test_scores_after_minutes(minutes: int, expected: float) -> None:
+    assert by_minutes(minutes)(run([10.0 * i for i in range(1, 11)], 600)) == expected
+
+
+def test_a_run_that_was_cut_has_no_score_after_it() -> None:
+    cut = run([10.0 * i for i in range(1, 11)], 600, steps=2000)
+    assert by_minutes(10)(cut) == 95
+    assert math.isnan(by_minutes(20)(cut))
+    assert by_steps(1000)(cut) == 95 and math.isnan(by_steps(2000)(cut))
+
+
+def test_goals_are_reached_missed_or_open() -> None:
+    goal = Goal("", ("ppo", "a2c"), 1, minutes=1)
+    ahead = runs(acer=[run([10.0], 60)], ppo=[run([9.0], 60)])
+    assert verdict(ahead, goal) == "reached: 1 of 1 tasks"
+    behind_one = runs(acer=[run([10.0], 60)], ppo=[run([9.0], 60)], a2c=[run([11.0], 60)])
+    assert verdict(behind_one, goal).startswith("open: ahead in 0 of 1 tasks, 1 are wanted; 4 of 5 tasks")
+    assert verdict(behind_one, goal._replace(tasks=CLASSIC[:1])) == "missed: ahead in 0 of 1 tasks, 1 are wanted"
+    # Equal steps: those of the other, of which its shortest run was cut at 500.
+    short = runs(acer=[run([1.0, 9.0], 60)], ppo=[run([3.0], 60, trained=500)])
+    assert verdict(short, goal._replace(minutes=None)).startswith("open: ahead in 0 of 1")
+
+
+def test_the_page_marks_the_best_and_names_where_others_are_ahead() -> None:
+    found = runs(acer=[run([10.0], 60, seed=s) for s in (60, 61, 62)], ppo=[run([9.0], 60)], dqn=[run([12.0], 60)])
+    assert list(minute_rows(found, 1)) == [["CartPole-v1", "10", "9 (1)", "", "**12 (1)**", "", "", ""]]
+    assert next(behind(found)) == "CartPole-v1 after 1 minute: DQN 12, against 10"
+    text = page(found)
+    assert "* CartPole-v1: PPO 1, A2C 0, DQN 1, QR-DQN 0\n* Acrobot-v1: ACER 0, PPO 0, A2C 0, DQN 0, QR-DQN 0\n" in text
+    assert "* Ant-v5: ACER 0, PPO 0, A2C 0, SAC 0, TD3 0\n" in text
+    assert "| CartPole-v1 | DQN | 1,000 |  |  | 10 | 12 (1) |" in text

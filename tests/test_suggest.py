@@ -1,0 +1,106 @@
+from pathlib import Path
+
+import pytest
+
+from acer_tf import suggest
+from acer_tf.configs.tasks import tasks
+from acer_tf.suggest import main
+
+MODULE = """
+import gymnasium, numpy
+
+class {name}(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-1, 1, ({shape},), numpy.float32)
+    action_space = gymnasium.spaces.{actions}
+    steps = 0
+
+    def reset(self, *, seed=None, options=None):
+        self.steps = 0
+        return self.observation_space.sample(), {{}}
+
+    def step(self, action):
+        self.steps += 1
+        return self.observation_space.sample(), 1.0, self.steps == {length}, False, {{}}
+
+gymnasium.register("{name}-v0", {name})
+"""
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suggest, "SECONDS", 0.2)
+
+
+def own_env(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, actions: str, length: int) -> str:
+    (folder / f"{name.lower()}.py").write_text(MODULE.format(name=name, shape=3, actions=actions, length=length))
+    monkeypatch.syspath_prepend(folder)
+    return f"{name.lower()}:{name}-v0"
+
+
+def test_a_task_with_results_gets_its_preset_and_what_it_reached(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["LunarLander-v3"]) == 0
+    out = capsys.readouterr().out
+    (task,) = [task for task in tasks() if task.env == "LunarLander-v3"]
+    assert out.startswith("LunarLander-v3: vectors, discrete actions, ")
+    assert "\n    acer run --preset LunarLander-v3 --env LunarLander-v3\n" in out
+    assert f"it came to {task.after[0]:.4g} after 1 minute, " in out
+    assert f"{task.score:.4g} at the end, after {task.minutes:.3g} minutes on two cores" in out
+
+
+def test_what_takes_less_than_a_minute_is_told_in_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["CartPole-v1"]) == 0
+    (task,) = [task for task in tasks() if task.env == "CartPole-v1"]
+    assert f"it came to {task.score:.4g} at the end, after {60 * task.minutes:.0f} seconds" in capsys.readouterr().out
+
+
+def test_an_environment_of_ones_own_gets_the_preset_of_a_task_that_is_like_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    env = own_env(tmp_path, monkeypatch, "Suggested", "Discrete(2)", 22)
+    assert main([env]) == 0
+    out = capsys.readouterr().out
+    assert "an episode of random play lasts 22 steps and returns 22." in out
+    assert "The nearest task with results is CartPole-v1" in out
+    assert f"\n    acer run --preset CartPole-v1 --env {env}\n" in out
+
+
+def test_continuous_actions_get_a_preset_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    env = own_env(tmp_path, monkeypatch, "Endless", "Box(-1, 1, (2,), numpy.float32)", 10**9)
+    monkeypatch.setattr(suggest, "LONGEST", 0.2)
+    assert main([env]) == 0
+    out = capsys.readouterr().out
+    assert "an episode of random play is not over after " in out
+    (task,) = [task for task in tasks() if f"The nearest task with results is {task.env}: " in out]
+    assert task.traits.actions == "continuous"
+    assert f"--preset {task.preset} " in out
+
+
+def test_an_atari_game_gets_a_preset_of_images(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["space_invaders"]) == 2  # no id
+    assert "SpaceInvaders" in capsys.readouterr().err
+    assert main(["SpaceInvaders"]) == 0
+    assert "    acer run-atari --preset " in capsys.readouterr().out
+
+
+def test_images_with_continuous_actions_get_a_network_for_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["CarRacing-v3"]) == 0
+    out = capsys.readouterr().out
+    assert "No preset has learned continuous actions from images." in out
+    assert out.split("\n    acer run ")[1].splitlines()[0].endswith("--env CarRacing-v3 --network cnn")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["LunarLander"], "LunarLander-v3"),
+        (["no_such_module:Env-v0"], "no_such_module"),
+        (["CartPole-v1", "--env_kwargs", "gravity"], "has no value"),
+        (["CartPole-v1", "--env_kwargs", "nonsense:1"], "nonsense"),
+    ],
+)
+def test_wrong_input(words: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and expected in error and error.count("\n") == 1
