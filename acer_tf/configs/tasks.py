@@ -4,7 +4,7 @@ import csv
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 
@@ -55,7 +55,7 @@ class Task(NamedTuple):
     score: float
 
 
-def kinds(observations: gym.Space, actions: gym.Space) -> tuple[str, str]:
+def kinds(observations: gym.Space[Any], actions: gym.Space[Any]) -> tuple[str, str]:
     """Returns the kinds of observations and actions, as in `Traits`, of the spaces that training sees."""
     shape = observations.shape or ()
     if len(shape) < 3:
