@@ -19,6 +19,7 @@ from acer_tf.envs.conventions import reported_episodes
 from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
 from acer_tf.envs.make import closing, make_training_env
 from acer_tf.envs.wrappers.action_masks import MASKS
+from acer_tf.errors import environment_errors
 from acer_tf.system.console import counted, say
 
 SECONDS = 3
@@ -52,7 +53,7 @@ class Suggest:
         check_env_id(env_id)
         is_game = is_atari(env_id)
         arguments: dict[str, Any] = {"num_workers": 0} if is_game else {"env_kwargs": env_kwargs(self.env_kwargs)}
-        with closing(make_training_env(env_id, 1, **arguments)) as env:
+        with closing(make_training_env(env_id, 1, **arguments)) as env, environment_errors():
             traits = random_play(env)
         task = next((task for task in tasks() if task.env == env_id), None) or nearest(traits, tasks())
         preset = task.preset if task.env == env_id else next(iter(presets_of(env_id)), task.preset)

@@ -31,7 +31,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suggest, "SECONDS", 0.2)
 
 
-def own_env(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, actions: str, length: int) -> str:
+def own_env(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, actions: str, length: object) -> str:
     (folder / f"{name.lower()}.py").write_text(MODULE.format(name=name, shape=3, actions=actions, length=length))
     monkeypatch.syspath_prepend(folder)
     return f"{name.lower()}:{name}-v0"
@@ -89,6 +89,15 @@ def test_images_with_continuous_actions_get_a_network_for_them(capsys: pytest.Ca
     out = capsys.readouterr().out
     assert "No preset has learned continuous actions from images." in out
     assert out.split("\n    acer run ")[1].splitlines()[0].endswith("--env CarRacing-v3 --network cnn")
+
+
+def test_an_error_of_the_environment_keeps_its_traceback_and_ends_with_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    env = own_env(tmp_path, monkeypatch, "Failing", "Discrete(2)", "(1 / 0)")
+    assert main([env]) == 1
+    error = capsys.readouterr().err
+    assert "failing.py" in error and "ZeroDivisionError" in error.splitlines()[-1] and error.count("Traceback") == 1
 
 
 @pytest.mark.parametrize(
