@@ -51,19 +51,16 @@ class Suggest:
         """
         env_id = typed_env_id(self.env)
         check_env_id(env_id)
-        is_game = is_atari(env_id)
-        arguments: dict[str, Any] = {"num_workers": 0} if is_game else {"env_kwargs": env_kwargs(self.env_kwargs)}
-        with closing(make_training_env(env_id, 1, **arguments)) as env, environment_errors():
+        envs = make_training_env(env_id, 1, num_workers=0, env_kwargs=env_kwargs(self.env_kwargs))
+        with closing(envs) as env, environment_errors():
             traits = random_play(env)
         task = next((task for task in tasks() if task.env == env_id), None) or nearest(traits, tasks())
         preset = task.preset if task.env == env_id else next(iter(presets_of(env_id)), task.preset)
-        words = ["acer", "run-atari" if is_game else "run", "--preset", preset, "--env", self.env]
+        words = ["acer", "run-atari" if is_atari(env_id) else "run", "--preset", preset, "--env", self.env]
         words += ["--env_kwargs", *self.env_kwargs] if self.env_kwargs else []
         words += ["--network", NETWORKS[traits.observations]] if traits.observations != task.traits.observations else []
-        say(f"{env_id}: {described(traits)}.")
-        say(reason(env_id, preset, task, traits))
-        say(f"\n    {shlex.join(words)}\n")
-        say(expectation(task))
+        say(f"{env_id}: {described(traits)}.\n{reason(env_id, preset, task, traits)}")
+        say(f"\n    {shlex.join(words)}\n\n{expectation(task)}")
 
 
 def random_play(env: VectorEnv[Any, Any, Any]) -> Traits:

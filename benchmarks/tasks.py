@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from acer_tf.configs.tasks import FILE, MINUTES
-from acer_tf.envs.ids import check_env_id, is_atari
+from acer_tf.envs.ids import check_env_id
 from acer_tf.envs.make import closing, make_training_env
 from acer_tf.experiments.experiment import Environment
 from acer_tf.experiments.reading import load_experiment
@@ -60,7 +60,7 @@ def main() -> int:
     rows = []
     for env_id, preset, results, values in learned():
         check_env_id(env_id)
-        with closing(make_training_env(env_id, 1, **({"num_workers": 0} if is_atari(env_id) else {}))) as env:
+        with closing(make_training_env(env_id, 1, num_workers=0)) as env:
             observations, actions, *play = random_play(env)
         cells = ["" if math.isnan(value) else f"{value:.4g}" for value in (*play, *values)]
         rows.append([env_id, preset, results, observations, actions, *cells])
