@@ -13,7 +13,6 @@ from gymnasium.vector import VectorEnv
 from acer_tf.cli.command import command
 from acer_tf.cli.env_kwargs import env_kwargs
 from acer_tf.cli.parsing import Positional
-from acer_tf.configs.presets import presets_of
 from acer_tf.configs.tasks import MINUTES, Task, Traits, kinds, nearest, tasks
 from acer_tf.envs.conventions import reported_episodes
 from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
@@ -54,12 +53,12 @@ class Suggest:
         envs = make_training_env(env_id, 1, num_workers=0, env_kwargs=env_kwargs(self.env_kwargs))
         with closing(envs) as env, environment_errors():
             traits = random_play(env)
-        task = next((task for task in tasks() if task.env == env_id), None) or nearest(traits, tasks())
-        preset = task.preset if task.env == env_id else next(iter(presets_of(env_id)), task.preset)
-        words = ["acer", "run-atari" if is_atari(env_id) else "run", "--preset", preset, "--env", self.env]
+        known = tasks()
+        task = next((task for task in known if task.env == env_id), None) or nearest(traits, known)
+        words = ["acer", "run-atari" if is_atari(env_id) else "run", "--preset", task.preset, "--env", self.env]
         words += ["--env_kwargs", *self.env_kwargs] if self.env_kwargs else []
         words += ["--network", NETWORKS[traits.observations]] if traits.observations != task.traits.observations else []
-        say(f"{env_id}: {described(traits)}.\n{reason(env_id, preset, task, traits)}")
+        say(f"{env_id}: {described(traits)}.\n{reason(env_id, task, traits)}")
         say(f"\n    {shlex.join(words)}\n\n{expectation(task)}")
 
 
@@ -96,15 +95,14 @@ def described(traits: Traits) -> str:
     )
 
 
-def reason(env_id: str, preset: str, task: Task, traits: Traits) -> str:
-    """Says why the preset is suggested."""
+def reason(env_id: str, task: Task, traits: Traits) -> str:
+    """Says why the preset of a task is suggested."""
     if task.env == env_id:
-        return f"The preset {preset} has been trained on it."
-    made = f"The preset {preset} was made for it, but has no results here. " if preset != task.preset else ""
-    like = f"The nearest task with results is {task.env}: {described(task.traits)}."
+        return f"The preset {task.preset} has been trained on it."
+    likeness = f"The nearest task with results is {task.env}: {described(task.traits)}."
     if traits.observations == task.traits.observations:
-        return made + like
-    return f"{made}{like} No preset has learned {traits.actions} actions from {traits.observations}."
+        return likeness
+    return f"{likeness} No preset has learned {traits.actions} actions from {traits.observations}."
 
 
 def expectation(task: Task) -> str:
