@@ -81,7 +81,9 @@ def _judge_in(
 
 
 def overall(verdicts: Sequence[Verdict]) -> str:
-    """Returns the outcomes in a few words, such as `7 of 9 reproduced, 2 undecided`."""
+    """Returns the outcomes in a few words, such as `7 of 9 reproduced, 2 undecided`; `no criteria` without any."""
+    if not verdicts:
+        return "no criteria"
     counts = {outcome: sum(v.outcome is outcome for v in verdicts) for outcome in Outcome}
     yes = f"{counts.pop(Outcome.YES)} of {len(verdicts)} reproduced"
     return ", ".join([yes, *(f"{count} {outcome.value}" for outcome, count in counts.items() if count)])

@@ -34,6 +34,11 @@ def test_the_page_has_verdicts_scores_references_and_how_much_is_missing(tmp_pat
     assert "    acer reproduce sample\n" in text and (tmp_path / "curves.png").exists()
 
 
+def test_a_page_without_criteria_has_no_table_of_them(tmp_path: Path) -> None:
+    text = page(tmp_path, experiment(), result(12.0))
+    assert "\n\n**1 of 6 runs are complete; no criteria.**\n\n![" in text and "| criterion |" not in text
+
+
 def test_evaluations_have_a_table_with_the_references_and_a_picture(tmp_path: Path) -> None:
     others = Reference("others", "S", {"CartPole-v1": 25.0}, None)
     whole = experiment(REACHES)._replace(references=(others,))

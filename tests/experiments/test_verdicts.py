@@ -228,3 +228,4 @@ def test_outcomes_in_a_few_words() -> None:
     verdicts = [Verdict("", "", "", outcome) for outcome in (*Outcome, Outcome.NO)]
     assert overall(verdicts) == "1 of 5 reproduced, 2 not reproduced, 1 undecided, 1 incomplete"
     assert overall(verdicts[:1]) == "1 of 1 reproduced"
+    assert overall([]) == "no criteria"
