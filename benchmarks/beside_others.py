@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acer_tf.configs.tasks import tasks
+from acer_tf.configs.tasks import MINUTES, tasks
 from acer_tf.experiments.reading import load_experiment
 from acer_tf.experiments.results import Result, read
 from acer_tf.storage.durable import replacing
+from acer_tf.system.console import counted
 
 NAME = "beside-others"
 DOCS = Path(__file__).parents[1] / "docs"
@@ -24,13 +25,10 @@ OTHERS = {"ppo": "PPO", "a2c": "A2C", "dqn": "DQN", "qrdqn": "QR-DQN", "sac": "S
 """Names of the algorithms of `benchmarks.peers`, as results have them and as the page does."""
 SUITED = {"discrete": ("ppo", "a2c", "dqn", "qrdqn"), "continuous": ("ppo", "a2c", "sac", "td3")}
 """Algorithms by the kind of actions that they can take."""
-MINUTES = (1, 5, 20)
-TENTH, WHOLE = 0.1, 1.0
-"""Shares of an algorithm's steps in the zoo after which it is compared at equal steps."""
 WINDOW = 0.8
 """Beginning of the part before a time or step whose episodes count, as a share of it."""
 SEEDS = 3
-"""Fewer are named in the tables."""
+"""Of each algorithm; tables name the number where there are fewer, and goals leave such a task out."""
 
 Runs = Mapping[str, Mapping[str, Sequence[Result]]]
 """Results by environment and variation."""
@@ -39,7 +37,7 @@ Row = list[str]
 
 
 class Goal(NamedTuple):
-    """What was to be reached: a mean over the seeds higher than that of each of the others that have been run.
+    """What was to be reached: a mean over the seeds higher than that of each of the others that suit a task.
 
     Attributes:
         name: in words.
@@ -81,7 +79,7 @@ def by_minutes(minutes: float) -> Score:
     def score(run: Result) -> float:
         returns, until = run.training, 60 * minutes
         if until > returns.seconds[-1]:
-            if not run.is_whole and until > run.facts["seconds"] + 1:
+            if not run.is_whole and until > run.facts["seconds"]:
                 return math.nan
             until = returns.seconds[-1]
         inside = (returns.seconds > WINDOW * until) & (returns.seconds <= until)
@@ -97,6 +95,11 @@ def mean(runs: Sequence[Result], score: Score) -> float:
     return float(np.mean([score(run) for run in runs])) if runs else math.nan
 
 
+def suited(env_id: str) -> tuple[str, ...]:
+    """Returns the algorithms that can take the actions of a task."""
+    return SUITED[next(task.traits.actions for task in tasks() if task.env == env_id)]
+
+
 def pair(runs: Mapping[str, Sequence[Result]], other: str, goal: Goal) -> tuple[float, float]:
     """Returns the scores of this package and of another algorithm, as a goal compares them; nan where not run."""
     score = by_minutes(goal.minutes) if goal.minutes else by_steps(goal.steps or zoo_steps(runs[other]))
@@ -109,16 +112,19 @@ def zoo_steps(runs: Sequence[Result]) -> int:
 
 
 def verdict(runs: Runs, goal: Goal) -> str:
-    """Judges a goal by what has been run."""
+    """Judges a goal by the tasks in which every algorithm that it is about, and that suits them, has all its runs."""
     wins, played = 0, 0
-    counted = goal.tasks or tuple(runs)
-    for env in counted:
-        pairs = [pair(runs[env], other, goal) for other in goal.others if runs[env].get(other)]
-        pairs = [(ours, theirs) for ours, theirs in pairs if not math.isnan(ours + theirs)]
-        played += bool(pairs)
-        wins += bool(pairs) and all(ours > theirs for ours, theirs in pairs)
-    unplayed = len(counted) - played
-    rest = f"; {unplayed} of {len(counted)} tasks have not been run" if unplayed else ""
+    considered = goal.tasks or tuple(runs)
+    for env in considered:
+        others = [other for other in suited(env) if other in goal.others]
+        if min(len(runs[env][name]) for name in (OURS, *others)) < SEEDS:
+            continue
+        pairs = [pair(runs[env], other, goal) for other in others]
+        if not np.isnan(pairs).any():
+            played += 1
+            wins += all(ours > theirs for ours, theirs in pairs)
+    unplayed = len(considered) - played
+    rest = f"; {unplayed} of {len(considered)} tasks are not whole" if unplayed else ""
     if wins >= goal.wins:
         return f"reached: {wins} of {played} tasks"
     state = "missed" if wins + unplayed < goal.wins else "open"
@@ -152,7 +158,7 @@ def step_rows(runs: Runs) -> Iterator[Row]:
             if not group.get(other) or not group.get(OURS):
                 continue
             budget = zoo_steps(group[other])
-            cells = [cell(group[who], by_steps(share * budget)) for share in (TENTH, WHOLE) for who in (OURS, other)]
+            cells = [cell(group[who], by_steps(share * budget)) for share in (0.1, 1) for who in (OURS, other)]
             yield [env, name, f"{budget:,}", *cells]
 
 
@@ -164,16 +170,15 @@ def behind(runs: Runs) -> Iterator[str]:
             ahead = {OTHERS[n]: v for n in OTHERS if (v := mean(group.get(n, ()), by_minutes(minutes))) > ours}
             if ahead:
                 others = ", ".join(f"{n} {v:.4g}" for n, v in sorted(ahead.items(), key=lambda item: -item[1]))
-                yield f"{env} after {minutes} minute{'s' * (minutes > 1)}: {others}, against {ours:.4g}"
+                yield f"{env} after {counted(minutes, 'minute')}: {others}, against {ours:.4g}"
 
 
 def missing(runs: Runs) -> Iterator[str]:
     """Yields what has not been run."""
-    actions = {task.env: task.traits.actions for task in tasks()}
     for env, group in runs.items():
         few = [
             f"{OTHERS.get(name, 'ACER')} {len(group.get(name, ()))}"
-            for name in (OURS, *SUITED[actions[env]])
+            for name in (OURS, *suited(env))
             if len(group.get(name, ())) < SEEDS
         ]
         if few:
@@ -185,7 +190,7 @@ def page(runs: Runs) -> str:
     facts = [run.facts for group in runs.values() for results in group.values() for run in results]
     names = ["ACER", *OTHERS.values()]
     minutes = "\n\n".join(
-        f"### After {m} minute{'s' * (m > 1)}\n\n{table(['task', *names], rows)}"
+        f"### After {counted(m, 'minute')}\n\n{table(['task', *names], rows)}"
         for m in MINUTES
         if (rows := list(minute_rows(runs, m)))
     )
@@ -223,8 +228,8 @@ its steps keeps its last score, one that was cut has none after it.
 
 ## What was to be reached
 
-The goals were written before the first run. A task counts as ahead if the mean is higher than that of every other
-algorithm that has been run.
+The goals were written before the first run. A task counts if all algorithms that suit its actions have three runs, and
+as ahead if the mean is higher than that of every other.
 
 {goals}
 
