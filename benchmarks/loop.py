@@ -1,6 +1,7 @@
 """Measures the speed of the train step and of the whole loop."""
 
 import contextlib
+import math
 import statistics
 import threading
 import time
@@ -21,6 +22,20 @@ CALLS_PER_ROUND = 5
 MATRIX = 2048
 WARM_UP = 5
 """Iterations before the clock starts, in which TensorFlow traces its functions."""
+
+
+class EvenUpdates(np.random.RandomState):
+    """A random stream whose Poisson draws are their mean, in whole numbers that add up to it.
+
+    Within seconds a slow loop makes so few iterations that the drawn numbers of updates would decide its speed.
+    """
+
+    _sum = 0.0
+
+    def poisson(self, lam: Any = 1.0, size: Any = None) -> Any:
+        """Returns the next number; `size` is not supported."""
+        before, self._sum = self._sum, self._sum + lam
+        return math.floor(self._sum) - math.floor(before)
 
 
 def matmul_flops_per_second(precision: str = "float32") -> float:
@@ -51,7 +66,7 @@ def train_step(model: Model, buffer: Buffer, flops: int) -> dict[str, float]:
 
 
 def loop(acer: TrainingLoop, env: FrameStack, env_part: str, seconds: float) -> dict[str, Any]:
-    """Runs the loop, once all functions are traced, and measures where its time goes.
+    """Runs the loop, once all functions are traced, with the mean number of updates in each iteration; times its parts.
 
     Args:
         acer: the loop.
@@ -64,6 +79,7 @@ def loop(acer: TrainingLoop, env: FrameStack, env_part: str, seconds: float) -> 
         that of collecting and of training. With `overlap`, `share` is that of the thread that trains, where `rest` is
         mostly waiting, and `share_beside` that of the thread that collects.
     """
+    acer._rng = EvenUpdates(0)
     first = acer.steps
     acer.learn(lambda: acer.steps >= first + WARM_UP * acer.nbatch)
     parts = {

@@ -22,6 +22,7 @@ from typing import Any, Literal
 from acer_tf.cli.command import guarded
 from acer_tf.cli.parsing import Positional, parse
 from acer_tf.errors import InputError
+from acer_tf.schema import Count, validate_fields
 from acer_tf.system.compute import ONEDNN_VARIABLE
 
 BFLOAT16, OVERLAP = ["--precision", "bfloat16"], ["--overlap"]
@@ -71,6 +72,8 @@ class Original:
     """How often each is measured; one after the other."""
     seconds: float = 5
     """How long each loop runs."""
+    threads: Count | None = None
+    """Threads of the original; None leaves it its own choice, one for each environment of MinAtar and Breakout."""
     json: Path | None = None
     """File that all numbers are written to."""
 
@@ -86,9 +89,9 @@ def measure_ours(task: Task, variant: str, seconds: float) -> dict[str, Any]:
         return numbers
 
 
-def measure_original(task: Task, folder: Path, seconds: float) -> dict[str, Any]:
+def measure_original(task: Task, folder: Path, seconds: float, threads: int | None) -> dict[str, Any]:
     """Measures baselines."""
-    command = ["benchmarks.original_loop", str(folder), task.env, str(task.num_env), str(seconds)]
+    command = ["benchmarks.original_loop", str(folder), task.env, str(task.num_env), str(seconds), str(threads or 0)]
     numbers: dict[str, Any] = json.loads(_run(command, task))
     return numbers
 
@@ -142,13 +145,14 @@ def _run(module: list[str], task: Task) -> str:
 def main(argv: Sequence[str]) -> int:
     """Runs the measurement; returns the exit status."""
     flags = parse("benchmarks.original", Original, argv)
+    validate_fields(flags)
     if not (flags.folder / "baselines" / "acer" / "acer_simple.py").is_file():
         raise InputError(
             f"{flags.folder} does not hold baselines 0.1.5: there is no baselines/acer/acer_simple.py in it."
         )
     task, results = TASKS[flags.task], list[dict[str, Any]]()
     for number in range(1, flags.rounds + 1):
-        row = {"original": measure_original(task, flags.folder, flags.seconds)}
+        row = {"original": measure_original(task, flags.folder, flags.seconds, flags.threads)}
         row |= {variant: measure_ours(task, variant, flags.seconds) for variant in task.variants}
         results.append(row)
         speeds = ", ".join(f"{name} {numbers['env_steps_per_s']:.0f}" for name, numbers in row.items())

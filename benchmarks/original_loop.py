@@ -195,8 +195,16 @@ def timed(owner: Any, method: str, spent: dict[str, float], part: str) -> None:
     setattr(owner, method, call)
 
 
-def measure(folder: Path, env_id: str, num_env: int, seconds: float) -> dict[str, Any]:
-    """Measures a train call and the loop, at learn()'s defaults with replay active."""
+def measure(folder: Path, env_id: str, num_env: int, seconds: float, threads: int | None) -> dict[str, Any]:
+    """Measures a train call and the loop, at learn()'s defaults with replay active.
+
+    Args:
+        folder: where baselines 0.1.5 was unpacked.
+        env_id: environment id.
+        num_env: environments.
+        seconds: how long the loop runs.
+        threads: of TensorFlow; None takes as many as the original does.
+    """
     original = import_original(folder)
     env: CartPoles | Games
     nstack = 1 if env_id.startswith("MinAtar/") else 4
@@ -210,7 +218,7 @@ def measure(folder: Path, env_id: str, num_env: int, seconds: float) -> dict[str
             policy = policy_class(original.utils, cnn_minatar)
             original.acer_simple.Buffer.decode = unstacked
     model = original.acer_simple.Model(
-        policy, env.observation_space, env.action_space, num_env, NSTEPS, nstack, num_procs=len(env.remotes),
+        policy, env.observation_space, env.action_space, num_env, NSTEPS, nstack, num_procs=threads or len(env.remotes),
         ent_coef=0.01, q_coef=0.5, gamma=0.99, max_grad_norm=10, lr=7e-4, rprop_alpha=0.99, rprop_epsilon=1e-5,
         total_timesteps=80e6, lrschedule="linear", c=10.0, trust_region=True, alpha=0.99, delta=1,
     )  # fmt: skip
@@ -224,7 +232,7 @@ def measure(folder: Path, env_id: str, num_env: int, seconds: float) -> dict[str
         while time.perf_counter() < until:
             acer.steps = steps + 1  # never a multiple of its log_interval
             acer.call(on_policy=True)
-            for _ in range(np.random.poisson(4)):
+            for _ in range(4):  # the mean of its Poisson draws, as in `benchmarks.loop`
                 acer.call(on_policy=False)
             steps += runner.nbatch
         return steps
@@ -248,9 +256,9 @@ def measure(folder: Path, env_id: str, num_env: int, seconds: float) -> dict[str
 
 
 def main(argv: list[str]) -> None:
-    """Prints the numbers as JSON; arguments: baselines' folder, environment id, environments, seconds."""
-    folder, env_id, num_env, seconds = argv
-    print(json.dumps(measure(Path(folder), env_id, int(num_env), float(seconds))))
+    """Prints the numbers as JSON; arguments: baselines' folder, environment id, environments, seconds, threads or 0."""
+    folder, env_id, num_env, seconds, threads = argv
+    print(json.dumps(measure(Path(folder), env_id, int(num_env), float(seconds), int(threads) or None)))
 
 
 if __name__ == "__main__":
