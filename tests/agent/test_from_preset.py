@@ -11,7 +11,7 @@ from acer_tf.errors import InputError
 
 
 def test_the_zoos_cartpole() -> None:
-    agent = ACER.from_preset("CartPole-v1", seed=3)
+    agent = ACER.from_preset("zoo-CartPole-v1", seed=3)
     assert (agent.policy, agent.policy_kwargs, agent.n_envs, agent.seed) == ("mlp", {"value_network": "copy"}, 8, 3)
     assert (agent.ent_coef, agent.buffer_size, agent.replay_start, agent.lr_schedule) == (0, 5000, 1000, "linear")
     assert {"pi/mlp_fc0/kernel", "vf/mlp_fc0/kernel"} <= set(agent.model.policy.params)

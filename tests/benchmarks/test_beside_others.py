@@ -52,6 +52,11 @@ def test_a_run_that_was_cut_has_no_score_after_it() -> None:
     assert by_steps(1000)(cut) == 95 and math.isnan(by_steps(2000)(cut))
 
 
+def test_a_run_that_has_done_all_of_its_steps_keeps_its_last_score() -> None:
+    whole = run([10.0 * i for i in range(1, 11)], 600)
+    assert [by_steps(steps)(whole) for steps in (500, 1000, 2000)] == [50, 95, 95]
+
+
 def thrice(level: float, trained: int = 1000) -> list[Result]:
     return [run([level], 60, trained=trained, seed=seed) for seed in (60, 61, 62)]
 
