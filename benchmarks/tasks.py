@@ -24,7 +24,7 @@ EXPERIMENTS = {
     "presets-mujoco": "preset",
     "presets-minatar": "preset",
     "presets-atari": "preset",
-    "zoo": "zoo",
+    "beside-others": "acer",
     "ablation": "complete",
 }
 """The variation of each experiment that has a preset's own settings; of two with a task, the first counts."""
