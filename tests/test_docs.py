@@ -1,4 +1,5 @@
 import importlib
+import importlib.util
 import re
 import runpy
 import shlex
@@ -39,6 +40,7 @@ from benchmarks.memory import Memory
 from benchmarks.operations import Operations
 from benchmarks.original import Original
 from benchmarks.original_curves import OriginalCurves
+from benchmarks.peers import Peers
 from benchmarks.precision import Precision
 from benchmarks.scale import Scale
 from benchmarks.throughput import Throughput
@@ -82,6 +84,7 @@ FLAGS = {
     "benchmarks.operations": Operations,
     "benchmarks.original": Original,
     "benchmarks.original_curves": OriginalCurves,
+    "benchmarks.peers": Peers,
     "benchmarks.precision": Precision,
     "benchmarks.scale": Scale,
     "benchmarks.throughput": Throughput,
@@ -202,8 +205,10 @@ def test_commands_take_their_flags(page: Path) -> None:
         elif module == "acer_tf.sweep":
             given, rest = sweep.PARSER.read(argv)
             sweep.Sweep(**given).trials(rest)
-        else:
+        elif argv:
             parse(module, FLAGS[module], argv)
+        else:
+            assert importlib.util.find_spec(module), line
 
 
 def names_of(parser: Parser) -> set[str]:

@@ -87,7 +87,9 @@ def test_equal_steps_are_those_of_the_others_shortest_run() -> None:
 def test_the_page_marks_the_best_and_names_where_others_are_ahead() -> None:
     found = runs(acer=[run([10.0], 60, seed=s) for s in (60, 61, 62)], ppo=[run([9.0], 60)], dqn=[run([12.0], 60)])
     assert list(minute_rows(found, 1)) == [["CartPole-v1", "10", "9 (1)", "", "**12 (1)**", "", "", ""]]
-    assert next(behind(found)) == "CartPole-v1 after 1 minute: DQN 12, against 10"
+    lines = list(behind(found))
+    assert lines[0] == "CartPole-v1 after 1 minute: DQN 12, against 10"
+    assert lines[-1] == "CartPole-v1 after 1,000 steps: DQN 12, against 10"
     text = page(found)
     assert "* CartPole-v1: PPO 1, A2C 0, DQN 1, QR-DQN 0\n* Acrobot-v1: ACER 0, PPO 0, A2C 0, DQN 0, QR-DQN 0\n" in text
     assert "* Ant-v5: ACER 0, PPO 0, A2C 0, SAC 0, TD3 0\n" in text
