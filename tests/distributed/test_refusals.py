@@ -65,5 +65,5 @@ def test_environments_of_the_class(tmp_path: Path) -> None:
     loaded = ACER.load(tmp_path / "agent")
     assert (loaded.actors, loaded.publish_every) == (0, 1), "they belong to a machine"
     np.testing.assert_array_equal(loaded.model.params[0], agent.model.params[0])
-    preset = ACER.from_preset("CartPole-v1", actors=2, num_env=3)
+    preset = ACER.from_preset("zoo-CartPole-v1", actors=2, num_env=3)
     assert (preset.actors, preset.n_envs) == (2, 3)

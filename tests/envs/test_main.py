@@ -9,7 +9,7 @@ def test_all_that_can_be_trained_on_and_their_presets(capsys: pytest.CaptureFixt
     header, *rows = capsys.readouterr().out.splitlines()
     assert header.split() == ["environment", "kind", "presets"]
     (cart_pole,) = [row for row in rows if row.startswith("CartPole-v1 ")]
-    assert cart_pole.split() == ["CartPole-v1", "classic", "control", "CartPole-v1"]
+    assert cart_pole.split() == ["CartPole-v1", "classic", "control", "CartPole-v1,", "zoo-CartPole-v1"]
     assert any(row.startswith("MaskedCartPole-v1 ") for row in rows)
     (breakout,) = [row for row in rows if row.startswith("BreakoutNoFrameskip-v4 ")]
     assert breakout.split(maxsplit=2)[1:] == ["Atari", "atari, atari-fast, coach-atari, paper"]
