@@ -205,7 +205,7 @@ def test_commands_take_their_flags(page: Path) -> None:
         elif module == "acer_tf.sweep":
             given, rest = sweep.PARSER.read(argv)
             sweep.Sweep(**given).trials(rest)
-        elif argv:
+        elif argv or module in FLAGS:
             parse(module, FLAGS[module], argv)
         else:
             assert importlib.util.find_spec(module), line
