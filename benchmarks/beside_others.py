@@ -1,4 +1,4 @@
-"""Writes docs/beside-others.md from the results of `beside-others`: `python -m benchmarks.beside_others`.
+"""Writes docs/beside-others.md and its plot from the results of `beside-others`: `python -m benchmarks.beside_others`.
 
 The goals stand here, written before the first run.
 """
@@ -15,6 +15,10 @@ import numpy as np
 from acer_tf.configs.tasks import MINUTES, tasks
 from acer_tf.experiments.reading import load_experiment
 from acer_tf.experiments.results import Result, read
+from acer_tf.plots.curves import Curve, mean_curve
+from acer_tf.plots.figures import View, figure_of_curves
+from acer_tf.plots.statistics import iqm
+from acer_tf.plots.style import rendered, styled
 from acer_tf.storage.durable import replacing
 from acer_tf.system.console import counted
 
@@ -185,6 +189,53 @@ def behind(runs: Runs) -> Iterator[str]:
                 yield f"{env} after {steps:,} steps: {name} {theirs:.4g}, against {ours:.4g}"
 
 
+def iqm_rows(runs: Runs, minutes: int) -> Iterator[Row]:
+    """Yields the scores of a time over all tasks: a row for each of the others, of the tasks that both have learned.
+
+    In each task, 0 is random play, and 1 the highest mean of an algorithm after any of `MINUTES`.
+    """
+    score = by_minutes(minutes)
+    for other, name in OTHERS.items():
+        scores = [
+            [(np.array([score(run) for run in group.get(who, ())]) - low) / (high - low) for who in (OURS, other)]
+            for env, group in runs.items()
+            if group.get(OURS) and group.get(other)
+            for low, high in [(random_play(env), best(group))]
+        ]
+        learned = [pair for pair in scores if not np.isnan(np.concatenate(pair)).any()]
+        if learned:
+            means = [iqm(np.concatenate(runs_of_one)[:, None]) for runs_of_one in zip(*learned, strict=True)]
+            yield [counted(minutes, "minute"), name, str(len(learned)), *(f"{float(value):.2f}" for value in means)]
+
+
+def random_play(env_id: str) -> float:
+    """Returns the mean return of random play in a task."""
+    return next(task.traits.returned for task in tasks() if task.env == env_id)
+
+
+def best(group: Mapping[str, Sequence[Result]]) -> float:
+    """Returns the highest mean of an algorithm in a task, after any of `MINUTES`."""
+    return float(np.nanmax([mean(results, by_minutes(m)) for results in group.values() for m in MINUTES if results]))
+
+
+def picture(runs: Runs) -> bytes:
+    """Draws the training returns of all algorithms over minutes, as far as the last of `MINUTES`, as a PNG."""
+    groups = [(env, name, group.get(name, ())) for env, group in runs.items() for name in (OURS, *OTHERS)]
+    found = [mean_curve([curve(run, env, name) for run in results]) for env, name, results in groups if results]
+    with styled():
+        return rendered(figure_of_curves(found, View(axis="minutes")), ".png")
+
+
+def curve(run: Result, env: str, algorithm: str) -> Curve:
+    """Returns the curve of a run over minutes."""
+    returns = run.training
+    minutes = returns.seconds / 60
+    shown = minutes <= MINUTES[-1]
+    x, means, episodes = minutes[shown], returns.mean[shown], returns.episodes[shown].astype(np.int64)
+    name = OTHERS.get(algorithm, "ACER")
+    return Curve(env, name, x, means, episodes, np.ones_like(episodes), np.full(len(x), math.nan))
+
+
 def missing(runs: Runs) -> Iterator[str]:
     """Yields what has not been run."""
     for env, group in runs.items():
@@ -206,10 +257,12 @@ def page(runs: Runs) -> str:
         for m in MINUTES
         if (rows := list(minute_rows(runs, m)))
     )
+    over = [row for m in MINUTES for row in iqm_rows(runs, m)]
     header = ["task", "other", "its steps", "ACER, a tenth", "other, a tenth", "ACER", "other"]
     return TEMPLATE.format(
         goals=table(["goal", "result"], [[goal.name, verdict(runs, goal)] for goal in GOALS]),
         minutes=minutes,
+        over=table(["after", "other", "tasks", "ACER", "other"], over),
         steps=table(header, list(step_rows(runs))),
         behind=bullets(behind(runs)),
         missing=bullets(missing(runs)),
@@ -250,6 +303,15 @@ algorithms that suit its actions have three runs, and as ahead if the mean is hi
 
 {minutes}
 
+### Over the tasks
+
+Interquartile means over the runs of those tasks that this package and another algorithm have both learned: 0 is random
+play, 1 the highest mean of a task in the tables above.
+
+{over}
+
+![Mean raw return over minutes of training](beside-others.png)
+
 ## At equal steps
 
 Of each algorithm, after its steps in rl-zoo3 (or where its shortest run was cut), and after a tenth of them.
@@ -281,14 +343,21 @@ Algorithms with fewer than three runs, and how many they have.
 """
 
 
-def main() -> int:
-    """Writes the page."""
+def read_runs() -> Runs:
+    """Reads the results, in the order of the experiment's tasks."""
     found: dict[tuple[str, str], list[Result]] = defaultdict(list)
     for (variation, env, _), result in sorted(read(DOCS / "results" / NAME).items()):
         found[env, variation].append(result)
-    runs = {env.id: {name: found[env.id, name] for name in (OURS, *OTHERS)} for env in load_experiment(NAME).envs}
+    return {env.id: {name: found[env.id, name] for name in (OURS, *OTHERS)} for env in load_experiment(NAME).envs}
+
+
+def main() -> int:
+    """Writes the page and its plot."""
+    runs = read_runs()
     with replacing(DOCS / f"{NAME}.md") as file:
         file.write(page(runs).encode())
+    with replacing(DOCS / f"{NAME}.png") as file:
+        file.write(picture(runs))
     return 0
 
 

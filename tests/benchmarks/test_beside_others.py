@@ -7,14 +7,21 @@ import pytest
 from acer_tf.experiments.results import Result, Returns
 from benchmarks.beside_others import (
     CLASSIC,
+    DOCS,
+    NAME,
     OTHERS,
     OURS,
     Goal,
     behind,
     by_minutes,
     by_steps,
+    curve,
+    iqm_rows,
     minute_rows,
     page,
+    picture,
+    random_play,
+    read_runs,
     verdict,
 )
 
@@ -94,3 +101,38 @@ def test_the_page_marks_the_best_and_names_where_others_are_ahead() -> None:
     assert "* CartPole-v1: PPO 1, A2C 0, DQN 1, QR-DQN 0\n* Acrobot-v1: ACER 0, PPO 0, A2C 0, DQN 0, QR-DQN 0\n" in text
     assert "* Ant-v5: ACER 0, PPO 0, A2C 0, SAC 0, TD3 0\n" in text
     assert "| CartPole-v1 | DQN | 1,000 |  |  | 10 | 12 (1) |" in text
+
+
+def test_the_page_is_what_the_command_writes() -> None:
+    """Else run it: `python -m benchmarks.beside_others`."""
+    assert (DOCS / f"{NAME}.md").read_text(encoding="utf-8") == page(read_runs())
+
+
+def test_scores_over_tasks_are_interquartile_means_between_random_play_and_the_best() -> None:
+    low = random_play("CartPole-v1")
+    ours = [run([low + level], 60, seed=seed) for seed, level in enumerate((30.0, 40.0, 50.0, 80.0))]  # 50 on average
+    cartpole = runs(acer=ours, ppo=[run([low + 25], 60)], dqn=[run([low + 100], 300)])
+    low = random_play("Ant-v5")
+    ant = {
+        **cartpole["Acrobot-v1"],
+        "acer": [run([low + 10], 60)],
+        "ppo": [run([low + 5], 60)],
+        "sac": [run([low], 60)],
+    }
+    assert list(iqm_rows({**cartpole, "Ant-v5": ant}, 5)) == [
+        ["5 minutes", "PPO", "2", "0.57", "0.38"],  # the middle of .3, .4, .5, .8, 1; .25 and .5
+        ["5 minutes", "DQN", "1", "0.45", "1.00"],
+        ["5 minutes", "SAC", "1", "1.00", "0.00"],
+    ]
+
+
+def test_a_task_where_a_run_was_cut_before_is_left_out() -> None:
+    cut = runs(acer=thrice(10), ppo=[run([9.0], 60, steps=2000)])
+    assert [row[0] for minutes in (1, 5) for row in iqm_rows(cut, minutes)] == ["1 minute"]
+
+
+def test_curves_go_on_for_twenty_minutes_and_are_drawn_for_each_algorithm() -> None:
+    drawn = curve(run([1.0, 2.0, 3.0, 4.0], 2400), "CartPole-v1", "qrdqn")
+    assert (drawn.setting, drawn.env) == ("QR-DQN", "CartPole-v1")
+    assert list(drawn.x) == [10, 20] and list(drawn.mean) == [1, 2]
+    assert picture(runs(acer=thrice(10), ppo=[run([9.0], 60)])).startswith(b"\x89PNG")
