@@ -6,7 +6,7 @@ The goals stand here, written before the first run.
 import math
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -123,12 +123,16 @@ def zoo_steps(runs: Sequence[Result]) -> int:
 
 
 def verdict(runs: Runs, goal: Goal) -> str:
-    """Judges a goal by the tasks in which every algorithm that it is about, and that suits them, has all its runs."""
+    """Judges a goal by the tasks in which every algorithm that it is about, and that suits them, has all its runs.
+
+    Where it is about minutes, these have to be of one processor.
+    """
     wins, played = 0, 0
     considered = goal.tasks or tuple(runs)
     for env in considered:
         others = [other for other in suited(env) if other in goal.others]
-        if min(len(runs[env][name]) for name in (OURS, *others)) < SEEDS:
+        groups = [runs[env][name] for name in (OURS, *others)]
+        if min(map(len, groups)) < SEEDS or (goal.minutes and len(processors(groups)) > 1):
             continue
         pairs = [pair(runs[env], other, goal) for other in others]
         if not np.isnan(pairs).any():
@@ -140,6 +144,11 @@ def verdict(runs: Runs, goal: Goal) -> str:
         return f"reached: {wins} of {played} tasks"
     state = "missed" if wins + unplayed < goal.wins else "open"
     return f"{state}: ahead in {wins} of {played} tasks, {goal.wins} are wanted{rest}"
+
+
+def processors(groups: Iterable[Sequence[Result]]) -> set[str]:
+    """Returns the processors of runs."""
+    return {str(run.facts["processor"]) for group in groups for run in group}
 
 
 def cell(runs: Sequence[Result], score: Score) -> str:
@@ -257,6 +266,10 @@ def page(runs: Runs) -> str:
         for m in MINUTES
         if (rows := list(minute_rows(runs, m)))
     )
+    by_processor: dict[str, list[str]] = defaultdict(list)
+    for env, group in runs.items():
+        for name in processors(group.values()):
+            by_processor[name].append(env)
     over = [row for m in MINUTES for row in iqm_rows(runs, m)]
     header = ["task", "other", "its steps", "ACER, a tenth", "other, a tenth", "ACER", "other"]
     return TEMPLATE.format(
@@ -267,7 +280,7 @@ def page(runs: Runs) -> str:
         behind=bullets(behind(runs)),
         missing=bullets(missing(runs)),
         commits=", ".join(sorted({str(f["commit"]) for f in facts if "commit" in f})),
-        processors=", ".join(sorted({str(f["processor"]) for f in facts if "processor" in f})),
+        processors=", ".join(f"{name} ({', '.join(envs)})" for name, envs in sorted(by_processor.items())),
         seeds=", ".join(map(str, sorted({f["seed"] for f in facts}))),
     )
 
@@ -295,7 +308,8 @@ its steps keeps its last score, one that was cut has none after it.
 
 The goals were written before the first run; that a run keeps its last score at later steps too, as it does at later
 times, was added after DQN's runs of classic tasks. DQN's own steps of CartPole are 50,000. A task counts if all
-algorithms that suit its actions have three runs, and as ahead if the mean is higher than that of every other.
+algorithms that suit its actions have three runs, for minutes on the same processor, and as ahead if the mean is higher
+than that of every other.
 
 {goals}
 
@@ -337,7 +351,7 @@ Algorithms with fewer than three runs, and how many they have.
 * Commits of this package: {commits}.
 * Seeds: {seeds}; no preset was chosen with them, but CartPole's first one, which fell back with one of these seeds, was
   replaced by another candidate of its search ([how](results/searches.md#few-steps)).
-* Processor: {processors}.
+* Processors: {processors}.
 * Every number here follows from [seeds.csv](results/beside-others/seeds.csv) and
   [curves.csv](results/beside-others/curves.csv).
 """
