@@ -125,14 +125,14 @@ def zoo_steps(runs: Sequence[Result]) -> int:
 def verdict(runs: Runs, goal: Goal) -> str:
     """Judges a goal by the tasks in which every algorithm that it is about, and that suits them, has all its runs.
 
-    Where it is about minutes, these have to be of one processor.
+    Where it is about minutes, those of a seed have to be of one processor.
     """
     wins, played = 0, 0
     considered = goal.tasks or tuple(runs)
     for env in considered:
         others = [other for other in suited(env) if other in goal.others]
         groups = [runs[env][name] for name in (OURS, *others)]
-        if min(map(len, groups)) < SEEDS or (goal.minutes and len(processors(groups)) > 1):
+        if min(map(len, groups)) < SEEDS or (goal.minutes and not side_by_side(groups)):
             continue
         pairs = [pair(runs[env], other, goal) for other in others]
         if not np.isnan(pairs).any():
@@ -146,9 +146,10 @@ def verdict(runs: Runs, goal: Goal) -> str:
     return f"{state}: ahead in {wins} of {played} tasks, {goal.wins} are wanted{rest}"
 
 
-def processors(groups: Iterable[Sequence[Result]]) -> set[str]:
-    """Returns the processors of runs."""
-    return {str(run.facts["processor"]) for group in groups for run in group}
+def side_by_side(groups: Iterable[Sequence[Result]]) -> bool:
+    """Whether all runs of a seed were timed on the same processor."""
+    pairs = {(run.facts["seed"], run.facts["processor"]) for group in groups for run in group}
+    return len(pairs) == len({seed for seed, _ in pairs})
 
 
 def cell(runs: Sequence[Result], score: Score) -> str:
@@ -268,7 +269,7 @@ def page(runs: Runs) -> str:
     )
     by_processor: dict[str, list[str]] = defaultdict(list)
     for env, group in runs.items():
-        for name in processors(group.values()):
+        for name in sorted({str(run.facts["processor"]) for results in group.values() for run in results}):
             by_processor[name].append(env)
     over = [row for m in MINUTES for row in iqm_rows(runs, m)]
     header = ["task", "other", "its steps", "ACER, a tenth", "other, a tenth", "ACER", "other"]
@@ -308,8 +309,8 @@ its steps keeps its last score, one that was cut has none after it.
 
 The goals were written before the first run; that a run keeps its last score at later steps too, as it does at later
 times, was added after DQN's runs of classic tasks. DQN's own steps of CartPole are 50,000. A task counts if all
-algorithms that suit its actions have three runs, for minutes on the same processor, and as ahead if the mean is higher
-than that of every other.
+algorithms that suit its actions have three runs, which for minutes have to be on the same processor for each seed, and
+as ahead if the mean is higher than that of every other.
 
 {goals}
 

@@ -84,13 +84,18 @@ def test_a_task_with_an_algorithm_left_out_or_with_few_runs_does_not_count(a2c: 
     assert verdict(part, goal) == "open: ahead in 0 of 0 tasks, 1 are wanted; 5 of 5 tasks are not whole"
 
 
-def test_minutes_are_those_of_one_processor() -> None:
+def test_minutes_of_a_seed_are_those_of_one_processor() -> None:
     goal = Goal("", ("ppo",), 1, minutes=1, tasks=CLASSIC[:1])
-    elsewhere = [Result({**run.facts, "processor": "Q"}, run.training) for run in thrice(9)]
-    two = runs(acer=thrice(10), ppo=elsewhere)
-    assert verdict(two, goal) == "open: ahead in 0 of 0 tasks, 1 are wanted; 1 of 1 tasks are not whole"
-    assert verdict(two, goal._replace(minutes=None)).startswith("reached")
-    assert "* Processors: P (CartPole-v1), Q (CartPole-v1).\n" in page(two)
+    mixed = runs(acer=thrice(10), ppo=[*thrice(9)[:2], elsewhere(thrice(9)[2])])
+    assert verdict(mixed, goal) == "open: ahead in 0 of 0 tasks, 1 are wanted; 1 of 1 tasks are not whole"
+    assert verdict(mixed, goal._replace(minutes=None)) == "reached: 1 of 1 tasks"
+    both = runs(acer=[*thrice(10)[:2], elsewhere(thrice(10)[2])], ppo=mixed["CartPole-v1"]["ppo"])
+    assert verdict(both, goal) == "reached: 1 of 1 tasks"
+    assert "* Processors: P (CartPole-v1), Q (CartPole-v1).\n" in page(both)
+
+
+def elsewhere(run: Result) -> Result:
+    return Result({**run.facts, "processor": "Q"}, run.training)
 
 
 def test_equal_steps_are_those_of_the_others_shortest_run() -> None:
