@@ -22,6 +22,7 @@ from benchmarks.beside_others import (
     picture,
     random_play,
     read_runs,
+    so_far,
     verdict,
 )
 
@@ -82,6 +83,7 @@ def test_a_task_with_an_algorithm_left_out_or_with_few_runs_does_not_count(a2c: 
     goal = Goal("", ("ppo", "a2c"), 1, minutes=1)
     part = runs(acer=thrice(10), ppo=thrice(9), a2c=a2c)
     assert verdict(part, goal) == "open: ahead in 0 of 0 tasks, 1 are wanted; 5 of 5 tasks are not whole"
+    assert so_far(part, goal) == ("1 of 1" if a2c else "0 of 0")
 
 
 def test_minutes_of_a_seed_are_those_of_one_processor() -> None:
