@@ -14,7 +14,7 @@ import numpy as np
 
 from acer_tf.configs.tasks import MINUTES, tasks
 from acer_tf.experiments.reading import load_experiment
-from acer_tf.experiments.results import Result, read
+from acer_tf.experiments.results import Floats, Result, Returns, read
 from acer_tf.plots.curves import Curve, mean_curve
 from acer_tf.plots.figures import View, figure_of_curves
 from acer_tf.plots.statistics import iqm
@@ -78,8 +78,7 @@ def by_steps(steps: float) -> Score:
     def score(run: Result) -> float:
         if not run.is_whole and steps > run.facts["trained"]:
             return math.nan
-        until = min(steps, run.facts["steps"])
-        return run.training.score(WINDOW * until, until)
+        return before(min(steps, run.facts["steps"]), run.training.steps, run.training)
 
     return score
 
@@ -88,17 +87,25 @@ def by_minutes(minutes: float) -> Score:
     """Returns what scores a run by the episodes that ended shortly before a time; the end of a run as in `by_steps`."""
 
     def score(run: Result) -> float:
-        returns, until = run.training, 60 * minutes
-        if until > returns.seconds[-1]:
+        until, seconds = 60 * minutes, run.training.seconds
+        if until > seconds[-1]:
             if not run.is_whole and until > run.facts["seconds"]:
                 return math.nan
-            until = returns.seconds[-1]
-        inside = (returns.seconds > WINDOW * until) & (returns.seconds <= until)
-        if not inside.any():  # bins are wide at the beginning
-            inside = returns.seconds == max(returns.seconds[returns.seconds <= until], default=math.nan)
-        return float(np.average(returns.mean[inside], weights=returns.episodes[inside])) if inside.any() else math.nan
+            until = seconds[-1]
+        return before(until, seconds, run.training)
 
     return score
+
+
+def before(until: float, places: Floats, returns: Returns) -> float:
+    """Returns the mean of the episodes in the bins that end in the last fifth before a place; nan before the first bin.
+
+    Where bins are wider than that, as at the beginning, it is the mean of the last one before.
+    """
+    inside = (places > WINDOW * until) & (places <= until)
+    if not inside.any():
+        inside = places == max(places[places <= until], default=math.nan)
+    return float(np.average(returns.mean[inside], weights=returns.episodes[inside])) if inside.any() else math.nan
 
 
 def mean(runs: Sequence[Result], score: Score) -> float:

@@ -53,6 +53,12 @@ def test_scores_after_minutes(minutes: int, expected: float) -> None:
     assert by_minutes(minutes)(run([10.0 * i for i in range(1, 11)], 600)) == expected
 
 
+def test_where_bins_are_wide_the_last_one_before_counts() -> None:
+    wide = run([10.0, 20.0, 30.0, 40.0], 600)  # a bin of 250 steps
+    assert [by_steps(steps)(wide) for steps in (500, 700, 740)] == [20, 20, 20]
+    assert math.isnan(by_steps(240)(wide))
+
+
 def test_a_run_that_was_cut_has_no_score_after_it() -> None:
     cut = run([10.0 * i for i in range(1, 11)], 600, steps=2000)
     assert by_minutes(10)(cut) == 95
