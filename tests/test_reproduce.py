@@ -1,5 +1,6 @@
 import csv
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -104,6 +105,14 @@ def test_a_missing_result_is_made_of_its_run_folder(done: Place, tmp_path: Path)
     place.lose("b")
     assert main([*place.words, "--report_only"]) == 0
     assert place.files == done.files
+
+
+def test_a_report_is_written_without_tensorflows_greeting(tmp_path: Path) -> None:
+    words = ["presets-classic", "--report_only", "--out", str(tmp_path / "out"), "--results", str(tmp_path / "results")]
+    command = [sys.executable, "-m", "acer_tf.reproduce", *words]
+    shown = subprocess.run(command, capture_output=True, text=True)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "0 of 15 runs are complete" in shown.stdout
 
 
 def test_a_report_of_a_part_says_so(done: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,6 +20,7 @@ from acer_tf.experiments.results import Floats, Result
 from acer_tf.plots.pages import render
 from acer_tf.plots.series import is_atari_id
 from acer_tf.plots.statistics import Interval, interval, iqm, mean_interval
+from acer_tf.system.console import quiet_tensorflow
 
 CITING, SETTINGS = "citing.md", "settings.csv"
 TEMPLATE = Path(__file__).with_name(CITING)
@@ -52,6 +53,8 @@ class Cited(NamedTuple):
 
 def citing_files(findings: Sequence[Findings]) -> dict[str, str]:
     """Returns the page and the table of settings, by the names of their files, of all experiments that have results."""
+    with quiet_tensorflow():
+        from acer_tf.networks import trunk  # noqa: F401  (registers the networks, whose arguments are settings)
     cited = [
         Cited(found, _number_rows(found), _overall_rows(found), _provenance(found.runs), _changed(found.runs))
         for found in findings
@@ -169,7 +172,6 @@ def _changed(runs: Sequence[Result]) -> dict[str, str]:
 
 def _complete(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Returns all settings of a run of which those are known that differ from the defaults."""
-    from acer_tf.networks import trunk  # noqa: F401  (registers the networks; imports TensorFlow, which takes seconds)
     from acer_tf.networks.registry import with_defaults
 
     chosen = {**defaults(), **settings}
