@@ -78,7 +78,8 @@ def by_steps(steps: float) -> Score:
     def score(run: Result) -> float:
         if not run.is_whole and steps > run.facts["trained"]:
             return math.nan
-        return before(min(steps, run.facts["steps"]), run.training.steps, run.training)
+        ends = np.minimum(run.training.steps, run.facts["trained"])  # a run that was cut ends within a bin
+        return before(min(steps, run.facts["steps"]), ends, run.training)
 
     return score
 
@@ -324,7 +325,8 @@ Who has a task and two cores may ask: ACER, or one of the algorithms of
 [presets](training.md#presets), Stable-Baselines3 with rl-zoo3's settings: two runs at a time, each with one thread. A
 score is the mean raw return of the training episodes that ended in the last fifth of the time or steps until then,
 averaged over three seeds; the number of seeds stands in parentheses where there are fewer. A run that has done all of
-its steps keeps its last score, one that was cut has none after it.
+its steps keeps its last score, one that was cut has none after it. MinAtar's games are not in rl-zoo3: there the others
+have its settings for Atari, with a network for flat observations, and none of them was tuned.
 
 ## What was to be reached
 
@@ -368,6 +370,7 @@ Algorithms with fewer than three runs, and how many they have.
 
     acer reproduce beside-others --workers 2
     python -m benchmarks.peers CartPole-v1 --algorithm ppo --seeds 3 --first_seed 60 --minutes 20 --evaluations 4
+    python -m benchmarks.peers MinAtar/Asterix-v1 --algorithm ppo --first_seed 60 --minutes 5 --evaluations 4
     python -m benchmarks.beside_others
 
 * Commits of this package: {commits}.

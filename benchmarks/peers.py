@@ -122,7 +122,7 @@ def zoo_settings(env_id: str, settings: Mapping[str, Mapping[str, Any]]) -> dict
 
 
 def result_of(log: Log, episodes: int, facts: Mapping[str, Any]) -> Result:
-    """Makes a result of a run: its episodes in bins, and the better of the two kinds of evaluations.
+    """Makes a result of a run: its episodes in hundredths of what was trained, and the better kind of evaluations.
 
     Args:
         log: of the run.
@@ -130,7 +130,7 @@ def result_of(log: Log, episodes: int, facts: Mapping[str, Any]) -> Result:
         facts: variation, environment, seed, steps, trained, settings, versions and whatever else is known.
     """
     steps, returns = np.array(log.steps, np.float64), np.array(log.returns)
-    bins = binned("", "", Series(steps, returns), facts["steps"] / BINS)
+    bins = binned("", "", Series(steps, returns), facts["trained"] / BINS)
     seconds = np.interp(bins.x, steps, log.seconds)
     training = Returns(bins.x, bins.mean, bins.values.astype(float), seconds)
     kept = {"episodes": len(returns), "last_100": rounded(float(returns[-LAST_EPISODES:].mean()))}

@@ -64,6 +64,8 @@ def test_a_run_that_was_cut_has_no_score_after_it() -> None:
     assert by_minutes(10)(cut) == 95
     assert math.isnan(by_minutes(20)(cut))
     assert by_steps(1000)(cut) == 95 and math.isnan(by_steps(2000)(cut))
+    within = Result({**cut.facts, "trained": 950}, cut.training)  # whose last bin would have ended at 1,000
+    assert by_steps(950)(within) == 90  # 80, 90 and 100
 
 
 def test_a_run_that_has_done_all_of_its_steps_keeps_its_last_score() -> None:

@@ -48,10 +48,10 @@ def test_results_hold_bins_and_the_better_kind_of_evaluation(tmp_path: Path) -> 
     log.evaluations = [Evaluation(100, 20.0, 30.0), Evaluation(200, 90.0, 40.0)]
     write(tmp_path, [result_of(log, 20, FACTS)], WINDOW)
     result = read(tmp_path)["ppo", "CartPole-v1", 3]
-    np.testing.assert_array_equal(result.training.steps, [10, 20, 400])
-    np.testing.assert_array_equal(result.training.mean, [5, 5, 385])
-    np.testing.assert_array_equal(result.training.episodes, [3, 1, 1])
-    np.testing.assert_allclose(result.training.seconds, [0.3, 0.4 + 7.6 * 5 / 385, 8.0], rtol=1e-4)
+    np.testing.assert_array_equal(result.training.steps, [4, 12, 16, 400])  # hundredths of what was trained
+    np.testing.assert_array_equal(result.training.mean, [4, 5.5, 5, 385])
+    np.testing.assert_array_equal(result.training.episodes, [1, 2, 1, 1])
+    np.testing.assert_allclose(result.training.seconds, [0.1, 0.34, 0.4 + 7.6 / 385, 8.0], rtol=1e-4)
     np.testing.assert_array_equal(result.evaluations.mean, [20, 90])  # means 55 and 35
     assert result.facts["eval_deterministic"] is True
     assert result.facts["last_100"] == 81.0
