@@ -309,3 +309,12 @@ def test_a_name_that_does_not_exist_is_noticed() -> None:
     assert exists("acer_tf.maths.retrace.retrace") and exists("acer_tf.model.Model.act")
     assert not exists("acer_tf.maths.retrace.retrac") and not exists("acer_tf.nothing")
     assert "kept" in anchors(ROOT / "docs" / "fidelity.md")
+
+
+def test_results_are_reproduced_by_files_of_the_repository() -> None:
+    """A page repeats the file that was typed: run it with a path from the root of the repository."""
+    pages = {page: page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "results").rglob("README.md")}
+    assert len(pages) > 30
+    assert not [
+        page for page, text in pages.items() if re.search(r"^    python -m acer_tf\.reproduce /", text, re.MULTILINE)
+    ]
