@@ -223,18 +223,19 @@ def iqm_rows(runs: Runs, minutes: int) -> Iterator[Row]:
 
     In each task, 0 is random play, and 1 the highest mean of an algorithm after any of `MINUTES`.
     """
-    score = by_minutes(minutes)
     for other, name in OTHERS.items():
-        scores = [
-            [(np.array([score(run) for run in group.get(who, ())]) - low) / (high - low) for who in (OURS, other)]
-            for env, group in runs.items()
-            if group.get(OURS) and group.get(other)
-            for low, high in [(random_play(env), best(group))]
-        ]
+        both = [env for env, group in runs.items() if group.get(OURS) and group.get(other)]
+        scores = [[normalized(runs[env], who, random_play(env), minutes) for who in (OURS, other)] for env in both]
         learned = [pair for pair in scores if not np.isnan(np.concatenate(pair)).any()]
         if learned:
             means = [iqm(np.concatenate(runs_of_one)[:, None]) for runs_of_one in zip(*learned, strict=True)]
             yield [counted(minutes, "minute"), name, str(len(learned)), *(f"{float(value):.2f}" for value in means)]
+
+
+def normalized(group: Mapping[str, Sequence[Result]], algorithm: str, low: float, minutes: int) -> Floats:
+    """Returns the scores of an algorithm's runs after a time: 0 is the return of random play, 1 the task's best."""
+    scores = np.array([by_minutes(minutes)(run) for run in group[algorithm]])
+    return (scores - low) / (best(group) - low)
 
 
 def random_play(env_id: str) -> float:
