@@ -150,13 +150,14 @@ def standing(runs: Runs, goal: Goal, seeds: int) -> tuple[int, int]:
     """Returns in how many tasks this package is ahead, and in how many it can be told.
 
     These are the tasks in which every algorithm that the goal is about, and that suits their actions, has runs of that
-    many seeds; where it is about minutes, those of a seed have to be of one processor.
+    many seeds.
     """
+    runs = side_by_side(runs) if goal.minutes else runs
     wins, played = 0, 0
     for env in goal.tasks or runs:
         others = [other for other in suited(env) if other in goal.others]
         groups = [runs[env][name] for name in (OURS, *others)]
-        if min(map(len, groups)) < seeds or (goal.minutes and not side_by_side(groups)):
+        if min(map(len, groups)) < seeds:
             continue
         pairs = [pair(runs[env], other, goal) for other in others]
         if not np.isnan(pairs).any():
@@ -165,10 +166,18 @@ def standing(runs: Runs, goal: Goal, seeds: int) -> tuple[int, int]:
     return wins, played
 
 
-def side_by_side(groups: Iterable[Sequence[Result]]) -> bool:
-    """Whether all runs of a seed were timed on the same processor."""
-    pairs = {(run.facts["seed"], run.facts["processor"]) for group in groups for run in group}
-    return len(pairs) == len({seed for seed, _ in pairs})
+def side_by_side(runs: Runs) -> Runs:
+    """Returns the runs whose times can be compared: of the seeds of a task that were all run on one processor."""
+    return {
+        env: {name: [run for run in results if is_on_one(run, group)] for name, results in group.items()}
+        for env, group in runs.items()
+    }
+
+
+def is_on_one(run: Result, group: Mapping[str, Sequence[Result]]) -> bool:
+    """Whether all algorithms' runs of the seed of a run were timed on its processor."""
+    others = [other.facts for results in group.values() for other in results]
+    return {f["processor"] for f in others if f["seed"] == run.facts["seed"]} == {run.facts["processor"]}
 
 
 def cell(runs: Sequence[Result], score: Score) -> str:
@@ -202,15 +211,20 @@ def step_rows(runs: Runs) -> Iterator[Row]:
             yield [env, name, f"{budget:,}", *cells]
 
 
-def behind(runs: Runs) -> Iterator[str]:
-    """Yields the tasks in which another algorithm is ahead, with what it reached."""
+def behind_in_minutes(runs: Runs) -> Iterator[str]:
+    """Yields the tasks and times at which other algorithms are ahead, with what they reached."""
     for env, group in runs.items():
         for minutes in MINUTES:
-            ours = mean(group.get(OURS, ()), by_minutes(minutes))
-            ahead = {OTHERS[n]: v for n in OTHERS if (v := mean(group.get(n, ()), by_minutes(minutes))) > ours}
+            ours, *theirs = (mean(group.get(name, ()), by_minutes(minutes)) for name in (OURS, *OTHERS))
+            ahead = sorted((v, name) for v, name in zip(theirs, OTHERS.values(), strict=True) if v > ours)
             if ahead:
-                others = ", ".join(f"{n} {v:.4g}" for n, v in sorted(ahead.items(), key=lambda item: -item[1]))
+                others = ", ".join(f"{name} {value:.4g}" for value, name in reversed(ahead))
                 yield f"{env} after {counted(minutes, 'minute')}: {others}, against {ours:.4g}"
+
+
+def behind_in_steps(runs: Runs) -> Iterator[str]:
+    """Yields the tasks in which another algorithm is ahead after its own steps, with what it reached."""
+    for env, group in runs.items():
         for other, name in OTHERS.items():
             steps = zoo_steps(group.get(other, ()))
             ours, theirs = (mean(group.get(who, ()), by_steps(steps)) for who in (OURS, other))
@@ -282,16 +296,17 @@ def page(runs: Runs) -> str:
     """Returns the page."""
     facts = [run.facts for group in runs.values() for results in group.values() for run in results]
     names = ["ACER", *OTHERS.values()]
+    timed = side_by_side(runs)
     minutes = "\n\n".join(
         f"### After {counted(m, 'minute')}\n\n{table(['task', *names], rows)}"
         for m in MINUTES
-        if (rows := list(minute_rows(runs, m)))
+        if (rows := list(minute_rows(timed, m)))
     )
     by_processor: dict[str, list[str]] = defaultdict(list)
     for env, group in runs.items():
         for name in sorted({str(run.facts["processor"]) for results in group.values() for run in results}):
             by_processor[name].append(env)
-    over = [row for m in MINUTES for row in iqm_rows(runs, m)]
+    over = [row for m in MINUTES for row in iqm_rows(timed, m)]
     header = ["task", "other", "its steps", "ACER, a tenth", "other, a tenth", "ACER", "other"]
     return TEMPLATE.format(
         goals=table(
@@ -301,7 +316,7 @@ def page(runs: Runs) -> str:
         minutes=minutes,
         over=table(["after", "other", "tasks", "ACER", "other"], over),
         steps=table(header, list(step_rows(runs))),
-        behind=bullets(behind(runs)),
+        behind=bullets([*behind_in_minutes(timed), *behind_in_steps(runs)]),
         missing=bullets(missing(runs)),
         commits=", ".join(sorted({str(f["commit"]) for f in facts if "commit" in f})),
         processors=", ".join(f"{name} ({', '.join(envs)})" for name, envs in sorted(by_processor.items())),
@@ -314,7 +329,7 @@ def table(header: Sequence[str], rows: Sequence[Row]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, ["---"] * len(header), *rows))
 
 
-def bullets(lines: Iterator[str]) -> str:
+def bullets(lines: Iterable[str]) -> str:
     """Returns a list in Markdown."""
     return "\n".join(f"* {line}" for line in lines) or "Nothing."
 
@@ -333,8 +348,9 @@ have its settings for Atari, with a network for flat observations, and none of t
 
 The goals were written before the first run; that a run keeps its last score at later steps too, as it does at later
 times, was added after DQN's runs of classic tasks. DQN's own steps of CartPole are 50,000. A task counts if all
-algorithms that suit its actions have three runs, which for minutes have to be on the same processor for each seed, and
-as ahead if the mean is higher than that of every other; the last column counts tasks with one seed or two as well.
+algorithms that suit its actions have three runs, and as ahead if the mean is higher than that of every other; the last
+column counts tasks with one seed or two as well. Minutes are compared only among seeds whose runs were all on one
+processor.
 
 {goals}
 
@@ -397,7 +413,7 @@ def main() -> int:
     with replacing(DOCS / f"{NAME}.md") as file:
         file.write(page(runs).encode())
     with replacing(DOCS / f"{NAME}.png") as file:
-        file.write(picture(runs))
+        file.write(picture(side_by_side(runs)))
     return 0
 
 

@@ -12,7 +12,8 @@ from benchmarks.beside_others import (
     OTHERS,
     OURS,
     Goal,
-    behind,
+    behind_in_minutes,
+    behind_in_steps,
     by_minutes,
     by_steps,
     curve,
@@ -22,6 +23,7 @@ from benchmarks.beside_others import (
     picture,
     random_play,
     read_runs,
+    side_by_side,
     so_far,
     verdict,
 )
@@ -99,6 +101,7 @@ def test_minutes_of_a_seed_are_those_of_one_processor() -> None:
     mixed = runs(acer=thrice(10), ppo=[*thrice(9)[:2], elsewhere(thrice(9)[2])])
     assert verdict(mixed, goal) == "open: ahead in 0 of 0 tasks, 1 are wanted; 1 of 1 tasks are not whole"
     assert verdict(mixed, goal._replace(minutes=None)) == "reached: 1 of 1 tasks"
+    assert list(minute_rows(side_by_side(mixed), 1)) == [["CartPole-v1", "**10 (2)**", "9 (2)", "", "", "", "", ""]]
     both = runs(acer=[*thrice(10)[:2], elsewhere(thrice(10)[2])], ppo=mixed["CartPole-v1"]["ppo"])
     assert verdict(both, goal) == "reached: 1 of 1 tasks"
     assert "* Processors: P (CartPole-v1), Q (CartPole-v1).\n" in page(both)
@@ -118,9 +121,8 @@ def test_equal_steps_are_those_of_the_others_shortest_run() -> None:
 def test_the_page_marks_the_best_and_names_where_others_are_ahead() -> None:
     found = runs(acer=[run([10.0], 60, seed=s) for s in (60, 61, 62)], ppo=[run([9.0], 60)], dqn=[run([12.0], 60)])
     assert list(minute_rows(found, 1)) == [["CartPole-v1", "10", "9 (1)", "", "**12 (1)**", "", "", ""]]
-    lines = list(behind(found))
-    assert lines[0] == "CartPole-v1 after 1 minute: DQN 12, against 10"
-    assert lines[-1] == "CartPole-v1 after 1,000 steps: DQN 12, against 10"
+    assert next(behind_in_minutes(found)) == "CartPole-v1 after 1 minute: DQN 12, against 10"
+    assert list(behind_in_steps(found)) == ["CartPole-v1 after 1,000 steps: DQN 12, against 10"]
     text = page(found)
     assert "* CartPole-v1: PPO 1, A2C 0, DQN 1, QR-DQN 0\n* Acrobot-v1: ACER 0, PPO 0, A2C 0, DQN 0, QR-DQN 0\n" in text
     assert "* Ant-v5: ACER 0, PPO 0, A2C 0, SAC 0, TD3 0\n" in text
