@@ -391,8 +391,8 @@ Algorithms with fewer than three runs, and how many they have.
     python -m benchmarks.beside_others
 
 * Commits of this package: {commits}.
-* Seeds: {seeds}; no preset was chosen with them, but those of CartPole, Acrobot and LunarLander have replaced others that
-  had fallen back, or were behind, with these seeds ([how](results/searches.md#few-steps)).
+* Seeds: {seeds}; no preset was chosen with them, but those of CartPole and Acrobot have replaced others that had
+  fallen back, or were behind, with these seeds ([how](results/searches.md#few-steps)).
 * Processors: {processors}.
 * Every number here follows from [seeds.csv](results/beside-others/seeds.csv) and
   [curves.csv](results/beside-others/curves.csv).
