@@ -148,12 +148,17 @@ def test_a_window_is_open_below_closed_above_and_weighted_by_episodes() -> None:
     assert np.isnan(returns.score(30, 40))
 
 
-def test_results_in_the_repository_are_of_the_experiments_as_they_are() -> None:
-    """A change of an experiment's settings would orphan what has been run."""
-    folder = ROOT / "docs" / "results"
-    for name in (name for name in experiment_names() if (folder / name).is_dir()):
-        e = load_experiment(name)
-        found = read(folder / name)
-        for training in plan(e, e.seeds, Path("runs"), Execution()):
-            if training.key in found:
-                check_same(folder / name, found[training.key], training)
+FOLDERS = {name: ROOT / "docs" / "results" / name for name in experiment_names()}
+FOLDERS |= {str(file): file.with_suffix("") for file in (ROOT / "docs" / "results" / "searches").glob("*.yml")}
+
+
+@pytest.mark.parametrize(
+    "name", sorted(n for n, folder in FOLDERS.items() if folder.is_dir()), ids=lambda n: Path(n).stem
+)
+def test_results_in_the_repository_are_of_the_experiments_as_they_are(name: str) -> None:
+    """A change of an experiment's settings, or of a preset's, would orphan what has been run."""
+    e = load_experiment(name)
+    found = read(FOLDERS[name])
+    for training in plan(e, e.more_seeds(20), Path("runs"), Execution()):
+        if training.key in found:
+            check_same(FOLDERS[name], found[training.key], training)
