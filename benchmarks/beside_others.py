@@ -392,8 +392,8 @@ Algorithms with fewer than three runs, and how many they have.
 
 * Commits of this package: {commits}.
 * Seeds: {seeds}; no preset was chosen with them, but those of CartPole and Acrobot have replaced others that had
-  fallen back, or were behind, with these seeds ([how](results/searches.md#few-steps)). The others' runs of CartPole were
-  then repeated with the same seeds, on the processor that had run its new preset.
+  fallen back, or were behind, with these seeds ([how](results/searches.md#few-steps)). The others' runs of CartPole
+  were then repeated with the same seeds, on the processor that had run its new preset.
 * Processors: {processors}.
 * Every number here follows from [seeds.csv](results/beside-others/seeds.csv) and
   [curves.csv](results/beside-others/curves.csv).
