@@ -350,7 +350,7 @@ The goals were written before the first run; that a run keeps its last score at 
 times, was added after DQN's runs of classic tasks. DQN's own steps of CartPole are 50,000. A task counts if all
 algorithms that suit its actions have three runs, and as ahead if the mean is higher than that of every other; the last
 column counts tasks with one seed or two as well. Minutes are compared only among seeds whose runs were all on one
-processor.
+processor, a rule that came with the second machine.
 
 {goals}
 
