@@ -342,7 +342,9 @@ Who has a task and two cores may ask: ACER, or one of the algorithms of
 score is the mean raw return of the training episodes that ended in the last fifth of the time or steps until then,
 averaged over three seeds; the number of seeds stands in parentheses where there are fewer. A run that has done all of
 its steps keeps its last score, one that was cut has none after it. MinAtar's games are not in rl-zoo3: there the others
-have its settings for Atari, with a network for flat observations, and none of them was tuned.
+have its settings for Atari, with a network for flat observations, and none of them was tuned; nor are the control
+suite's tasks, where they have its defaults. Contact forces are among the ant's observations, as v5 gives them, but not
+among those that this package's preset takes.
 
 ## What was to be reached
 
