@@ -1,4 +1,5 @@
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,9 @@ from tests.distributed.nodes import Nodes, nodes
 
 # Before any test imports TensorFlow: the kernels that the recorded tolerances were found with.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
+
+# A shell has Ctrl-C ignored in what it starts in the background, and the processes of the tests would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Every run of the tests tries the same examples: what fails, fails again.
 settings.register_profile("same", derandomize=True, deadline=None)
