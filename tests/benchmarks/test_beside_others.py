@@ -8,6 +8,7 @@ from acer_tf.experiments.results import Result, Returns
 from benchmarks.beside_others import (
     CLASSIC,
     DOCS,
+    GOALS,
     NAME,
     OTHERS,
     OURS,
@@ -162,3 +163,11 @@ def test_curves_go_on_for_twenty_minutes_and_are_drawn_for_each_algorithm() -> N
     assert (drawn.setting, drawn.env) == ("QR-DQN", "CartPole-v1")
     assert list(drawn.x) == [10, 20] and list(drawn.mean) == [1, 2]
     assert picture(runs(acer=thrice(10), ppo=[run([9.0], 60)])).startswith(b"\x89PNG")
+
+
+def test_readme_tells_what_the_page_tells() -> None:
+    found = read_runs()
+    after_minutes, after_steps = (so_far(found, goal) for goal in GOALS[:2])
+    readme = " ".join((DOCS.parent / "README.md").read_text(encoding="utf-8").split())
+    assert f"ahead of all that suit a task in {after_minutes}, and after equal steps" in readme
+    assert f"ahead of PPO and A2C in {after_steps}." in readme
