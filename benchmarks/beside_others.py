@@ -62,8 +62,8 @@ class Goal(NamedTuple):
 
 CLASSIC = ("CartPole-v1", "Acrobot-v1", "MountainCar-v0", "LunarLander-v3")
 GOALS = (
-    Goal("ahead of every other after 5 minutes", tuple(OTHERS), 17, minutes=5),
-    Goal("ahead of PPO and A2C at equal steps", ("ppo", "a2c"), 17),
+    Goal("ahead of every other after 5 minutes", tuple(OTHERS), 19, minutes=5),
+    Goal("ahead of PPO and A2C at equal steps", ("ppo", "a2c"), 19),
     Goal("ahead of DQN after 50,000 steps of classic tasks", ("dqn",), 4, steps=50_000, tasks=CLASSIC),
     Goal("ahead of DQN after 100,000 steps of classic tasks", ("dqn",), 4, steps=100_000, tasks=CLASSIC),
 )
@@ -348,8 +348,9 @@ among those that this package's preset takes.
 
 ## What was to be reached
 
-The goals were written before the first run; that a run keeps its last score at later steps too, as it does at later
-times, was added after DQN's runs of classic tasks. DQN's own steps of CartPole are 50,000. A task counts if all
+The goals were written before the first run, as 17 of 20 tasks; of the 22 that there are since Box2D's walker and the
+continuous lander and mountain car were added, the same share is 19. That a run keeps its last score at later steps too,
+as it does at later times, was added after DQN's runs of classic tasks. DQN's own steps of CartPole are 50,000. A task counts if all
 algorithms that suit its actions have three runs, and as ahead if the mean is higher than that of every other; the last
 column counts tasks with one seed or two as well. Minutes are compared only among seeds whose runs were all on one
 processor, a rule that came with the second machine.
