@@ -41,9 +41,15 @@ def check_flags(where: str, names: Iterable[str]) -> None:
     """
     for name in names:
         if (flag := name.replace("-", "_")) not in IN_FILES:
-            near = suggestion(name, sorted(IN_FILES), "files set hyper-parameters")
-            way_out = "; give it on the command line" if flag in ON_THE_COMMAND_LINE else near
-            raise InputError(f"{where}: {name} is no setting of a file{way_out}.")
+            raise InputError(f"{where}: {name} is no setting of a file{_way_out(name, flag)}.")
+
+
+def _way_out(name: str, flag: str) -> str:
+    if flag in ON_THE_COMMAND_LINE:
+        return "; give it on the command line"
+    if flag == "network_kwargs":  # as presets have it
+        return "; give its entries as flags, such as num_hidden: 128"
+    return suggestion(name, sorted(IN_FILES), "files set hyper-parameters")
 
 
 def words(*flags: Mapping[str, Any]) -> list[str]:
