@@ -39,6 +39,11 @@ from acer_tf.system.compute import cores, processor_name
 from acer_tf.system.provenance import commit
 
 PACKAGES = ("gymnasium", "numpy", "rl_zoo3", "sb3_contrib", "stable_baselines3", "torch")
+ATARI_REPLAY = 100_000
+"""Transitions of an Atari game that off-policy algorithms keep, as many as the zoo's DQN does.
+
+QR-DQN's default, a million, takes 26 GiB.
+"""
 WINDOW = (0.9, 1.0)
 """Part of a run that its score is about."""
 
@@ -100,7 +105,7 @@ def zoo_settings(env_id: str, settings: Mapping[str, Mapping[str, Any]]) -> dict
     """Returns the zoo's settings of an environment: its own, those of another version of it, or its kind's.
 
     MinAtar's games get those of Atari, on flat observations: their images are too small for the zoo's convolutions. The
-    control suite's observations, dictionaries, become flat as well.
+    control suite's observations, dictionaries, become flat as well. Replays of Atari games hold `ATARI_REPLAY`.
 
     Args:
         env_id: environment id.
@@ -116,6 +121,8 @@ def zoo_settings(env_id: str, settings: Mapping[str, Mapping[str, Any]]) -> dict
     if env_id.startswith("MinAtar/"):
         found = {name: value for name, value in found.items() if name not in ("env_wrapper", "frame_stack")}
         found["policy"] = "MlpPolicy"
+    if "NoFrameskip" in env_id and "learning_starts" in found:
+        found["buffer_size"] = ATARI_REPLAY
     if env_id.startswith("dm_control/"):
         found["env_wrapper"] = "gymnasium.wrappers.FlattenObservation"
     return found

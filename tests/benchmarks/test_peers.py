@@ -38,6 +38,13 @@ def test_settings_are_those_of_the_environment_or_the_nearest_to_it(env: str, se
     assert FILE["atari"] == ATARI
 
 
+def test_replays_of_atari_games_fit_into_memory() -> None:
+    settings: dict[str, dict[str, Any]] = {"atari": {"learning_starts": 5}, "CartPole-v1": {"learning_starts": 5}}
+    assert zoo_settings("PongNoFrameskip-v4", settings)["buffer_size"] == 100_000
+    assert "buffer_size" not in zoo_settings("MinAtar/Breakout-v1", settings)
+    assert "buffer_size" not in zoo_settings("CartPole-v1", settings)
+
+
 def test_an_algorithm_without_settings_for_a_kind_of_environment_is_refused() -> None:
     with pytest.raises(InputError, match="no settings of this algorithm for PongNoFrameskip-v4"):
         zoo_settings("PongNoFrameskip-v4", {"default": {}})
