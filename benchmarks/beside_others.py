@@ -358,7 +358,7 @@ all on one processor, a rule that came with the second machine.
 
 {goals}
 
-Nothing has learned anything of Pong or Breakout after five minutes: who is ahead there by then is chance.
+Hardly anything has been learned of Pong and Breakout after five minutes: who is ahead there by then is chance.
 
 ## At equal minutes
 
