@@ -61,4 +61,5 @@ def make_policy(
 def _refuse_continuous(continuous: Continuous) -> None:
     for field in dataclasses.fields(Continuous):
         if (value := getattr(continuous, field.name)) != field.default:
-            raise InputError(f"{field.name} is {value!r}, but the actions are Discrete; it belongs to Box actions.")
+            belongs = "it belongs to Box actions, as do presets that set it"
+            raise InputError(f"{field.name} is {value!r}, but the actions are Discrete; {belongs}.")
