@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acer_tf.configs.tasks import MINUTES, tasks
+from acer_tf.configs.tasks import FILE, MINUTES, Traits, tasks
+from acer_tf.errors import InputError
 from acer_tf.experiments.reading import load_experiment
 from acer_tf.experiments.results import Floats, Result, Returns, read
 from acer_tf.plots.curves import Curve, mean_curve
@@ -114,9 +115,21 @@ def mean(runs: Sequence[Result], score: Score) -> float:
     return float(np.mean([score(run) for run in runs])) if runs else math.nan
 
 
+def traits(env_id: str) -> Traits:
+    """Returns what `acer suggest` knows of a task.
+
+    Raises:
+        InputError: it does not know the task yet.
+    """
+    for task in tasks():
+        if task.env == env_id:
+            return task.traits
+    raise InputError(f"{env_id} is not in {FILE.name}; run python -m benchmarks.tasks once its preset has a whole run.")
+
+
 def suited(env_id: str) -> tuple[str, ...]:
     """Returns the algorithms that can take the actions of a task."""
-    return SUITED[next(task.traits.actions for task in tasks() if task.env == env_id)]
+    return SUITED[traits(env_id).actions]
 
 
 def pair(runs: Mapping[str, Sequence[Result]], other: str, goal: Goal) -> tuple[float, float]:
@@ -239,7 +252,7 @@ def iqm_rows(runs: Runs, minutes: int) -> Iterator[Row]:
     """
     for other, name in OTHERS.items():
         both = [env for env, group in runs.items() if group.get(OURS) and group.get(other)]
-        scores = [[normalized(runs[env], who, random_play(env), minutes) for who in (OURS, other)] for env in both]
+        scores = [[normalized(runs[env], who, traits(env).returned, minutes) for who in (OURS, other)] for env in both]
         learned = [pair for pair in scores if not np.isnan(np.concatenate(pair)).any()]
         if learned:
             means = [iqm(np.concatenate(runs_of_one)[:, None]) for runs_of_one in zip(*learned, strict=True)]
@@ -250,11 +263,6 @@ def normalized(group: Mapping[str, Sequence[Result]], algorithm: str, low: float
     """Returns the scores of an algorithm's runs after a time: 0 is the return of random play, 1 the task's best."""
     scores = np.array([by_minutes(minutes)(run) for run in group[algorithm]])
     return (scores - low) / (best(group) - low)
-
-
-def random_play(env_id: str) -> float:
-    """Returns the mean return of random play in a task."""
-    return next(task.traits.returned for task in tasks() if task.env == env_id)
 
 
 def best(group: Mapping[str, Sequence[Result]]) -> float:

@@ -4,6 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from acer_tf.errors import InputError
 from acer_tf.experiments.results import Result, Returns
 from benchmarks.beside_others import (
     CLASSIC,
@@ -22,10 +23,10 @@ from benchmarks.beside_others import (
     minute_rows,
     page,
     picture,
-    random_play,
     read_runs,
     side_by_side,
     so_far,
+    traits,
     verdict,
 )
 
@@ -136,10 +137,10 @@ def test_the_page_is_what_the_command_writes() -> None:
 
 
 def test_scores_over_tasks_are_interquartile_means_between_random_play_and_the_best() -> None:
-    low = random_play("CartPole-v1")
+    low = traits("CartPole-v1").returned
     ours = [run([low + level], 60, seed=seed) for seed, level in enumerate((30.0, 40.0, 50.0, 80.0))]  # 50 on average
     cartpole = runs(acer=ours, ppo=[run([low + 25], 60)], dqn=[run([low + 100], 300)])
-    low = random_play("Ant-v5")
+    low = traits("Ant-v5").returned
     ant = {
         **cartpole["Acrobot-v1"],
         "acer": [run([low + 10], 60)],
@@ -163,6 +164,11 @@ def test_curves_go_on_for_twenty_minutes_and_are_drawn_for_each_algorithm() -> N
     assert (drawn.setting, drawn.env) == ("QR-DQN", "CartPole-v1")
     assert list(drawn.x) == [10, 20] and list(drawn.mean) == [1, 2]
     assert picture(runs(acer=thrice(10), ppo=[run([9.0], 60)])).startswith(b"\x89PNG")
+
+
+def test_a_task_without_a_measure_of_random_play_is_refused() -> None:
+    with pytest.raises(InputError, match=r"^Chess-v0 is not in tasks\.csv; run python -m benchmarks\.tasks once"):
+        traits("Chess-v0")
 
 
 def test_readme_tells_what_the_page_tells() -> None:
