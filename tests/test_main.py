@@ -92,7 +92,10 @@ def in_session(session: int) -> list[int]:
     return found
 
 
-def test_ctrl_c_ends_all_processes_and_prints_the_command_that_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("signum", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_to_all_processes_ends_them_and_prints_the_command_that_goes_on(
+    tmp_path: Path, signum: int, status: int
+) -> None:
     words = [
         "-m",
         "acer_tf",
@@ -113,9 +116,10 @@ def test_ctrl_c_ends_all_processes_and_prints_the_command_that_goes_on(tmp_path:
             assert process.poll() is None
             time.sleep(0.2)
         assert len(in_session(process.pid)) >= 3
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        os.killpg(process.pid, signum)  # as a terminal, or `timeout`, which signals the process itself, too
+        process.send_signal(signum)
         out, err = process.communicate(timeout=60)
-    assert process.returncode == 130 and "Traceback" not in err
+    assert process.returncode == status and "Traceback" not in err
     assert f"resume with: {sys.executable} -m acer_tf run --env Acrobot-v1" in out
     end = time.monotonic() + 10
     while in_session(process.pid) and time.monotonic() < end:

@@ -66,10 +66,12 @@ def note(log: Path, text: str) -> None:
 def become_worker() -> None:
     """Has this process, which multiprocessing started, end with its parent; on Linux even while it hangs.
 
-    Signals of the terminal, Ctrl-C and its end, are the parent's business.
+    Signals that all processes get at once are the parent's business: of a terminal, Ctrl-C and its end, and SIGTERM of
+    `timeout` or a cluster's scheduler.
     """
     for name in {"SIGINT", "SIGHUP"} & signal.Signals.__members__.keys():
         signal.signal(signal.Signals[name], signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda number, frame: None)  # programs of environments would inherit SIG_IGN
     if sys.platform == "linux":
         parent = multiprocessing.parent_process()
         assert parent is not None

@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+import time
 from collections.abc import Iterator
 from types import FrameType
 
@@ -10,6 +11,8 @@ from acer_tf.system.console import say_in_handler
 
 SIGNALS = tuple(signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__)
 MESSAGE = b"\nstopping after this update; once more stops at once\n"
+ECHO_SECONDS = 0.5
+"""A program that passes signals on, as `timeout` does, and the group of processes that it signals give two at once."""
 
 
 class Stop:
@@ -17,6 +20,7 @@ class Stop:
 
     def __init__(self) -> None:
         self._signal: int | None = None
+        self._seconds = 0.0
 
     def __call__(self) -> bool:
         """Returns whether a signal has arrived."""
@@ -28,15 +32,17 @@ class Stop:
         return 0 if self._signal is None else 128 + self._signal
 
     def handle(self, signum: int, frame: FrameType | None) -> None:
-        """Remembers the first signal and prints a hint; a second signal ends the program.
+        """Remembers the first signal and prints a hint; a second signal, if it is no echo, ends the program.
 
         Raises:
             KeyboardInterrupt: the second signal is SIGINT.
             StoppedError: the second signal is SIGTERM.
         """
         if self._signal is None:
-            self._signal = signum
+            self._signal, self._seconds = signum, time.monotonic()
             say_in_handler(MESSAGE)
+        elif time.monotonic() < self._seconds + ECHO_SECONDS:
+            return
         elif signum == signal.SIGINT:
             raise KeyboardInterrupt
         elif signum == signal.SIGTERM:  # SIGHUP comes twice when a terminal is closed: from the shell, and the kernel

@@ -77,10 +77,10 @@ def test_a_program_is_told_when_its_parent_was_killed(tmp_path: Path) -> None:
 def test_a_worker_ends_with_its_parent_even_while_it_hangs(tmp_path: Path) -> None:
     process = parent(tmp_path / "parent.py", HANGING)
     pid = int(process.stdout.readline())
-    os.kill(pid, signal.SIGINT)
-    os.kill(pid, signal.SIGHUP)
+    for signum in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        os.kill(pid, signum)
     time.sleep(0.2)
-    assert not is_gone(pid), "signals of the terminal are the parent's"
+    assert not is_gone(pid), "signals that all processes get are the parent's"
     process.kill()
     process.communicate()
     wait_for(lambda: is_gone(pid))

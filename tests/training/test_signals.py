@@ -1,10 +1,11 @@
 import os
 import signal
+import time
 from collections.abc import Iterator
 
 import pytest
 
-from acer_tf.training.signals import stop_on_signals
+from acer_tf.training.signals import ECHO_SECONDS, stop_on_signals
 
 
 @pytest.fixture(autouse=True)
@@ -33,13 +34,24 @@ def test_first_signal_is_a_request(signum: int, status: int, capfd: pytest.Captu
 def test_second_interrupt_raises() -> None:
     with stop_on_signals():
         os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(ECHO_SECONDS)
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize(("signum", "status"), SIGNALS)
+def test_the_echo_of_a_signal_changes_nothing(signum: int, status: int) -> None:
+    with stop_on_signals() as stop:
+        os.kill(os.getpid(), signum)
+        os.kill(os.getpid(), signum)
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert stop.status == status
 
 
 def test_a_closed_terminal_sends_two_and_the_second_changes_nothing() -> None:
     with stop_on_signals() as stop:
         os.kill(os.getpid(), signal.SIGHUP)
+        time.sleep(ECHO_SECONDS)
         os.kill(os.getpid(), signal.SIGHUP)
     assert stop.status == 129
 
@@ -69,6 +81,7 @@ def test_the_hint_may_go_nowhere() -> None:
 def test_second_sigterm_exits() -> None:
     with stop_on_signals():
         os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(ECHO_SECONDS)
         with pytest.raises(SystemExit) as stop:
             os.kill(os.getpid(), signal.SIGTERM)
     assert stop.value.code == 143

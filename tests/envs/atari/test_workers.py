@@ -60,9 +60,10 @@ def test_no_more_workers_than_environments() -> None:
     pool.close()
 
 
-def test_interrupt_is_left_to_the_parent(pool: AtariPool) -> None:
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_signals_are_left_to_the_parent(pool: AtariPool, signum: int) -> None:
     for worker in workers():
-        os.kill(worker.pid, signal.SIGINT)
+        os.kill(worker.pid, signum)
     pool.step([0, 0, 0])
     assert len(workers()) == 2
 
