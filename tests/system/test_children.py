@@ -34,7 +34,8 @@ from acer_tf.system.children import START_METHOD, become_worker, program_hidden
 def hang():
     become_worker()
     print(__import__("os").getpid(), flush=True)
-    ctypes.PyDLL(None).sleep(60)  # holds the interpreter's lock
+    while True:  # a signal that is handled ends a sleep
+        ctypes.PyDLL(None).sleep(60)  # holds the interpreter's lock
 
 if __name__ == "__main__":
     process = get_context(START_METHOD).Process(target=hang)
