@@ -12,7 +12,7 @@ from acer_tf.system.console import say_in_handler
 SIGNALS = tuple(signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__)
 MESSAGE = b"\nstopping after this update; once more stops at once\n"
 ECHO_SECONDS = 0.5
-"""A program that passes signals on, as `timeout` does, and the group of processes that it signals give two at once."""
+"""Seconds within which a second signal is the first again: `timeout` signals its child, and then its whole group."""
 
 
 class Stop:
