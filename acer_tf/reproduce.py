@@ -39,7 +39,7 @@ class Reproduce(Execution):
     list: bool = False
     """Show all experiments, what they cost, what of them has been run and with which result."""
     seeds: Count | None = None
-    """Number of seeds of each variation and environment to run; None takes the experiment's number."""
+    """Number of seeds of each variation and environment to run; None takes the experiment's numbers."""
     steps: Count | None = None
     """Agent steps of each run; None takes the experiment's. Other steps need results of their own (--results)."""
     variations: tuple[str, ...] = ()
@@ -80,8 +80,7 @@ class Reproduce(Execution):
         """Runs what is missing, and keeps its results as they come."""
         folder = self.results / experiment.name
         out = Path("runs") / experiment.name if self.out is None else self.out
-        seeds = experiment.more_seeds(self.seeds or len(experiment.seeds))
-        planned = plan(experiment, seeds, out, self, self.envs)
+        planned = plan(experiment, self.seeds, out, self, self.envs)
         missing = _missing(folder, planned, experiment.score)
         of_trial: dict[Trial, Planned] = {p.trial: p for p in missing}
         say(f"{experiment.name}: {counted(len(planned), 'run')}, {len(planned) - len(missing)} of them in {folder}")

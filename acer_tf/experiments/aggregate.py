@@ -30,13 +30,13 @@ def aggregated(found: Findings, axis: Axis) -> dict[str, Band]:
     experiment = found.experiment
     if min(len(experiment.envs), len(experiment.variations)) < 2 or found.whole < found.needed:
         return {}
-    by_env = [[_group(found, variation.name, env) for variation in experiment.variations] for env in experiment.envs]
+    by_env = [[found.shared(variation.name, env) for variation in experiment.variations] for env in experiment.envs]
     scales = [scale(experiment, env, groups) for env, groups in zip(experiment.envs, by_env, strict=True)]
     if not all(low < high for low, high in scales):
         return {}
     bands: dict[str, Band] = {}
     for variation in experiment.variations:
-        groups = [_group(found, variation.name, env) for env in experiment.envs]
+        groups = [found.shared(variation.name, env) for env in experiment.envs]
         x = _places(groups, axis)
         values = [
             [(_at(x, result, axis) - low) / (high - low) for result in group]
@@ -44,11 +44,6 @@ def aggregated(found: Findings, axis: Axis) -> dict[str, Band]:
         ]
         bands[variation.name] = iqm_curve(np.swapaxes(np.array(values), 0, 1), x)
     return bands
-
-
-def _group(found: Findings, variation: str, env: Environment) -> list[Result]:
-    """Returns the results of the experiment's own seeds."""
-    return [r for r in found.results[variation, env.id] if r.facts["seed"] in found.experiment.seeds]
 
 
 def scale(experiment: Experiment, env: Environment, groups: Sequence[Sequence[Result]]) -> tuple[float, float]:

@@ -126,8 +126,7 @@ def _human_matrices(found: Findings) -> dict[str, Floats]:
             [
                 [
                     human_normalized(atari_game(env.id), result.training.score(*_window(found, env)))
-                    for result in found.results[v.name, env.id]
-                    if result.facts["seed"] in experiment.seeds
+                    for result in found.shared(v.name, env)
                 ]
                 for env in experiment.envs
             ],

@@ -13,6 +13,9 @@ from acer_tf.schema import Count, Fraction, Number, Positive, PositiveOrInfinite
 Window = Annotated[tuple[Fraction, Fraction], Meta(description="two fractions of a run, such as [0.9, 1]")]
 """Beginning and end of a part of a run, as fractions of its steps."""
 
+Seeds = Annotated[int, Meta(ge=1, le=1000, description="a whole number >= 1 and <= 1000")]
+"""Number of seeds."""
+
 
 class Environment(NamedTuple):
     """A task of an experiment.
@@ -23,6 +26,7 @@ class Environment(NamedTuple):
         steps: agent steps of a run.
         flags: of the training command, by name; they come before those of a variation.
         steps_per_second: agent steps of one run per second, roughly, for the estimate of costs.
+        seeds: number of runs of each variation.
     """
 
     id: str
@@ -30,6 +34,7 @@ class Environment(NamedTuple):
     steps: Count
     flags: Mapping[str, Any]
     steps_per_second: Positive
+    seeds: Seeds
 
 
 class Variation(NamedTuple):
@@ -109,8 +114,8 @@ class Experiment(NamedTuple):
         note: what a reader of its report has to know.
         envs: the tasks.
         variations: what is compared.
-        seeds: the seeds of its runs, the same for every environment and variation.
-        tuned_with: seeds with which the settings were chosen; none of them is among `seeds`.
+        first_seed: the seed of the first run of each environment and variation.
+        tuned_with: seeds with which the settings were chosen; no run of the experiment has one of them.
         score: window of the score in tables.
         over_time: whether curves are also drawn over minutes.
         references: results of others.
@@ -125,7 +130,7 @@ class Experiment(NamedTuple):
     note: str
     envs: tuple[Environment, ...]
     variations: tuple[Variation, ...]
-    seeds: tuple[int, ...]
+    first_seed: int
     tuned_with: tuple[int, ...]
     score: Window
     over_time: bool
@@ -133,7 +138,7 @@ class Experiment(NamedTuple):
     random: Mapping[str, float]
     criteria: tuple[Criterion, ...]
 
-    def more_seeds(self, number: int) -> tuple[int, ...]:
-        """Returns this many seeds: the experiment's, and after them the next ones with which nothing was chosen."""
-        following = (seed for seed in itertools.count(self.seeds[-1] + 1) if seed not in self.tuned_with)
-        return tuple(itertools.islice(itertools.chain(self.seeds, following), number))
+    def seeds(self, env: Environment, number: int | None = None) -> tuple[int, ...]:
+        """Returns the seeds of an environment's runs, the same for every variation: its own, or as many as `number`."""
+        fresh = (seed for seed in itertools.count(self.first_seed) if seed not in self.tuned_with)
+        return tuple(itertools.islice(fresh, number or env.seeds))

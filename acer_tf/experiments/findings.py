@@ -52,6 +52,11 @@ class Findings(NamedTuple):
         pairs = [(env, self.results.get((v.name, env.id), ())) for env in e.envs for v in e.variations]
         return [(env, group) for env, group in pairs if group]
 
+    def shared(self, variation: str, env: Environment) -> list[Result]:
+        """Returns the results with those seeds that every environment has: what is averaged over environments."""
+        seeds = self.experiment.seeds(env, min(e.seeds for e in self.experiment.envs))
+        return [result for result in self.results[variation, env.id] if result.facts["seed"] in seeds]
+
     @property
     def has_evaluations(self) -> bool:
         """Whether a run was evaluated."""
@@ -60,14 +65,13 @@ class Findings(NamedTuple):
     @property
     def needed(self) -> int:
         """Number of runs of the whole experiment."""
-        e = self.experiment
-        return len(e.seeds) * len(e.envs) * len(e.variations)
+        return sum(env.seeds for env in self.experiment.envs) * len(self.experiment.variations)
 
     @property
     def whole(self) -> int:
         """Number of the needed runs that have come to their end."""
-        seeds = self.experiment.seeds
-        return sum(result.is_whole and result.facts["seed"] in seeds for result in self.runs)
+        seeds = {env.id: self.experiment.seeds(env) for env in self.experiment.envs}
+        return sum(r.is_whole and r.facts["seed"] in seeds[r.facts["environment"]] for r in self.runs)
 
 
 def read_results(folder: Path, experiment: Experiment) -> dict[tuple[str, str], list[Result]]:
@@ -108,17 +112,22 @@ def cost(found: Findings) -> Cost:
             rates = [float(r.facts["seconds"]) / int(r.facts["trained"]) for r in group if r.is_whole]
             rate = float(np.mean(rates)) if rates else variation.slowdown / env.steps_per_second
             done = {r.facts["seed"]: min(int(r.facts["trained"]), env.steps) for r in group}
-            left += sum(rate * (env.steps - done.get(seed, 0)) for seed in found.experiment.seeds)
+            left += sum(rate * (env.steps - done.get(seed, 0)) for seed in found.experiment.seeds(env))
     return Cost(spent / HOUR, sum(noted) / HOUR, len(noted), left / HOUR)
 
 
 def summary_of_size(experiment: Experiment) -> str:
     """Returns how many runs of which length an experiment has, in a few words."""
-    lengths = sorted({e.steps for e in experiment.envs})
-    steps = " to ".join(short_number(length) for length in dict.fromkeys((lengths[0], lengths[-1])))
     parts = (
-        (len(experiment.envs), "environment"),
-        (len(experiment.variations), "variation"),
-        (len(experiment.seeds), "seed"),
+        counted(len(experiment.envs), "environment"),
+        counted(len(experiment.variations), "variation"),
+        _range([env.seeds for env in experiment.envs], "seed"),
+        _range([env.steps for env in experiment.envs], "step"),
     )
-    return ", ".join(counted(n, noun) for n, noun in parts) + f", {steps} steps"
+    return ", ".join(parts)
+
+
+def _range(numbers: Sequence[int], noun: str) -> str:
+    """Returns the lowest and the highest number of things, such as 1k to 2.5M steps."""
+    ends = dict.fromkeys((min(numbers), max(numbers)))
+    return " to ".join(map(short_number, ends)) + f" {noun}{'' if [*ends] == [1] else 's'}"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from acer_tf.errors import InputError
 from acer_tf.experiments.citing import CITING, SETTINGS, SETTINGS_COLUMNS, TITLE, citing_files
+from acer_tf.experiments.experiment import Experiment
 from acer_tf.experiments.findings import Findings, cost, find, read_results, summary_of_size
 from acer_tf.experiments.pictures import draw
 from acer_tf.experiments.reading import experiment_names, load_experiment
@@ -53,12 +54,21 @@ def _page(found: Findings, pictures: Mapping[str, str], command: str) -> str:
         scores=score_rows(found),
         under_way=under_way_rows(found),
         command=command,
-        others=sorted({f["seed"] for f in facts} - {*experiment.seeds}),
+        seeds=_seeds(experiment),
+        others=sorted({s for e, g in found.groups for r in g if (s := r.facts["seed"]) not in experiment.seeds(e)}),
         versions=sorted({str(f["versions"].get("acer_tf")) for f in facts}),
         commits=sorted({str(f.get("commit", "unknown")) for f in facts}),
         cores=sorted({f["cores"] for f in facts if "cores" in f}),
         cost=cost(found),
     )
+
+
+def _seeds(experiment: Experiment) -> str:
+    """Returns the seeds of the runs in words, by environment if some need more than others."""
+    of_env = {env.id: ", ".join(map(str, experiment.seeds(env))) for env in experiment.envs}
+    if len({*of_env.values()}) == 1:
+        return of_env[experiment.envs[0].id]
+    return "; ".join(f"{seeds} ({env})" for env, seeds in of_env.items())
 
 
 def all_findings(results: Path) -> list[Findings]:

@@ -1,6 +1,7 @@
 """The trainings of an experiment: a trial for each seed, variation and environment."""
 
 import functools
+import itertools
 import json
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -61,25 +62,25 @@ def selected(experiment: Experiment, variations: Sequence[str], envs: Sequence[s
 
 
 def plan(
-    experiment: Experiment, seeds: Sequence[int], out: Path, execution: Execution, typed: Collection[str] = ()
+    experiment: Experiment, number: int | None, out: Path, execution: Execution, typed: Collection[str] = ()
 ) -> list[Planned]:
     """Returns the trainings, ordered by seed, so that all parts of an experiment grow alike.
 
-    Ids of environments that a user has `typed` may import a module, those that only a file has must not.
+    Of each variation and environment there are as many as `number`; None takes the experiment's numbers. Ids of
+    environments that a user has `typed` may import a module, those that only a file has must not.
 
     Raises:
         InputError: an environment or a preset does not exist, or training does not know a flag or rejects its value.
     """
-    cells = [(variation, env) for variation in experiment.variations for env in experiment.envs]
-    prepared = [_prepared(experiment.name, variation, env, execution, env.id in typed) for variation, env in cells]
     planned = []
-    for seed in seeds:
-        for (variation, env), (module, line, settings) in zip(cells, prepared, strict=True):
+    for variation, env in itertools.product(experiment.variations, experiment.envs):
+        module, line, settings = _prepared(experiment.name, variation, env, execution, env.id in typed)
+        for seed in experiment.seeds(env, number):
             folder = out / place(variation.name, env.id, seed)
             command = (module, *line, "--seed", str(seed), "--logdir", str(folder))
             trial = Trial(f"{variation.name} {env.id}", seed, folder, command)
             planned.append(Planned(trial, variation.name, env, seed, settings))
-    return planned
+    return sorted(planned, key=lambda p: p.seed)
 
 
 def decisive(settings: Mapping[str, Any]) -> dict[str, Any]:

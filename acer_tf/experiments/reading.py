@@ -10,7 +10,7 @@ from msgspec import Meta
 from acer_tf.envs.atari.human_scores import HUMAN_SCORES
 from acer_tf.envs.ids import atari_game
 from acer_tf.errors import InputError, suggestion
-from acer_tf.experiments.experiment import Criterion, Environment, Experiment, Reference, Variation, Window
+from acer_tf.experiments.experiment import Criterion, Environment, Experiment, Reference, Seeds, Variation, Window
 from acer_tf.plots.series import is_atari_id
 from acer_tf.schema import Count, CountOrZero, Number, PositiveOrInfinite, Text, check_names, read
 from acer_tf.storage.yaml_text import load_settings, settings_names, settings_path
@@ -32,14 +32,14 @@ Parts = Annotated[tuple[Any, ...], Meta(description="a list")]
 
 
 class _File(NamedTuple):
-    """Contents of the file; `preset`, `flags`, `steps` and `steps_per_second` are for every environment."""
+    """Contents of the file; `preset`, `flags`, `seeds`, `steps` and `steps_per_second` are for every environment."""
 
     title: Text
     claim: Text
     source: Text
     envs: Mapping[str, Any]
     variations: Mapping[str, Any]
-    seeds: Annotated[int, Meta(ge=1, le=1000, description="a whole number >= 1 and <= 1000")]
+    seeds: Seeds
     first_seed: CountOrZero = 0
     tuned_with: Annotated[tuple[CountOrZero, ...], Meta(description="whole numbers >= 0, such as [0, 1]")] = ()
     note: Text = ""
@@ -80,7 +80,7 @@ def load_experiment(name: str) -> Experiment:
         variations=tuple(
             _variation(f"{where}, variation {name}", name, values) for name, values in file.variations.items()
         ),
-        seeds=tuple(range(file.first_seed, file.first_seed + file.seeds)),
+        first_seed=file.first_seed,
         tuned_with=file.tuned_with,
         score=_window(f"{where}: score", file.score),
         over_time=file.over_time,
@@ -91,7 +91,8 @@ def load_experiment(name: str) -> Experiment:
     for key in ("envs", "variations"):
         if not getattr(experiment, key):
             raise InputError(f"{where} has no {key}; expected one or more.")
-    if both := set(experiment.seeds) & set(experiment.tuned_with):
+    reported = range(file.first_seed, file.first_seed + max(env.seeds for env in experiment.envs))
+    if both := set(reported) & set(experiment.tuned_with):
         raise InputError(f"{where}: seed {min(both)} is in tuned_with and is reported; expected disjoint seeds.")
     criteria = (_criterion(f"{where}, criterion {i}", values, experiment) for i, values in enumerate(file.criteria, 1))
     return experiment._replace(criteria=tuple(criteria))
@@ -102,6 +103,7 @@ def _environments(where: str, file: _File) -> tuple[Environment, ...]:
     shared: Mapping[str, Any] = {
         "preset": file.preset,
         "flags": {},
+        "seeds": file.seeds,
         "steps": file.steps,
         "steps_per_second": file.steps_per_second,
     }

@@ -20,11 +20,11 @@ def score_rows(found: Findings) -> list[Row]:
     rows = []
     for env, group in found.groups:
         whole = [result for result in group if result.is_whole]
-        needed = sum(result.facts["seed"] in found.experiment.seeds for result in whole)
+        needed = sum(result.facts["seed"] in found.experiment.seeds(env) for result in whole)
         more = f" and {len(whole) - needed} more" if needed < len(whole) else ""
         rows.append(
             [
-                *(env.id, group[0].facts["variation"], f"{needed} of {len(found.experiment.seeds)}{more}"),
+                *(env.id, group[0].facts["variation"], f"{needed} of {env.seeds}{more}"),
                 *_seeds_mean_interval([result.training.score(*_window(found, env)) for result in whole]),
                 f"{np.mean([result.facts['seconds'] for result in whole]) / 60:.1f}" if whole else "",
                 *(_reference_cell(found, reference, env) for reference in references),

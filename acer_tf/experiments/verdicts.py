@@ -62,8 +62,8 @@ def _judge_in(
 ) -> Verdict:
     names = [criterion.variation, criterion.than] if criterion.than else [criterion.variation]
     by_seed = [_scores(results, name, env, criterion) for name in names]
-    if number := sum(_missing(experiment, found) for found in by_seed):
-        total = len(experiment.seeds) * len(names)
+    if number := sum(_missing(experiment, env, found) for found in by_seed):
+        total = env.seeds * len(names)
         seeds = f"{total - number} of {total} seeds"
         return Verdict(_question(criterion, env), env.id, seeds, Outcome.INCOMPLETE)
     scores, *others = (np.array([*found.values()]) for found in by_seed)
@@ -117,14 +117,14 @@ def _reaches(criterion: Criterion, env: Environment, scores: Floats, minutes: fl
 
 
 def _better(experiment: Experiment, criterion: Criterion, results: Results) -> Verdict:
-    envs, needed = [e for e in experiment.envs if e.id in criterion.envs], len(experiment.seeds)
+    envs = [e for e in experiment.envs if e.id in criterion.envs]
     both = [
         [_scores(results, variation, env, criterion) for env in envs]
         for variation in (criterion.variation, criterion.than)
     ]
     question, env = _question(criterion, envs[0]), envs[0].id if len(envs) == 1 else ""
-    total = needed * 2 * len(envs)
-    if missing := sum(_missing(experiment, scores) for group in both for scores in group):
+    total = 2 * sum(e.seeds for e in envs)
+    if missing := sum(_missing(experiment, e, s) for group in both for e, s in zip(envs, group, strict=True)):
         return Verdict(question, env, f"{total - missing} of {total} runs", Outcome.INCOMPLETE)
     number = min(len(scores) for group in both for scores in group)
     first, second = (np.stack([[*scores.values()][:number] for scores in group], axis=1) for group in both)
@@ -157,9 +157,9 @@ def _score(result: Result, criterion: Criterion, window: tuple[float, float]) ->
     return (result.evaluations if criterion.of == "evaluations" else result.training).score(*window)
 
 
-def _missing(experiment: Experiment, by_seed: Mapping[int, float]) -> int:
-    """Returns how many of the experiment's seeds have no score; further seeds do not stand in for them."""
-    return len(set(experiment.seeds) - by_seed.keys())
+def _missing(experiment: Experiment, env: Environment, by_seed: Mapping[int, float]) -> int:
+    """Returns how many of the environment's seeds have no score; further seeds do not stand in for them."""
+    return len(set(experiment.seeds(env)) - by_seed.keys())
 
 
 def _window(criterion: Criterion, env: Environment) -> tuple[float, float]:

@@ -30,7 +30,7 @@ def test_an_episode_is_that_of_hopper_with_the_same_torques():
 
 def test_training_knows_all_settings_of_the_experiment():
     experiment = load_experiment(str(EXPERIMENT))
-    planned = plan(experiment, experiment.seeds, Path("runs"), Execution(), [env.id for env in experiment.envs])
+    planned = plan(experiment, None, Path("runs"), Execution(), [env.id for env in experiment.envs])
     assert [(p.settings["env"], p.variation) for p in planned] == 5 * [
         ("benchmarks.discretized:HopperLevels-v5", "constant"),
         ("benchmarks.discretized:HopperLevels-v5", "linear"),

@@ -53,9 +53,9 @@ def experiment(*criteria: Criterion, seeds: int = 3, envs: tuple[str, ...] = ("C
         claim="C",
         source="S",
         note="",
-        envs=tuple(Environment(env, "baselines", 1000, {}, 100.0) for env in envs),
+        envs=tuple(Environment(env, "baselines", 1000, {}, 100.0, seeds) for env in envs),
         variations=(Variation("a", {}, 1.0), Variation("b", {}, 2.0)),
-        seeds=tuple(range(seeds)),
+        first_seed=0,
         tuned_with=(),
         score=(0.5, 1.0),
         over_time=False,
@@ -94,7 +94,7 @@ def planned(folder: Path, steps: int = 500, **settings: Any) -> Planned:
     """A training with seed 3 whose run folder is `run`."""
     trial = Trial("a A/B-v0", 3, folder / "run", ("acer_tf.run",))
     kept = {"env": "A/B-v0", "total_timesteps": steps, **settings}
-    return Planned(trial, "a", Environment("A/B-v0", "baselines", steps, {}, 1.0), 3, kept)
+    return Planned(trial, "a", Environment("A/B-v0", "baselines", steps, {}, 1.0, 1), 3, kept)
 
 
 def run(folder: Path, returns: list[float], steps: int = 500, **settings: Any) -> None:

@@ -82,6 +82,18 @@ def test_there_is_none_for_one_environment_or_where_nothing_is_learned() -> None
     assert aggregated(found({"CartPole-v1": (1.0, 0.0), "Acrobot-v1": (0.0, -500.0)}), "steps") == {}
 
 
+def test_where_environments_have_different_numbers_of_seeds_those_of_all_are_taken() -> None:
+    some = found()
+    first, *others = some.experiment.envs
+    fewer = found(seeds=2).experiment._replace(envs=(first._replace(seeds=2), *others))
+    *shared, last = some.results["a", "Acrobot-v1"]
+    results = {**some.results, ("a", "Acrobot-v1"): [*shared, shifted(last, 999.0)]}
+    uneven = some._replace(experiment=fewer, results=results)
+    assert (uneven.needed, uneven.whole) == (2 * (2 + 3 * len(others)), 2 * (2 + 3 * len(others)))
+    expected = aggregated(found(seeds=2), "steps")["a"].estimate
+    assert aggregated(uneven, "steps")["a"].estimate == pytest.approx(expected)
+
+
 def test_further_seeds_are_left_out() -> None:
     some = found()
     more = [*some.results["a", "CartPole-v1"], linear(result(0.0, 7), 999.0)]

@@ -29,6 +29,9 @@ def test_the_size_in_a_few_words() -> None:
     envs = experiment().envs
     two = experiment()._replace(envs=(*envs, envs[0]._replace(id="Acrobot-v1", steps=2_500_000)))
     assert summary_of_size(two) == "2 environments, 2 variations, 3 seeds, 1k to 2.5M steps"
+    uneven = two._replace(envs=(two.envs[0]._replace(seeds=1), two.envs[1]))
+    assert summary_of_size(uneven) == "2 environments, 2 variations, 1 to 3 seeds, 1k to 2.5M steps"
+    assert summary_of_size(experiment(seeds=1)) == "1 environment, 2 variations, 1 seed, 1k steps"
 
 
 def test_results_are_those_of_the_experiments_steps_ordered_by_seed(tmp_path: Path) -> None:

@@ -93,6 +93,15 @@ def test_further_seeds_are_told(tmp_path: Path) -> None:
     assert "**3 of 6 runs are complete; criteria: 1 of 1 reproduced.**" in text
 
 
+def test_seeds_are_told_by_environment_where_their_numbers_differ(tmp_path: Path) -> None:
+    whole = experiment(REACHES, envs=("CartPole-v1", "Acrobot-v1"))
+    envs = whole.envs[0]._replace(seeds=1), whole.envs[1]
+    runs = [result(11.0, seed) for seed in (0, 2)] + [result(11.0, 2, env="Acrobot-v1")]
+    text = page(tmp_path, whole._replace(envs=envs), *runs)
+    assert "* Seeds: 0 (CartPole-v1); 0, 1, 2 (Acrobot-v1); some settings also have 2." in text
+    assert "**2 of 8 runs are complete;" in text
+
+
 def test_versions_commits_and_cores_are_told_once_each(tmp_path: Path) -> None:
     known = [{"versions": {"acer_tf": "1.0"}, "commit": c, "cores": n} for c, n in (("bb", 2), ("aa", 1), ("bb", 1))]
     runs = [result(11.0, seed) for seed in (0, 1, 2)]

@@ -29,14 +29,15 @@ def test_training_knows_all_settings_of_the_experiments(name: str) -> None:
     for env in whole.envs:
         check_env_id(env.id)
     few = whole._replace(envs=whole.envs[: 1 if name in FILES else 4])
-    planned = plan(few, few.seeds, Path("runs"), Execution())
+    planned = plan(few, None, Path("runs"), Execution())
     cells = len(few.envs) * len(few.variations)
-    assert len({p.trial.folder for p in planned}) == len(planned) == cells * len(few.seeds)
+    runs = len(few.variations) * sum(env.seeds for env in few.envs)
+    assert len({p.trial.folder for p in planned}) == len(planned) == runs
     assert len({str((p.env.id, p.settings)) for p in planned}) == cells  # no variation is another one's twin
 
 
 def test_the_trainings_of_a_seed_come_before_those_of_the_next(tmp_path: Path) -> None:
-    planned = plan(tiny(tmp_path), (4, 5), Path("x"), Execution())
+    planned = plan(tiny(tmp_path), 2, Path("x"), Execution())
     assert [" ".join(p.trial.command) for p in planned] == [
         f"{START} {COMMON}={ratio} --num_layers=1 --threads=1 --seed {seed} --logdir x/{name}/CartPole-v1/seed-{seed}"
         for seed in (4, 5)
@@ -46,7 +47,7 @@ def test_the_trainings_of_a_seed_come_before_those_of_the_next(tmp_path: Path) -
 
 
 def test_settings_are_those_that_are_not_baselines_defaults(tmp_path: Path) -> None:
-    first, _ = plan(tiny(tmp_path), (4,), Path("x"), Execution())
+    first, _ = plan(tiny(tmp_path), 1, Path("x"), Execution())
     assert first.settings == {
         "buffer_size": 500,
         "env": "CartPole-v1",
@@ -85,10 +86,10 @@ def test_a_flag_that_training_does_not_know(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"experiment tiny, variation a, CartPole-v1: --nlstm is not a flag, nor an arg"
     ):
-        plan(wrong, (0,), tmp_path, Execution())
+        plan(wrong, 1, tmp_path, Execution())
     wrong = load_experiment(write_tiny(tmp_path, envs={"CartPol-v1": None}, criteria=[]))
     with pytest.raises(InputError, match="environment 'CartPol-v1' does not exist; the nearest are CartPole-v1"):
-        plan(wrong, (0,), tmp_path, Execution())
+        plan(wrong, 1, tmp_path, Execution())
 
 
 def test_an_environment_of_a_file_imports_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,18 +97,18 @@ def test_an_environment_of_a_file_imports_nothing(tmp_path: Path, monkeypatch: p
     monkeypatch.syspath_prepend(tmp_path)
     wrong = load_experiment(write_tiny(tmp_path, envs={"evil:Env-v0": None}, criteria=[]))
     with pytest.raises(InputError, match="the file names a module to import; --envs evil:Env-v0 allows it"):
-        plan(wrong, (0,), tmp_path, Execution())
+        plan(wrong, 1, tmp_path, Execution())
 
 
 def test_a_value_of_a_file_is_no_flag(tmp_path: Path) -> None:
     wrong = load_experiment(write_tiny(tmp_path, flags={"lrschedule": "--logdir=elsewhere"}))
     with pytest.raises(InputError, match="--lrschedule: expected one of"):
-        plan(wrong, (0,), tmp_path, Execution())
+        plan(wrong, 1, tmp_path, Execution())
 
 
 def test_the_settings_of_minatar_are_those_of_the_recorded_original() -> None:
     experiment = load_experiment("minatar-original")
-    settings = plan(experiment, (0,), Path("x"), Execution())[0].settings
+    settings = plan(experiment, 1, Path("x"), Execution())[0].settings
     assert settings == {
         "env": "MinAtar/Asterix-v1",
         "network": "cnn_minatar",

@@ -18,7 +18,10 @@ SMALL: dict[str, Any] = {
     "steps": "2e3",
     "steps_per_second": 10,
     "flags": {"nsteps": 5, "gamma": 0.9},
-    "envs": {"CartPole-v1": None, "Acrobot-v1": {"preset": "Acrobot-v1", "steps": 300, "flags": {"gamma": 0.8}}},
+    "envs": {
+        "CartPole-v1": None,
+        "Acrobot-v1": {"preset": "Acrobot-v1", "steps": 300, "seeds": 1, "flags": {"gamma": 0.8}},
+    },
     "variations": {"a": None, "b": {"flags": {"replay_ratio": 0}, "slowdown": 0.5}},
     "first_seed": 3,
     "seeds": 2,
@@ -49,10 +52,10 @@ def written(folder: Path, **changes: Any) -> str:
 
 def test_everything_in_the_file_is_in_the_experiment(tmp_path: Path) -> None:
     found = load_experiment(written(tmp_path))
-    assert (found.name, found.title, found.seeds, found.tuned_with) == ("mine", "A", (3, 4), (5, 7))
+    assert (found.name, found.title, found.first_seed, found.tuned_with) == ("mine", "A", 3, (5, 7))
     assert found.envs == (
-        Environment("CartPole-v1", "baselines", 2000, {"nsteps": 5, "gamma": 0.9}, 10),
-        Environment("Acrobot-v1", "Acrobot-v1", 300, {"nsteps": 5, "gamma": 0.8}, 10),
+        Environment("CartPole-v1", "baselines", 2000, {"nsteps": 5, "gamma": 0.9}, 10, 2),
+        Environment("Acrobot-v1", "Acrobot-v1", 300, {"nsteps": 5, "gamma": 0.8}, 10, 1),
     )
     assert [(v.name, v.flags, v.slowdown) for v in found.variations] == [("a", {}, 1), ("b", {"replay_ratio": 0}, 0.5)]
     assert found.references[0].numbers == {"CartPole-v1": 9}
@@ -66,10 +69,10 @@ def test_everything_in_the_file_is_in_the_experiment(tmp_path: Path) -> None:
     assert found.random == {"CartPole-v1": 22, "Acrobot-v1": -500}
 
 
-def test_more_seeds_leave_out_those_that_were_chosen_with(tmp_path: Path) -> None:
+def test_further_seeds_leave_out_those_that_were_chosen_with(tmp_path: Path) -> None:
     found = load_experiment(written(tmp_path))
-    assert found.more_seeds(1) == (3,)
-    assert found.more_seeds(5) == (3, 4, 6, 8, 9)
+    assert [found.seeds(env) for env in found.envs] == [(3, 4), (3,)]
+    assert found.seeds(found.envs[1], 5) == (3, 4, 6, 8, 9)
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,16 @@ def test_a_further_seed_does_not_stand_in_for_a_missing_one() -> None:
     assert (verdict.outcome, verdict.numbers) == (Outcome.YES, "84 [45.44, 122.6], least 9 (6 seeds)")
 
 
+def test_each_environment_is_judged_once_all_of_its_own_seeds_are_there() -> None:
+    names = ("CartPole-v1", "Acrobot-v1")
+    whole = experiment(REACHES._replace(values=dict.fromkeys(names, 10.0), envs=names), envs=names)
+    few, many = (env._replace(seeds=seeds) for env, seeds in zip(whole.envs, (2, 4), strict=True))
+    found = {("a", env): results([99.0] * 3, "a", env) for env in names}
+    first, second = judge(whole._replace(envs=(few, many)), found, [])
+    assert (first.outcome, first.numbers) == (Outcome.YES, "99 [99, 99], least 99 (3 seeds)")
+    assert (second.outcome, second.numbers) == (Outcome.INCOMPLETE, "3 of 4 seeds")
+
+
 def better(first: list[float], second: list[float], env: str = "Acrobot-v1") -> Verdict:
     criterion = Criterion("better", "a", ("CartPole-v1", env), HALF, than="b")
     found = {
