@@ -193,10 +193,12 @@ class Parser:
             given: Values = {}
             with contextlib.suppress(InputError):
                 given = {} if defaults is None else self.read([word for word in argv if word not in HELP])[0]
-            self._app(self._docs(), {} if defaults is None else defaults(given)).help_print()
+            self._app(self._flags, self._docs(), {} if defaults is None else defaults(given)).help_print()
             raise SystemExit(0)
         try:
-            _, bound, _ = self._app({}, {}).parse_args(self._joined(argv), exit_on_error=False, print_error=False)
+            words = self._joined(argv)
+            app = self._app(self._mentioned(words), {}, {})
+            _, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
         except CycloptsError as error:
             raise InputError(self._sentence(error)) from None
         values = dict(bound.arguments)
@@ -221,11 +223,17 @@ class Parser:
             joined.append(word)
         return joined
 
-    def _app(self, docs: Mapping[str, str], defaults: Values) -> App:
-        """Returns cyclopts' parser for a function that takes the flags as arguments."""
+    def _mentioned(self, words: Sequence[str]) -> list[Flag]:
+        """Returns the arguments and the flags that words may be: the more flags cyclopts has, the longer it takes."""
+        names = {flag_name(word) for word in words}
+        names |= {name.removeprefix("no_") for name in names}
+        return [flag for flag in self._flags if flag.is_positional or flag.name in names]
+
+    def _app(self, flags: Sequence[Flag], docs: Mapping[str, str], defaults: Values) -> App:
+        """Returns cyclopts' parser for a function that takes flags as arguments."""
         groups: dict[str, Group] = {}
         parameters = []
-        for flag in self._flags:
+        for flag in flags:
             group = groups.setdefault(flag.box, Group(flag.box, help=self._about(flag), sort_key=len(groups)))
             default = defaults.get(flag.field.name, flag.field.default)
             parameters.append(_parameter(flag, default, group, docs.get(flag.field.name, "")))
