@@ -22,6 +22,8 @@ TENSORFLOW_LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 PATIENCE = 0.2
 """Seconds that a process that never waits gives the reader of its output before it drops lines."""
 _WITH_GREETING = ("0", "1")
+_OPTIONAL = ("matplotlib", "pandas")
+"""What Keras imports where it is installed, for plots and tables that no command asks it for; it takes a second."""
 _GREETING = re.compile(
     rb"[IW]\d{4} |\d{4}-\d\d-\d\d [\d:.]+: [IW] "  # hints and warnings, in the format of absl and in TensorFlow's own
     rb"|WARNING: All log messages before absl|To enable the following instructions:"
@@ -168,7 +170,7 @@ def quiet_tensorflow(*, is_command: bool = True) -> Iterator[None]:
     or 1.
 
     Args:
-        is_command: whether Ctrl-C ends the process at once in this block.
+        is_command: whether Ctrl-C ends the process at once in this block, and Keras is to do without `_OPTIONAL`.
     """
     is_asked_for = os.environ.setdefault(TENSORFLOW_LOG_LEVEL, "2") in _WITH_GREETING
     is_shown = is_asked_for or "tensorflow" in sys.modules
@@ -176,6 +178,9 @@ def quiet_tensorflow(*, is_command: bool = True) -> Iterator[None]:
         if is_command:
             end_on_interrupt(terminal)
         try:
+            if is_command:
+                with _missing(*_OPTIONAL):
+                    import tensorflow
             yield
         finally:
             raise_on_interrupt()
@@ -183,6 +188,18 @@ def quiet_tensorflow(*, is_command: bool = True) -> Iterator[None]:
             tensorflow.config.list_logical_devices()
             # The first images that are transposed bring a hint about the processor, of the severity of errors.
             tensorflow.transpose(tensorflow.zeros((1, 1), tensorflow.uint8))
+
+
+@contextlib.contextmanager
+def _missing(*libraries: str) -> Iterator[None]:
+    """Makes libraries that have not been imported before look as if they were not installed, in this block alone."""
+    hidden = [name for name in libraries if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # importing None fails
+    try:
+        yield
+    finally:
+        for name in hidden:
+            del sys.modules[name]
 
 
 @contextlib.contextmanager

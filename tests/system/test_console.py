@@ -187,10 +187,18 @@ def test_without_standard_error_it_still_starts(tmp_path: Path) -> None:
 import os
 from acer_tf.system.console import quiet_tensorflow
 os.close(2)
-with quiet_tensorflow():
+with quiet_tensorflow(is_command=False):
     os._exit(7)
 """
     assert errors(tmp_path, program=program) == (7, [])
+
+
+def test_what_a_command_does_not_need_is_not_imported_with_tensorflow_but_can_be_afterwards(tmp_path: Path) -> None:
+    tried = "try:\n    import matplotlib\nexcept ImportError:\n    print('done without', file=sys.stderr)"
+    status, shown = errors(tmp_path, tried, program=f"{PROGRAM}\nimport matplotlib.pyplot")
+    assert (status, shown) == (0, [*SHOWN, "done without", "after"])
+    of_a_script = PROGRAM.replace("quiet_tensorflow()", "quiet_tensorflow(is_command=False)")
+    assert errors(tmp_path, tried, program=of_a_script) == (0, [*SHOWN, "after"])
 
 
 def test_a_library_that_has_been_imported_is_left_alone(tmp_path: Path) -> None:
