@@ -240,7 +240,7 @@ class TrainingLoop:
     def _iterate(self) -> None:
         """Runs baselines' `Acer.call`: once on-policy, then from replay."""
         # Baselines logs iterations 0, log_interval, 2 log_interval, ... before they count.
-        is_logged = self.steps // self.nbatch % self._log_interval == 0
+        is_logged = not self.logger.is_silent and self.steps // self.nbatch % self._log_interval == 0
         segments = self._collect_and_record()
         # Trained on, then stored: updates from replay in this iteration may draw it already, as in baselines.
         row = self._train_on_policy(joined(segments), is_logged)

@@ -220,6 +220,15 @@ def test_a_segment_that_a_callback_ends_counts_though_nothing_is_learned_from_it
         np.testing.assert_array_equal(acer.model.state_dict()[name], before[name], err_msg=name)
 
 
+def test_metrics_that_nobody_reads_are_not_computed_and_change_nothing() -> None:
+    silent, heard = cartpole(0, log_interval=1), cartpole(0, log_interval=1)
+    heard.logger = Logger([RecordingSink()])
+    silent.model.report = lambda segment: pytest.fail("computed")  # type: ignore[method-assign]
+    for acer in (silent, heard):
+        train(acer, 12)
+    assert_same_runs(silent, heard)
+
+
 def test_rows_tell_of_the_first_update_from_replay_and_change_nothing() -> None:
     often, seldom = cartpole(0, log_interval=1), cartpole(0, log_interval=1000)
     sink, reports = RecordingSink(), list[dict[str, float]]()

@@ -63,6 +63,11 @@ class Logger(Sink):
         self._sinks = tuple(sinks)
         self._recorded: dict[str, float] = {}
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether nobody reads what is written, so that it need not be computed."""
+        return not self._sinks
+
     def record(self, name: str, value: SupportsFloat) -> None:
         """Adds a number of one's own to the next row of metrics, and so to every sink.
 

@@ -1,7 +1,5 @@
 """Observations of images and vectors all the way: environment, replay, network, file, export, command."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +8,7 @@ import pytest
 import tensorflow as tf
 from numpy.typing import NDArray
 
+from acer_tf import evaluate, run
 from acer_tf.agent import ACER
 from acer_tf.envs.make import make_vec_env
 from acer_tf.envs.wrappers import flatten
@@ -128,16 +127,12 @@ def test_normalisation_of_images_is_refused() -> None:
         tiny("cnn_minatar", Pictures(), normalize_observations=True)
 
 
-def test_the_command_trains_resumes_and_evaluates(tmp_path: Path) -> None:
-    run = [
-        "run", "--env", "tests.pictures:Pictures-v0", "--network", "cnn_minatar", "--num_env", "2", "--nsteps", "5",
+def test_the_command_trains_resumes_and_evaluates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [
+        "--env", "tests.pictures:Pictures-v0", "--network", "cnn_minatar", "--num_env", "2", "--nsteps", "5",
         "--buffer_size", "100", "--replay_start", "10", "--logdir", str(tmp_path / "run"), "--checkpoint_every", "20",
     ]  # fmt: skip
-    for arguments in (
-        [*run, "--num_timesteps", "100"],
-        [*run, "--num_timesteps", "200", "--force"],
-        ["evaluate", str(tmp_path / "run"), "--env", "tests.pictures:Pictures-v0", "--episodes", "2"],
-    ):
-        done = subprocess.run([sys.executable, "-m", "acer_tf", *arguments], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-    assert "8" in done.stdout
+    assert run.main([*words, "--num_timesteps", "100"]) == 0
+    assert run.main([*words, "--num_timesteps", "200", "--force"]) == 0
+    assert evaluate.main([str(tmp_path / "run"), "--env", "tests.pictures:Pictures-v0", "--episodes", "2"]) == 0
+    assert "length: mean 8.0 agent steps" in capsys.readouterr().out

@@ -34,6 +34,7 @@ def memory_group() -> Iterator[Path]:
     pytest.skip("no control group can be made here")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_a_run_that_is_killed_for_its_memory_resumes_from_its_newest_checkpoint(tmp_path: Path) -> None:
     folder = tmp_path / "run"
