@@ -201,6 +201,14 @@ def test_what_a_command_does_not_need_is_not_imported_with_tensorflow_but_can_be
     assert errors(tmp_path, tried, program=of_a_script) == (0, [*SHOWN, "after"])
 
 
+def test_garbage_is_collected_again_once_tensorflow_is_imported(tmp_path: Path) -> None:
+    told = "import gc; print('collects', gc.isenabled(), file=sys.stderr)"
+    _, shown = errors(tmp_path, told, program=f"{PROGRAM}\n{told}")
+    assert [line for line in shown if "collects" in line] == ["collects False", "collects True"]
+    _, shown = errors(tmp_path, program=f"import gc; gc.disable()\n{PROGRAM}\n{told}")
+    assert shown[-1] == "collects False"
+
+
 def test_a_library_that_has_been_imported_is_left_alone(tmp_path: Path) -> None:
     status, shown = errors(tmp_path, program=f"import tensorflow\n{PROGRAM}")
     assert status == 0
