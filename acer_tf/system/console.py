@@ -23,8 +23,8 @@ TENSORFLOW_LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 PATIENCE = 0.2
 """Seconds that a process that never waits gives the reader of its output before it drops lines."""
 _WITH_GREETING = ("0", "1")
-_OPTIONAL = ("matplotlib", "pandas")
-"""What Keras imports where it is installed, for plots and tables that no command asks it for; it takes a second."""
+_OPTIONAL = ("IPython", "matplotlib", "pandas", "scipy")
+"""What TensorFlow and Keras import where it is installed, for what no command asks of them; it takes a second."""
 _GREETING = re.compile(
     rb"[IW]\d{4} |\d{4}-\d\d-\d\d [\d:.]+: [IW] "  # hints and warnings, in the format of absl and in TensorFlow's own
     rb"|WARNING: All log messages before absl|To enable the following instructions:"
@@ -171,11 +171,14 @@ def quiet_tensorflow(*, is_command: bool = True) -> Iterator[None]:
     or 1.
 
     Args:
-        is_command: whether Ctrl-C ends the process at once in this block, and Keras is to do without `_OPTIONAL`.
+        is_command: whether Ctrl-C ends the process at once in this block, and TensorFlow is to do without `_OPTIONAL`.
     """
     is_asked_for = os.environ.setdefault(TENSORFLOW_LOG_LEVEL, "2") in _WITH_GREETING
-    is_shown = is_asked_for or "tensorflow" in sys.modules
-    with _uncollected(), contextlib.nullcontext(2) if is_shown else _without_greeting() as terminal:
+    is_imported = "tensorflow" in sys.modules
+    with (
+        contextlib.nullcontext() if is_imported else _uncollected(),
+        contextlib.nullcontext(2) if is_imported or is_asked_for else _without_greeting() as terminal,
+    ):
         if is_command:
             end_on_interrupt(terminal)
         try:
@@ -205,12 +208,13 @@ def _missing(*libraries: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _uncollected() -> Iterator[None]:
-    """Pauses the collection of garbage, of which imports make none: a fifth of the time that TensorFlow's take."""
+    """Leaves what a block imports to no collection of garbage, then or later: its objects stay, and they are many."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
+        gc.freeze()
         if was_enabled:
             gc.enable()
 

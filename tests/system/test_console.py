@@ -209,6 +209,12 @@ def test_garbage_is_collected_again_once_tensorflow_is_imported(tmp_path: Path) 
     assert shown[-1] == "collects False"
 
 
+def test_what_was_imported_with_tensorflow_is_not_looked_through_again(tmp_path: Path) -> None:
+    told = "import gc; print('frozen', gc.get_freeze_count() > 0, file=sys.stderr)"
+    assert errors(tmp_path, program=f"{PROGRAM}\n{told}")[1][-1] == "frozen True"
+    assert errors(tmp_path, program=f"import tensorflow\n{PROGRAM}\n{told}")[1][-1] == "frozen False"
+
+
 def test_a_library_that_has_been_imported_is_left_alone(tmp_path: Path) -> None:
     status, shown = errors(tmp_path, program=f"import tensorflow\n{PROGRAM}")
     assert status == 0
