@@ -48,7 +48,7 @@ def test_the_card_is_that_of_the_agent(name: str) -> None:
     assert dataclasses.replace(agent.settings.config, total_timesteps=job.config.total_timesteps) == job.config
 
 
-@pytest.mark.parametrize("name", demo_names())
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n == "pong" else n for n in demo_names()])
 def test_a_few_episodes_are_as_the_card_says(name: str) -> None:
     assert abs(difference(name, 4, 4, seed=11)) < 4
 

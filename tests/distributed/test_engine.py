@@ -44,6 +44,7 @@ def folders() -> set[Path]:
     return set(Path(tempfile.gettempdir()).glob("acer-ray-*"))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_programs_on_a_ray_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAY_TMPDIR", raising=False)

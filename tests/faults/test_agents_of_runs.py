@@ -18,6 +18,7 @@ def evaluated(source: Path, report: Path, *words: str) -> str:
     return str(json.loads(report.read_text())["model"])
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_the_weights_can_be_used_at_any_moment_and_after_every_loss(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

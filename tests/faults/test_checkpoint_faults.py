@@ -241,6 +241,7 @@ def test_a_full_disk_at_the_start_is_one_sentence(tmp_path: Path) -> None:
     assert run.said == f"error: {tmp_path / 'run'} cannot be written (File too large); choose another folder.\n"
 
 
+@pytest.mark.slow
 def test_a_first_checkpoint_that_cannot_be_written_ends_a_run_before_it_trains(tmp_path: Path) -> None:
     """Logs have room, checkpoints have none; with room, the same command begins."""
     words = command(tmp_path / "run", env="CartPole-v1", **TINY, num_timesteps=40)
@@ -253,6 +254,7 @@ def test_a_first_checkpoint_that_cannot_be_written_ends_a_run_before_it_trains(t
     assert (tmp_path / "run" / "model.zip").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_a_disk_that_fills_up_does_not_end_a_run(tmp_path: Path) -> None:
     """Neither logs nor checkpoints can be written for a while; two signals end the run at once afterwards."""

@@ -41,6 +41,7 @@ def test_hangs_in_the_first_reset_and_the_last_call(tmp_path: Path, moment: str,
     assert (tmp_path / "run" / "model.zip").is_file() == is_saved
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_what_an_environment_does_to_its_process_is_its_failure_alone(tmp_path: Path) -> None:
     flags = [word for name, value in (TINY | {"num_timesteps": 600}).items() for word in (f"--{name}", str(value))]

@@ -23,7 +23,7 @@ def whole(folder: Path) -> bool:
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("kind", ["moved", "deleted"])
+@pytest.mark.parametrize("kind", ["moved", pytest.param("deleted", marks=pytest.mark.slow)])
 def test_a_run_whose_folder_goes_away_goes_on_in_a_new_one(tmp_path: Path, kind: str) -> None:
     folder = tmp_path / "run"
     with training(folder, **LONG) as run:
@@ -59,6 +59,7 @@ def test_checkpoints_that_go_away_are_noticed_and_the_next_is_whole(tmp_path: Pa
     assert whole(folder / "checkpoints"), "it is written at once, not when the next one is due"
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_curves_that_cannot_be_written_stop_no_checkpoint(tmp_path: Path) -> None:
     folder = tmp_path / "run"

@@ -24,6 +24,7 @@ def test_no_command_minds_a_closed_or_full_stream() -> None:
     assert {words: process.returncode for words, process in running.items()} == dict.fromkeys(ALL, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_a_run_a_sweep_and_an_evaluation_end_as_they_should_without_a_reader(tmp_path: Path) -> None:
     flags = TINY | {"env": "CartPole-v1", "num_timesteps": 200, "log_interval": 5}
@@ -45,6 +46,7 @@ def test_a_run_a_sweep_and_an_evaluation_end_as_they_should_without_a_reader(tmp
     assert (tmp_path / "report.json").is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_a_run_goes_on_while_nobody_reads_its_output(tmp_path: Path) -> None:
     reader, writer = os.pipe()

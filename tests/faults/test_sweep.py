@@ -39,6 +39,7 @@ def sweep_command(out: Path, steps: int, **flags: object) -> list[str]:
     return [*words[:-2], "--out", str(out)]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_a_killed_sweep_takes_its_trial_along_and_resumes(tmp_path: Path) -> None:
     folder = tmp_path / "CartPole-v1" / "seed-0"

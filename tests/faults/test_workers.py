@@ -80,6 +80,7 @@ class Twin:
         self.game.step(1, self.frame)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)  # nine processes are started
 def test_failed_workers_are_replaced_and_the_other_games_go_on(
     fail: Trigger, capsys: pytest.CaptureFixture[str]

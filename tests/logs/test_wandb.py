@@ -37,6 +37,7 @@ def of_wandb(folder: Path) -> dict[str, Any]:
     return {**first, "curves": {name: first["curves"][name] + points for name, points in second["curves"].items()}}
 
 
+@pytest.mark.slow
 def test_a_resumed_run_is_one_tracked_run_with_the_curves_of_tensorboard(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

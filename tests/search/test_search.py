@@ -53,6 +53,7 @@ def test_flags_of_a_search_without_one(capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().err == "error: --trials is of no use without --search FILE.\n"
 
 
+@pytest.mark.slow
 def test_a_search_ends_with_a_preset_a_table_and_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags = ["--trials", "2", "--seeds", "1", "--total_timesteps", "120", "--nsteps", "5", "--gamma", "0.9"]
     assert main(words(tmp_path, SPACE, *flags)) == 0
