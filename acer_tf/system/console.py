@@ -171,12 +171,13 @@ def quiet_tensorflow(*, is_command: bool = True) -> Iterator[None]:
     or 1.
 
     Args:
-        is_command: whether Ctrl-C ends the process at once in this block, and TensorFlow is to do without `_OPTIONAL`.
+        is_command: whether the process is this package's own: Ctrl-C then ends it at once in this block, TensorFlow
+            does without `_OPTIONAL`, and what is imported is left to no collection of garbage.
     """
     is_asked_for = os.environ.setdefault(TENSORFLOW_LOG_LEVEL, "2") in _WITH_GREETING
     is_imported = "tensorflow" in sys.modules
     with (
-        contextlib.nullcontext() if is_imported else _uncollected(),
+        _uncollected() if is_command and not is_imported else contextlib.nullcontext(),
         contextlib.nullcontext(2) if is_imported or is_asked_for else _without_greeting() as terminal,
     ):
         if is_command:

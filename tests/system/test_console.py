@@ -213,6 +213,8 @@ def test_what_was_imported_with_tensorflow_is_not_looked_through_again(tmp_path:
     told = "import gc; print('frozen', gc.get_freeze_count() > 0, file=sys.stderr)"
     assert errors(tmp_path, program=f"{PROGRAM}\n{told}")[1][-1] == "frozen True"
     assert errors(tmp_path, program=f"import tensorflow\n{PROGRAM}\n{told}")[1][-1] == "frozen False"
+    of_a_script = PROGRAM.replace("quiet_tensorflow()", "quiet_tensorflow(is_command=False)")
+    assert errors(tmp_path, program=f"{of_a_script}\n{told}")[1][-1] == "frozen False"
 
 
 def test_a_library_that_has_been_imported_is_left_alone(tmp_path: Path) -> None:
