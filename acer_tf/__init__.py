@@ -41,7 +41,7 @@ def quiet() -> None:
     before anything else imports TensorFlow: afterwards the greeting has been printed. The environment variable
     TF_CPP_MIN_LOG_LEVEL=0 shows everything, as in the commands.
     """
-    from acer_tf.system.console import quiet_tensorflow
+    from acer_tf.system.tensorflow_import import quiet_tensorflow
 
     with quiet_tensorflow(is_command=False):
         import tensorflow  # noqa: F401

@@ -13,7 +13,8 @@ from acer_tf.errors import ExitStatus
 from acer_tf.recordings.comparison import Case, Quantity
 from acer_tf.recordings.recorded import CURVES, Recorded, find, read
 from acer_tf.system.compute import ONEDNN_VARIABLE
-from acer_tf.system.console import quiet_tensorflow, say
+from acer_tf.system.console import say
+from acer_tf.system.tensorflow_import import quiet_tensorflow
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,7 +12,8 @@ from acer_tf.errors import InputError
 from acer_tf.importers.normalization import has_normalization, read_normalization
 from acer_tf.importers.stable_baselines import is_stable_baselines
 from acer_tf.storage.agent_file import with_suffix
-from acer_tf.system.console import quiet_tensorflow, say
+from acer_tf.system.console import say
+from acer_tf.system.tensorflow_import import quiet_tensorflow
 
 
 @dataclasses.dataclass(frozen=True)

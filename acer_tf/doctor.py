@@ -15,9 +15,10 @@ from acer_tf.cli.command import command
 from acer_tf.envs.rendering import WITHOUT_DISPLAY, has_display
 from acer_tf.errors import install
 from acer_tf.system.compute import bfloat16_slowdown, cores, gpu_names, processor_flags, processor_name
-from acer_tf.system.console import in_bytes, quiet_tensorflow, say
+from acer_tf.system.console import in_bytes, say
 from acer_tf.system.container import free_memory
 from acer_tf.system.provenance import commit
+from acer_tf.system.tensorflow_import import quiet_tensorflow
 
 KERNELS = {"amx_tile": "AMX", "avx512f": "AVX-512", "avx2": "AVX2", "asimd": "Neon"}
 """Flags of processors with instructions that TensorFlow's kernels are much faster with, the fastest first."""

@@ -10,7 +10,8 @@ from acer_tf.cli.parsing import Positional
 from acer_tf.cli.play import find_agent, require_free
 from acer_tf.errors import InputError
 from acer_tf.storage.saved_agents import Choice
-from acer_tf.system.console import quiet_tensorflow, say
+from acer_tf.system.console import say
+from acer_tf.system.tensorflow_import import quiet_tensorflow
 
 FORMATS: tuple[Literal["saved_model", "onnx", "tflite"], ...] = ("saved_model", "onnx", "tflite")
 

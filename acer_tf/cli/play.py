@@ -21,7 +21,7 @@ from acer_tf.schema import Count, CountOrZero, Seed, validate_fields
 from acer_tf.storage.paths import free_path
 from acer_tf.storage.run_folder import read_settings
 from acer_tf.storage.saved_agents import Choice, SavedAgent, is_checkpoint, read_saved_agent
-from acer_tf.system.console import quiet_tensorflow
+from acer_tf.system.tensorflow_import import quiet_tensorflow
 
 _BESIDE_THE_AGENT = Path()
 

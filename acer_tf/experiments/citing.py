@@ -20,7 +20,7 @@ from acer_tf.experiments.results import Floats, Result
 from acer_tf.plots.pages import render
 from acer_tf.plots.series import is_atari_id
 from acer_tf.plots.statistics import Interval, interval, iqm, mean_interval
-from acer_tf.system.console import quiet_tensorflow
+from acer_tf.system.tensorflow_import import quiet_tensorflow
 
 CITING, SETTINGS = "citing.md", "settings.csv"
 TEMPLATE = Path(__file__).with_name(CITING)

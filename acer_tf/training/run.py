@@ -30,9 +30,10 @@ from acer_tf.storage.saved_agents import PART, read_saved_agent
 from acer_tf.storage.usage import Meter
 from acer_tf.system.command_line import command_line
 from acer_tf.system.compute import keep_freed_memory, prepare_tensorflow
-from acer_tf.system.console import in_bytes, never_wait, quiet_tensorflow, say
+from acer_tf.system.console import in_bytes, never_wait, say
 from acer_tf.system.provenance import origin
 from acer_tf.system.streams import checked_seed
+from acer_tf.system.tensorflow_import import quiet_tensorflow
 from acer_tf.training.job import Job
 from acer_tf.training.resume import resumed_settings, resuming
 from acer_tf.training.signals import stop_on_signals
