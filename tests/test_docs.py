@@ -1,3 +1,4 @@
+import ast
 import importlib
 import importlib.util
 import re
@@ -164,6 +165,27 @@ def test_tests_that_are_named_exist(page: Path) -> None:
     source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
     missing += [name for name in re.findall(r"`(test_\w+)`", text) if f"def {name}(" not in source]
     assert missing == []
+
+
+def slow_tests() -> set[str]:
+    """Names of the tests that a plain run leaves out."""
+    mark, found = "pytest.mark.slow", set()
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        marked = [node for node in body if isinstance(node, ast.Assign) and mark in ast.unparse(node)]
+        tests = [node for node in body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
+        found |= {test.name for test in tests if marked or mark in map(ast.unparse, test.decorator_list)}
+    return found
+
+
+def test_slow_tests_are_told_from_the_others() -> None:
+    slow = slow_tests()
+    assert {"test_fifty_kills_during_saves_too", "test_an_atari_run_survives_many_kills"} <= slow
+    page = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    for row in re.findall(r"^\|.*\| ([^|]+) \|$", page, re.MULTILINE):
+        always, _, rarely = row.partition("slow:")
+        assert not slow & set(re.findall(r"`(test_\w+)`", always)), row
+        assert slow >= set(re.findall(r"`(test_\w+)`", rarely)), row
 
 
 def test_the_picture_of_the_layers_is_what_is_enforced() -> None:
