@@ -14,7 +14,7 @@ TENSORFLOW_LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 """Environment variable with the lowest severity that TensorFlow logs: 0 everything, 2 errors."""
 _WITH_GREETING = ("0", "1")
 _OPTIONAL = ("IPython", "matplotlib", "pandas", "scipy")
-"""What TensorFlow and Keras import where it is installed, for what no command asks of them; it takes a second."""
+"""What TensorFlow and Keras import where it is installed, but do not require, for what no command asks of them."""
 _GREETING = re.compile(
     rb"[IW]\d{4} |\d{4}-\d\d-\d\d [\d:.]+: [IW] "  # hints and warnings, in the format of absl and in TensorFlow's own
     rb"|WARNING: All log messages before absl|To enable the following instructions:"
