@@ -32,7 +32,7 @@ def quiet_tensorflow(*, is_command: bool = True) -> Iterator[None]:
 
     Args:
         is_command: whether the process is this package's own: Ctrl-C then ends it at once in this block, TensorFlow
-            does without `_OPTIONAL`, and what is imported is left to no collection of garbage.
+            does without `_OPTIONAL`, and the garbage collector is kept from what is imported.
     """
     is_asked_for = os.environ.setdefault(TENSORFLOW_LOG_LEVEL, "2") in _WITH_GREETING
     is_imported = "tensorflow" in sys.modules
@@ -69,7 +69,7 @@ def _missing(*libraries: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _uncollected() -> Iterator[None]:
-    """Leaves what a block imports to no collection of garbage, then or later: its objects stay, and they are many."""
+    """Keeps the garbage collector from what a block imports, then and later: a million objects, hardly any garbage."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
