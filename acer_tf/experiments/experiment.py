@@ -59,12 +59,15 @@ class Reference(NamedTuple):
         source: where it comes from.
         numbers: final mean return by environment.
         curves: CSV file with the columns environment, seed, steps, mean_return, episodes; None without curves.
+        same_seeds: whether its curves are to have the seeds of the experiment's runs; until they do, its criteria are
+            incomplete.
     """
 
     label: Text
     source: Text
     numbers: Mapping[str, Number] = {}
     curves: Annotated[Path | None, Meta(description="the name of a CSV file")] = None
+    same_seeds: bool = False
 
 
 class Criterion(NamedTuple):

@@ -57,6 +57,11 @@ def to_draw(experiment: Experiment, runs: Sequence[ReferenceRun], ends: Mapping[
     return found
 
 
+def reference_seeds(runs: Sequence[ReferenceRun], label: str, env: str, end: float) -> set[int]:
+    """Returns the seeds of those runs of a reference that go on to an agent step."""
+    return {int(r.seed) for r in _whole(runs, label, env, end) if r.seed}
+
+
 def reference_scores(
     runs: Sequence[ReferenceRun],
     label: str,
@@ -66,8 +71,7 @@ def reference_scores(
     measure: Callable[[Returns, float, float], float] = Returns.score,
 ) -> NDArray[np.float64]:
     """Returns the scores, in a part of agent steps, of those runs of a reference that go on to its end."""
-    whole = [r.returns for r in runs if (r.label, r.env) == (label, env) and r.returns.steps[-1] >= COVERED * end]
-    scores = [measure(returns, begin, end) for returns in whole]
+    scores = [measure(run.returns, begin, end) for run in _whole(runs, label, env, end)]
     return np.array([score for score in scores if not math.isnan(score)])
 
 
@@ -76,6 +80,10 @@ def reference_final(runs: Sequence[ReferenceRun], label: str, env: str) -> float
     end = max((float(run.returns.steps[-1]) for run in runs if (run.label, run.env) == (label, env)), default=math.nan)
     scores = reference_scores(runs, label, env, 0.9 * end, end)
     return float(scores.mean()) if len(scores) else math.nan
+
+
+def _whole(runs: Sequence[ReferenceRun], label: str, env: str, end: float) -> list[ReferenceRun]:
+    return [r for r in runs if (r.label, r.env) == (label, env) and r.returns.steps[-1] >= COVERED * end]
 
 
 def _read(label: str, path: Path) -> list[ReferenceRun]:

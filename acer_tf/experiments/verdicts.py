@@ -2,13 +2,13 @@
 
 import enum
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from acer_tf.experiments.experiment import Criterion, Environment, Experiment
-from acer_tf.experiments.published import ReferenceRun, reference_final, reference_scores
+from acer_tf.experiments.published import ReferenceRun, reference_final, reference_scores, reference_seeds
 from acer_tf.experiments.results import Result, Returns
 from acer_tf.plots.statistics import Floats, Interval, difference, improvement, mean_interval, permutation_test
 
@@ -62,8 +62,11 @@ def _judge_in(
 ) -> Verdict:
     names = [criterion.variation, criterion.than] if criterion.than else [criterion.variation]
     by_seed = [_scores(results, name, env, criterion) for name in names]
-    if number := sum(_missing(experiment, env, found) for found in by_seed):
-        total = env.seeds * len(names)
+    seeds_of: list[Iterable[int]] = [*by_seed]
+    if any(r.same_seeds for r in experiment.references if r.label == criterion.reference):
+        seeds_of.append(reference_seeds(references, criterion.reference, env.id, _window(criterion, env)[1]))
+    if number := sum(_missing(experiment, env, seeds) for seeds in seeds_of):
+        total = env.seeds * len(seeds_of)
         seeds = f"{total - number} of {total} seeds"
         return Verdict(_question(criterion, env), env.id, seeds, Outcome.INCOMPLETE)
     scores, *others = (np.array([*found.values()]) for found in by_seed)
@@ -157,9 +160,9 @@ def _score(result: Result, criterion: Criterion, window: tuple[float, float]) ->
     return (result.evaluations if criterion.of == "evaluations" else result.training).score(*window)
 
 
-def _missing(experiment: Experiment, env: Environment, by_seed: Mapping[int, float]) -> int:
+def _missing(experiment: Experiment, env: Environment, scored: Iterable[int]) -> int:
     """Returns how many of the environment's seeds have no score; further seeds do not stand in for them."""
-    return len(set(experiment.seeds(env)) - by_seed.keys())
+    return len(set(experiment.seeds(env)).difference(scored))
 
 
 def _window(criterion: Criterion, env: Environment) -> tuple[float, float]:

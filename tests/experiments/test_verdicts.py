@@ -1,7 +1,9 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from acer_tf.experiments.experiment import Criterion
+from acer_tf.experiments.experiment import Criterion, Reference
 from acer_tf.experiments.published import ReferenceRun
 from acer_tf.experiments.results import NOTHING, Result, Returns
 from acer_tf.experiments.verdicts import Outcome, Verdict, judge, overall
@@ -171,6 +173,30 @@ def test_each_environment_is_judged_once_all_of_its_own_seeds_are_there() -> Non
     first, second = judge(whole._replace(envs=(few, many)), found, [])
     assert (first.outcome, first.numbers) == (Outcome.YES, "99 [99, 99], least 99 (3 seeds)")
     assert (second.outcome, second.numbers) == (Outcome.INCOMPLETE, "3 of 4 seeds")
+
+
+@pytest.mark.parametrize(
+    ("recorded", "seeds"),
+    [
+        (references(THEIRS[:4]), "9 of 10 seeds"),
+        ([*references(THEIRS[:4]), *references(THEIRS, end=900.0)[4:]], "9 of 10 seeds"),  # one that was cut
+        ([r._replace(seed=str(int(r.seed) + 1)) for r in references(THEIRS)], "9 of 10 seeds"),  # 1 to 5
+        ([references(THEIRS)[0]._replace(seed="")], "5 of 10 seeds"),
+        (references(THEIRS), ""),
+    ],
+)
+def test_a_reference_that_is_to_have_the_same_seeds_is_awaited(recorded: list[ReferenceRun], seeds: str) -> None:
+    theirs = Reference("theirs", "S", curves=Path("theirs.csv"), same_seeds=True)
+    e = experiment(SAME, seeds=5)._replace(references=(Reference("others", "S"), theirs))
+    (verdict,) = judge(e, {("a", "CartPole-v1"): results(THEIRS)}, recorded)
+    if seeds:
+        assert (verdict.outcome, verdict.numbers) == (Outcome.INCOMPLETE, seeds)
+    else:
+        assert verdict.outcome is Outcome.YES
+    (verdict,) = judge(
+        e._replace(references=(theirs._replace(same_seeds=False),)), {("a", "CartPole-v1"): results(THEIRS)}, recorded
+    )
+    assert verdict.outcome is not Outcome.INCOMPLETE
 
 
 def better(first: list[float], second: list[float], env: str = "Acrobot-v1") -> Verdict:
