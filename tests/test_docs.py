@@ -290,7 +290,7 @@ def test_the_readme_is_a_door() -> None:
         "pip install -e .",
         "acer enjoy cartpole",
         "acer run --preset CartPole-v1",
-        "pip install -e . && python -m acer_tf.run_atari --env BreakoutNoFrameskip-v4",
+        "pip install -e . && python -m acer_tf.run_atari --env BreakoutNoFrameskip-v4 --logdir runs/breakout",
         'pip install -e ".[test]" && python -m pytest',
     ]
     assert "![" in first_screen and "hours" in first_screen and len(python_examples(ROOT / "README.md")) == 1

@@ -123,10 +123,13 @@ def test_equal_steps_are_those_of_the_others_shortest_run() -> None:
 def test_the_page_marks_the_best_and_names_where_others_are_ahead() -> None:
     found = runs(acer=[run([10.0], 60, seed=s) for s in (60, 61, 62)], ppo=[run([9.0], 60)], dqn=[run([12.0], 60)])
     assert list(minute_rows(found, 1)) == [["CartPole-v1", "10", "9 (1)", "", "**12 (1)**", "", "", ""]]
-    assert next(behind_in_minutes(found)) == "CartPole-v1 after 1 minute: DQN 12, against 10"
-    assert list(behind_in_steps(found)) == ["CartPole-v1 after 1,000 steps: DQN 12, against 10"]
     text = page(found)
-    assert "* CartPole-v1: PPO 1, A2C 0, DQN 1, QR-DQN 0\n* Acrobot-v1: ACER 0, PPO 0, A2C 0, DQN 0, QR-DQN 0\n" in text
+    minutes = "; ".join(f"DQN 12 after {m} (ACER 10)" for m in ("1 minute", "5 minutes", "20 minutes"))
+    assert f"* CartPole-v1: {minutes}; DQN 12 after 1,000 steps (ACER 10)\n\n" in text
+    none = "ACER 0, PPO 0, A2C 0, DQN 0, QR-DQN 0"
+    assert (
+        f"* CartPole-v1: PPO 1, A2C 0, DQN 1, QR-DQN 0\n* Acrobot-v1, MountainCar-v0, LunarLander-v3: {none}\n" in text
+    )
     assert "* Ant-v5: ACER 0, PPO 0, A2C 0, SAC 0, TD3 0\n" in text
     assert "| CartPole-v1 | DQN | 1,000 |  |  | 10 | 12 (1) |" in text
 
