@@ -107,7 +107,7 @@ class Training:
     total_timesteps: Count = int(80e6)
     """Agent steps, over all environments."""
     log_interval: Count = 100
-    """Iterations (one segment from every environment each) between two tables of metrics."""
+    """Iterations (one segment from every environment each) between two rows of metrics."""
     precision: Precision = "float32"
     """In which torsos and other layers below the heads compute: float32, as in baselines, or bfloat16, which keeps 8 of
     its 24 binary digits and is faster for convolutions on GPUs, and on processors that have instructions for it
