@@ -132,22 +132,22 @@ def impala_cnn(rng: np.random.RandomState, depths: tuple[int, ...] = (16, 32, 32
         depths: filters of each of the residual sections.
     """
 
-    numbers = itertools.count()
-
-    def convolution(h: KerasTensor, depth: int) -> KerasTensor:
-        return Conv2D(depth, 3, padding="same", name=f"layer{next(numbers)}")(h)
-
-    def residual(h: KerasTensor, depth: int) -> KerasTensor:
-        return h + convolution(keras.ops.relu(convolution(keras.ops.relu(h), depth)), depth)
-
-    def sections(image: KerasTensor) -> KerasTensor:
-        h = _pixels(image)
-        for depth in depths:
-            h = keras.layers.MaxPooling2D(3, strides=2, padding="same")(convolution(h, depth))
-            h = residual(residual(h, depth), depth)
-        return keras.ops.relu(h)
-
     def torso(inputs: Observations) -> KerasTensor:
+        numbers = itertools.count()  # of each torso: baselines counts its critic's layers from 0, too
+
+        def convolution(h: KerasTensor, depth: int) -> KerasTensor:
+            return Conv2D(depth, 3, padding="same", name=f"layer{next(numbers)}")(h)
+
+        def residual(h: KerasTensor, depth: int) -> KerasTensor:
+            return h + convolution(keras.ops.relu(convolution(keras.ops.relu(h), depth)), depth)
+
+        def sections(image: KerasTensor) -> KerasTensor:
+            h = _pixels(image)
+            for depth in depths:
+                h = keras.layers.MaxPooling2D(3, strides=2, padding="same")(convolution(h, depth))
+                h = residual(residual(h, depth), depth)
+            return keras.ops.relu(h)
+
         features = joined(sections, inputs)  # first: the dense layer's number comes after those of the convolutions
         return Dense(256, activation="relu", name=f"layer{next(numbers)}")(features)
 

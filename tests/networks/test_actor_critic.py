@@ -71,6 +71,13 @@ def test_parameters_come_in_baselines_order(network: str, space: Box, kwargs: di
     assert {id(variable) for variable in built.params.values()} == {id(variable) for variable in trainable(built)}
 
 
+@pytest.mark.parametrize("network", ["mlp", "cnn", "conv_only", "impala_cnn"])
+def test_a_copy_has_the_names_of_the_network_that_it_copies(network: str) -> None:
+    params = build(network, space=VECTOR if network == "mlp" else PIXELS, value_network="copy").params
+    policy, critic = ([name[3:] for name in params if name.startswith(f"{branch}/")] for branch in ("pi", "vf"))
+    assert policy and policy == critic
+
+
 def test_names_of_unnamed_layers_do_not_depend_on_what_was_built_before() -> None:
     dense = ["dense/kernel", "dense/bias"]
     inner = under("sequential", [*dense, "dense_1/kernel", "dense_1/bias"])
