@@ -33,6 +33,7 @@ class Buffer:
         compressed_row: tuple[int, ...] | None = None,
         unread: Container[str] = (),
         segments_per_update: int = 1,
+        is_recurrent: bool = False,
     ) -> None:
         """Makes an empty buffer; memory is reserved when the first segment comes.
 
@@ -43,12 +44,14 @@ class Buffer:
                 loss; None keeps it as it is, each frame once.
             unread: fields of a segment that are not kept, see `Config.unread`; drawn segments have them empty, [N, 0].
             segments_per_update: segments of the batch that an update from replay is made on.
+            is_recurrent: whether they are for a recurrent network, see `groups`.
         """
         self._nsteps = nsteps
         # Baselines' size in segments, rounded down.
         self.slots = size // nsteps
         self.segments_per_update = segments_per_update
         self._unread = unread
+        self._is_recurrent = is_recurrent
         self._columns: dict[str, Column] = {}
         # The other columns are made when the first segment shows their shapes.
         if compressed_row is not None:
@@ -135,14 +138,15 @@ class Buffer:
         """Draws segments as `get` does, in groups to be trained on in one call each.
 
         A group's observations take at most `GROUP_BYTES`, or it is a single segment: images are drawn one by one. So
-        are vectors without states, of a feed-forward network: a single update runs on the calling thread alone, and
-        several in one call share their operations among threads, which takes longer than operations as small as these.
+        are vectors for a feed-forward network: a single update runs on the calling thread alone, and several in one
+        call share their operations among threads, which takes longer than operations as small as these.
         """
         # Drawn in order, whatever the grouping: the random stream and the batches are baselines'.
         group: list[Segment] = []
         for _ in range(number):
             group.append(self.get(rng))
-            if (len(group) + 1) * group[0].obs.nbytes > GROUP_BYTES or _is_for_feed_forward(group[0]):
+            obs = group[0].obs
+            if (len(group) + 1) * obs.nbytes > GROUP_BYTES or (obs.ndim == 3 and not self._is_recurrent):
                 yield group
                 group = []
         if group:
@@ -159,11 +163,6 @@ class Buffer:
         if name == "enc_obs":
             return FrameColumn(self.slots, row, self._nsteps)
         return PlainColumn(self.slots, row)
-
-
-def _is_for_feed_forward(segment: Segment) -> bool:
-    """Returns whether observations are vectors, without states of a recurrent network."""
-    return segment.obs.ndim == 3 and not segment.states.shape[-1]
 
 
 def stack_obs(enc_obs: NDArray[Any], dones: NDArray[np.bool_]) -> NDArray[Any]:

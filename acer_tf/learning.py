@@ -149,7 +149,8 @@ def make_loop(
         say(f"precision: no bfloat16 instructions here; convolutions take about {times} times as long as in float32")
     per_update = 1 if remote is None else remote.segments_per_update
     row = compressed_row(env, config)
-    buffer = Buffer(config.nsteps, config.buffer_size, row, config.unread, per_update)
+    is_recurrent = model.policy.network.state_size > 0
+    buffer = Buffer(config.nsteps, config.buffer_size, row, config.unread, per_update, is_recurrent)
     # Segments from other processes: no environment is stepped here.
     if remote is not None:
         all_envs = remote.collectors * env.num_envs

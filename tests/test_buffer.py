@@ -238,8 +238,8 @@ def test_groups_are_as_large_as_their_observations_allow(share: float, sizes: li
 
 
 @pytest.mark.parametrize(("recurrent", "sizes"), [(False, [1, 1, 1]), (True, [3])])
-def test_vectors_without_states_are_drawn_one_by_one(recurrent: bool, sizes: list[int]) -> None:
-    buffer = Buffer(3, 9)
+def test_vectors_for_a_feed_forward_network_are_drawn_one_by_one(recurrent: bool, sizes: list[int]) -> None:
+    buffer = Buffer(3, 9, unread={"states"}, is_recurrent=recurrent)  # a state of zeros is not stored
     for segment in segments(3, 2, 3, 1, (4,), seed=0):
-        buffer.put(segment if recurrent else segment._replace(states=segment.states[:, :0]))
+        buffer.put(segment)
     assert [len(group) for group in buffer.groups(RandomState(0), 3)] == sizes
