@@ -184,8 +184,8 @@ class ACER:
             custom_objects: further overrides, for Stable Baselines' sake.
             print_system_info: whether to print the versions that the agent was saved with, and those here.
             **overrides: arguments of the constructor that take the place of the file's. A policy, a schedule or an
-                optimizer that is a function or class of your own is in no file and must be given. With another seed the
-                random streams begin anew, with another optimizer its slots.
+                optimizer that is a function or class of your own is in no file and must be given. With a seed the
+                random streams begin anew, with an optimizer of another class its slots.
 
         Raises:
             InputError: the file is not that of an agent, or an override or the environment does not fit.

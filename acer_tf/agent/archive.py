@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Box
 
-from acer_tf.agent.settings import check_policy_kwargs, from_plain, to_plain
+from acer_tf.agent.settings import check_policy_kwargs, from_plain, optimizer_name, to_plain
 from acer_tf.agent.spaces import Spaces
 from acer_tf.agent.state import WEIGHTS, AgentState
 from acer_tf.envs.check import check_actions
@@ -38,6 +38,7 @@ def _data(agent: AgentState) -> dict[str, Any]:
         "settings": to_plain(agent.settings),
         "observation_space": space_to_data(agent.spaces.observation_space),
         "action_space": space_to_data(agent.spaces.action_space),
+        "optimizer": optimizer_name(agent.settings),
         "num_timesteps": agent.num_timesteps,
         "n_envs": agent.n_envs,
         "versions": origin()["versions"],
@@ -64,8 +65,8 @@ def load(source: File | SavedAgent, overrides: Mapping[str, Any]) -> AgentState:
             agent.build()
     except UnexpectedWeightError as error:
         raise InputError(f"{name} is damaged, or of another network: {error}.") from error
-    has_optimizer, has_random = "optimizer" not in overrides, "seed" not in overrides
-    agent.load_arrays(groups, name, has_optimizer=has_optimizer, has_random=has_random)
+    has_optimizer = "optimizer" not in overrides or data.get("optimizer") == optimizer_name(agent.settings)
+    agent.load_arrays(groups, name, has_optimizer=has_optimizer, has_random="seed" not in overrides)
     return agent
 
 

@@ -263,6 +263,12 @@ def _named_activation(value: Any) -> Any:
     return name if is_known else value
 
 
+def optimizer_name(settings: Settings) -> str:
+    """Returns what the optimizer is called in a file: its name, or that of its class."""
+    optimizer = settings.config.optimizer
+    return optimizer if isinstance(optimizer, str) else type(optimizer).__qualname__
+
+
 def _optimizer_to_plain(optimizer: keras.optimizers.Optimizer) -> Any:
     """Returns class and arguments of one of Keras' own optimisers; any other as it is."""
     name = type(optimizer).__name__

@@ -1,3 +1,4 @@
+import copy
 import io
 import json
 import subprocess
@@ -156,6 +157,19 @@ def test_functions_are_given_again(tmp_path: Path) -> None:
     assert_same(agent, ACER.load(tmp_path / "agent", policy=features, lr_schedule="constant"))
 
 
+class Halved(keras.optimizers.Adam):
+    """An optimizer of a user's own."""
+
+
+def test_the_slots_of_an_optimizer_of_ones_own_are_loaded_and_copied(tmp_path: Path) -> None:
+    agent = tiny(optimizer=Halved(), learning_rate=0.1).learn(20, log_interval=1)
+    agent.save(tmp_path / "agent")
+    for other in (ACER.load(tmp_path / "agent", optimizer=Halved()), copy.deepcopy(agent)):
+        assert everything(other)["slot/0"] == 2, "updates"
+        assert_same(agent, other)
+    assert everything(ACER.load(tmp_path / "agent", optimizer="adam"))["slot/0"] == 0
+
+
 @pytest.mark.parametrize("optimizer", ["adam", keras.optimizers.SGD(momentum=0.9)])
 def test_optimizers_are_in_the_file_with_their_slots(tmp_path: Path, optimizer: Any) -> None:
     agent = tiny(optimizer=optimizer, learning_rate=0.1).learn(20, log_interval=1)
@@ -167,6 +181,9 @@ def test_optimizers_are_in_the_file_with_their_slots(tmp_path: Path, optimizer: 
     assert slots["slot/0"] == 2, "updates"
     assert any((array != 0).any() for name, array in slots.items() if name != "slot/0")
     before = loaded.get_parameters()
+    assert_same(agent, ACER.load(tmp_path / "first", optimizer=optimizer))  # the same class: its slots are kept
+    other = everything(ACER.load(tmp_path / "first", optimizer="rmsprop"))
+    assert all((array == 1).all() for name, array in other.items() if name.startswith("ms/"))
     loaded.learn(10, log_interval=1)
     assert any((array != before[name]).any() for name, array in loaded.get_parameters().items())
 
