@@ -193,7 +193,7 @@ def _use_threads(threads: int | None) -> None:
     except RuntimeError:
         in_use = threading.get_intra_op_parallelism_threads() or "all"
         if in_use != threads:
-            warnings.warn(f"TensorFlow has started with {in_use} threads; {threads} are not possible now", stacklevel=4)
+            warnings.warn(f"TensorFlow has started with {in_use} threads; {threads} are not possible now", stacklevel=5)
 
 
 def _numbers(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:

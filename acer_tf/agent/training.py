@@ -267,6 +267,8 @@ class Training:
             raise InputError("there is no environment to learn in; give one with set_env, or load(path, env).")
         if self._loop is None:
             return self.begin(self.logger, is_quiet=not self._state.settings.verbose)
+        if self._loop.steps != self._state.num_timesteps:  # assigned by the user
+            self._loop.count_from(self._state.num_timesteps)
         self._must_restart |= not self._player.enter(self._environment)
         if self._must_restart:
             self._restart(self._loop)

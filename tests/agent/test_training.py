@@ -31,6 +31,12 @@ def test_learning_in_parts_is_learning_at_once() -> None:
     assert_same(whole, parts)
 
 
+def test_steps_are_counted_from_the_number_that_is_assigned() -> None:
+    agent = tiny().learn(20)
+    agent.num_timesteps = 0
+    assert agent.learn(10, reset_num_timesteps=False).num_timesteps == 10
+
+
 @pytest.mark.parametrize("how", ["the agent's vector environment", "the environment itself", "another wrapper"])
 def test_episodes_begin_anew_after_others_played_in_the_environment(how: str) -> None:
     single = Counter(6)
