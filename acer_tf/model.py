@@ -1,6 +1,7 @@
 """The model: a policy, its average, acting, and ACER's train step with its two gradients."""
 
 import contextlib
+import functools
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -70,8 +71,9 @@ class Model:
         self._unread: dict[str, Any] = dict.fromkeys(("enc_obs", "dones", *config.unread), ())
         self._train = Traced(self._update, keeps_inputs=True)
         self._train_many = Traced(self._updates, is_stacked=True, keeps_inputs=True)
-        self._metrics = Traced(self._segment_metrics)
-        self._gradients = Traced(self._both_gradients)
+        both_parts = functools.partial(self._two_stage_gradients, parts=True)
+        self._metrics = Traced(lambda segment: metrics(both_parts(segment), policy, config))
+        self._gradients = Traced(both_parts)
         weakref.finalize(self, clear_kernels).atexit = False  # 5 MB an agent would stay
 
     def initial_state(self, nenvs: int) -> NDArray[np.float32]:
@@ -81,10 +83,6 @@ class Model:
     def act(self, obs: NDArray[Any], state: NDArray[np.float32], mask: NDArray[np.bool_]) -> Action:
         """Samples an action for each environment; arguments and errors as of `Actor.act`."""
         return self.actor.act(obs, state, mask)
-
-    def values(self, obs: NDArray[Any], state: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Returns V of observations within an episode, [N] float32; arguments as of `act`. Draws nothing."""
-        return self.actor.values(obs, state)
 
     def reseed(self, seed: int) -> None:
         """Begins the stream that actions are sampled from anew."""
@@ -200,9 +198,6 @@ class Model:
         averages = {f"average/{name}": variable for name, variable in zip(names, self.averages, strict=True)}
         return params | averages | named_slots(self.optimizer, names)
 
-    def _draw_seed(self) -> tf.Tensor:
-        return self._random.uniform_full_int([2], tf.int32)
-
     def _update(self, segment: Segment, lr: tf.Tensor) -> None:
         self._apply(self._two_stage_gradients(segment), lr)
 
@@ -220,16 +215,11 @@ class Model:
         number = tf.shape(lrs)[0]
         tf.while_loop(lambda i: i < number, body, [tf.constant(0)], parallel_iterations=1)
 
-    def _segment_metrics(self, segment: Segment) -> dict[str, tf.Tensor]:
-        return metrics(self._both_gradients(segment), self.policy, self.config)
-
-    def _both_gradients(self, segment: Segment) -> Gradients:
-        return self._two_stage_gradients(segment, parts=True)
-
     def _two_stage_gradients(self, segment: Segment, parts: bool = False) -> Gradients:
         # dones are the masks shifted by one: they need not be copied into the call.
         segment = segment._replace(dones=segment.masks[:, 1:])
-        return two_stage_gradients(self.policy, self.averages, segment, self.config, self._draw_seed, parts)
+        draw_seed = functools.partial(self._random.uniform_full_int, [2], tf.int32)
+        return two_stage_gradients(self.policy, self.averages, segment, self.config, draw_seed, parts)
 
     def _read_part(self, segment: Segment) -> Segment:
         """Leaves out what the train step does not read: `()` has no leaves."""

@@ -63,7 +63,7 @@ def hidden(params: Params, obs: Array, actions: Array) -> Array:
 
 def advantage(params: Params, obs: Array, actions: Array) -> Array:
     """Of K actions for each observation: [N, T, K]."""
-    return (hidden(params, obs, actions) @ params["a_head/kernel"])[..., 0]
+    return (hidden(params, obs, actions) @ params["a_head/kernel"] + params.get("a_head/bias", 0.0))[..., 0]
 
 
 def split(f: Array, dimensions: int, h: Hyper) -> tuple[Array, Array]:

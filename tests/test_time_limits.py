@@ -48,5 +48,5 @@ def test_values_at_a_time_limit(bootstrap_truncated: bool, actions: Any, expecte
         max_grad_norm=None, replay_ratio=1, replay_start=0, buffer_size=40, bootstrap_truncated=bootstrap_truncated,
         lrschedule="constant", logger=Logger(),
     )  # fmt: skip
-    values = model.values(OBS, model.initial_state(LIMIT))
+    values = model.actor.values(OBS, model.initial_state(LIMIT))
     np.testing.assert_allclose(values, expected, rtol=0.1)

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from acer_tf.config import Config
-from acer_tf.networks.layers import SQRT2, fc
+from acer_tf.networks.layers import SQRT2, ExpectedWeights, fc
 from acer_tf.networks.registry import Network
 from acer_tf.networks.trunk import Trunk, named_parameters
 
@@ -36,7 +36,7 @@ class DuelingOutputs(NamedTuple):
     state: tf.Tensor
 
 
-class LogSigma(keras.layers.Layer):
+class LogSigma(ExpectedWeights):
     """Appends log sigma, the same for all observations, to means: [B, D] to [B, 2D]."""
 
     def __init__(self, sigma: float, name: str) -> None:
@@ -73,6 +73,7 @@ class DuelingNetwork:
         dimensions: int,
         rng: np.random.RandomState,
         learned_sigma: float | None = None,
+        dueling: bool = True,
         precision: str = Config.precision,
         /,
         **network_kwargs: Any,
@@ -85,6 +86,7 @@ class DuelingNetwork:
             dimensions: dimensions of an action, D.
             rng: generator of the initial weights.
             learned_sigma: initial standard deviation where it is learned; with None, statistics are the means alone.
+            dueling: whether advantages are taken relative to their mean; else they are Q, and have a bias.
             precision: of the trunk; heads compute in float32.
             **network_kwargs: `value_network` and arguments of the named network.
 
@@ -104,7 +106,7 @@ class DuelingNetwork:
 
         self._of_features = fc("a_features", ADVANTAGE_UNITS, rng, scale=SQRT2)
         self._of_actions = fc("a_actions", ADVANTAGE_UNITS, rng, scale=SQRT2, use_bias=False)
-        self._advantage = fc("a_head", 1, rng, use_bias=False)  # a bias would cancel out in equation 13
+        self._advantage = fc("a_head", 1, rng, use_bias=not dueling)  # it would cancel out in equation 13
         self._advantage(self._of_features(features) + self._of_actions(keras.Input((dimensions,))))
 
         heads = [*self._policy, self._v, self._of_features, self._of_actions, self._advantage]

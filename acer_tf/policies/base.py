@@ -161,8 +161,8 @@ class Policy(ABC):
 
     def trained_part(self, segment: Segment, config: Config) -> Segment:
         """Returns a segment without the steps of its burn-in; fields that `losses` does not read are left alone."""
-        # Cut along time; `states` has no time, and enc_obs are not read by updates.
-        names = ["obs", "actions", "rewards", "mus", "dones", "masks"]
+        # Cut along time; the network has read observations and masks already.
+        names = ["actions", "rewards", "mus", "dones"]
         if config.bootstrap_truncated:
             names.append("final_values")
         if is_given(segment.action_masks):
@@ -279,7 +279,7 @@ class Policy(ABC):
         outputs = self.network(steps, mask[:, tf.newaxis], state)
         return self._masked(outputs, action_masks[:, tf.newaxis] if is_given(action_masks) else ())
 
-    def _unroll(self, segment: Segment, config: Config) -> tuple[Any, Any]:
+    def _unroll(self, segment: Segment, config: Config) -> tuple[Any, tf.Tensor]:
         """Evaluates the network on a segment.
 
         The state starts as `config.replay_state` says (in baselines always at zero, acer/acer.py:260) and is reset
@@ -287,7 +287,7 @@ class Policy(ABC):
         needs no backward pass.
 
         Returns:
-            The outputs of the steps after the burn-in, [N, T, ...], and of the bootstrap step, [N, 1, ...].
+            The outputs of the steps after the burn-in, [N, T, ...], and V of the bootstrap step, [N].
         """
         # The burn-in gives a state, no gradient: it would cost a backward pass through every step.
         network, obs, masks, first = self.network, segment.obs, segment.masks, config.burn_in
@@ -298,11 +298,10 @@ class Policy(ABC):
         # The steps that are trained on; the bootstrap step is last and apart.
         steps = network(obs[:, first:-1], masks[:, first:-1], state)
         last = network(obs[:, -1:], masks[:, -1:], tf.stop_gradient(steps.state))
-        # Without masks the graph is baselines' own.
-        if not is_given(segment.action_masks):
-            return steps, last
-        possible: tf.Tensor = segment.action_masks
-        return self._masked(steps, possible[:, first:-1]), self._masked(last, possible[:, -1:])
+        if is_given(segment.action_masks):  # without masks the graph is baselines' own
+            possible: tf.Tensor = segment.action_masks
+            steps, last = self._masked(steps, possible[:, first:-1]), self._masked(last, possible[:, -1:])
+        return steps, tf.stop_gradient(last.v[:, 0])
 
     def _returns(
         self,
@@ -332,7 +331,7 @@ class Policy(ABC):
         config: Config,
     ) -> Losses[GainT, TermsT]:
         """Adds the losses up; gradients descend, so the policy's gain and entropy enter with a minus."""
-        # Means over N · T steps (acer/acer.py:136, :146).
+        # Means over N · T steps (acer/acer.py:135, :142).
         loss_f = -tf.reduce_mean(gain.f)
         loss_bc = -tf.reduce_mean(gain.bc) if config.correction else tf.zeros([])
         # baselines adds the entropy before the trust region, which so bounds it, too (acer/acer.py:156).

@@ -74,8 +74,8 @@ class CategoricalPolicy(Policy):
     ) -> Evaluation[tf.Tensor, None]:
         """Evaluates policy and critic on the steps of a segment after the burn-in; samples nothing."""
         # Discrete actions need no samples: the correction is an exact sum over all actions.
-        steps, last = self._unroll(segment, config)
-        return Evaluation(steps.f, steps.q, bootstrap_v=tf.stop_gradient(last.v[:, 0]), samples=None)
+        steps, bootstrap_v = self._unroll(segment, config)
+        return Evaluation(steps.f, steps.q, bootstrap_v, samples=None)
 
     def losses(
         self, evaluation: Evaluation[tf.Tensor, None], segment: Segment, config: Config

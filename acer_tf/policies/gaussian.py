@@ -80,10 +80,8 @@ class GaussianPolicy(Policy):
         self._dimensions = int(np.prod(action_space.shape))
         # The paper fixes σ (section 6); learned, it is a parameter like any other.
         learned_sigma = settings.sigma if settings.learn_sigma else None
-        dimensions = self._dimensions
-        super().__init__(
-            DuelingNetwork(network, observation_space, dimensions, rng, learned_sigma, precision, **network_kwargs)
-        )
+        heads = self._dimensions, rng, learned_sigma, settings.dueling
+        super().__init__(DuelingNetwork(network, observation_space, *heads, precision, **network_kwargs))
 
     def act(
         self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor, seed: tf.Tensor, action_masks: tf.Tensor = ()
@@ -100,7 +98,7 @@ class GaussianPolicy(Policy):
     def evaluate(self, segment: Segment, config: Config, draw_seed: DrawSeed) -> Evaluation[Critic, Samples]:
         """Evaluates policy and critic on the steps of a segment after the burn-in, and samples u and a'."""
         n = self._settings.num_samples
-        steps, last = self._unroll(segment, config)
+        steps, bootstrap_v = self._unroll(segment, config)
         taken = self.trained_part(segment, config).actions
         # n samples for the mean advantage (equation 13), one more, a', for the correction.
         samples = tf.stop_gradient(self._sample(steps.f, n + 1, draw_seed()))
@@ -114,7 +112,7 @@ class GaussianPolicy(Policy):
         return Evaluation(
             f=steps.f,
             q=Critic(q_i=q[:, :, 0], v=steps.v),
-            bootstrap_v=tf.stop_gradient(last.v[:, 0]),
+            bootstrap_v=bootstrap_v,
             samples=Samples(u=samples[:, :, :n], action=samples[:, :, n], q=tf.stop_gradient(q[:, :, 1])),
         )
 

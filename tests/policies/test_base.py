@@ -223,4 +223,4 @@ def test_values_are_those_of_the_next_step(network: str) -> None:
     for t in range(NSTEPS):
         state = model.act(segment.obs[:, t], state, segment.masks[:, t]).state
     expected = model.policy.evaluate(segment, STORED).bootstrap_v
-    np.testing.assert_allclose(model.values(segment.obs[:, NSTEPS], state), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(model.actor.values(segment.obs[:, NSTEPS], state), expected, rtol=1e-4, atol=1e-5)

@@ -110,7 +110,7 @@ def test_returns_go_on_where_a_time_limit_cut_an_episode_short(hyper: Hyper) -> 
 def test_values_of_states_are_v(value_network: Any) -> None:
     model, segment = make_model(value_network=value_network), make_segment()
     expected = reference.value(in_float64(model, model.params), segment.obs[:, 0])
-    np.testing.assert_allclose(model.values(segment.obs[:, 0], model.initial_state(NENVS)), expected, rtol=1e-5)
+    np.testing.assert_allclose(model.actor.values(segment.obs[:, 0], model.initial_state(NENVS)), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize(("dimensions", "learn_sigma"), [(1, False), (3, False), (3, True)])
