@@ -180,7 +180,7 @@ class TrainingLoop:
                 if after_iteration():
                     break
         except TrainingStoppedError as stopped:  # its steps count, though nothing is learned from them
-            self.episode_stats.feed(stopped.rewards, stopped.dones)
+            self.episode_stats.feed(stopped.rewards, stopped.dones, begins=stopped.begins)
             self._report_steps(self._source.episodes, stopped.dones.size)
             self.steps += stopped.dones.size
         finally:
@@ -222,7 +222,7 @@ class TrainingLoop:
         Raises:
             InputError: it is of another network; nothing has been changed then.
         """
-        # The model first: it alone can refuse, and nothing has been changed then.
+        # The model first: one of another network is refused before anything has been changed.
         self.model.load_state_dict(state["model"])
         self._collected = None
         is_restored = self._source.load_state_dict(state["runner"])
@@ -242,7 +242,7 @@ class TrainingLoop:
         # Baselines logs iterations 0, log_interval, 2 log_interval, ... before they count.
         is_logged = not self.logger.is_silent and self.steps // self.nbatch % self._log_interval == 0
         segments = self._collect_and_record()
-        # Trained on, then stored: updates from replay in this iteration may draw it already, as in baselines.
+        # Baselines stores before it trains, which comes to the same: updates from replay below may draw it already.
         row = self._train_on_policy(joined(segments), is_logged)
         replay_report: dict[str, float] = {}
         # Without replay baselines makes no buffer: nothing is stored.

@@ -38,17 +38,15 @@ class EpisodeStats:
         """
         if begins is not None:
             self.abandon_episodes(first + np.flatnonzero(begins))
-        for env in range(len(dones)):
-            own = first + env
-            # One part for each episode that ends in the segment; the first began earlier.
-            for rewards_of_part in np.split(rewards[env], np.flatnonzero(dones[env]) + 1)[:-1]:
-                self._last_returns.append(self._returns[own] + rewards_of_part.sum(dtype=np.float64))
-                self._last_lengths.append(int(self._lengths[own]) + len(rewards_of_part))
-                self._returns[own], self._lengths[own] = 0.0, 0
-            # What follows the last end belongs to the episode in progress.
-            tail = np.flatnonzero(dones[env])[-1] + 1 if dones[env].any() else 0
-            self._returns[own] += rewards[env, tail:].sum(dtype=np.float64)
-            self._lengths[own] += len(rewards[env]) - tail
+        for env, (rewards_of_env, dones_of_env) in enumerate(zip(rewards, dones, strict=True), first):
+            # A part for each episode that ends in the segment; what follows belongs to the episode in progress.
+            *ended, tail = np.split(rewards_of_env, np.flatnonzero(dones_of_env) + 1)
+            for part in ended:
+                self._last_returns.append(self._returns[env] + part.sum(dtype=np.float64))
+                self._last_lengths.append(int(self._lengths[env]) + len(part))
+                self._returns[env], self._lengths[env] = 0.0, 0
+            self._returns[env] += tail.sum(dtype=np.float64)
+            self._lengths[env] += len(tail)
 
     def abandon_episodes(self, envs: NDArray[np.int64] | slice = ALL) -> None:
         """Drops the episodes in progress in these environments: they have been reset."""

@@ -50,13 +50,15 @@ class TrainingStoppedError(Exception):
     Attributes:
         rewards: [N, t] float32, rewards of the dropped steps.
         dones: [N, t] bool, ends of episodes in the dropped steps.
+        begins: [N] bool, whether an episode began with the first of them.
     """
 
-    def __init__(self, rewards: NDArray[np.float32], dones: NDArray[np.bool_]) -> None:
-        """Creates the error from rewards and ends of the dropped steps."""
+    def __init__(self, rewards: NDArray[np.float32], dones: NDArray[np.bool_], begins: NDArray[np.bool_]) -> None:
+        """Creates the error from what the dropped steps were."""
         super().__init__("training was stopped in the middle of a segment")
         self.rewards = rewards
         self.dones = dones
+        self.begins = begins
 
 
 class Runner:
@@ -95,7 +97,7 @@ class Runner:
         self._values = values
         self._channels = env.stacked.shape[-1] // env.nstack
         with environment_errors():
-            # Baselines resets when it wraps and again in its Runner; only the first reset is seeded.
+            # Both resets are baselines': its Runner's base class and the Runner itself reset; only the first is seeded.
             env.reset(seed=environment_seeds(env, seed))
             self._obs, infos = env.reset()
         self._obeys_masks, self._had_masks = obeys_masks, MASKS in infos
@@ -210,7 +212,7 @@ class Runner:
                 self._forget_actions()
                 # Masks 1 to t are the ends of steps 0 to t - 1; the last step's are not yet observed.
                 dones = np.column_stack([segment.masks[:, 1 : t + 1], self._dones])
-                raise TrainingStoppedError(segment.rewards[:, : t + 1], dones)
+                raise TrainingStoppedError(segment.rewards[:, : t + 1], dones, segment.masks[:, 0])
         self._observe(segment, self._nsteps)  # the bootstrap step: observed, not acted in
         _require_numbers(segment.rewards, "a reward")
         segment = segment._replace(actions=np.stack(actions, axis=1), mus=np.stack(mus, axis=1))
@@ -296,9 +298,8 @@ class Runner:
             return np.where(is_cut, values(obs, self._state), np.float32(0))
         masks = self._last_masks(infos, is_cut)
         # Nothing follows a state without a possible action: its value is 0, whatever the network says.
-        is_over = ~masks.any(axis=1)
-        masks[is_over] = True
-        return np.where(is_cut & ~is_over, values(obs, self._state, action_masks=masks), np.float32(0))
+        goes_on = masks.any(axis=1)
+        return np.where(is_cut & goes_on, values(obs, self._state, action_masks=masks), np.float32(0))
 
     def _last_obs(self, infos: Mapping[str, Any], is_cut: NDArray[np.bool_]) -> NDArray[Any]:
         """Returns the current observations, those of truncated episodes replaced by the episodes' last ones."""

@@ -54,11 +54,9 @@ def joined(segments: Sequence[Segment]) -> Segment:
     if len(segments) == 1:
         return segments[0]
     # Field by field along axis 0, the environments: N grows, T stays.
-    fields: dict[str, Any] = {"enc_obs": ()}
-    for name, rows in zip(Segment._fields, zip(*segments, strict=True), strict=True):
-        if name != "enc_obs":
-            fields[name] = () if isinstance(rows[0], tuple) else np.concatenate(rows)
-    return Segment(**fields)
+    fields = zip(*(segment._replace(enc_obs=()) for segment in segments), strict=True)
+    batch: list[Any] = [() if isinstance(rows[0], tuple) else np.concatenate(rows) for rows in fields]
+    return Segment(*batch)
 
 
 class Action(NamedTuple):

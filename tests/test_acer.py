@@ -1,4 +1,5 @@
 from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -218,6 +219,33 @@ def test_a_segment_that_a_callback_ends_counts_though_nothing_is_learned_from_it
     assert len(sink.seen) == dones.sum() > 1
     for name in before.keys() - {"random"}:
         np.testing.assert_array_equal(acer.model.state_dict()[name], before[name], err_msg=name)
+
+
+def test_of_a_stopped_segment_nothing_counts_for_an_episode_that_was_lost_before() -> None:
+    acer = cartpole(0, nsteps=100, buffer_size=100)
+    acer.episode_stats.feed(np.ones((NENVS, 9)), np.zeros((NENVS, 9), bool))
+    acer._source._dones[1] = True  # as after a worker was replaced: the segment begins with an episode
+    acer.learn(callback=Stopping(3))
+    assert acer.episode_stats.state_dict()["lengths"].tolist() == [12, 3]
+
+
+def test_rates_are_of_the_time_that_training_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the steps that a loaded agent begins with nor the time between two calls count."""
+    acer, sink, now = cartpole(0, log_interval=1, replay_ratio=0), RecordingSink(), [50.0]
+
+    def train_for_two_seconds(segment: Segment, lr: float) -> dict[str, float]:
+        now[0] += 2
+        return {}
+
+    monkeypatch.setattr("acer_tf.acer.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(acer.model, "train_and_report", train_for_two_seconds)
+    acer.logger = Logger([sink])
+    acer.count_from(1000)
+    for end in (1020, 1040):
+        acer.learn(end=end)
+        now[0] += 100
+    assert [row["fps"] for row in sink.rows] == [0, int(10 / 4), int(20 / 6), int(30 / 8)]
+    assert [row["recent_fps"] for row in sink.rows] == [0, 5, 5, 5]
 
 
 def test_metrics_that_nobody_reads_are_not_computed_and_change_nothing() -> None:
