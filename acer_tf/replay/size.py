@@ -33,7 +33,8 @@ def smallest_bytes(env: FrameStack, config: Config, state_size: int = 0) -> int:
     """Computes the least that a full buffer can take, in bytes; 0 without replay.
 
     How well frames compress is not known before they are seen: compressed ones count nothing. Without them the bound is
-    what the buffer takes, but for the few frames that `FrameColumn` keeps separately after episodes' ends.
+    what the buffer takes, but for a learned sigma's numbers, masks of actions, and the few frames that `FrameColumn`
+    keeps separately after episodes' ends.
 
     Args:
         env: the environments; they are not stepped.

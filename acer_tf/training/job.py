@@ -115,8 +115,8 @@ class MachineSettings(_Validated):
     """The process that trains."""
 
     threads: SmallCount | None = None
-    """Threads of TensorFlow; None takes TF_NUM_INTRAOP_THREADS if set, else one per core for networks of Atari's images,
-    and for others two, each of which computes an operation alone."""
+    """Threads of TensorFlow; None takes TF_NUM_INTRAOP_THREADS if set, else one per core for networks of Atari's
+    images, and for others two, each of which computes an operation alone."""
     tune_malloc: bool = True
     """Let the C library keep freed memory for the next update instead of returning it to the system."""
     stall_seconds: Positive = 600.0

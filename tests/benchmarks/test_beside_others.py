@@ -14,8 +14,6 @@ from benchmarks.beside_others import (
     OTHERS,
     OURS,
     Goal,
-    behind_in_minutes,
-    behind_in_steps,
     by_minutes,
     by_steps,
     curve,
