@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import Literal
 
 from acer_tf.errors import InputError, suggestion
 from acer_tf.maths.schedules import SCHEDULES, ScheduleName
@@ -15,13 +15,13 @@ from acer_tf.schema import (
     Ratio,
     SmallCount,
     Text,
+    Validated,
     Weight,
     validate_fields,
 )
 
 ReplayState = Literal["zero", "stored"]
 Precision = Literal["float32", "bfloat16"]
-PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 OPTIMIZERS = ("rmsprop", "adam")
 MAX_EPISODE_FRAMES = 108_000
 """Longest Atari game, in raw frames: the usual limit of benchmarks, half an hour of play at 60 frames per second."""
@@ -181,7 +181,7 @@ class Config(Training, Replay, Optimization, Algorithm):
 
 
 @dataclasses.dataclass(frozen=True)
-class Continuous:
+class Continuous(Validated):
     """Settings that only continuous actions have, with the paper's values (section 6) as defaults.
 
     Raises:
@@ -199,13 +199,9 @@ class Continuous:
     use_q_opc: bool = True
     """Whether the policy gradient uses the uncorrected return Q^opc; without, Retrace's."""
 
-    def __post_init__(self) -> None:
-        """Checks each field."""
-        validate_fields(self)
-
 
 @dataclasses.dataclass(frozen=True)
-class Preprocessing:
+class Preprocessing(Validated):
     """Preprocessing of observations and rewards for the agent.
 
     Raises:
@@ -219,13 +215,9 @@ class Preprocessing:
     reward_scale: Positive = 1.0
     """Factor on the rewards that the agent sees; recorded returns are without it."""
 
-    def __post_init__(self) -> None:
-        """Checks each field."""
-        validate_fields(self)
-
 
 @dataclasses.dataclass(frozen=True)
-class Collecting:
+class Collecting(Validated):
     """Collectors: processes on Ray that collect segments while this one trains (docs/scale.md).
 
     Raises:
@@ -249,7 +241,7 @@ class Collecting:
 
     def __post_init__(self) -> None:
         """Checks each field, then those that need collectors."""
-        validate_fields(self)
+        super().__post_init__()
         for field in dataclasses.fields(Collecting):
             if not self.actors and (value := getattr(self, field.name)) != field.default:
                 raise InputError(f"{field.name} is {value!r}, but there are no collectors; give actors >= 1 as well.")

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from acer_tf.cli.command import command
-from acer_tf.cli.output import writing
+from acer_tf.cli.output import require_free, writing
 from acer_tf.cli.parsing import Positional
 from acer_tf.envs.ids import typed_env_id
 from acer_tf.errors import InputError
@@ -38,8 +38,7 @@ class Convert:
             InputError: the old file cannot be converted, a flag has a value that cannot work, or the new file exists.
         """
         new = with_suffix(self.new)
-        if new.exists():
-            raise InputError(f"{new} exists already; choose another name for the new agent.")
+        require_free(new)
         is_newer = is_stable_baselines(self.old)
         if self.statistics is not None and not is_newer:
             raise InputError("--statistics are of Stable Baselines, but the agent is of baselines.")

@@ -10,8 +10,7 @@ from typing import Any
 import yaml
 
 from acer_tf import __version__
-from acer_tf.cli.output import writing
-from acer_tf.cli.play import require_free
+from acer_tf.cli.output import require_free, writing
 from acer_tf.errors import InputError, require
 from acer_tf.storage import durable
 from acer_tf.storage.agent_file import read_agent, write_agent

@@ -86,6 +86,8 @@ class Plot:
         if self.metric not in RETURNS and (self.reference or self.rliable):
             raise InputError(f"--reference and --rliable are for returns; expected --metric {' or '.join(RETURNS)}.")
         require_format(self.out)
+        if self.out.with_suffix(".csv").resolve() in [Path(reference).resolve() for reference in self.reference]:
+            raise InputError(f"--out {self.out} would replace the reference of that name; choose another.")
 
 
 def _performance_lines(found: Performance) -> Iterator[str]:

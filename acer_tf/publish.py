@@ -13,7 +13,6 @@ from acer_tf.cli.play import find_trained
 from acer_tf.envs.ids import typed_env_id
 from acer_tf.errors import InputError
 from acer_tf.storage.durable import read_bounded
-from acer_tf.storage.run_folder import read_settings
 from acer_tf.system.console import say
 
 LARGEST_REPORT = 2**24
@@ -42,11 +41,9 @@ class Publish:
             InputError: there is no such agent or evaluation, or the repository cannot be written.
         """
         trained = find_trained(self.run, None if self.env is None else typed_env_id(self.env))
-        settings = trained.saved.settings
-        if settings is None:
-            settings = read_settings(self.run if self.run.is_dir() else self.run.parent) or {}
         report = None if self.evaluation is None else _read_report(self.evaluation)
-        where = hub.publish(trained.saved, settings | {"env": trained.env_id}, self.repo, report, self.with_env_kwargs)
+        settings = {**trained.settings, "env": trained.env_id}
+        where = hub.publish(trained.saved, settings, self.repo, report, self.with_env_kwargs)
         say(f"published: {where}")
         if settings.get(hub.ENV_KWARGS) and not self.with_env_kwargs:
             say(f"left out: {hub.ENV_KWARGS}, which may be private; --with_env_kwargs publishes them, too")

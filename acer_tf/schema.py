@@ -73,6 +73,19 @@ def validate_fields(settings: "DataclassInstance", names: Mapping[str, str] = {}
             object.__setattr__(settings, field.name, value)
 
 
+@dataclasses.dataclass(frozen=True)
+class Validated:
+    """Base class of settings whose fields are validated when they are made."""
+
+    def __post_init__(self) -> None:
+        """Checks each field.
+
+        Raises:
+            InputError: a value is of another type than its field, or out of range.
+        """
+        validate_fields(self)
+
+
 def read(where: str, values: object, make: Callable[..., Made], common: Mapping[str, Any] = {}, **known: Any) -> Made:
     """Makes an object of a mapping in a file; text loses the space around it.
 

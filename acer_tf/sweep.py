@@ -17,8 +17,8 @@ from acer_tf.search.search import Base, SearchFlags, search
 from acer_tf.trials.execution import Execution
 from acer_tf.trials.scheduler import Trial
 
-OWN = ("env", "preset", "seed", "logdir")
-"""Flags of a training command that the sweep sets itself."""
+OWN = ("env", "preset", "seed", "logdir", "restart_behavior")
+"""Flags of a training command that the sweep sets itself; trials that are started again always resume."""
 FLAGS = (*run.PARSER.names, *run_atari.PARSER.names)
 """Of the training commands."""
 
@@ -102,10 +102,11 @@ class Sweep(SearchFlags, Execution):
         )
 
     def _trial(self, name: str, label: str, seed: int, given: set[str], rest: Sequence[str]) -> Trial:
-        flag, env_id = "--env", typed_env_id(name)
         if self.presets:
             flag, env_id = "--preset", load_preset(name).command.get("env", run.OWN_DEFAULTS["env"])
             check_env_id(env_id)
+        else:
+            flag, env_id = "--env", typed_env_id(name)
         module = run_atari if is_atari(env_id) else run
         folder = self.out / label.replace("/", "-").replace(":", "-") / f"seed-{seed}"
         words = [flag, name, "--seed", str(seed), "--logdir", str(folder), *self.shares(env_id, given), *rest]

@@ -14,11 +14,11 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from acer_tf.cli.command import guarded
 from acer_tf.cli.parsing import parse
-from acer_tf.config import PRECISIONS
+from acer_tf.config import Precision
 
 COLUMNS = {
     "num_env": "environments",
@@ -76,7 +76,7 @@ def settings(num_envs: Sequence[int]) -> list[Setting]:
         Setting(num_env, precision, overlap)
         for num_env in num_envs
         for overlap in (False, True)
-        for precision in PRECISIONS
+        for precision in get_args(Precision)
     ]
 
 

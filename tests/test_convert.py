@@ -61,7 +61,7 @@ def test_statistics_beside_the_agent_are_not_forgotten_silently(
 def test_a_new_file_that_exists_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str], typed: str) -> None:
     (tmp_path / "new.zip").write_text("precious")
     message = refused(capsys, stable_baselines(tmp_path / "old"), tmp_path / typed)
-    assert f"{tmp_path / 'new.zip'} exists already" in message
+    assert f"{tmp_path / 'new.zip'} exists; choose another name" in message
     assert (tmp_path / "new.zip").read_text() == "precious"
 
 

@@ -68,6 +68,12 @@ def test_a_local_folder_needs_no_hub(folder: Path, monkeypatch: pytest.MonkeyPat
     assert sorted(file.name for file in Path("agents/second").iterdir()) == ["README.md", "config.yml", "model.zip"]
 
 
+def test_of_an_agent_that_ships_no_settings_of_this_folder_are_published(tmp_path: Path, folder: Path) -> None:
+    (tmp_path / "config.yml").write_text(yaml.safe_dump({"env": "CartPole-v1", "note": "mine"}))
+    assert publish.main(["cartpole", "./agents/shipped"]) == 0
+    assert "mine" not in Path("agents/shipped/config.yml").read_text()
+
+
 def test_nothing_about_the_machine_is_published(tmp_path: Path, folder: Path) -> None:
     data, groups, *_ = read_agent(demo_file("cartpole"))
     earlier = {**data["settings"], "tensorboard_log": "/home/me/tb"}  # which an earlier version wrote

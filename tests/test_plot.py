@@ -61,6 +61,15 @@ def test_metric_axis_and_references_are_chosen(tmp_path: Path) -> None:
     assert rows(tmp_path / "a.csv")[1] == "cnn,2.0,2.0,1,1,nan,PongNoFrameskip-v4"
 
 
+def test_a_reference_is_not_replaced(tmp_path: Path, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    earlier = tmp_path / "a.csv"
+    assert main([str(run), "--out", str(tmp_path / "a.svg"), "--label", "paper"]) == 0
+    before = earlier.read_text()
+    assert main([str(run), "--out", str(tmp_path / "a.png"), "--reference", str(earlier)]) == 2
+    assert "a.png would replace the reference of that name" in capsys.readouterr().err
+    assert earlier.read_text() == before
+
+
 def test_seeds_of_a_setting_become_one_curve(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     many = seeds(tmp_path, [1.0, 2.0, 6.0], env="CartPole-v1", network="mlp", lr=0.1)
     few = seeds(tmp_path, [7.0, 9.0], env="CartPole-v1", network="mlp", lr=0.2)
@@ -132,7 +141,7 @@ def test_two_seeds_have_no_interval_and_this_is_said(tmp_path: Path, capsys: pyt
         (["--metric", "entropi"], "progress.csv does not exist"),
         (["--metric", "entropy", "--reference", "human"], "are for returns"),
         (["--reference", "human"], "needs an Atari game"),
-        (["--out", "absent/a.png"], "cannot be written"),
+        (["--out", "episodes.csv/a.png"], "cannot be written"),
     ],
 )
 def test_bad_arguments_are_one_line_and_status_2(

@@ -49,6 +49,8 @@ def test_trials_side_by_side_share_the_cores(monkeypatch: pytest.MonkeyPatch) ->
         ("--presets Cartpole-v1", "error: preset 'Cartpole-v1' does not exist; the nearest are CartPole-v1"),
         ("--envs CartPole-v1 --seeds 0", "error: seeds is 0; expected a whole number >= 1."),
         ("--envs CartPole-v1 --seed 3", "error: --seed is set by the sweep itself"),
+        ("--envs CartPole-v1 --restart_behavior overwrite", "error: --restart_behavior is set by the sweep itself"),
+        ("--presets C:/own.yml", "error: preset C:/own.yml cannot be read"),
         (
             "--envs CartPole-v1 --gama 0.9",
             "of network 'mlp'; the nearest is --gamma.",

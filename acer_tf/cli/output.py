@@ -28,6 +28,16 @@ def writing(path: Path) -> Iterator[None]:
         raise InputError(f"{path} cannot be written ({error.strerror}); choose another file.") from error
 
 
+def require_free(path: Path) -> None:
+    """Checks that a file does not exist yet.
+
+    Raises:
+        InputError: it exists.
+    """
+    if path.exists():
+        raise InputError(f"{path} exists; choose another name.")
+
+
 def write_json(path: Path, values: Mapping[str, Any]) -> None:
     """Writes values as indented JSON.
 

@@ -3,10 +3,12 @@
 import dataclasses
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
 
 from gymnasium.vector import VectorEnv
 
+from acer_tf.cli.output import require_free
 from acer_tf.cli.parsing import OptionalValue, Positional
 from acer_tf.config import MAX_EPISODE_FRAMES, MAX_EPISODE_STEPS
 from acer_tf.demos.cards import demo_file, demo_names, read_card
@@ -108,12 +110,14 @@ class Trained(NamedTuple):
         env_id: id of the environment to play in.
         max_episode_frames: raw frames after which an Atari game is truncated, as in training.
         env_kwargs: arguments of the environment, as in training.
+        settings: of its run, as far as they are known.
     """
 
     saved: SavedAgent
     env_id: str
     max_episode_frames: int | None
     env_kwargs: Mapping[str, Any] | None = None
+    settings: Mapping[str, Any] = MappingProxyType({})
 
     @property
     def name(self) -> str:
@@ -166,7 +170,7 @@ def find_trained(
     if not run.exists():
         env_id = read_card(saved.name).env if env_id is None else env_id
         check_env_id(env_id)
-        return Trained(saved, env_id, MAX_EPISODE_FRAMES, env_kwargs)
+        return Trained(saved, env_id, MAX_EPISODE_FRAMES, env_kwargs, saved.settings or {})
     settings = saved.settings
     if settings is None:
         settings = read_settings(run if run.is_dir() else run.parent) or {}
@@ -178,7 +182,7 @@ def find_trained(
     if env_kwargs is None and env_id == bare_env_id(str(settings.get("env"))) and isinstance(saved_kwargs, dict):
         check_saved_kwargs(saved_kwargs)
         env_kwargs = saved_kwargs
-    return Trained(saved, env_id, frames if isinstance(frames, int) else None, env_kwargs)
+    return Trained(saved, env_id, frames if isinstance(frames, int) else None, env_kwargs, settings)
 
 
 def find_agent(run: Path, checkpoint: Choice = "latest") -> SavedAgent:
@@ -210,13 +214,3 @@ def _env_id_of_run(run: Path, settings: Mapping[str, Any]) -> str:
             raise InputError(module_refused(str(run), full)) from error
         raise InputError(f"{error} If a module of yours registers it, give --env MODULE:{env_id}.") from error
     return env_id
-
-
-def require_free(path: Path) -> None:
-    """Checks that a file does not exist yet.
-
-    Raises:
-        InputError: it exists.
-    """
-    if path.exists():
-        raise InputError(f"{path} exists; choose another name.")

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 
+from acer_tf.packing import Packed
+
 FILE = Path(__file__).with_name("tasks.csv")
 MINUTES = (1, 5, 20)
 """Minutes of training after which the file has a return."""
@@ -57,7 +59,8 @@ class Task(NamedTuple):
 
 def kinds(observations: gym.Space[Any], actions: gym.Space[Any]) -> tuple[str, str]:
     """Returns the kinds of observations and actions, as in `Traits`, of the spaces that training sees."""
-    shape = observations.shape or ()
+    images = observations.images.values() if isinstance(observations, Packed) else [observations]
+    shape = max((image.shape or () for image in images), key=len)
     if len(shape) < 3:
         seen = "vectors"
     else:

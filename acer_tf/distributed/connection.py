@@ -22,9 +22,7 @@ _NO_STATISTICS = {"RAY_USAGE_STATS_ENABLED": "0"}
 
 
 @contextlib.contextmanager
-def connected(
-    address: str | None = None, cpus: int | None = None, object_store_bytes: int = OBJECT_STORE_BYTES
-) -> Iterator[ModuleType]:
+def connected(address: str | None = None, cpus: int | None = None) -> Iterator[ModuleType]:
     """Connects to Ray while the block runs, and yields the module `ray`.
 
     Without an address, Ray starts on this machine, and ends with the block or with this process. It has a token of its
@@ -37,7 +35,6 @@ def connected(
     Args:
         address: HOST:PORT of the head of a running cluster, one of whose nodes this machine is; None starts Ray here.
         cpus: number of processors that a Ray started here gives to tasks and actors; None counts those of the machine.
-        object_store_bytes: shared memory of a Ray started here.
 
     Raises:
         InputError: Ray is not installed, was imported without authentication, or does not start; the cluster does not
@@ -59,7 +56,7 @@ def connected(
             return
         arguments: dict[str, object] = {"address": address}
         if address is None:
-            arguments = {"address": "local", "num_cpus": cpus, "object_store_memory": object_store_bytes}
+            arguments = {"address": "local", "num_cpus": cpus, "object_store_memory": OBJECT_STORE_BYTES}
             arguments["include_dashboard"] = False
             # Sockets and logs of a Ray that ends with this block need not outlive it.
             if FOLDER not in os.environ:

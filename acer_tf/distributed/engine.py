@@ -1,5 +1,6 @@
 """Trials on a Ray cluster, whatever happens to workers and nodes meanwhile."""
 
+import contextlib
 import signal
 import time
 from collections.abc import Sequence
@@ -131,7 +132,10 @@ class RemoteProgram:
             return
         self._next_look = now + HEARTBEAT_SECONDS
         # The file is on shared storage; its clock may differ, so only changes count.
-        heartbeat = self._heartbeat.stat().st_mtime_ns if self._heartbeat.exists() else 0
+        try:
+            heartbeat = self._heartbeat.stat().st_mtime_ns
+        except OSError:  # not written yet, or an outage of the storage, which ends nothing
+            heartbeat = 0
         if heartbeat != self._last_heartbeat[0] or not is_running(self._heartbeat):
             self._last_heartbeat = heartbeat, now
         elif now - self._last_heartbeat[1] > STOPPED_SECONDS:
@@ -167,7 +171,8 @@ class RemoteProgram:
         else:
             self._returncode = ended.returncode
         if self._returncode is not None:
-            self._heartbeat.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                self._heartbeat.unlink(missing_ok=True)
 
     def _goes_on(self) -> bool:
         # Without progress it would go on for ever.

@@ -1,6 +1,8 @@
 """Checks of what environments return; errors name the environment, what came and what was declared."""
 
 import contextlib
+import functools
+import operator
 import re
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +15,7 @@ from gymnasium.vector import VectorEnv, VectorWrapper
 from gymnasium.vector.utils import concatenate, create_empty_array
 
 from acer_tf.envs.wrappers.base import Array, StepReturn, wrappers_of
+from acer_tf.envs.wrappers.flatten import parts_of
 from acer_tf.errors import InputError
 
 ARRAYS = (Box, Discrete, MultiBinary, MultiDiscrete)
@@ -77,9 +80,7 @@ def batch_of(env: VectorEnv[Any, Any, Any], each: Sequence[Any]) -> Any:
         return concatenate(space, each, empty)
     except (TypeError, ValueError, KeyError, IndexError) as error:
         i = next((i for i, obs in enumerate(each) if not space.contains(obs)), 0)
-        obs = each[i]
-        found = f"of shape {obs.shape} and type {obs.dtype}" if isinstance(obs, np.ndarray) else repr(obs)
-        raise InputError(f"environment {i} returned an observation {found}; its space is {space}.") from error
+        raise InputError(f"environment {i} returned an observation {_misfit(space, each[i])}.") from error
 
 
 def numbers_of(rewards: Any, num_envs: int) -> Array:
@@ -119,6 +120,20 @@ def misfits_told(env: VectorEnv[Any, Any, Any]) -> Iterator[None]:
             f"observation in {env.single_observation_space}, a number as reward and a dict as info; with "
             "acer_tf.envs.make.make_vec_env the message says which environment it is."
         ) from error
+
+
+def _misfit(space: gymnasium.Space[Any], obs: Any) -> str:
+    """Says what of an observation is not in its space: of a Dict or Tuple the first part that is not."""
+    for path, part in parts_of(space):
+        name = "/".join(map(str, path))
+        try:
+            value = functools.reduce(operator.getitem, path, obs)
+        except (KeyError, IndexError, TypeError):
+            return f"without its part {name}"
+        if not part.contains(value):
+            found = f"of shape {value.shape} and type {value.dtype}" if isinstance(value, np.ndarray) else repr(value)
+            return f"whose part {name} is {found}; expected {part}" if path else f"{found}; its space is {part}"
+    return f"{obs!r}; its space is {space}"
 
 
 def _is_batch(env: VectorEnv[Any, Any, Any], observations: Any) -> bool:

@@ -30,6 +30,8 @@ CLOSE_SECONDS = 5.0
 RESERVED = frozenset(("final_obs", "final_info", "episode", "worker_replaced"))
 """Names in the infos of vector environments, of `RecordEpisodeStatistics` and of `AtariPool`."""
 OTHER_ARGUMENTS = re.compile(r"reset\(\) got an unexpected keyword argument '(seed|options)'")
+UNPACKED = re.compile(r"values to unpack \(expected 5|cannot unpack non-iterable")
+"""Messages of Python where a wrapper of gymnasium takes what `step` returned apart."""
 
 MakeEnv = Callable[[], gymnasium.Env[Any, Any]]
 
@@ -244,6 +246,11 @@ def _column(given: list[Any], is_given: NDArray[np.bool_], is_object: bool) -> A
     return column
 
 
+def _is_of_gymnasium(error: BaseException) -> bool:
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return str(frame.f_globals.get("__name__")).startswith("gymnasium.wrappers.")
+
+
 class _Autoreset:
     """An environment that is reset in the step in which its episode ends; its masks join its infos.
 
@@ -285,21 +292,32 @@ class _Autoreset:
         return obs, _without_reserved(self._with_mask(info))
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        result = self._env.step(action)
-        if len(result) != 5:
-            raise InputError(
-                f"{self._name}.step returned {len(result)} values; gymnasium's returns (observation, reward, "
-                "terminated, truncated, info), the old gym's had one done."
-            )
+        try:
+            result = self._env.step(action)
+        except (TypeError, ValueError) as error:
+            if not (_is_of_gymnasium(error) and UNPACKED.search(str(error))):
+                raise
+            raise self._wrong_step(f"what are not five values ({error})") from error
+        if not isinstance(result, tuple | list) or len(result) != 5:
+            raise self._wrong_step(f"{len(result)} values" if isinstance(result, tuple | list) else repr(result))
         obs, reward, terminated, truncated, info = result
         info = self._with_mask(info)
-        terminated, truncated = bool(terminated), bool(truncated)
+        try:
+            terminated, truncated = bool(terminated), bool(truncated)
+        except ValueError as error:  # arrays
+            raise self._wrong_step(f"terminated {terminated!r}, truncated {truncated!r}") from error
         if not (terminated or truncated):
             return obs, reward, False, False, _without_reserved(info)
         # Before reset, which may write into anything that the environment has returned.
         last, reward = {"final_obs": copy.deepcopy(obs), "final_info": _copied(info)}, copy.copy(reward)
         obs, info = self.reset()
         return obs, reward, terminated, truncated, last | info
+
+    def _wrong_step(self, found: str) -> InputError:
+        return InputError(
+            f"{self._name}.step returned {found}; gymnasium's returns (observation, reward, terminated, truncated, "
+            "info), with True or False for the third and fourth; the old gym's had one done."
+        )
 
     def _with_mask(self, info: Any) -> dict[str, Any]:
         if not isinstance(info, dict):  # before the slower check of any mapping

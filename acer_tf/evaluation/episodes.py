@@ -273,7 +273,7 @@ def said_of_cuts(played: Iterable[Played]) -> str | None:
     return f"{len(cut)} of {len(lengths)} episodes cut after {max(cut):,} steps" if cut else None
 
 
-def summarize(returns: Sequence[float], lengths: Sequence[int], seed: int = 0) -> Summary:
+def summarize(returns: Sequence[float], lengths: Sequence[int]) -> Summary:
     """Computes mean, standard deviation and the 95 % confidence interval of the mean.
 
     The interval is a percentile bootstrap's, which assumes no distribution of the returns.
@@ -281,12 +281,11 @@ def summarize(returns: Sequence[float], lengths: Sequence[int], seed: int = 0) -
     Args:
         returns: raw returns, at least one.
         lengths: lengths in agent steps, one per return.
-        seed: seed of the bootstrap.
     """
     sample = np.asarray(returns, np.float64)
     low = high = None
     if len(sample) > 1:
-        means = np.random.default_rng(seed).choice(sample, (RESAMPLES, len(sample))).mean(axis=1)
+        means = np.random.default_rng(0).choice(sample, (RESAMPLES, len(sample))).mean(axis=1)
         low, high = np.percentile(means, [2.5, 97.5]).tolist()
     mean_length = float(np.mean(lengths))
     return Summary(len(sample), float(sample.mean()), float(sample.std()), low, high, mean_length)

@@ -48,7 +48,7 @@ def aggregated(found: Findings, axis: Axis) -> dict[str, Band]:
 
 def scale(experiment: Experiment, env: Environment, groups: Sequence[Sequence[Result]]) -> tuple[float, float]:
     """Returns the mean return at the beginning, and the highest mean score of a group: whole runs of a variation."""
-    begin, end = (fraction * env.steps for fraction in experiment.score)
+    begin, end = env.part(experiment.score)
     first = [_twentieths(result)[1][0] for group in groups for result in group]
     return float(np.mean(first)), max(float(np.mean([r.training.score(begin, end) for r in group])) for group in groups)
 

@@ -80,7 +80,7 @@ def _number_rows(found: Findings) -> list[Row]:
     rows = []
     for env, group in found.groups:
         if whole := [result for result in group if result.is_whole]:
-            scores = np.array([result.training.score(*_window(found, env)) for result in whole])
+            scores = np.array([result.training.score(*env.part(found.experiment.score)) for result in whole])
             areas = np.array([result.training.area(0, env.steps) for result in whole])
             rows.append(
                 [
@@ -125,7 +125,7 @@ def _human_matrices(found: Findings) -> dict[str, Floats]:
         v.name: np.array(
             [
                 [
-                    human_normalized(atari_game(env.id), result.training.score(*_window(found, env)))
+                    human_normalized(atari_game(env.id), result.training.score(*env.part(found.experiment.score)))
                     for result in found.shared(v.name, env)
                 ]
                 for env in experiment.envs
@@ -194,11 +194,6 @@ def _settings_table(findings: Sequence[Findings]) -> str:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _window(found: Findings, env: Environment) -> tuple[float, float]:
-    begin, end = found.experiment.score
-    return begin * env.steps, end * env.steps
 
 
 def _shown(found: Interval) -> str:

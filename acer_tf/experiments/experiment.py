@@ -36,6 +36,11 @@ class Environment(NamedTuple):
     steps_per_second: Positive
     seeds: Seeds
 
+    def part(self, window: Window) -> tuple[float, float]:
+        """Returns the agent steps at which a part of a run begins and ends."""
+        begin, end = window
+        return begin * self.steps, end * self.steps
+
 
 class Variation(NamedTuple):
     """Settings that are compared with others.

@@ -25,7 +25,7 @@ def score_rows(found: Findings) -> list[Row]:
         rows.append(
             [
                 *(env.id, group[0].facts["variation"], f"{needed} of {env.seeds}{more}"),
-                *_seeds_mean_interval([result.training.score(*_window(found, env)) for result in whole]),
+                *_seeds_mean_interval([result.training.score(*env.part(found.experiment.score)) for result in whole]),
                 f"{np.mean([result.facts['seconds'] for result in whole]) / 60:.1f}" if whole else "",
                 *(_reference_cell(found, reference, env) for reference in references),
             ]
@@ -38,7 +38,7 @@ def evaluation_rows(found: Findings) -> list[Row]:
     rows = []
     for env, group in found.groups:
         evaluated = [result.evaluations for result in group if result.is_whole and len(result.evaluations.steps)]
-        last = [evaluations.score(*_window(found, env)) for evaluations in evaluated]
+        last = [evaluations.score(*env.part(found.experiment.score)) for evaluations in evaluated]
         rows.append(
             [
                 *(env.id, group[0].facts["variation"]),
@@ -81,7 +81,7 @@ def _seeds_mean_interval(scores: Sequence[float]) -> Row:
 def _reference_cell(found: Findings, reference: Reference, env: Environment) -> str:
     if env.id in reference.numbers:
         return f"{reference.numbers[env.id]:g}"
-    return _curve_cell(found, reference, env, *_window(found, env))
+    return _curve_cell(found, reference, env, *env.part(found.experiment.score))
 
 
 def _curve_cell(found: Findings, reference: Reference, env: Environment, begin: float, end: float) -> str:
@@ -90,8 +90,3 @@ def _curve_cell(found: Findings, reference: Reference, env: Environment, begin: 
         return ""
     has_seeds = any(run.seed for run in found.references if run.label == reference.label)
     return f"{scores.mean():.4g}" + (f" ({counted(len(scores), 'seed')})" if has_seeds else "")
-
-
-def _window(found: Findings, env: Environment) -> tuple[float, float]:
-    begin, end = found.experiment.score
-    return begin * env.steps, end * env.steps

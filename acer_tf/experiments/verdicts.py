@@ -64,7 +64,7 @@ def _judge_in(
     by_seed = [_scores(results, name, env, criterion) for name in names]
     seeds_of: list[Iterable[int]] = [*by_seed]
     if any(r.same_seeds for r in experiment.references if r.label == criterion.reference):
-        seeds_of.append(reference_seeds(references, criterion.reference, env.id, _window(criterion, env)[1]))
+        seeds_of.append(reference_seeds(references, criterion.reference, env.id, env.part(criterion.window)[1]))
     if number := sum(_missing(experiment, env, seeds) for seeds in seeds_of):
         total = env.seeds * len(seeds_of)
         seeds = f"{total - number} of {total} seeds"
@@ -77,7 +77,7 @@ def _judge_in(
         (theirs,), final = others, _final(runs, env)
     else:
         measure = Returns.area if criterion.of == "area" else Returns.score
-        window = _window(criterion, env)
+        window = env.part(criterion.window)
         theirs = reference_scores(references, criterion.reference, env.id, *window, measure)
         final = reference_final(references, criterion.reference, env.id)
     return _same(criterion, env, scores, theirs, _margin(experiment, criterion, env, final))
@@ -145,7 +145,7 @@ def _better(experiment: Experiment, criterion: Criterion, results: Results) -> V
 def _scores(results: Results, variation: str, env: Environment, criterion: Criterion) -> dict[int, float]:
     """Returns the scores of whole runs by seed; one without an episode in the window counts as missing."""
     whole = [r for r in results.get((variation, env.id), ()) if r.is_whole]
-    part = _shared_seconds(results, criterion, env) if criterion.of == "area_of_minutes" else _window(criterion, env)
+    part = _shared_seconds(results, criterion, env) if criterion.of == "area_of_minutes" else env.part(criterion.window)
     found = {int(r.facts["seed"]): _score(r, criterion, part) for r in whole}
     return {seed: score for seed, score in found.items() if not math.isnan(score)}
 
@@ -163,10 +163,6 @@ def _score(result: Result, criterion: Criterion, window: tuple[float, float]) ->
 def _missing(experiment: Experiment, env: Environment, scored: Iterable[int]) -> int:
     """Returns how many of the environment's seeds have no score; further seeds do not stand in for them."""
     return len(set(experiment.seeds(env)).difference(scored))
-
-
-def _window(criterion: Criterion, env: Environment) -> tuple[float, float]:
-    return criterion.window[0] * env.steps, criterion.window[1] * env.steps
 
 
 def _shared_seconds(results: Results, criterion: Criterion, env: Environment) -> tuple[float, float]:

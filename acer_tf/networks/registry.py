@@ -118,12 +118,14 @@ def check_pixels(network: object, observation_space: gym.spaces.Box) -> None:
         InputError: they are not images, or their bounds lie so close together that a division by 255 would leave next
             to nothing of them.
     """
-    if network not in _PIXEL_NETWORKS:
-        return
-    if isinstance(observation_space, Packed):
+    if isinstance(network, str) and isinstance(observation_space, Packed):
         for image in observation_space.images.values():
-            check_pixels(network, image)
-        return
+            _check_image(network, image)
+    elif network in _PIXEL_NETWORKS:
+        _check_image(network, observation_space)
+
+
+def _check_image(network: object, observation_space: gym.spaces.Box) -> None:
     shape = observation_space.shape
     if len(shape) != 3:
         raise InputError(

@@ -1,15 +1,16 @@
 """Writes the numbers of a plot as CSV files."""
 
-import csv
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
 from acer_tf.errors import InputError
+from acer_tf.logs.files import csv_lines
 from acer_tf.plots.curves import Curve
 from acer_tf.plots.figures import View
 from acer_tf.plots.series import RETURNS, Axis
 from acer_tf.plots.statistics import Interval
+from acer_tf.storage.durable import replacing
 
 INTERVAL_COLUMNS = ("label", "aggregate", "estimate", "low", "high")
 
@@ -52,6 +53,5 @@ def _require_header(path: Path, beginnings: Sequence[str], content: str) -> None
 
 
 def _write(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    path.unlink(missing_ok=True)
-    with path.open("x", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([columns, *rows])
+    with replacing(path) as file:
+        file.write(csv_lines([columns, *rows]))

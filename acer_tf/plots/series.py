@@ -1,6 +1,7 @@
 """Reads what a run has logged, as series over agent steps, raw frames or time."""
 
 import csv
+import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from acer_tf.envs.ids import is_atari
 from acer_tf.errors import InputError, suggestion
 from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.storage.checkpoint import checkpoint_folders, step_of
+from acer_tf.storage.durable import reading
 from acer_tf.storage.run_files import CHECKPOINTS, EPISODES, EVALUATIONS, MONITOR, PROGRESS, SETTINGS
 
 RETURNS = ("episodes", "eval")
@@ -52,7 +54,7 @@ def sources_among(paths: Sequence[Path]) -> list[Path]:
 
 
 def _has_returns(path: Path) -> bool:
-    with path.open("rb") as file:
+    with reading(path), path.open("rb") as file:
         lines = file.read(2**16).splitlines()
     return {b"steps", b"return"} <= set(next((line for line in lines if not line.startswith(b"#")), b"").split(b","))
 
@@ -68,7 +70,7 @@ def has_rows(path: Path) -> bool:
     """Whether a CSV file exists and holds more than comments and the header."""
     if not path.is_file():
         return False
-    with path.open("rb") as file:
+    with reading(path), path.open("rb") as file:
         return sum(not line.startswith(b"#") for line in file) > 1
 
 
@@ -164,7 +166,7 @@ class Table:
                 raise InputError(f"{path} is not a file; expected {expected}.")
             if path.stat().st_size > LARGEST:
                 raise InputError(f"{path} has more than {LARGEST / 2**30:.0f} GiB; expected {expected}.")
-            lines = path.read_bytes().decode().splitlines(keepends=True)
+            lines = io.StringIO(path.read_bytes().decode(), newline="").readlines()
             rows = csv.DictReader(line for line in lines if not line.startswith("#"))
             self.columns = tuple(rows.fieldnames or ())
             self._rows = list(rows)
@@ -225,14 +227,10 @@ def grouped(*columns: Sequence[str]) -> dict[tuple[str, ...], list[int]]:
 def clock(folder: Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Returns agent steps and seconds at the ends of a run's episodes.
 
-    The seconds begin anew whenever a run is resumed, so they are added up; breaks do not count.
+    Breaks do not count: the clock of a run that is resumed goes on where it was.
     """
     steps = read_returns(folder).x
     (seconds,) = Table(folder / MONITOR, "a run folder").numbers("t")
-    begins = np.flatnonzero(np.diff(seconds) < 0) + 1
-    before = np.zeros_like(seconds)
-    before[begins] = seconds[begins - 1]
-    seconds = seconds + before.cumsum()
     known = min(len(steps), len(seconds))  # of a run in progress, the files are not of the same moment
     if not known:
         raise InputError(f"{folder} has no finished episode yet.")

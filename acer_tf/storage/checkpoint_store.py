@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from acer_tf.errors import InputError
 from acer_tf.storage.checkpoint import (
@@ -22,18 +22,6 @@ from acer_tf.storage.durable import is_missing, sync_folder, unfinished
 from acer_tf.storage.paths import free_path
 from acer_tf.storage.replay_files import ReplayFile, Rows, read_rows, unused, write_new_rows
 from acer_tf.system.console import say
-
-
-class Restored(NamedTuple):
-    """Content of a checkpoint that was read.
-
-    Attributes:
-        state: of every part of the run but replay.
-        lost: what is wrong with each file of replay that is not whole; its rows are missing from the memory.
-    """
-
-    state: dict[str, dict[str, Any]]
-    lost: list[InputError]
 
 
 class CheckpointStore:
@@ -123,10 +111,14 @@ class CheckpointStore:
             else:
                 yield checkpoint
 
-    def restore(self, checkpoint: Checkpoint, memory: Rows) -> Restored:
+    def restore(self, checkpoint: Checkpoint, memory: Rows) -> tuple[dict[str, dict[str, Any]], list[InputError]]:
         """Fills the replay memory from a verified checkpoint, as far as replay is whole, and reads all other parts.
 
         Newer checkpoints, which must be damaged as this one was chosen, are renamed to `damaged-...`.
+
+        Returns:
+            The state of every part of the run but replay, and what is wrong with each file of replay that is not whole;
+            its rows are missing from the memory.
 
         Raises:
             InputError: its files hold something else than a state.
@@ -139,7 +131,7 @@ class CheckpointStore:
         for path in checkpoint_folders(self.folder):
             if path.name > checkpoint.path.name:
                 path.rename(free_path(path.with_name(f"damaged-{path.name}")))
-        return Restored(state, lost)
+        return state, lost
 
     def tidy(self) -> None:
         """Deletes the folders that a crash left unfinished."""

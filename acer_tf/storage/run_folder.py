@@ -124,14 +124,17 @@ class RunFolder:
             InputError: the folder holds a run that cannot be resumed, or a link, or cannot be written.
         """
         folder = self.path
-        if holds_run(folder) and restart_behavior == "overwrite":
-            delete_run(folder)
-        elif holds_run(folder) and (restart_behavior == "restart" or _has_nothing_to_resume(folder)):
-            _set_aside(folder)
-            self._lock()  # the old lock went with the old folder
-        check_links(folder)
-        for name in (MODEL, BEST, SETTINGS, PROGRESS):
-            delete_unfinished(folder / name)  # of a process that was killed
+        try:
+            if holds_run(folder) and restart_behavior == "overwrite":
+                delete_run(folder)
+            elif holds_run(folder) and (restart_behavior == "restart" or _has_nothing_to_resume(folder)):
+                _set_aside(folder)
+                self._lock()  # the old lock went with the old folder
+            check_links(folder)
+            for name in (MODEL, BEST, SETTINGS, PROGRESS):
+                delete_unfinished(folder / name)  # of a process that was killed
+        except OSError as error:
+            raise _cannot_be_written(folder, error) from error
         made = {
             "command": path_text(shlex.join(command_line())),
             **({} if (known := commit()) is None else {"commit": known}),

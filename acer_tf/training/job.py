@@ -13,20 +13,12 @@ from acer_tf.distributed.access import check_address
 from acer_tf.envs.module_ids import bare_env_id
 from acer_tf.errors import InputError, require
 from acer_tf.networks.names import NETWORKS, check_arguments, check_network
-from acer_tf.schema import Count, CountOrZero, Positive, SmallCount, validate_fields
+from acer_tf.schema import Count, CountOrZero, Positive, SmallCount, Validated
 from acer_tf.storage.paths import path_text
 
 
 @dataclasses.dataclass(frozen=True)
-class _Validated:
-    """Base class of settings that are validated when they are made."""
-
-    def __post_init__(self) -> None:
-        validate_fields(self)
-
-
-@dataclasses.dataclass(frozen=True)
-class RunSettings(_Validated):
+class RunSettings(Validated):
     """The run as a whole."""
 
     preset: str = BASELINES
@@ -44,7 +36,7 @@ class RunSettings(_Validated):
 
 
 @dataclasses.dataclass(frozen=True)
-class EnvironmentSettings(_Validated):
+class EnvironmentSettings(Validated):
     """The environments to learn in."""
 
     env: str = "CartPole-v1"
@@ -73,7 +65,7 @@ class GymnasiumSettings(Preprocessing):
 
 
 @dataclasses.dataclass(frozen=True)
-class CheckpointSettings(_Validated):
+class CheckpointSettings(Validated):
     """When the state of the run is saved, so that it can resume."""
 
     checkpoint_every: Count | None = None
@@ -87,7 +79,7 @@ class CheckpointSettings(_Validated):
 
 
 @dataclasses.dataclass(frozen=True)
-class EvaluationSettings(_Validated):
+class EvaluationSettings(Validated):
     """Evaluations while the agent trains, in environments of their own; training does not depend on them."""
 
     eval_every: Count | None = None
@@ -101,7 +93,7 @@ class EvaluationSettings(_Validated):
 
 
 @dataclasses.dataclass(frozen=True)
-class LoggingSettings(_Validated):
+class LoggingSettings(Validated):
     """Output on the terminal and to trackers."""
 
     verbose: Literal[0, 1, 2] = 1
@@ -111,7 +103,7 @@ class LoggingSettings(_Validated):
 
 
 @dataclasses.dataclass(frozen=True)
-class MachineSettings(_Validated):
+class MachineSettings(Validated):
     """The process that trains."""
 
     threads: SmallCount | None = None

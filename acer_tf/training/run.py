@@ -96,7 +96,9 @@ def train(job: Job, first: gymnasium.Env[Any, Any] | None = None) -> int:
     if stop():
         say(f"resume with: {resume_command(run.path)}")
     else:
-        say(f"to watch it: acer enjoy {shlex.quote(str(run.path))}")
+        env_id = job.environment.env_id
+        allowed = ["--env", env_id] if ":" in env_id else []  # no file may name a module
+        say(f"to watch it: {shlex.join(['acer', 'enjoy', str(run.path), *allowed])}")
     return stop.status
 
 
@@ -274,11 +276,15 @@ def _learn(session: Session, stop: Callable[[], bool], heartbeat: Callable[[], N
     try:
         loop.learn(after_iteration, end=config.total_timesteps, log_interval=config.log_interval)
     except NotFiniteError as error:
+        checkpointer.save()  # first: what was learned matters more than the batch
         batch = session.run.path / f"{NOT_FINITE}{loop.steps:012d}.npz"
-        save_arrays(batch, error.batch)
-        checkpointer.save()
-        raise InputError(f"after step {loop.steps:,} {error} The batch is in {batch}.") from error
-    except EnvironmentFailedError:
+        try:
+            save_arrays(batch, error.batch)
+            where = f"The batch is in {batch}."
+        except OSError as full:
+            where = f"{batch}, for the batch, cannot be written ({full.strerror})."
+        raise InputError(f"after step {loop.steps:,} {error} {where}") from error
+    except (EnvironmentFailedError, InputError):  # what an environment returned may be an InputError, too
         checkpointer.save()
         raise
 

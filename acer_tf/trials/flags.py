@@ -1,6 +1,7 @@
 """Flags of training in files of experiments and searches, which decide how an agent learns and nothing else."""
 
 import dataclasses
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -62,5 +63,7 @@ def words(*flags: Mapping[str, Any]) -> list[str]:
     """
     merged = {name.replace("-", "_"): value for some in flags for name, value in some.items()}
     if "env_kwargs" in merged:
-        check_saved_kwargs(env_kwargs([str(merged["env_kwargs"])]))
+        if not isinstance(merged["env_kwargs"], str):
+            merged["env_kwargs"] = json.dumps(merged["env_kwargs"])  # null, which Python would write as None
+        check_saved_kwargs(env_kwargs([merged["env_kwargs"]]))
     return [f"--{name}={value}" for name, value in merged.items()]

@@ -6,6 +6,7 @@ import pytest
 
 from acer_tf.configs.presets import load_preset
 from acer_tf.configs.tasks import MINUTES, Task, Traits, kinds, nearest, tasks
+from acer_tf.packing import Packed
 from benchmarks.tasks import learned
 
 
@@ -31,6 +32,11 @@ def test_presets_of_the_file_exist_and_random_play_was_measured() -> None:
         (gym.spaces.Box(-1, 1, (3, 3)), gym.spaces.Box(-1, 1, (2,)), ("vectors", "continuous")),
         (gym.spaces.Box(0, 255, (10, 10, 4), np.uint8), gym.spaces.Discrete(6), ("small images", "discrete")),
         (gym.spaces.Box(0, 255, (84, 84, 4), np.uint8), gym.spaces.Discrete(6), ("images", "discrete")),
+        (
+            Packed({"speed": gym.spaces.Box(-1, 1, (3,)), "camera": gym.spaces.Box(0, 255, (84, 84, 3), np.uint8)}),
+            gym.spaces.Discrete(6),
+            ("images", "discrete"),
+        ),
         (gym.spaces.Box(0, 255, (4, 96, 35, 3), np.uint8), gym.spaces.Discrete(6), ("small images", "discrete")),
     ],
 )

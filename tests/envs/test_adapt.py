@@ -3,6 +3,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.wrappers import PassiveEnvChecker, TimeLimit
 
 from acer_tf.envs.adapt import as_vector_env
 from acer_tf.envs.vector import SerialEnvs
@@ -29,6 +30,17 @@ class OldStep(Counter):
         return obs, reward, is_last, info
 
 
+class NoStep(Counter):
+    def step(self, action: int) -> Any:
+        return None
+
+
+class ArrayStep(Counter):
+    def step(self, action: int) -> Any:
+        obs, reward, is_last, _, info = super().step(action)
+        return obs, reward, np.array([is_last, False]), False, info
+
+
 class OtherError(Counter):
     def reset(self, **kwargs: Any) -> Any:
         raise TypeError("an error of its own")
@@ -50,6 +62,13 @@ class OfTheOldGym:
         (OldReset(1), r"OldReset\.reset returned a ndarray that is not \(observation, info\); the old gym's returned"),
         (OldArguments(1), r"unexpected keyword argument 'seed'; gymnasium's is reset\(self, \*, seed=None, options="),
         (OldStep(1), r"OldStep\.step returned 4 values; gymnasium's returns \(observation, reward, terminated, trunc"),
+        (
+            PassiveEnvChecker(OldStep(1)),
+            r"OldStep\.step returned what are not five values \(.* got 4\); gym",
+        ),
+        (NoStep(1), r"NoStep\.step returned None; gymnasium's returns \(observation, reward, terminated, trunc"),
+        (TimeLimit(NoStep(1), 9), r"NoStep\.step returned what are not five values \(cannot unpack .*\); gymnasium's"),
+        (ArrayStep(1), r"ArrayStep\.step returned terminated array\(\[.*\]\), truncated False; gymnasium's returns"),
         (
             OfTheOldGym(),
             r"a tests\.envs\.test_adapt\.OfTheOldGym, which is no gymnasium\.Env; derive .* shimmy\.GymV21",

@@ -3,12 +3,12 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Discrete, Tuple
+from gymnasium.spaces import Box, Dict, Discrete, Tuple
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from acer_tf.envs.adapt import as_vector_env
 from acer_tf.envs.make import make_vec_env
-from acer_tf.envs.returns import checked_batch
+from acer_tf.envs.returns import batch_of, checked_batch
 from acer_tf.errors import EnvironmentFailedError, InputError, environment_errors
 from tests.plain_vec_env import PlainVecEnv
 
@@ -69,6 +69,24 @@ def test_the_environment_and_what_came_are_named(kind: str, told: dict[str, Any]
     env.reset()
     with pytest.raises(InputError, match=message), environment_errors():
         env.step(np.zeros(2, np.int64))
+
+
+@pytest.mark.parametrize(
+    ("obs", "message"),
+    [
+        (
+            {"camera": np.zeros((2, 2, 1)), "speed": np.zeros(1, np.float32)},
+            "whose part camera is of shape .*64; ",
+        ),
+        ({"camera": np.zeros((2, 2, 1), np.uint8)}, "without its part speed"),
+        ({"camera": np.zeros((2, 2, 1), np.uint8), "speed": None}, r"whose part speed is None; expected Box\(-1"),
+    ],
+)
+def test_the_part_that_does_not_fit_is_named(obs: dict[str, Any], message: str) -> None:
+    env = make_vec_env("CartPole-v1", 1).unwrapped
+    env.single_observation_space = Dict(camera=Box(0, 255, (2, 2, 1), np.uint8), speed=Box(-1, 1, (1,)))
+    with pytest.raises(InputError, match=f"^environment 0 returned an observation {message}"):
+        batch_of(env, [obs])
 
 
 def test_processes_name_the_environment_too() -> None:

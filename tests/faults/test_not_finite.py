@@ -1,3 +1,5 @@
+import errno
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,11 +12,13 @@ from gymnasium.envs.classic_control import CartPoleEnv
 from acer_tf.run import main
 from tests.saved import found
 
+TINY = ["--num_env=2", "--nsteps=5", "--seed=0", "--num_layers=1", "--num_hidden=4", "--replay_ratio=0"]
+
 
 class BrokenCartPole(CartPoleEnv):
     """Gives what is not a number from its 150th step on."""
 
-    def __init__(self, reward: float = 1.0, observation: float | None = None, **kwargs: Any) -> None:
+    def __init__(self, reward: float | None = 1.0, observation: float | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._bad, self._steps = (reward, observation), 0
 
@@ -31,11 +35,46 @@ class BrokenCartPole(CartPoleEnv):
 def broken() -> Iterator[None]:
     names = {"BrokenReward-v0": {"reward": np.nan}, "BrokenObservation-v0": {"observation": np.inf}}
     names["LargeReward-v0"] = {"reward": 3e38}
+    names["NoReward-v0"] = {"reward": None}
     for name, kwargs in names.items():
         gymnasium.register(name, BrokenCartPole, kwargs=kwargs)
     yield
     for name in names:
         del gymnasium.registry[name]
+
+
+@pytest.mark.parametrize("words", [[], ["--normalize_observations=True", "--normalize_rewards=True"]])
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        ("NoReward-v0", "environment 0 returned the reward None; expected a number."),
+        ("BrokenObservation-v0", "environment 0 gave an observation that is not a finite number."),
+        ("BrokenReward-v0", "environment 0 gave a reward that is not a finite number."),
+    ],
+)
+def test_what_was_learned_before_is_saved(
+    broken: None, env: str, message: str, words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    assert main(["--env", env, "--total_timesteps=1e4", "--logdir", str(folder), *TINY, *words]) == 2
+    assert message in capsys.readouterr().err
+    checkpoint, _ = found(folder / "checkpoints")
+    assert checkpoint is not None and checkpoint.step == 290
+
+
+def test_what_was_learned_is_saved_where_there_is_no_room_for_the_batch(
+    broken: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("acer_tf.training.run.save_arrays", full)
+    folder = tmp_path / "run"
+    assert main(["--env", "LargeReward-v0", "--total_timesteps=1e4", "--logdir", str(folder), *TINY]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert re.search(r"is not finite, .* for the batch, cannot be written \(No space left on device\)\.$", error)
+    checkpoint, _ = found(folder / "checkpoints")
+    assert checkpoint is not None and checkpoint.step == 290
 
 
 @pytest.mark.parametrize(
@@ -50,8 +89,7 @@ def test_what_is_no_number_ends_a_run_before_it_is_learned(
     broken: None, env: str, message: str, array: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "run"
-    tiny = ["--num_env=2", "--nsteps=5", "--seed=0", "--num_layers=1", "--num_hidden=4", "--replay_ratio=0"]
-    assert main(["--env", env, "--total_timesteps=1e4", "--logdir", str(folder), *tiny]) == 2
+    assert main(["--env", env, "--total_timesteps=1e4", "--logdir", str(folder), *TINY]) == 2
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith("error: after step 290 ")
     assert message in error

@@ -82,6 +82,8 @@ def test_images_whose_channels_come_first_are_refused(network: str) -> None:
     for space in (Box(0, 255, (3, 84, 84), np.uint8), Packed({"image": Box(0, 255, (3, 84, 84), np.uint8)})):
         with pytest.raises(InputError, match=r"have shape \(3, 84, 84\), in which channels come first; move them to"):
             Trunk(network, space, RandomState(0))
+    with pytest.raises(InputError, match="in which channels come first"):
+        Trunk("MultiInputPolicy", space, RandomState(0), cnn_extractor="impala_cnn")
 
 
 @pytest.mark.parametrize("network", ["cnn", "impala_cnn", "cnn_lstm", "CnnPolicy", "CnnLnLstmPolicy"])

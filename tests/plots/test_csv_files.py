@@ -1,3 +1,4 @@
+import errno
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,21 @@ def test_a_file_of_the_first_version_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "c.csv").write_text("label,steps,mean_return,episodes\na,10.0,2.0,1\n")
     write_curves(tmp_path / "c.csv", CURVES, View())
     assert len((tmp_path / "c.csv").read_text().splitlines()) == 5
+
+
+def test_an_earlier_csv_stays_where_the_new_one_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_curves(tmp_path / "a.csv", CURVES, View())
+    before = (tmp_path / "a.csv").read_text()
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("acer_tf.storage.durable.os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_curves(tmp_path / "a.csv", CURVES[:1], View())
+    assert (tmp_path / "a.csv").read_text() == before
 
 
 def test_csv_of_something_else_is_kept(tmp_path: Path) -> None:

@@ -1,11 +1,14 @@
+import errno
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from acer_tf.errors import InputError
 from acer_tf.logs.files import EpisodesCsv
-from acer_tf.plots.series import on_axis, read_returns, read_series, returns_so_far, sources_among
+from acer_tf.plots.series import Table, has_rows, on_axis, read_returns, read_series, returns_so_far, sources_among
 from acer_tf.segment import Episode
 from tests.plots.samples import series, write_run
 
@@ -74,6 +77,26 @@ def test_a_table_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         read_returns(tmp_path / "a.csv")
 
 
+def test_lines_end_where_csv_has_them_end(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("name,steps\nx\u2028y,1\nx\x0cy,2\r\n")
+    assert Table(tmp_path / "a.csv", "").text("name", "steps") == [["x\u2028y", "x\x0cy"], ["1", "2"]]
+
+
+@pytest.mark.parametrize("read", [has_rows, lambda path: sources_among([path, path.with_name("run")])])
+def test_a_file_that_the_disk_cannot_read_is_told(
+    tmp_path: Path, read: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_run(tmp_path / "run", [1.0]).parent / "episodes.csv"
+    path.write_text("steps,return\n")
+
+    def broken(*_: Any) -> Any:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(Path, "open", broken)
+    with pytest.raises(InputError, match=r"episodes.csv cannot be read \(Input/output error\)"):
+        read(path)
+
+
 def test_missing_files_are_input_errors(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"episodes\.csv does not exist; expected a run folder"):
         read_returns(tmp_path)
@@ -113,12 +136,6 @@ def test_time_is_that_of_the_episodes_that_ended_before_and_after(tmp_path: Path
     run = write_run(tmp_path / "run", [1.0, 2.0, 3.0])
     np.testing.assert_array_equal(on_axis(series((150, 7), (300, 8)), "minutes", run, "A-v0").x, [1.5, 3])
     np.testing.assert_array_equal(on_axis(series((300, 8)), "hours", run, "A-v0").x, [0.05])
-
-
-def test_time_goes_on_where_a_run_was_resumed(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", [1.0] * 4)
-    (run / "monitor.csv").write_text("#{}\nr,l,t\n1,1,60\n1,1,120\n1,1,30\n1,1,15\n")  # two resumptions
-    np.testing.assert_array_equal(on_axis(read_returns(run), "minutes", run, "A-v0").x, [1, 2, 2.5, 2.75])
 
 
 def test_time_needs_the_file_that_has_it(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
 import contextlib
+import errno
 import os
 import re
 import sys
@@ -117,6 +118,26 @@ def test_overwrite_deletes_the_old_run(tmp_path: Path) -> None:
     with begun(folder, {}, "overwrite"):
         assert names(folder) == {"config.yml"}
     assert names(tmp_path) == {"run"}
+
+
+@pytest.mark.parametrize(("behavior", "call"), [("restart", "rename"), ("overwrite", "unlink")])
+def test_a_folder_that_cannot_be_set_aside_or_emptied_is_told(
+    tmp_path: Path, behavior: str, call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = holding(tmp_path / "run", "progress.csv")
+
+    real = getattr(Path, call)
+
+    def busy(path: Path, *args: Any, **kwargs: Any) -> Any:
+        if path in (folder, folder / "progress.csv"):
+            raise OSError(errno.EBUSY, "Device or resource busy")  # as where the folder is mounted
+        return real(path, *args, **kwargs)
+
+    monkeypatch.setattr(Path, call, busy)
+    with pytest.raises(InputError, match=r"run cannot be written \(Device or resource busy\)"):
+        with begun(folder, {}, behavior):
+            pass
+    assert (folder / "progress.csv").read_text() == "precious"
 
 
 def test_overwrite_leaves_a_folder_with_other_files_alone(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 import pytest
 
 from acer_tf import run, run_atari
+from acer_tf.cli.env_kwargs import env_kwargs
 from acer_tf.errors import InputError
 from acer_tf.trials.flags import IN_FILES, check_flags, words
 
@@ -39,7 +40,9 @@ def test_words_are_those_of_a_command_line() -> None:
 
 @pytest.mark.parametrize("name", ["env_kwargs", "env-kwargs"])
 def test_arguments_of_the_environment_in_a_file_name_no_file_code_or_window(name: str) -> None:
-    assert words({name: {"gravity": -5.0}}) == ["--env_kwargs={'gravity': -5.0}"]
+    assert words({name: {"gravity": -5.0}}) == ['--env_kwargs={"gravity": -5.0}']
+    (word,) = words({name: {"map": None, "wind": [True, None]}})
+    assert env_kwargs([word.partition("=")[2]]) == {"map": None, "wind": [True, None]}
     assert words({name: "gravity:-5.0"}) == ["--env_kwargs=gravity:-5.0"]
     for value in ({"xml_file": "./own.xml"}, "{xml_file: ./own.xml}", "xml_file:/own.xml", {"render_mode": "human"}):
         with pytest.raises(InputError, match=r"the file has (xml_file|render_mode)=.* among the arguments"):

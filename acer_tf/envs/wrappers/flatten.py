@@ -138,13 +138,24 @@ class _Numbers:
         self.low, self.high = box.low.ravel(), box.high.ravel()
 
     def __call__(self, observations: Any) -> Array:
-        return _rows(np.asarray(observations, self._dtype), self._shape)
+        array = np.asarray(observations)
+        if array.dtype == self._dtype or self._dtype.kind == "f":
+            return _rows(array.astype(self._dtype, copy=False), self._shape)
+        with np.errstate(invalid="ignore"):
+            converted = array.astype(self._dtype)
+        if not np.array_equal(converted, array):
+            raise InputError(
+                f"an observation of type {array.dtype} has numbers that {self._dtype} cannot hold; expected what the "
+                "environment returns, not scaled."
+            )
+        return _rows(converted, self._shape)
 
 
 class _OneHots:
     """Flattens Discrete or MultiDiscrete: a one-hot vector for each choice, concatenated."""
 
     def __init__(self, space: Discrete | MultiDiscrete) -> None:
+        self._space = space
         self._shape = space.shape or ()
         sizes = np.ravel(space.n if isinstance(space, Discrete) else space.nvec)
         starts = np.ravel(space.start)
@@ -158,7 +169,12 @@ class _OneHots:
         rows = _rows(np.asarray(observations), self._shape)
         hot = rows[..., self._entries] == self._values  # each entry: is its choice its value?
         if np.count_nonzero(hot) != rows.size:
-            raise InputError("an observation is a choice that its space does not have.")
+            wrong = np.argwhere(hot.sum(axis=-1) != rows.shape[-1])[0].tolist()  # of a batch, the environment
+            where = f" of environment {wrong[0]}" if wrong else ""
+            raise InputError(
+                f"the observation{where} is {rows[tuple(wrong)].tolist()}, a choice that its space does not have; "
+                f"expected one of {self._space}."
+            )
         one_hots: Array = hot.view(np.uint8)
         return one_hots
 

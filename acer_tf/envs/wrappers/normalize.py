@@ -31,8 +31,8 @@ class Moments(RunningMeanStd):
         self.is_frozen = False
 
     def update(self, batch: Array) -> None:
-        """Counts a batch, [N, ...], unless it has NaN or infinity, which end the run (`Runner`)."""
-        if not self.is_frozen and np.isfinite(batch).all():
+        """Counts a batch, [N, ...], unless it has numbers that end the run (`Runner`)."""
+        if not self.is_frozen and _is_finite(batch).all():
             super().update(batch)  # type: ignore[no-untyped-call]
 
 
@@ -54,8 +54,9 @@ class NormalizeObservations(ObservationWrapper):
         super().__init__(env)
         if isinstance(env.single_observation_space, Packed):
             raise InputError(
-                "observations with images in a Dict or Tuple are not normalised; leave normalize_observations out, or "
-                "normalise the vectors in a wrapper of the environment."
+                "observations with images in a Dict or Tuple are not normalised; leave normalize_observations out "
+                "(--normalize_observations False where a preset has it), or normalise the vectors in a wrapper of the "
+                "environment."
             )
         shape = env.single_observation_space.shape
         assert shape is not None
@@ -75,7 +76,18 @@ class NormalizeObservations(ObservationWrapper):
 
 def normalized(obs: Array, mean: Array, variance: Array) -> Array:
     """Normalises observations [..., *observation] by a mean and a variance, and clips them to ±CLIP."""
-    return np.clip((obs - mean) / np.sqrt(variance + EPS), -CLIP, CLIP).astype(np.float32)
+    with np.errstate(over="ignore"):
+        return _clipped((obs - mean) / np.sqrt(variance + EPS), obs).astype(np.float32)
+
+
+def _clipped(scaled: Array, raw: Array) -> Array:
+    """Clips numbers to ±CLIP, in place, but for those that are not finite in float32, which end the run (`Runner`)."""
+    return np.clip(scaled, -CLIP, CLIP, out=scaled, where=_is_finite(raw))
+
+
+def _is_finite(array: Array) -> Array:
+    with np.errstate(over="ignore"):  # what is too large for the networks becomes infinite
+        return np.isfinite(array.astype(np.float32))
 
 
 class NormalizeRewards(VectorWrapper[Array, Any, Array, Any, Array]):
@@ -109,7 +121,8 @@ class NormalizeRewards(VectorWrapper[Array, Any, Array, Any, Array]):
         self._returns = self._gamma * self._returns + rewards  # R ← gamma · R + r
         self.moments.update(self._returns)
         self._returns[terminations | truncations] = 0  # only now: the last reward belongs to its episode
-        return obs, np.clip(rewards / np.sqrt(self.moments.var + EPS), -CLIP, CLIP), terminations, truncations, infos
+        scaled = _clipped(rewards / np.sqrt(self.moments.var + EPS), rewards)
+        return obs, scaled, terminations, truncations, infos
 
 
 class ScaleRewards(VectorRewardWrapper[Array, Any, Array]):

@@ -135,8 +135,16 @@ def test_refuses_spaces(space: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("space", "obs", "message"),
     [
-        (Discrete(3), 3, "a choice that its space does not have"),
-        (Discrete(3), -1, "a choice that its space does not have"),
+        (
+            Discrete(3),
+            3,
+            r"^the observation is 3, a choice that its space does not have; expected one of D",
+        ),
+        (Discrete(3), np.array([0, -1]), r"^the observation of environment 1 is -1, a choice"),
+        (MultiDiscrete([3, 2]), np.array([[0, 1], [1, 2]]), r"^the observation of environment 1 is \[1, 2\], a choice"),
+        (Box(0, 255, (2,), np.uint8), np.array([0.5, 1]), "of type float64 has numbers that uint8 cannot hold"),
+        (Box(0, 255, (2,), np.uint8), [3, 256], "of type int64 has numbers that uint8 cannot hold"),
+        (Box(0, 255, (2,), np.uint8), np.array([np.nan, 1]), "numbers that uint8 cannot hold"),
         (MultiDiscrete([2, 3]), np.zeros(3, int), r"has shape \(3,\); expected \(2,\), or a batch"),
         (Box(0, 1, (2, 3)), np.zeros(3), r"has shape \(3,\); expected \(2, 3\), or a batch"),
         (Dict(a=Discrete(2), b=Discrete(2)), {"a": 0}, "lacks a part of the observation space"),

@@ -122,7 +122,7 @@ def test_rewards_are_clipped_and_a_reset_forgets_the_returns() -> None:
     np.testing.assert_allclose(after["return_mean"] * 201, before["return_mean"] * 200)  # the new return is 0
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e200])
 def test_what_is_not_finite_stays_where_it_is_and_out_of_the_moments(bad: float) -> None:
     frames, rewards = FRAMES.copy(), REWARDS.copy()
     frames[2, 1, 0] = rewards[2, 1] = bad
@@ -132,6 +132,7 @@ def test_what_is_not_finite_stays_where_it_is_and_out_of_the_moments(bad: float)
         step(env)
     before = normalization_state(observing) | normalization_state(rewarding)
     obs, given = step(observing)[0], step(rewarding)[1]
+    assert not np.isfinite(obs[1, 0]) and not np.isfinite(given[1].astype(np.float32))  # refused by the runner
     expected = (FRAMES[2] - before["obs_mean"]) / np.sqrt(before["obs_var"] + 1e-8)
     np.testing.assert_allclose(obs[[0, 2]], np.clip(expected[[0, 2]], -10, 10), rtol=1e-5)
     np.testing.assert_allclose(given[[0, 2]], np.clip(REWARDS[2] / np.sqrt(before["return_var"]), -10, 10)[[0, 2]])
