@@ -5,12 +5,11 @@ import dataclasses
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from acer_tf.acer import TrainingLoop
-from acer_tf.cli.command import guarded
-from acer_tf.cli.parsing import parse
+from acer_tf.cli.command import command
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.learning import make_model_and_loop
@@ -51,10 +50,8 @@ def seconds(call: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-@guarded
-def main(argv: Sequence[str]) -> int:
-    """Runs the measurement; returns the exit status."""
-    flags = parse("benchmarks.checkpoints", CheckpointCost, argv)
+def run(flags: CheckpointCost) -> None:
+    """Runs the measurement."""
     config = Config(compress_replay=flags.compress_replay)
     with (
         contextlib.closing(make_training_env(flags.env, flags.num_env)) as env,
@@ -78,7 +75,9 @@ def main(argv: Sequence[str]) -> int:
     print(f"the next, {SECONDS / 60:.0f} minutes later      {next_one:8.2f} s   ({next_one / SECONDS:.2%} of the time)")
     print(f"verifying it                    {check:8.2f} s")
     print(f"on the disk                     {size / 2**20:8.0f} MiB")
-    return 0
+
+
+main = command("benchmarks.checkpoints", CheckpointCost, run)
 
 
 if __name__ == "__main__":

@@ -9,17 +9,15 @@ import multiprocessing
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, Literal
 
-import psutil
-
-from acer_tf.cli.command import guarded
+from acer_tf.cli.command import command
 from acer_tf.cli.output import write_json
-from acer_tf.cli.parsing import parse
 from acer_tf.errors import require
+from acer_tf.storage.usage import processor_seconds
 from benchmarks import prepare
 
 WARM_UP = 5
@@ -97,23 +95,8 @@ def measure(flags: Collectors, actors: int) -> dict[str, float]:
     return numbers
 
 
-def processor_seconds() -> float:
-    """Returns the processor time so far of this process and all that it started: collectors and Ray's own, too."""
-    me = psutil.Process()
-    total = 0.0
-    for process in [me, *me.children(recursive=True)]:
-        try:
-            times = process.cpu_times()
-        except psutil.NoSuchProcess:
-            continue
-        total += times.user + times.system
-    return total
-
-
-@guarded
-def main(argv: Sequence[str]) -> int:
-    """Runs the measurement; returns the exit status."""
-    flags = parse("benchmarks.collectors", Collectors, argv)
+def run(flags: Collectors) -> None:
+    """Runs the measurement."""
     require("ray", "collectors need", "ray")
     actors = flags.actors or ((0, 1, 2) if flags.mode == "atari" else (1, 2, 4, 8))
     found: dict[int, list[dict[str, float]]] = {number: [] for number in actors}
@@ -137,7 +120,9 @@ def main(argv: Sequence[str]) -> int:
         )
     if flags.json is not None:
         write_json(flags.json, {"medians": medians, "runs": found})
-    return 0
+
+
+main = command("benchmarks.collectors", Collectors, run)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acer_tf.buffer import Buffer
-from acer_tf.cli.command import guarded
-from acer_tf.cli.parsing import parse
+from acer_tf.cli.command import command
 from acer_tf.config import Config
 from acer_tf.envs.ids import atari_game
 from acer_tf.envs.make import make_training_env
@@ -115,10 +114,8 @@ def _milliseconds(call: Callable[[], object]) -> float:
     return 1e3 * (time.perf_counter() - start)
 
 
-@guarded
-def main(argv: Sequence[str]) -> int:
-    """Runs the measurements; returns the exit status."""
-    flags = parse("benchmarks.compression", Compression, argv)
+def run(flags: Compression) -> None:
+    """Runs the measurements."""
     print(f"{'game':<20} projected   measured   projected / measured    put, ms   get, ms")
     rows = []
     for env_id in flags.games:
@@ -126,13 +123,15 @@ def main(argv: Sequence[str]) -> int:
         print(_line(rows[-1]), flush=True)
     if flags.json is not None:
         flags.json.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
-    return 0
 
 
 def _line(row: dict[str, Any]) -> str:
     sizes = f"{row['projected_gib']:5.3f} GiB  {row['measured_gib']:5.3f} GiB"
     times = f"{row['put_ms']:9.2f} {row['get_ms']:9.2f}"
     return f"{row['game']:<20} {sizes}  {row['projected_over_measured']:20.2f}  {times}"
+
+
+main = command("benchmarks.compression", Compression, run)
 
 
 if __name__ == "__main__":

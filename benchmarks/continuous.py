@@ -3,11 +3,9 @@
 import contextlib
 import dataclasses
 import sys
-from collections.abc import Sequence
 from typing import Any
 
-from acer_tf.cli.command import guarded
-from acer_tf.cli.parsing import parse
+from acer_tf.cli.command import command
 from acer_tf.envs.make import make_training_env
 from acer_tf.logs.logger import Logger
 from benchmarks import LoopFlags, prepare, print_shares
@@ -36,16 +34,16 @@ def measure(flags: ContinuousSpeed) -> dict[str, Any]:
         return loop(acer, env, "simulation", flags.seconds)
 
 
-@guarded
-def main(argv: Sequence[str]) -> int:
-    """Runs the measurement; returns the exit status."""
-    flags = parse("benchmarks.continuous", ContinuousSpeed, argv)
+def run(flags: ContinuousSpeed) -> None:
+    """Runs the measurement."""
     prepare(flags.network)
     numbers = measure(flags)
     print(f"{flags.env}: {numbers['env_steps_per_s']:.0f} environment steps/s")
     print_shares(numbers["share"])
     flags.write(numbers)
-    return 0
+
+
+main = command("benchmarks.continuous", ContinuousSpeed, run)
 
 
 if __name__ == "__main__":

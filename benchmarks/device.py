@@ -7,7 +7,6 @@ when the time is over is left out, and what fails is noted, so that nobody has t
 import dataclasses
 import importlib.util
 import json
-import os
 import platform
 import subprocess
 import sys
@@ -16,9 +15,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from acer_tf.cli.command import guarded
-from acer_tf.cli.parsing import parse
+import psutil
+
+from acer_tf.cli.command import command
 from acer_tf.config import Precision
+from acer_tf.system.compute import cores, processor_name
 
 COLUMNS = {
     "num_env": "environments",
@@ -88,12 +89,10 @@ def machine() -> dict[str, Any]:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     version, _, device = (done.stdout.splitlines() or ["unknown"])[-1].partition("|")
-    info = Path("/proc/cpuinfo")
-    models = [line.partition(":")[2].strip() for line in _lines(info) if line.startswith("model name")]
     return {
-        "processor": models[0] if models else platform.processor(),
-        "cores": len(os.sched_getaffinity(0)),
-        "memory_gib": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30,
+        "processor": processor_name(),
+        "cores": cores(),
+        "memory_gib": psutil.virtual_memory().total / 2**30,
         "device": device,
         "tensorflow": version,
         "python": platform.python_version(),
@@ -159,10 +158,6 @@ def write(described: dict[str, Any], results: Sequence[dict[str, Any]], collecto
     (out / "device.md").write_text(report, encoding="utf-8")
 
 
-def _lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-
-
 def _row(cells: Any) -> str:
     return f"| {' | '.join(cells)} |"
 
@@ -178,10 +173,8 @@ def _named(setting: dict[str, Any]) -> str:
     return f"{setting['num_env']} environments, {setting['precision']}{overlap}"
 
 
-@guarded
-def main(argv: Sequence[str]) -> int:
+def run(flags: Device) -> int:
     """Runs all measurements that the time allows; returns the exit status, 1 if none succeeded."""
-    flags = parse("benchmarks.device", Device, argv)
     end, results = time.monotonic() + 60 * flags.minutes, list[dict[str, Any]]()
     flags.out.mkdir(parents=True, exist_ok=True)
     described, collectors = machine(), {"failed": LEFT_OUT}
@@ -198,6 +191,9 @@ def main(argv: Sequence[str]) -> int:
     write(described, results, collectors, flags.out)
     print((flags.out / "device.md").read_text(encoding="utf-8"))
     return 0 if any("failed" not in result for result in results) else 1
+
+
+main = command("benchmarks.device", Device, run)
 
 
 if __name__ == "__main__":

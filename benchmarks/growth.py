@@ -10,15 +10,14 @@ import multiprocessing
 import statistics
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from acer_tf.cli.command import guarded
-from acer_tf.cli.parsing import parse
+from acer_tf.cli.command import command
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.logs.logger import Logger
@@ -172,16 +171,16 @@ def _line(axis: str, row: dict[str, Any]) -> str:
     )
 
 
-@guarded
-def main(argv: Sequence[str]) -> int:
-    """Runs the measurements; returns the exit status."""
-    flags = parse("benchmarks.growth", Growth, argv)
+def run(flags: Growth) -> None:
+    """Runs the measurements."""
     found = tables(flags)
     if flags.json is not None:
         flags.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     if flags.plot is not None:
         plot(found, flags.plot)
-    return 0
+
+
+main = command("benchmarks.growth", Growth, run)
 
 
 if __name__ == "__main__":

@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import psutil
 
-from acer_tf.cli.command import guarded
+from acer_tf.cli.command import command
 from acer_tf.cli.output import write_json
-from acer_tf.cli.parsing import parse
 from acer_tf.errors import InputError
 from acer_tf.storage.run_files import PROGRESS
 
@@ -59,7 +58,7 @@ class Sample(NamedTuple):
     descriptors: int
 
 
-def command(flags: Memory, folder: Path) -> list[str]:
+def training_command(flags: Memory, folder: Path) -> list[str]:
     """Returns the command line of the training, with default checkpoints and logs."""
     names = ("env", "num_env", "total_timesteps", "buffer_size", "replay_ratio")
     words = [word for name in names for word in (f"--{name}", str(getattr(flags, name)))]
@@ -99,10 +98,8 @@ def slope(steps: Sequence[int], amounts: Sequence[int]) -> float:
     return float(np.polyfit(steps, amounts, 1)[0] * 1e5)
 
 
-@guarded
-def main(argv: Sequence[str]) -> int:
-    """Runs the measurement; returns the exit status."""
-    flags = parse("benchmarks.memory", Memory, argv)
+def run(flags: Memory) -> None:
+    """Runs the measurement."""
     full = flags.buffer_size * flags.num_env
     if flags.total_timesteps < 4 * full:
         raise InputError(
@@ -111,7 +108,7 @@ def main(argv: Sequence[str]) -> int:
     taken: list[Sample] = []
     print("    step   memory   descriptors")
     with tempfile.TemporaryDirectory() as folder:
-        for sample in samples(command(flags, Path(folder) / "run"), Path(folder)):
+        for sample in samples(training_command(flags, Path(folder) / "run"), Path(folder)):
             taken.append(sample)
             print(f"{sample.step:8,} {sample.rss / 2**20:8.1f} MiB {sample.descriptors:6}", flush=True)
     if flags.json is not None:
@@ -119,7 +116,9 @@ def main(argv: Sequence[str]) -> int:
     steps, rss, descriptors = zip(*(sample for sample in taken if sample.step >= WARM * full), strict=True)
     print(f"from step {steps[0]:,} on: {slope(steps, rss) / 2**20:.2f} MiB per 100,000 steps")
     print(f"descriptors: {min(descriptors)} to {max(descriptors)}")
-    return 0
+
+
+main = command("benchmarks.memory", Memory, run)
 
 
 if __name__ == "__main__":

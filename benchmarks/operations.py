@@ -6,13 +6,11 @@ show how much of the gap is theirs.
 
 import dataclasses
 import sys
-from collections.abc import Sequence
 
 import numpy as np
 from gymnasium.spaces import Box
 
-from acer_tf.cli.command import guarded
-from acer_tf.cli.parsing import parse
+from acer_tf.cli.command import command
 from benchmarks import prepare
 
 FRAMES = Box(0, 255, (84, 84, 4), np.uint8)
@@ -26,10 +24,8 @@ class Operations:
     """Observations that pass at once; 336 are those of 16 environments, 20 steps and the bootstrap step."""
 
 
-@guarded
-def main(argv: Sequence[str]) -> int:
-    """Runs the measurement; returns the exit status."""
-    flags = parse("benchmarks.operations", Operations, argv)
+def run(flags: Operations) -> None:
+    """Runs the measurement."""
     prepare("cnn")
     # These import TensorFlow, which takes its threads and kernels as they are chosen then.
     from acer_tf.networks.actor_critic import ActorCritic
@@ -45,7 +41,9 @@ def main(argv: Sequence[str]) -> int:
         needed += flops * (1 + len(multiples))  # the average policy passes forward as well
         taken += flops * (multiples["forward"] + sum(multiples.values()))
     print(f"all passes of an update together: {needed / taken:.2f}")
-    return 0
+
+
+main = command("benchmarks.operations", Operations, run)
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from acer_tf.cli.command import guarded
-from acer_tf.cli.parsing import Positional, parse
+from acer_tf.cli.command import command
+from acer_tf.cli.parsing import Positional
 from acer_tf.errors import InputError
 from acer_tf.schema import Count, validate_fields
 from acer_tf.system.compute import ONEDNN_VARIABLE
@@ -141,10 +141,8 @@ def _run(module: list[str], task: Task) -> str:
     return done.stdout.splitlines()[-1]
 
 
-@guarded
-def main(argv: Sequence[str]) -> int:
-    """Runs the measurement; returns the exit status."""
-    flags = parse("benchmarks.original", Original, argv)
+def run(flags: Original) -> None:
+    """Runs the measurement."""
     validate_fields(flags)
     if not (flags.folder / "baselines" / "acer" / "acer_simple.py").is_file():
         raise InputError(
@@ -160,7 +158,9 @@ def main(argv: Sequence[str]) -> int:
         if flags.json is not None:  # after each round: one that is interrupted loses no other
             flags.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
     print(summary(results))
-    return 0
+
+
+main = command("benchmarks.original", Original, run)
 
 
 if __name__ == "__main__":

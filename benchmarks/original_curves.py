@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from acer_tf.cli.command import guarded
-from acer_tf.cli.parsing import Positional, parse
+from acer_tf.cli.command import command
+from acer_tf.cli.parsing import Positional
 from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import InputError
 from acer_tf.experiments.results import locked
@@ -77,23 +77,23 @@ def is_there(csv: Path, env_id: str, seed: int) -> bool:
     return any(line.startswith(f"{env_id},{seed},") for line in csv.read_text(encoding="utf-8").splitlines())
 
 
-@guarded
-def main(argv: Sequence[str]) -> int:
-    """Records a run; returns the exit status."""
-    flags = parse("benchmarks.original_curves", OriginalCurves, argv)
+def run(flags: OriginalCurves) -> None:
+    """Records a run."""
     if not (flags.folder / "baselines" / "acer" / "acer_simple.py").is_file():
         raise InputError(f"{flags.folder} does not hold baselines 0.1.5; see the head of this module.")
     env_id = f"MinAtar/{flags.game}-v1"
     if is_there(flags.csv, env_id, flags.seed):
         print(f"{flags.csv} has seed {flags.seed} of {env_id}")
-        return 0
+        return
     lines = rows(env_id, flags.seed, flags.steps, record(flags.folder, env_id, flags.seed, flags.steps))
     with locked(flags.csv.parent), flags.csv.open("a", encoding="utf-8") as file:
         file.writelines(lines)
         file.flush()
         os.fsync(file.fileno())
     print(f"{flags.csv}: seed {flags.seed} of {env_id}, {len(lines)} places")
-    return 0
+
+
+main = command("benchmarks.original_curves", OriginalCurves, run)
 
 
 if __name__ == "__main__":

@@ -18,15 +18,15 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import yaml
 
-from acer_tf.cli.command import guarded
-from acer_tf.cli.parsing import Positional, parse
+from acer_tf.cli.command import command
+from acer_tf.cli.parsing import Positional
 from acer_tf.envs.ids import check_env_id
 from acer_tf.errors import InputError
 from acer_tf.experiments.collecting import BINS
@@ -239,10 +239,8 @@ def recorder(log: Log, flags: Peers, manager: Any) -> Any:
     return Recorder()
 
 
-@guarded
-def main(argv: Sequence[str]) -> int:
-    """Trains each seed and adds its result to those of the experiment; returns the exit status."""
-    flags = parse("benchmarks.peers", Peers, argv)
+def run(flags: Peers) -> None:
+    """Trains each seed and adds its result to those of the experiment."""
     validate_fields(flags)
     check_env_id(flags.env)
     for seed in range(flags.first_seed, flags.first_seed + flags.seeds):
@@ -254,7 +252,9 @@ def main(argv: Sequence[str]) -> int:
             f"{facts['seconds'] / 60:.1f} minutes, last 100 returns {facts['last_100']:g}",
             flush=True,
         )
-    return 0
+
+
+main = command("benchmarks.peers", Peers, run)
 
 
 if __name__ == "__main__":

@@ -6,15 +6,14 @@ Trains in float32, then computes updates on segments from replay in float32 and 
 import contextlib
 import dataclasses
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from acer_tf.cli.command import guarded
+from acer_tf.cli.command import command
 from acer_tf.cli.output import print_table
-from acer_tf.cli.parsing import parse
 from acer_tf.configs.presets import load_preset
 from acer_tf.envs.make import make_training_env
 from acer_tf.logs.logger import Logger
@@ -107,15 +106,15 @@ def measure(flags: Precision) -> dict[str, Difference]:
         return differences(exact, rounded, [loop.buffer.get(rng) for _ in range(flags.segments)])
 
 
-@guarded
-def main(argv: Sequence[str]) -> int:
-    """Runs the comparison; returns the exit status."""
-    flags = parse("benchmarks.precision", Precision, argv)
+def run(flags: Precision) -> None:
+    """Runs the comparison."""
     prepare(load_preset(flags.preset).command.get("network", "mlp"))
     compared = measure(flags)
     rows = [[name, *(f"{number:.2g}" for number in difference)] for name, difference in compared.items()]
     print_table(["", "largest value", "largest difference", "relative norm of the difference"], rows)
-    return 0
+
+
+main = command("benchmarks.precision", Precision, run)
 
 
 if __name__ == "__main__":

@@ -8,16 +8,14 @@ import dataclasses
 import heapq
 import sys
 from collections import deque
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import numpy as np
 from msgspec import Meta
 
-from acer_tf.cli.command import guarded
+from acer_tf.cli.command import command
 from acer_tf.cli.output import write_json
-from acer_tf.cli.parsing import parse
 from acer_tf.schema import Count, Positive, Weight, validate_fields
 
 COLLECTORS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
@@ -206,10 +204,8 @@ def _draw(path: Path, tables: dict[str, list[Result]]) -> None:
     figure.savefig(path, dpi=110)
 
 
-@guarded
-def main(argv: Sequence[str]) -> int:
-    """Runs the model; returns the exit status."""
-    flags = parse("benchmarks.scale", Scale, argv)
+def run(flags: Scale) -> None:
+    """Runs the model."""
     validate_fields(flags)
     tables = _table(flags)
     _print(tables)
@@ -217,7 +213,9 @@ def main(argv: Sequence[str]) -> int:
         write_json(flags.json, {name: [result._asdict() for result in results] for name, results in tables.items()})
     if flags.plot is not None:
         _draw(flags.plot, tables)
-    return 0
+
+
+main = command("benchmarks.scale", Scale, run)
 
 
 if __name__ == "__main__":

@@ -7,11 +7,10 @@ import contextlib
 import dataclasses
 import resource
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal
 
-from acer_tf.cli.command import guarded
-from acer_tf.cli.parsing import parse
+from acer_tf.cli.command import command
 from acer_tf.config import Config
 from acer_tf.envs.ids import atari_game, is_atari
 from acer_tf.envs.make import make_training_env
@@ -62,10 +61,8 @@ def limit(numbers: Mapping[str, Any], flops: float, env_id: str) -> dict[str, fl
     return {"emulated_steps_per_s": emulated, "times_its_limit": 1 / numbers["env_steps_per_s"] / least}
 
 
-@guarded
-def main(argv: Sequence[str]) -> int:
-    """Runs the measurement; returns the exit status."""
-    flags = parse("benchmarks.throughput", Throughput, argv)
+def run(flags: Throughput) -> None:
+    """Runs the measurement."""
     prepare(flags.network)
     numbers = measure(flags)
     print(f"train call            {numbers['train_call_ms']:8.2f} ms")
@@ -84,7 +81,9 @@ def main(argv: Sequence[str]) -> int:
     print(f"drawing               {numbers['drawing_of_training']:8.1%} of training")
     print(f"memory                {numbers['memory_mib']:8.0f} MiB")
     flags.write(numbers)
-    return 0
+
+
+main = command("benchmarks.throughput", Throughput, run)
 
 
 if __name__ == "__main__":

@@ -10,12 +10,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from acer_tf.cli.command import guarded
+from acer_tf.cli.command import command
 from acer_tf.cli.output import write_json
-from acer_tf.cli.parsing import parse
 from acer_tf.errors import ExitStatus, InputError
 from benchmarks.faults.process import survivors
 from benchmarks.faults.scratch import Scratch, scratch
@@ -104,10 +103,8 @@ def table(faults: Mapping[tuple[str, str], int]) -> str:
     return "\n".join("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows)
 
 
-@guarded
-def main(argv: Sequence[str]) -> int:
+def run(flags: Faults) -> int:
     """Runs the campaign; returns the exit status, 1 if a promise was broken."""
-    flags = parse("benchmarks.faults", Faults, argv)
     flags.check()
     faults: Counter[tuple[str, str]] = Counter()
     runs = violations = 0
@@ -126,6 +123,9 @@ def main(argv: Sequence[str]) -> int:
         counts = [[*key, count] for key, count in sorted(faults.items())]
         write_json(flags.json, {"runs": runs, "violations": violations, "faults": counts, "seed": flags.seed})
     return ExitStatus.FAILED if violations else 0
+
+
+main = command("benchmarks.faults", Faults, run)
 
 
 if __name__ == "__main__":
