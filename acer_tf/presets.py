@@ -4,8 +4,6 @@ import dataclasses
 import re
 import sys
 
-import gymnasium
-
 from acer_tf.cli.command import command
 from acer_tf.cli.output import print_table
 from acer_tf.cli.parsing import Positional
@@ -32,7 +30,7 @@ class ListPresets:
             print_table(("preset", "environment", "network", "what it is"), rows)
             return
         env, _ = _environment_and_network(self.name)
-        is_game = env in gymnasium.registry and is_atari(env)
+        is_game = is_atari(env)
         say(f"acer {'run-atari' if is_game else 'run'} --preset {self.name}\n\n{preset_text(self.name).strip()}")
 
 

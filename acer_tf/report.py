@@ -10,7 +10,7 @@ from acer_tf.cli.parsing import Positional
 from acer_tf.errors import InputError
 from acer_tf.plots.html import page, read_records
 from acer_tf.plots.series import sources_among
-from acer_tf.storage.durable import replacing
+from acer_tf.storage.durable import replace
 from acer_tf.system.console import counted, say
 
 
@@ -36,8 +36,8 @@ class RunReport:
             raise InputError(f"the page {self.out} is HTML; expected {self.out.with_suffix('.html')}.")
         records = read_records(sources_among(self.runs))
         text = page(records)
-        with writing(self.out), replacing(self.out) as file:
-            file.write(text.encode())
+        with writing(self.out):
+            replace(self.out, text.encode())
         say(f"wrote {self.out}: {counted(len(records), 'run')}")
 
 

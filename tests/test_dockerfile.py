@@ -12,7 +12,7 @@ def test_it_runs_the_first_command_of_the_readme() -> None:
     first = re.search(r"&& (python -m .*)$", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
     command = re.search(r"^CMD (.*)$", TEXT, flags=re.MULTILINE)
     assert first is not None and command is not None
-    assert json.loads(command[1]) == first[1].split()
+    assert json.loads(command[1]) == first[1].partition(" --logdir")[0].split()  # a container is a folder of its own
 
 
 def test_it_copies_what_the_build_reads() -> None:

@@ -20,7 +20,7 @@ from acer_tf.envs.wrappers.joint_actions import Choices, number_of_actions, to_c
 from acer_tf.envs.wrappers.normalize import CLIP, EPS
 from acer_tf.errors import InputError, require
 from acer_tf.packing import Packed
-from acer_tf.storage.durable import replacing
+from acer_tf.storage.durable import replace
 from acer_tf.storage.paths import user_path
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -83,8 +83,7 @@ def _write_tflite(path: Path, module: tf.Module, act: Act, specs: Specs) -> None
     with tempfile.TemporaryDirectory() as folder:  # the converter takes names of inputs and outputs from a SavedModel
         _write_saved_model(Path(folder), module, act, specs)
         converted = tf.lite.TFLiteConverter.from_saved_model(folder).convert()
-    with replacing(path) as file:
-        file.write(converted)
+    replace(path, converted)
 
 
 def _write_onnx(path: Path, module: tf.Module, act: Act, specs: Specs) -> None:
@@ -97,8 +96,7 @@ def _write_onnx(path: Path, module: tf.Module, act: Act, specs: Specs) -> None:
         return {OUTPUTS.get(name, name): output for name, output in outputs.items()}
 
     model, _ = tf2onnx.convert.from_function(positional, list(specs.values()), opset=ONNX_OPSET)
-    with replacing(path) as file:
-        file.write(model.SerializeToString())
+    replace(path, model.SerializeToString())
 
 
 def _parts(spaces: Spaces) -> list[tuple[str, gymnasium.Space[Any]]]:

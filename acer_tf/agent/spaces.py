@@ -95,7 +95,7 @@ class Spaces:
                 f"the observation has shape {rows.shape}; expected {self.flatten.space.shape}, or a batch of such."
             )
         if rows.dtype.kind == "f":
-            finite_array("the observation", rows, np.float64 if self.is_normalized else np.float32)
+            finite_array("the observation", rows, np.float32)
         if self.is_normalized:
             rows = normalized(rows, normalization["obs_mean"], normalization["obs_var"])
         return rows if extra else rows[np.newaxis], extra == 0

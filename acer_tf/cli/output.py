@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from acer_tf.errors import InputError
-from acer_tf.storage.durable import replacing
+from acer_tf.storage.durable import replace
 from acer_tf.system.console import printable
 
 UNLIMITED = 10_000
@@ -44,8 +44,8 @@ def write_json(path: Path, values: Mapping[str, Any]) -> None:
     Raises:
         InputError: the file cannot be written.
     """
-    with writing(path), replacing(path) as file:
-        file.write(json.dumps(values, indent=2).encode() + b"\n")
+    with writing(path):
+        replace(path, json.dumps(values, indent=2).encode() + b"\n")
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

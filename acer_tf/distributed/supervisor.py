@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from acer_tf.storage.durable import replacing
+from acer_tf.storage.durable import replace
 from acer_tf.system.children import start_module
 
 POLL_SECONDS = 0.2
@@ -52,13 +52,8 @@ class Program(NamedTuple):
 def new_heartbeat(path: Path) -> str:
     """Writes a file with a word that is nowhere else, by which nodes recognise it; returns the word."""
     ticket = secrets.token_hex(8)
-    _write(path, f"waiting {ticket}\n")
+    replace(path, f"waiting {ticket}\n".encode())
     return ticket
-
-
-def _write(heartbeat: Path, text: str) -> None:
-    with replacing(heartbeat) as file:
-        file.write(text.encode())
 
 
 def is_running(heartbeat: Path) -> bool:
@@ -102,7 +97,7 @@ def _obstacle(program: Program, host: str) -> str:
 
 def _run(program: Program, interrupts: Sequence[int]) -> int:
     note = f"running {program.ticket} on {platform.node()}, process {os.getpid()}\n"
-    _write(program.heartbeat, note)
+    replace(program.heartbeat, note.encode())
     child = start_module(program.words, program.log, program.folder)
     passed_on, last = 0, time.monotonic()
     while (returncode := child.poll()) is None:

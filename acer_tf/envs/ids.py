@@ -22,8 +22,9 @@ _NO_FRAMESKIP = re.compile(r"(.+)NoFrameskip-v4")
 
 
 def is_atari(env_id: str) -> bool:
-    """Returns whether an accepted id is that of an Atari game."""
-    return _is_atari(gymnasium.registry[env_id])
+    """Returns whether an id, of any origin, is that of an Atari game."""
+    spec = gymnasium.registry.get(env_id)
+    return spec is not None and _is_atari(spec)
 
 
 def atari_game(env_id: str) -> str:
@@ -95,8 +96,9 @@ def check_env_id(env_id: str) -> None:
         raise InputError(
             f"environment '{env_id}' makes another one, which its arguments name; register that under an id of its own."
         )
-    if env_id in gymnasium.registry and is_atari(env_id):
-        proper = next(i for i in accepted if _is_atari_of(i, _game(gymnasium.registry[env_id])))
+    if is_atari(env_id):
+        game = _game(gymnasium.registry[env_id])
+        proper = next(i for i in accepted if is_atari(i) and _game(gymnasium.registry[i]) == game)
         raise InputError(f"environment '{env_id}' is not what baselines wraps; use {proper}.")
     otherwise = suggestion(env_id, reversed(accepted), "`acer envs` lists all", alike=_likeness)
     raise InputError(f"environment '{env_id}' does not exist{otherwise}.")
@@ -136,10 +138,6 @@ def accepted_ids() -> list[str]:
     others = {i for i, game in atari.items() if i.startswith("ALE/") and game not in without_skip.values()}
     excluded = atari.keys() - without_skip.keys() - others
     return [i for i in gymnasium.registry if i not in excluded and not _MAKES_ANOTHER.fullmatch(i)]
-
-
-def _is_atari_of(env_id: str, game: str) -> bool:
-    return is_atari(env_id) and _game(gymnasium.registry[env_id]) == game
 
 
 def _is_atari(spec: EnvSpec) -> bool:

@@ -1,7 +1,5 @@
 """What a paper that cites results needs: a page of numbers and of how they were made, and a table of all settings."""
 
-import csv
-import io
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,14 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acer_tf.envs.atari.human_scores import human_normalized
-from acer_tf.envs.ids import atari_game
+from acer_tf.envs.ids import atari_game, is_atari
 from acer_tf.experiments.aggregate import aggregated, scale
 from acer_tf.experiments.experiment import Environment
 from acer_tf.experiments.findings import HOUR, Findings
 from acer_tf.experiments.plan import defaults
 from acer_tf.experiments.results import Floats, Result
+from acer_tf.logs.files import csv_lines
 from acer_tf.plots.pages import render
-from acer_tf.plots.series import is_atari_id
 from acer_tf.plots.statistics import Interval, interval, iqm, mean_interval
 from acer_tf.system.tensorflow_import import quiet_tensorflow
 
@@ -51,7 +49,7 @@ class Cited(NamedTuple):
     changed: Mapping[str, str]
 
 
-def citing_files(findings: Sequence[Findings]) -> dict[str, str]:
+def citing_files(findings: Sequence[Findings]) -> dict[str, bytes]:
     """Returns the page and the table of settings, by the names of their files, of all experiments that have results."""
     with quiet_tensorflow():
         from acer_tf.networks import trunk  # noqa: F401  (registers the networks, whose arguments are settings)
@@ -62,7 +60,7 @@ def citing_files(findings: Sequence[Findings]) -> dict[str, str]:
     ]
     standard = {name: _text(value) for name, value in sorted(_complete({}).items())}
     page = render(TEMPLATE, title=TITLE, cited=cited, settings=SETTINGS, defaults=standard, part=PART)
-    return {CITING: page, SETTINGS: _settings_table(findings)}
+    return {CITING: page.encode(), SETTINGS: _settings_table(findings)}
 
 
 def steps_to(result: Result, level: float) -> float:
@@ -119,7 +117,7 @@ def _overall_rows(found: Findings) -> list[Row]:
 def _human_matrices(found: Findings) -> dict[str, Floats]:
     """Returns human-normalised scores [seeds, games] by variation, if all is Atari and every run is there."""
     experiment = found.experiment
-    if found.whole < found.needed or not all(is_atari_id(env.id) for env in experiment.envs):
+    if found.whole < found.needed or not all(is_atari(env.id) for env in experiment.envs):
         return {}
     return {
         v.name: np.array(
@@ -137,7 +135,7 @@ def _human_matrices(found: Findings) -> dict[str, Floats]:
 
 
 def _human(env: Environment, scores: Floats) -> str:
-    normalized = human_normalized(atari_game(env.id), scores.mean()) if is_atari_id(env.id) else None
+    normalized = human_normalized(atari_game(env.id), scores.mean()) if is_atari(env.id) else None
     return "" if normalized is None else f"{normalized:.3f}"
 
 
@@ -177,7 +175,7 @@ def _complete(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {**with_defaults(chosen["network"], {}), **chosen}
 
 
-def _settings_table(findings: Sequence[Findings]) -> str:
+def _settings_table(findings: Sequence[Findings]) -> bytes:
     """Returns a CSV table with a row for each experiment, variation and environment, and every setting in a column."""
     rows = {}
     for found in findings:
@@ -185,11 +183,8 @@ def _settings_table(findings: Sequence[Findings]) -> str:
             key = found.experiment.name, str(group[0].facts["variation"]), env.id
             rows[key] = _complete({"total_timesteps": env.steps, **group[0].facts["settings"]})
     columns = sorted({name for row in rows.values() for name in row} - {"env"})
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow([*SETTINGS_COLUMNS, *columns])
-    table.writerows([*key, *(_text(row[name]) if name in row else "" for name in columns)] for key, row in rows.items())
-    return text.getvalue()
+    cells = ([*key, *(_text(row[name]) if name in row else "" for name in columns)] for key, row in rows.items())
+    return csv_lines([[*SETTINGS_COLUMNS, *columns], *cells])
 
 
 def _text(value: Any) -> str:

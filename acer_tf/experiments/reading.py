@@ -8,10 +8,9 @@ from typing import Annotated, Any, NamedTuple
 from msgspec import Meta
 
 from acer_tf.envs.atari.human_scores import HUMAN_SCORES
-from acer_tf.envs.ids import atari_game
+from acer_tf.envs.ids import atari_game, is_atari
 from acer_tf.errors import InputError, suggestion
 from acer_tf.experiments.experiment import Criterion, Environment, Experiment, Reference, Seeds, Variation, Window
-from acer_tf.plots.series import is_atari_id
 from acer_tf.schema import Count, CountOrZero, Number, PositiveOrInfinite, Text, check_names, read
 from acer_tf.storage.yaml_text import load_settings, settings_names, settings_path
 from acer_tf.trials.flags import check_flags
@@ -166,7 +165,7 @@ def _check_score(where: str, values: Mapping[str, Any], criterion: Criterion) ->
 
 
 def _random_play(env: str) -> float | None:
-    game = atari_game(env) if is_atari_id(env) else ""
+    game = atari_game(env) if is_atari(env) else ""
     return HUMAN_SCORES[game].random if game in HUMAN_SCORES else None
 
 

@@ -1,8 +1,6 @@
 """The results of an experiment's runs, which outlive the runs: seeds.csv has a row for each, curves.csv its curve."""
 
 import contextlib
-import csv
-import io
 import json
 import math
 import os
@@ -17,8 +15,9 @@ from numpy.typing import NDArray
 from acer_tf.errors import InputError
 from acer_tf.experiments.experiment import Window
 from acer_tf.experiments.plan import Planned
+from acer_tf.logs.files import csv_lines
 from acer_tf.plots.series import BEYOND, Table, grouped
-from acer_tf.storage.durable import delete_unfinished, reading, replacing
+from acer_tf.storage.durable import delete_unfinished, reading, replace
 from acer_tf.storage.run_folder import LOST_REPLAY
 from acer_tf.training.resume import describe, differences
 
@@ -134,8 +133,7 @@ def replace_files(folder: Path, contents: Mapping[str, str | bytes]) -> None:
     """
     for name, content in contents.items():
         delete_unfinished(folder / name)
-        with replacing(folder / name) as file:
-            file.write(content.encode() if isinstance(content, str) else content)
+        replace(folder / name, content.encode() if isinstance(content, str) else content)
 
 
 def read(folder: Path) -> dict[Key, Result]:
@@ -171,7 +169,7 @@ def write(folder: Path, results: Iterable[Result], window: Window) -> None:
         ordered = [kept[key] for key in sorted(kept)]
         curves = [CURVE_COLUMNS, *(row for result in ordered for row in _curve_rows(result))]
         # Seeds are the last, so that every row of theirs has its curve.
-        replace_files(folder, {CURVES: _csv(curves), SEEDS: _csv(_seed_rows(ordered, window))})
+        replace_files(folder, {CURVES: csv_lines(curves), SEEDS: csv_lines(_seed_rows(ordered, window))})
 
 
 def check_same(folder: Path, result: Result, planned: Planned) -> None:
@@ -271,12 +269,6 @@ def _value(column: str, cell: str) -> Any:
 def _cell(column: str, value: Any) -> str:
     is_read_back = isinstance(value, str) and value.isprintable() and value and _value(column, value) == value
     return str(value) if is_read_back else json.dumps(value)
-
-
-def _csv(rows: Iterable[Sequence[str]]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
 
 
 def rounded(value: float) -> float:

@@ -15,7 +15,7 @@ from acer_tf.errors import InputError
 from acer_tf.logs.logger import Logger, Sink, SpacedLogger
 from acer_tf.logs.metrics import METRICS, full_name
 from acer_tf.segment import Episode
-from acer_tf.storage.durable import is_missing, is_still, reading, replacing
+from acer_tf.storage.durable import is_missing, is_still, reading, replace
 from acer_tf.storage.run_files import EPISODES, EVALUATIONS, MONITOR, PROGRESS, PROGRESS_LINES
 from acer_tf.system.console import say
 from acer_tf.system.links import without_links
@@ -61,8 +61,7 @@ class FileSink(Sink):
         Raises:
             OSError: the disk is full or cannot be written; the pieces are as they were.
         """
-        with replacing(self._path) as file:
-            file.write(content)
+        replace(self._path, content)
         if self._file is not None:
             self._file.close()
         self._open("r+")

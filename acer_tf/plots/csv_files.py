@@ -10,7 +10,7 @@ from acer_tf.plots.curves import Curve
 from acer_tf.plots.figures import View
 from acer_tf.plots.series import RETURNS, Axis
 from acer_tf.plots.statistics import Interval
-from acer_tf.storage.durable import replacing
+from acer_tf.storage.durable import replace
 
 INTERVAL_COLUMNS = ("label", "aggregate", "estimate", "low", "high")
 
@@ -53,5 +53,4 @@ def _require_header(path: Path, beginnings: Sequence[str], content: str) -> None
 
 
 def _write(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    with replacing(path) as file:
-        file.write(csv_lines([columns, *rows]))
+    replace(path, csv_lines([columns, *rows]))

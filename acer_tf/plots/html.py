@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acer_tf.envs.atari.human_scores import human_normalized
-from acer_tf.envs.ids import atari_game
+from acer_tf.envs.ids import atari_game, is_atari
 from acer_tf.errors import InputError
 from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.plots.curves import ENOUGH_SEEDS, Curve
 from acer_tf.plots.figures import View, figure_of_curves
 from acer_tf.plots.pages import render
 from acer_tf.plots.runs import Run, default_widths, differing, env_of, mean_curves, names_of_settings, short_number
-from acer_tf.plots.series import Series, clock, has_rows, is_atari_id, read_returns, read_series, runs_at, trained_steps
+from acer_tf.plots.series import Series, clock, has_rows, read_returns, read_series, runs_at, trained_steps
 from acer_tf.plots.statistics import mean_interval
 from acer_tf.plots.style import rendered, styled
 from acer_tf.storage.run_files import EPISODES, EVALUATIONS, MODEL, MONITOR
@@ -140,7 +140,7 @@ def scores(records: Sequence[Record]) -> list[Score]:
         estimate = mean_interval(np.array(values))
         few = f"none below {ENOUGH_SEEDS} seeds"
         limits = few if len(values) < ENOUGH_SEEDS else f"{estimate.low:.4g} to {estimate.high:.4g}"
-        human = human_normalized(atari_game(env), estimate.estimate) if is_atari_id(env) else None
+        human = human_normalized(atari_game(env), estimate.estimate) if is_atari(env) else None
         shown = "" if human is None else f"{human:.2f}"
         found.append(Score(env, setting, len(values), estimate.estimate, limits, shown))
     return found

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acer_tf.envs.atari.human_scores import human_normalized
-from acer_tf.envs.ids import atari_game
+from acer_tf.envs.ids import atari_game, is_atari
 from acer_tf.errors import InputError
 from acer_tf.plots.curves import ENOUGH_SEEDS, binned
 from acer_tf.plots.figures import draw_bands
 from acer_tf.plots.runs import Run
-from acer_tf.plots.series import is_atari_id
 from acer_tf.plots.statistics import AGGREGATES, Band, Interval, improvement, interval, iqm_curve, profiles
 from acer_tf.plots.style import GREY, Line, count_in_thousands, lines, new_figure
 
@@ -54,7 +53,7 @@ def performance(runs: Sequence[Run]) -> Performance:
     matrices = score_matrices(runs)
     first, *others = matrices
     return Performance(
-        unit="human-normalised score" if is_atari_id(runs[0].env) else "raw return",
+        unit="human-normalised score" if is_atari(runs[0].env) else "raw return",
         intervals={
             name: {setting: interval(aggregate, scores) for setting, scores in matrices.items()}
             for name, aggregate in AGGREGATES.items()
@@ -97,7 +96,7 @@ def _normalized(env: str, score: Any) -> Any:
     Raises:
         InputError: the game has no human score.
     """
-    if not is_atari_id(env):
+    if not is_atari(env):
         return score
     found = human_normalized(atari_game(env), score)
     if found is None:
@@ -108,7 +107,7 @@ def _normalized(env: str, score: Any) -> Any:
 def _arranged(runs: Sequence[Run], value: Callable[[Run], Any]) -> dict[str, NDArray[np.float64]]:
     """Returns arrays [seeds, environments, ...] of a value of each run, by setting."""
     envs = list(dict.fromkeys(run.env for run in runs))
-    if len(envs) > 1 and not all(is_atari_id(env) for env in envs):
+    if len(envs) > 1 and not all(is_atari(env) for env in envs):
         raise InputError(
             f"returns of {', '.join(envs)} are in units of their own; for several environments, --rliable takes Atari "
             "games only."

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from acer_tf.envs.atari.game import FRAMES_PER_STEP
 from acer_tf.envs.atari.human_scores import HUMAN_SCORES
-from acer_tf.envs.ids import atari_game
+from acer_tf.envs.ids import atari_game, is_atari
 from acer_tf.errors import InputError
 from acer_tf.plots.curves import binned
 from acer_tf.plots.runs import POINTS
-from acer_tf.plots.series import Axis, Series, Table, grouped, is_atari_id
+from acer_tf.plots.series import Axis, Series, Table, grouped
 from acer_tf.storage.paths import user_path
 from acer_tf.system.console import printable
 
@@ -72,7 +72,7 @@ def read_references(names: Sequence[str], envs: Sequence[str], axis: Axis) -> li
 
 
 def _level_of_game(name: str, env: str) -> ReferenceLine:
-    game = atari_game(env) if is_atari_id(env) else ""
+    game = atari_game(env) if is_atari(env) else ""
     if game not in HUMAN_SCORES:
         raise InputError(f"--reference {name} needs an Atari game with a known score; {env or 'the run'} has none.")
     return level(env, f"{name} play" if name == "random" else name, getattr(HUMAN_SCORES[game], name))

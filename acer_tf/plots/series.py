@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
@@ -137,7 +136,7 @@ def on_axis(series: Series, axis: Axis, source: Path, env: str) -> Series:
         InputError: frames of an environment that is not an Atari game, or the run's files lack the seconds.
     """
     if axis == "frames":
-        if not is_atari_id(env):
+        if not is_atari(env):
             raise InputError(
                 f"{env or source} is not an Atari game; --x frames needs one, expected --x steps, minutes or hours."
             )
@@ -145,11 +144,6 @@ def on_axis(series: Series, axis: Axis, source: Path, env: str) -> Series:
     if axis in _SECONDS:
         return series._replace(x=np.interp(series.x, *clock(source)) / _SECONDS[axis])
     return series
-
-
-def is_atari_id(env: str) -> bool:
-    """Whether an id of any origin is that of an Atari game."""
-    return env in gymnasium.registry and is_atari(env)
 
 
 class Table:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from acer_tf.errors import InputError, require
-from acer_tf.storage.durable import replacing
+from acer_tf.storage.durable import replace
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
@@ -105,8 +105,7 @@ def draw_legend(figure: "Figure", names: Sequence[str], looks: Sequence[Line]) -
 def save(figure: "Figure", path: Path) -> None:
     """Writes a picture in the format of its suffix, one of `FORMATS`; an existing file is replaced."""
     picture = rendered(figure, path.suffix.lower())
-    with replacing(path) as file:
-        file.write(picture)
+    replace(path, picture)
 
 
 def rendered(figure: "Figure", suffix: str) -> bytes:

@@ -1,7 +1,5 @@
 """Results of a search: a table, the best settings as a preset, and pictures."""
 
-import csv
-import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +11,10 @@ from acer_tf.configs.presets import COMMAND, load_preset
 from acer_tf.envs.ids import is_atari
 from acer_tf.envs.module_ids import bare_env_id
 from acer_tf.errors import InputError, install
+from acer_tf.logs.files import csv_lines
 from acer_tf.networks.names import NETWORKS
 from acer_tf.search.space import Space
-from acer_tf.storage.durable import replacing
+from acer_tf.storage.durable import replace
 from acer_tf.storage.run_folder import read_settings
 from acer_tf.system.console import say
 
@@ -31,16 +30,13 @@ _UNSET = ("log_interval",)
 def write_table(path: Path, study: "optuna.Study", space: Space) -> None:
     """Writes a row for each trial: number, state, mean return, its seeds' returns, settings."""
     names = [parameter.name for parameter in space]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["trial", "state", "mean_return", "seed_returns", *names])
+    rows: list[list[Any]] = [["trial", "state", "mean_return", "seed_returns", *names]]
     for trial in study.get_trials(deepcopy=False):
         value = "" if trial.value is None else f"{trial.value:.6g}"
         returns = " ".join(f"{value:.6g}" for value in trial.user_attrs.get("returns", ()))
         settings = [trial.params.get(name, "") for name in names]
-        writer.writerow([trial.number, trial.state.name.lower(), value, returns, *settings])
-    with replacing(path) as file:
-        file.write(text.getvalue().encode())
+        rows.append([trial.number, trial.state.name.lower(), value, returns, *settings])
+    replace(path, csv_lines(rows))
 
 
 def write_preset(path: Path, run: Path, note: str) -> None:
@@ -53,8 +49,7 @@ def write_preset(path: Path, run: Path, note: str) -> None:
     if settings is None:
         raise InputError(f"{run} lacks its settings; the trial has to run again.")
     preset = _preset(settings)
-    with replacing(path) as file:
-        file.write(f"# {note}\n{yaml.safe_dump(preset, sort_keys=False)}".encode())
+    replace(path, f"# {note}\n{yaml.safe_dump(preset, sort_keys=False)}".encode())
     load_preset(path)
 
 

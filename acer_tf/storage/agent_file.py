@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from acer_tf.errors import InputError
 from acer_tf.storage.arrays import read_arrays
-from acer_tf.storage.durable import replacing
+from acer_tf.storage.durable import replace
 from acer_tf.storage.paths import user_path
 from acer_tf.storage.zip_files import check_members
 
@@ -51,8 +51,7 @@ def write_agent(target: File, data: Mapping[str, Any], groups: Mapping[str, Arra
     if not isinstance(target, str | os.PathLike):
         target.write(content)
         return
-    with replacing(with_suffix(target)) as file:
-        file.write(content)
+    replace(with_suffix(target), content)
 
 
 def read_agent(source: File) -> tuple[dict[str, Any], dict[str, Arrays]]:

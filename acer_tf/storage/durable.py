@@ -58,6 +58,12 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
+def replace(path: Path, content: bytes) -> None:
+    """Writes a file whole, or leaves the one at `path` as it was; see `replacing`."""
+    with replacing(path) as file:
+        file.write(content)
+
+
 def unfinished(path: Path) -> Path:
     """Returns a hidden path for what gets its name when it is whole; nobody can have made a link there."""
     return path.with_name(f".tmp-{path.name}-{secrets.token_hex(8)}")

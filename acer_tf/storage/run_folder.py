@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from acer_tf.errors import EnvironmentFailedError, InputError, LockedError, SupersededError
-from acer_tf.storage.durable import delete_unfinished, is_still, reading, replacing
+from acer_tf.storage.durable import delete_unfinished, is_still, reading, replace
 from acer_tf.storage.lock import locked
 from acer_tf.storage.paths import free_path, path_text
 from acer_tf.storage.run_files import BEST, CHECKPOINTS, LOCK_FILES, MODEL, PROGRESS, SETTINGS, check_links, delete_run
@@ -184,8 +184,7 @@ class RunFolder:
             self._locks.callback(os.close, descriptor)
 
     def _write_settings(self) -> None:
-        with replacing(self.path / SETTINGS) as file:
-            file.write(self._settings.encode())
+        replace(self.path / SETTINGS, self._settings.encode())
 
 
 def _made(folder: Path) -> bool:
@@ -242,5 +241,4 @@ def note_lost_replay(folder: Path, step: int) -> None:
     with contextlib.suppress(InputError, OSError):
         settings = read_settings(folder) or {}
         settings[LOST_REPLAY] = [*settings.get(LOST_REPLAY, []), step]
-        with replacing(folder / SETTINGS) as file:
-            file.write(yaml.safe_dump(settings, sort_keys=False).encode())
+        replace(folder / SETTINGS, yaml.safe_dump(settings, sort_keys=False).encode())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from acer_tf.storage.durable import read_bounded, replacing
+from acer_tf.storage.durable import read_bounded, replace
 from acer_tf.storage.run_files import USAGE
 
 LARGEST = 2**24
@@ -22,7 +22,7 @@ class Meter:
     def __init__(self) -> None:
         """Begins to measure."""
         self._began = time.monotonic()
-        self._used = _processor_seconds()
+        self._used = processor_seconds()
 
     def note(self, folder: Path, begin: int, end: int) -> None:
         """Adds a row to the run folder's file.
@@ -38,9 +38,8 @@ class Meter:
         path = folder / USAGE
         rows = path.read_bytes() if path.is_file() else b""
         whole = rows[: rows.rfind(b"\n") + 1] or f"{','.join(COLUMNS)}\n".encode()
-        used = f"{time.monotonic() - self._began:.3f},{_processor_seconds() - self._used:.3f}"
-        with replacing(path) as file:
-            file.write(whole + f"{begin},{end},{used}\n".encode())
+        used = f"{time.monotonic() - self._began:.3f},{processor_seconds() - self._used:.3f}"
+        replace(path, whole + f"{begin},{end},{used}\n".encode())
 
 
 def read_processor_seconds(folder: Path, end: int) -> float | None:
@@ -72,7 +71,7 @@ def read_processor_seconds(folder: Path, end: int) -> float | None:
     return used if at >= end else None
 
 
-def _processor_seconds() -> float:
+def processor_seconds() -> float:
     """Returns the processor time of this process, of its children that have ended, and of those that run."""
     process = psutil.Process()
     own = process.cpu_times()

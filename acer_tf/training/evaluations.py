@@ -12,7 +12,7 @@ from acer_tf.agent import ACER
 from acer_tf.errors import environment_errors
 from acer_tf.evaluation.episodes import Played, play, said_of_cuts, summarize
 from acer_tf.logs.logger import Logger
-from acer_tf.storage.durable import replacing
+from acer_tf.storage.durable import replace
 from acer_tf.storage.run_files import BEST
 from acer_tf.system.console import say
 from acer_tf.training.job import EvaluationSettings
@@ -109,8 +109,7 @@ class Evaluations:
             OSError: it still does not.
         """
         if self._unwritten:
-            with replacing(self._file) as file:
-                file.write(self._unwritten)
+            replace(self._file, self._unwritten)
         self._unwritten = b""
 
     def close(self) -> None:

@@ -1,15 +1,14 @@
 """sweep.csv, the table of a sweep's trials."""
 
-import csv
-import io
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from acer_tf.logs.files import csv_lines
 from acer_tf.plots.series import Table, returns_so_far, trained_steps
-from acer_tf.storage.durable import replacing
+from acer_tf.storage.durable import replace
 from acer_tf.system.console import counted, say
 from acer_tf.trials.scheduler import Trial, TrialStatus
 
@@ -60,12 +59,8 @@ class SweepTable:
         return [self._rows[str(trial.folder)] for trial in trials if str(trial.folder) in self._rows]
 
     def _write(self) -> None:
-        text = io.StringIO()
-        writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self._rows.values())
-        with replacing(self._path) as file:
-            file.write(text.getvalue().encode())
+        rows = ([row.get(column, "") for column in COLUMNS] for row in self._rows.values())
+        replace(self._path, csv_lines([COLUMNS, *rows]))
 
 
 def summary(rows: Sequence[Mapping[str, str]]) -> str:

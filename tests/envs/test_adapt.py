@@ -64,7 +64,7 @@ class OfTheOldGym:
         (OldStep(1), r"OldStep\.step returned 4 values; gymnasium's returns \(observation, reward, terminated, trunc"),
         (
             PassiveEnvChecker(OldStep(1)),
-            r"OldStep\.step returned what are not five values \(.* got 4\); gym",
+            r"OldStep\.step returned what are not five values \(.* got 4\)\); gym",
         ),
         (NoStep(1), r"NoStep\.step returned None; gymnasium's returns \(observation, reward, terminated, trunc"),
         (TimeLimit(NoStep(1), 9), r"NoStep\.step returned what are not five values \(cannot unpack .*\); gymnasium's"),

@@ -114,11 +114,11 @@ def test_a_level_is_reached_by_the_last_twentieth_of_a_run() -> None:
 
 def test_an_experiment_without_results_is_not_cited_and_one_under_way_has_no_numbers() -> None:
     files = citing_files([find(experiment(REACHES), {("a", "CartPole-v1"): []})])
-    assert "## sample" not in files[CITING] and len(files[SETTINGS].splitlines()) == 1
+    assert b"## sample" not in files[CITING] and len(files[SETTINGS].splitlines()) == 1
     under_way = {("a", "CartPole-v1"): [result(1.0, trained=500)], ("b", "CartPole-v1"): []}
     files = citing_files([find(experiment(REACHES), under_way)])
-    assert "No run is whole yet" in files[CITING].split("## sample")[1]
-    (row,) = csv.DictReader(io.StringIO(files[SETTINGS]))
+    assert "No run is whole yet" in files[CITING].decode().split("## sample")[1]
+    (row,) = csv.DictReader(io.StringIO(files[SETTINGS].decode()))
     assert (row["experiment"], row["variation"], row["total_timesteps"], row["gamma"]) == (
         "sample",
         "a",

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from acer_tf.envs.atari.human_scores import human_normalized
-from acer_tf.envs.ids import atari_game
+from acer_tf.envs.ids import atari_game, is_atari
 from acer_tf.experiments.experiment import Reference
 from acer_tf.experiments.published import read_reference_runs, reference_final, reference_scores, to_draw
 from acer_tf.experiments.reading import experiment_names, load_experiment
-from acer_tf.plots.series import is_atari_id
 from tests.experiments.samples import experiment
 
 ROWS = """\
@@ -100,7 +99,7 @@ def test_games_that_the_published_agent_has_not_learned_have_no_criterion(name: 
     share = 0.8 if name in ("paper-atari", "baselines-atari") else 1.0  # of the way from random play
     runs = read_reference_runs(e)
     for criterion in e.criteria:
-        for env in (env for env in criterion.envs if is_atari_id(env)):
+        for env in (env for env in criterion.envs if is_atari(env)):
             values = criterion.values or {env: reference_final(runs, criterion.reference, env)}
             if criterion.kind != "better":
                 normalized = human_normalized(atari_game(env), values[env])

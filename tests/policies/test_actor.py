@@ -60,7 +60,7 @@ def test_copied_parameters_act_as_the_model_did_when_they_were_copied() -> None:
         for deterministic in (False, True):
             mus = actor.act(obs, state, mask, deterministic).mus
             np.testing.assert_allclose(mus, twin.act(obs, state, mask).mus, rtol=1e-6)
-        np.testing.assert_allclose(actor.values(obs, state), twin.values(obs, state), rtol=1e-6)
+        np.testing.assert_allclose(actor.values(obs, state), twin.actor.values(obs, state), rtol=1e-6)
         twin.train(make_segment(), lr=0.1)
         assert (np.abs(twin.act(obs, state, mask).mus - mus) > 1e-3).any(), "training moves the policy"
         actor.copy_parameters(model.params, 0)

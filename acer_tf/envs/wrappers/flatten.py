@@ -170,10 +170,10 @@ class _OneHots:
         hot = rows[..., self._entries] == self._values  # each entry: is its choice its value?
         if np.count_nonzero(hot) != rows.size:
             wrong = np.argwhere(hot.sum(axis=-1) != rows.shape[-1])[0].tolist()  # of a batch, the environment
-            where = f" of environment {wrong[0]}" if wrong else ""
+            where, choice = f" of environment {wrong[0]}" if wrong else "", rows[tuple(wrong)].reshape(self._shape)
             raise InputError(
-                f"the observation{where} is {rows[tuple(wrong)].tolist()}, a choice that its space does not have; "
-                f"expected one of {self._space}."
+                f"the observation{where} is {choice.tolist()}, a choice that its space does not have; expected one of "
+                f"{self._space}."
             )
         one_hots: Array = hot.view(np.uint8)
         return one_hots
