@@ -212,5 +212,5 @@ def _env_id_of_run(run: Path, settings: Mapping[str, Any]) -> str:
     except InputError as error:
         if ":" in full:
             raise InputError(module_refused(str(run), full)) from error
-        raise InputError(f"{error} If a module of yours registers it, give --env MODULE:{env_id}.") from error
+        raise
     return env_id

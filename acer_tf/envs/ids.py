@@ -18,6 +18,7 @@ SUITE = "dm_control/"
 
 _MAKES_ANOTHER = re.compile(r"GymV2[16]Environment-v0|.*/compatibility-env-v0")
 """Ids of shimmy's that make whatever environment their arguments name."""
+_OF_A_MODULE = re.compile(r".+(?<!NoFrameskip)-v\d+")
 _NO_FRAMESKIP = re.compile(r"(.+)NoFrameskip-v4")
 
 
@@ -101,7 +102,9 @@ def check_env_id(env_id: str) -> None:
         proper = next(i for i in accepted if is_atari(i) and _game(gymnasium.registry[i]) == game)
         raise InputError(f"environment '{env_id}' is not what baselines wraps; use {proper}.")
     otherwise = suggestion(env_id, reversed(accepted), "`acer envs` lists all", alike=_likeness)
-    raise InputError(f"environment '{env_id}' does not exist{otherwise}.")
+    may_be_own = _OF_A_MODULE.fullmatch(env_id) and not env_id.startswith((SUITE, "ALE/"))
+    module = f" If a module of yours registers it, give MODULE:{env_id}." if may_be_own else ""
+    raise InputError(f"environment '{env_id}' does not exist{otherwise}.{module}")
 
 
 def register_suite(env_id: str) -> None:

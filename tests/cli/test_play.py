@@ -107,7 +107,7 @@ def test_bad_input(tmp_path: Path) -> None:
         InputError, match="environment 'Breakot' does not exist; the nearest are BreakoutNoFrameskip-v4"
     ):
         find_trained(write_run(tmp_path / "a"), "Breakot")
-    with pytest.raises(InputError, match=r"'Gone-v0' does not exist.* registers it, give --env MODULE:Gone-v0\."):
+    with pytest.raises(InputError, match=r"'Gone-v0' does not exist.* registers it, give MODULE:Gone-v0\."):
         find_trained(write_run(tmp_path / "b", env="Gone-v0"), None)
     run = write_run(tmp_path / "c")
     (run / "config.yml").write_text("a: [")

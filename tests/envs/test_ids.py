@@ -57,7 +57,7 @@ def test_unknown_ids_name_the_nearest_three(env_id: str, nearest: str) -> None:
         check_env_id(env_id)
     text = str(caught.value)
     assert text.startswith(f"environment '{env_id}' does not exist; the nearest are {nearest}, ")
-    named = text.removesuffix(".").split("nearest are ")[1].split(", ")
+    named = text.partition(".")[0].split("nearest are ")[1].split(", ")
     assert len(set(named)) == 3
     for name in named:
         check_env_id(name)
@@ -131,6 +131,16 @@ def test_unknown_tasks_of_the_control_suite_name_the_nearest(env_id: str, neares
     named = str(caught.value).removesuffix(".").split("nearest are ")[1].split(", ")
     assert named[0].startswith(nearest)
     assert env_id not in named
+
+
+@pytest.mark.parametrize(
+    ("env_id", "is_own"),
+    [("Camera-v0", True), ("my/Camera-v0", True), ("PongNoFrameskip-v9", False), ("Camera", False)],
+)
+def test_a_module_that_was_forgotten_is_thought_of(env_id: str, is_own: bool) -> None:
+    with pytest.raises(InputError) as caught:
+        check_env_id(env_id)
+    assert str(caught.value).endswith(f" If a module of yours registers it, give MODULE:{env_id}.") == is_own
 
 
 @pytest.mark.parametrize("env_id", ["GymV21Environment-v0", "GymV26Environment-v0", "dm_control/compatibility-env-v0"])
