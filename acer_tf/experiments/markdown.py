@@ -22,6 +22,8 @@ BEGINNINGS = {PAGE: INDEX_TITLE, CITING: TITLE, SETTINGS: ",".join(SETTINGS_COLU
 """Of the files above the reports, by which they are known."""
 SEARCHES = "searches.md"
 """The page on how presets were found; linked if the folder has it."""
+MANY = 10
+"""Seeds above which the first and the last of a sequence stand for all."""
 
 
 def write_page(folder: Path, found: Findings, command: str) -> None:
@@ -63,9 +65,14 @@ def _page(found: Findings, pictures: Mapping[str, str], command: str) -> str:
     )
 
 
+def _listed(seeds: Sequence[int]) -> str:
+    is_range = len(seeds) > MANY and len(seeds) == seeds[-1] - seeds[0] + 1
+    return f"{seeds[0]} to {seeds[-1]}" if is_range else ", ".join(map(str, seeds))
+
+
 def _seeds(experiment: Experiment) -> str:
     """Returns the seeds of the runs in words, by environment if some need more than others."""
-    of_env = {env.id: ", ".join(map(str, experiment.seeds(env))) for env in experiment.envs}
+    of_env = {env.id: _listed(experiment.seeds(env)) for env in experiment.envs}
     if len({*of_env.values()}) == 1:
         return of_env[experiment.envs[0].id]
     return "; ".join(f"{seeds} ({env})" for env, seeds in of_env.items())

@@ -93,6 +93,13 @@ def test_further_seeds_are_told(tmp_path: Path) -> None:
     assert "**3 of 6 runs are complete; criteria: 1 of 1 reproduced.**" in text
 
 
+def test_the_first_and_the_last_stand_for_many_seeds(tmp_path: Path) -> None:
+    many = experiment(seeds=11)
+    for tuned_with, seeds in (((), "0 to 10"), ((3,), "0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11")):
+        text = page(tmp_path, many._replace(tuned_with=tuned_with), result(11.0))
+        assert f"* Seeds: {seeds}." in text
+
+
 def test_seeds_are_told_by_environment_where_their_numbers_differ(tmp_path: Path) -> None:
     whole = experiment(REACHES, envs=("CartPole-v1", "Acrobot-v1"))
     envs = whole.envs[0]._replace(seeds=1), whole.envs[1]
