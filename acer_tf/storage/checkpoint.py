@@ -1,6 +1,5 @@
 """One checkpoint on disk: a folder of plain data files and a manifest, published whole or not at all."""
 
-import errno
 import hashlib
 import json
 import re
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from acer_tf.errors import InputError
 from acer_tf.storage.arrays import load_arrays
-from acer_tf.storage.durable import Fingerprint, check_whole, creating, fingerprint, publish, reading, unfinished
+from acer_tf.storage.durable import Fingerprint, check_whole, creating, fingerprint, publish, read_bounded, unfinished
 from acer_tf.storage.replay_files import ReplayFile, check_name
 from acer_tf.storage.run_files import ARRAYS, MANIFEST, STEP, VALUES
 
@@ -104,9 +103,9 @@ def read_manifest(path: Path) -> Checkpoint:
         InputError: it is missing or damaged.
     """
     file = path / MANIFEST
+    text = read_bounded(file, LARGEST_TEXT)
     try:
-        with reading(file):
-            return _parsed(path, _read_text(file))
+        return _parsed(path, text)
     except InputError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
@@ -132,14 +131,12 @@ def read_state(checkpoint: Checkpoint) -> dict[str, dict[str, Any]]:
         InputError: the files match the manifest but hold something else than a state, or can no longer be read.
     """
     arrays, values = load_arrays(checkpoint.path / ARRAYS), checkpoint.path / VALUES
+    text = read_bounded(values, LARGEST_TEXT)
     try:
-        with reading(values):
-            state: dict[str, dict[str, Any]] = json.loads(_read_text(values))
+        state: dict[str, dict[str, Any]] = json.loads(text)
         for name, array in arrays.items():
             part, _, leaf = name.partition("/")
             state[part][leaf] = array
-    except InputError:
-        raise
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise InputError(f"{values} holds no state of a run.") from error
     return state
@@ -177,14 +174,6 @@ def _split(state: State) -> tuple[dict[str, NDArray[Any]], dict[str, dict[str, A
             else:
                 values[part][name] = leaf
     return arrays, values
-
-
-def _read_text(path: Path) -> bytes:
-    if not path.is_file():  # a device or a pipe would never end
-        raise FileNotFoundError(errno.ENOENT, "no such file")
-    if path.stat().st_size > LARGEST_TEXT:
-        raise ValueError(f"it has more than {LARGEST_TEXT / 2**20:.0f} MiB")
-    return path.read_bytes()
 
 
 def _canonical(value: Any) -> bytes:

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from acer_tf.errors import EnvironmentFailedError, InputError, LockedError, SupersededError
-from acer_tf.storage.durable import delete_unfinished, is_still, reading, replace
+from acer_tf.storage.durable import delete_unfinished, is_still, read_bounded, replace
 from acer_tf.storage.lock import locked
 from acer_tf.storage.paths import free_path, path_text
 from acer_tf.storage.run_files import BEST, CHECKPOINTS, LOCK_FILES, MODEL, PROGRESS, SETTINGS, check_links, delete_run
@@ -230,10 +230,7 @@ def read_settings(folder: Path) -> dict[str, Any] | None:
         InputError: the file cannot be read, or does not hold names and values.
     """
     path = folder / SETTINGS
-    if not path.is_file():
-        return None
-    with reading(path), path.open("rb") as file:
-        return parse_settings(str(path), file.read(LARGEST + 1))
+    return parse_settings(str(path), read_bounded(path, LARGEST)) if path.is_file() else None
 
 
 def note_lost_replay(folder: Path, step: int) -> None:

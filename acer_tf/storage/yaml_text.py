@@ -7,10 +7,11 @@ from typing import Any
 import yaml
 
 from acer_tf.errors import InputError, suggestion
+from acer_tf.storage.durable import read_bounded
 from acer_tf.storage.paths import user_path
 
 LARGEST = 2**20
-"""Bytes of a text."""
+"""Bytes of a file."""
 MOST_VALUES = 10_000
 """In a text; an alias counts as many as it stands for."""
 LONGEST_NUMBER = 100
@@ -122,14 +123,7 @@ def load_settings(source: str, path: Path) -> dict[Any, Any]:
     Raises:
         InputError: it cannot be read, or as of `parse_settings`.
     """
-    if path.exists() and not path.is_file():  # a pipe or a device may never end
-        raise InputError(f"{source} cannot be read: {path} is not a file.")
-    try:
-        with path.open("rb") as file:
-            text = file.read(LARGEST + 1)
-    except OSError as error:
-        raise InputError(f"{source} cannot be read ({error.strerror}).") from error
-    return parse_settings(source, text, _HandWritten)
+    return parse_settings(source, read_bounded(path, LARGEST), _HandWritten)
 
 
 def parse_settings(source: str, text: bytes, loader: type[_Plain] = _Plain) -> dict[Any, Any]:
@@ -143,8 +137,6 @@ def parse_settings(source: str, text: bytes, loader: type[_Plain] = _Plain) -> d
     Raises:
         InputError: it is not valid YAML, not a mapping, nested too deeply, or beyond a limit of this module.
     """
-    if len(text) > LARGEST:
-        raise InputError(f"{source} has more than {LARGEST / 2**20:.0f} MiB; expected a few lines of settings.")
     try:
         settings = loader(text).get_single_data()
     except RecursionError as error:
