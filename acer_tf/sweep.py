@@ -41,7 +41,7 @@ class Sweep(SearchFlags, Execution):
     out: Path = Path("runs/sweep")
     """Folder for the table and all run folders."""
 
-    def trials(self, rest: Sequence[str]) -> list[Trial]:
+    def planned(self, rest: Sequence[str]) -> list[Trial]:
         """Returns the trials, ordered by seed; the rest are flags of each.
 
         Raises:
@@ -61,10 +61,10 @@ class Sweep(SearchFlags, Execution):
 
         Raises:
             LockedError: another sweep works in the folder.
-            InputError: as `trials`, or the folder cannot be made.
+            InputError: as `planned`, or the folder cannot be made.
         """
         if self.search is None:
-            return self.run_all(self.trials(rest), self.out)
+            return self.run_all(self.planned(rest), self.out)
         return search(self.search, self, self, self._base(rest), self.out)
 
     def _checked(self, rest: Sequence[str]) -> tuple[list[str], list[int], set[str]]:

@@ -226,7 +226,7 @@ def test_commands_take_their_flags(page: Path) -> None:
             run_atari.PARSER.read(argv)
         elif module == "acer_tf.sweep":
             given, rest = sweep.PARSER.read(argv)
-            sweep.Sweep(**given).trials(rest)
+            sweep.Sweep(**given).planned(rest)
         elif argv or module in FLAGS:
             parse(module, FLAGS[module], argv)
         else:

@@ -7,7 +7,7 @@ from acer_tf.sweep import Sweep, main
 
 
 def commands(*rest: str, **flags: object) -> list[str]:
-    return [" ".join(trial.command) for trial in Sweep(**flags).trials(rest)]  # type: ignore[arg-type]
+    return [" ".join(trial.command) for trial in Sweep(**flags).planned(rest)]  # type: ignore[arg-type]
 
 
 def test_every_environment_with_every_seed_those_of_the_first_seed_first() -> None:
@@ -21,7 +21,7 @@ def test_every_environment_with_every_seed_those_of_the_first_seed_first() -> No
 
 
 def test_several_numbers_are_the_seeds_themselves() -> None:
-    assert [trial.seed for trial in Sweep(envs=("CartPole-v1",), seeds=(3, 4, 5)).trials(())] == [3, 4, 5]
+    assert [trial.seed for trial in Sweep(envs=("CartPole-v1",), seeds=(3, 4, 5)).planned(())] == [3, 4, 5]
 
 
 def test_presets_bring_their_environment() -> None:
@@ -50,7 +50,7 @@ def test_trials_side_by_side_share_the_cores(monkeypatch: pytest.MonkeyPatch) ->
         ("--envs CartPole-v1 --seeds 0", "error: seeds is 0; expected a whole number >= 1."),
         ("--envs CartPole-v1 --seed 3", "error: --seed is set by the sweep itself"),
         ("--envs CartPole-v1 --restart_behavior overwrite", "error: --restart_behavior is set by the sweep itself"),
-        ("--presets C:/own.yml", "error: preset C:/own.yml cannot be read"),
+        ("--presets C:/own.yml", "error: C:/own.yml cannot be read"),
         (
             "--envs CartPole-v1 --gama 0.9",
             "of network 'mlp'; the nearest is --gamma.",

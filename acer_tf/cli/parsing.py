@@ -41,8 +41,6 @@ Values = Mapping[str, Any]
 POSITIONAL = "positional"
 Positional = Annotated[Value, POSITIONAL]
 """Annotation of a field that is an argument, not a flag."""
-FLAG_NAMES = {"num_trials": "trials"}
-"""Flags of fields with other names."""
 HELP = ("--help", "-h")
 LITERALS = ("true", "false", "none", "null")
 """Words that are the value of a flag that is True or False, if they follow it."""
@@ -105,7 +103,7 @@ class Flag(NamedTuple):
     @property
     def name(self) -> str:
         """Name on the command line, without hyphens."""
-        return FLAG_NAMES.get(self.field.name, self.field.name)
+        return self.field.name
 
     @property
     def is_positional(self) -> bool:
@@ -174,7 +172,7 @@ class Parser:
     @property
     def defaults(self) -> dict[str, Any]:
         """Defaults of the dataclasses' fields by name."""
-        return {flag.field.name: flag.field.default for flag in self._flags}
+        return {flag.name: flag.field.default for flag in self._flags}
 
     def read(
         self, argv: Sequence[str], defaults: Callable[[Values], Values] | None = None
@@ -235,8 +233,8 @@ class Parser:
         parameters = []
         for flag in flags:
             group = groups.setdefault(flag.box, Group(flag.box, help=self._about(flag), sort_key=len(groups)))
-            default = defaults.get(flag.field.name, flag.field.default)
-            parameters.append(_parameter(flag, default, group, docs.get(flag.field.name, "")))
+            default = defaults.get(flag.name, flag.field.default)
+            parameters.append(_parameter(flag, default, group, docs.get(flag.name, "")))
         if self._takes_others:
             others = Annotated[str, Parameter(show=False, allow_leading_hyphen=True)]
             parameters.append(inspect.Parameter(REST, inspect.Parameter.VAR_POSITIONAL, annotation=others))
@@ -282,9 +280,9 @@ class Parser:
             return stray(error.unused_tokens[0], self.names)
         if error.argument is None:
             return " ".join(str(error).split())
-        (flag,) = (flag for flag in self._flags if flag.field.name == error.argument.field_info.name)
+        (flag,) = (flag for flag in self._flags if flag.name == error.argument.field_info.name)
         if isinstance(error, MissingArgumentError) and flag.is_positional:
-            return f"{error.argument.name} is missing: {self._docs()[flag.field.name]}"
+            return f"{error.argument.name} is missing: {self._docs()[flag.name]}"
         if isinstance(error, MissingArgumentError):
             return f"--{flag.name} has no value."
         if isinstance(error.__cause__, InputError):
@@ -312,7 +310,7 @@ def _parameter(flag: Flag, default: Any, group: Group, doc: str) -> inspect.Para
         show_default=_shown if default != () else False,
     )
     return inspect.Parameter(
-        flag.field.name,
+        flag.name,
         inspect.Parameter.POSITIONAL_ONLY if flag.is_positional else inspect.Parameter.KEYWORD_ONLY,
         default=inspect.Parameter.empty if default is dataclasses.MISSING else default,
         annotation=Annotated[_readable(flag.hint), parameter],

@@ -46,7 +46,7 @@ class SearchFlags:
 
     search: Path | None = None
     """File of settings to search (.yml), a line each, such as lr: {low: 1e-4, high: 1e-2, log: true}."""
-    num_trials: Count = 30
+    trials: Count = 30
     """Trials of the search, each with all seeds."""
     sampler: SamplerName = "tpe"
     """Optuna's way of choosing settings: tree-structured Parzen estimators, or at random."""
@@ -60,9 +60,9 @@ class SearchFlags:
             InputError: one cannot work, or is given without --search; or Optuna is not installed.
         """
         if self.search is None:
-            for name, flag in (("num_trials", "trials"), ("sampler", "sampler"), ("pruner", "pruner")):
+            for name in ("trials", "sampler", "pruner"):
                 if getattr(self, name) != getattr(SearchFlags, name):
-                    raise InputError(f"--{flag} is of no use without --search FILE.")
+                    raise InputError(f"--{name} is of no use without --search FILE.")
             return
         require("optuna", "a search needs", "ray")
 
@@ -95,9 +95,9 @@ def search(path: Path, flags: SearchFlags, execution: Execution, base: Base, out
                 say(f"{out / TABLE} cannot be written ({error.strerror}); it will be tried again", is_error=True)
             _print(study, number)
 
-        trials, begun = counted(flags.num_trials, "trial"), len(study.trials)
+        trials, begun = counted(flags.trials, "trial"), len(study.trials)
         say(f"{trials} with {_seeds(base)} each, {begun} begun before; table: {out / TABLE}")
-        queue = StudyQueue(study, left, space, flags.num_trials, make, sweep.table.is_done, told)
+        queue = StudyQueue(study, left, space, flags.trials, make, sweep.table.is_done, told)
 
         def report(trial: Trial, status: TrialStatus) -> None:
             sweep.report(trial, queue.label(trial, status))

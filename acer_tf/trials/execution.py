@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from acer_tf.cli.parsing import FLAG_NAMES
 from acer_tf.distributed.access import check_address
 from acer_tf.distributed.connection import connected
 from acer_tf.distributed.engine import RayEngine
@@ -103,7 +102,7 @@ class Execution:
         Raises:
             InputError: one has a value that cannot work, or belongs to the other engine.
         """
-        validate_fields(self, FLAG_NAMES)
+        validate_fields(self)
         of_ray = {"ray_address": self.ray_address, "slots": self.slots, "trial_cpus": self.trial_cpus}
         defaults = {field.name: field.default for field in dataclasses.fields(Execution)}
         changed = [name for name, value in of_ray.items() if value != defaults[name]]

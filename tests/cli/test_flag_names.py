@@ -44,7 +44,7 @@ def test_what_a_command_calls_it() -> None:
     with pytest.raises(InputError, match=r"^--network is not a flag; use --policy\.$"):
         run_atari.read(["--network", "cnn_small"])
     with pytest.raises(InputError, match=r"^--n_trials is not a flag; use --trials\.$"):
-        sweep.Sweep(envs=("CartPole-v1",)).trials(["--n_trials", "3"])
+        sweep.Sweep(envs=("CartPole-v1",)).planned(["--n_trials", "3"])
 
 
 def test_names_that_resemble_nothing() -> None:
