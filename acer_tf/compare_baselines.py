@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from acer_tf.cli.command import command
-from acer_tf.cli.output import write_json
 from acer_tf.cli.parsing import Positional
 from acer_tf.errors import ExitStatus
 from acer_tf.recordings.comparison import Case, Quantity
 from acer_tf.recordings.recorded import CURVES, Recorded, find, read
+from acer_tf.storage.durable import write_json
 from acer_tf.system.compute import ONEDNN_VARIABLE
 from acer_tf.system.console import say
 from acer_tf.system.tensorflow_import import quiet_tensorflow

@@ -5,13 +5,13 @@ import sys
 from pathlib import Path
 
 from acer_tf.cli.command import command
-from acer_tf.cli.output import require_free, writing
 from acer_tf.cli.parsing import Positional
 from acer_tf.envs.ids import typed_env_id
 from acer_tf.errors import InputError
 from acer_tf.importers.normalization import has_normalization, read_normalization
 from acer_tf.importers.stable_baselines import is_stable_baselines
 from acer_tf.storage.agent_file import with_suffix
+from acer_tf.storage.durable import require_free, writing
 from acer_tf.system.console import say
 from acer_tf.system.tensorflow_import import quiet_tensorflow
 

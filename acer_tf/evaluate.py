@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from acer_tf.cli.command import command
-from acer_tf.cli.output import require_free, write_json
 from acer_tf.cli.play import PlayFlags, Trained
 from acer_tf.envs.atari.human_scores import human_normalized
 from acer_tf.envs.make import closing
 from acer_tf.evaluation.episodes import Played, Predictor, said_of_cuts, summarize
 from acer_tf.evaluation.video import record_video
 from acer_tf.schema import Count
+from acer_tf.storage.durable import require_free, write_json
 from acer_tf.system.console import say
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import yaml
 
 from acer_tf import __version__
-from acer_tf.cli.output import require_free, writing
 from acer_tf.errors import InputError, require
 from acer_tf.storage import durable
 from acer_tf.storage.agent_file import read_agent, write_agent
@@ -110,9 +109,7 @@ def fetch(address: str, revision: str | None, folder: Path) -> None:
                 raise InputError(f"{source / file} is a link; expected a file.")
             size = (source / file).stat().st_size if (source / file).is_file() else None
             _check_size(address, file, size, largest)
-            with durable.reading(source / file):
-                data = (source / file).read_bytes()
-            _write(new / file, data)
+            _write(new / file, durable.read_bounded(source / file, largest))
         read_agent(new / MODEL)
         read_settings(new)
 
@@ -120,8 +117,8 @@ def fetch(address: str, revision: str | None, folder: Path) -> None:
 @contextlib.contextmanager
 def _new_folder(folder: Path) -> Iterator[Path]:
     """Yields a temporary folder, which gets its name when the block ends without an error."""
-    require_free(folder)
-    with writing(folder):
+    durable.require_free(folder)
+    with durable.writing(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as temporary:
             new = Path(temporary) / folder.name

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from acer_tf.cli.command import command
-from acer_tf.cli.output import writing
 from acer_tf.cli.parsing import Positional
 from acer_tf.errors import InputError
 from acer_tf.plots.csv_files import write_curves, write_intervals
@@ -18,6 +17,7 @@ from acer_tf.plots.references import read_references
 from acer_tf.plots.runs import default_widths, mean_curves, read_runs
 from acer_tf.plots.series import RETURNS, Axis, sources_among
 from acer_tf.plots.style import require_format, save, styled
+from acer_tf.storage.durable import writing
 from acer_tf.system.console import counted, say
 
 

@@ -5,12 +5,11 @@ import sys
 from pathlib import Path
 
 from acer_tf.cli.command import command
-from acer_tf.cli.output import writing
 from acer_tf.cli.parsing import Positional
 from acer_tf.errors import InputError
 from acer_tf.plots.html import page, read_records
 from acer_tf.plots.series import sources_among
-from acer_tf.storage.durable import replace
+from acer_tf.storage.durable import replace, writing
 from acer_tf.system.console import counted, say
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from acer_tf.cli.command import command
-from acer_tf.cli.output import print_table, writing
+from acer_tf.cli.output import print_table
 from acer_tf.cli.parsing import Positional
 from acer_tf.errors import InputError
 from acer_tf.experiments.collecting import collect
@@ -18,6 +18,7 @@ from acer_tf.experiments.reading import experiment_names, load_experiment
 from acer_tf.experiments.results import SEEDS, check_same, read, write
 from acer_tf.plots.pages import require_packages
 from acer_tf.schema import Count
+from acer_tf.storage.durable import writing
 from acer_tf.system.command_line import program
 from acer_tf.system.console import counted, say
 from acer_tf.trials.execution import Execution
@@ -63,13 +64,11 @@ class Reproduce(Execution):
             print_table(("experiment", "size", "time", "runs", "result"), rows(all_findings(self.results)))
             return 0
         if self.name is None:
-            raise InputError(f"which experiment? Expected one of {', '.join(experiment_names())}, or --list.")
+            raise InputError(f"no experiment is given; expected one of {', '.join(experiment_names())}, or --list.")
         self.check()
         require_packages()
         if self.steps is not None and self.results == RESULTS:
-            raise InputError(
-                "--steps makes another experiment of it; expected a folder of its own, too: --results DIR."
-            )
+            raise InputError("--steps makes this another experiment, which needs a folder of its own: --results DIR.")
         whole = selected(load_experiment(self.name), (), (), self.steps)
         check_index(self.results)
         status = self._run(selected(whole, self.variations, self.envs, None))

@@ -1,12 +1,12 @@
 """Measurements of speed and memory; run as `python -m benchmarks.<name>`."""
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from acer_tf.config import Config
+from acer_tf.storage.durable import write_json
 from acer_tf.system.compute import keep_freed_memory, prepare_tensorflow
 
 
@@ -43,7 +43,7 @@ class LoopFlags:
     def write(self, numbers: Mapping[str, Any]) -> None:
         """Writes the numbers to the file, if one is given."""
         if self.json is not None:
-            self.json.write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
+            write_json(self.json, numbers)
 
 
 def print_shares(shares: Mapping[str, float]) -> None:

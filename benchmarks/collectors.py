@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from acer_tf.cli.command import command
-from acer_tf.cli.output import write_json
 from acer_tf.errors import require
+from acer_tf.storage.durable import write_json
 from acer_tf.storage.usage import processor_seconds
 from benchmarks import prepare
 

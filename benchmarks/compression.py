@@ -6,7 +6,6 @@ steps that are played; times are medians over all segments.
 
 import contextlib
 import dataclasses
-import json
 import statistics
 import sys
 import time
@@ -28,6 +27,7 @@ from acer_tf.replay.columns import CompressedColumn
 from acer_tf.replay.size import FIRST_SEGMENTS, compressed_row
 from acer_tf.runner import Runner
 from acer_tf.segment import Action
+from acer_tf.storage.durable import write_json
 
 ENVS = 16
 """Environments of the buffer whose sizes are printed, with `Config.buffer_size` agent steps of each."""
@@ -122,7 +122,7 @@ def run(flags: Compression) -> None:
         rows.append(compare(env_id, flags.num_env, flags.steps))
         print(_line(rows[-1]), flush=True)
     if flags.json is not None:
-        flags.json.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+        write_json(flags.json, rows)
 
 
 def _line(row: dict[str, Any]) -> str:

@@ -19,6 +19,7 @@ import psutil
 
 from acer_tf.cli.command import command
 from acer_tf.config import Precision
+from acer_tf.storage.durable import write_json
 from acer_tf.system.compute import cores, processor_name
 
 COLUMNS = {
@@ -151,8 +152,7 @@ def collectors_table(collectors: dict[str, Any]) -> str:
 
 def write(described: dict[str, Any], results: Sequence[dict[str, Any]], collectors: dict[str, Any], out: Path) -> None:
     """Writes device.json and device.md."""
-    text = json.dumps({"machine": described, "results": list(results), "collectors": collectors}, indent=2)
-    (out / "device.json").write_text(text + "\n", encoding="utf-8")
+    write_json(out / "device.json", {"machine": described, "results": list(results), "collectors": collectors})
     heading = "\n".join(f"- {name}: {_cell(name, value)}" for name, value in described.items())
     report = f"{heading}\n\n{table(results)}\n{collectors_table(collectors)}"
     (out / "device.md").write_text(report, encoding="utf-8")

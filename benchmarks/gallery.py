@@ -11,7 +11,6 @@ from gymnasium.vector import VectorEnv
 from PIL import Image
 
 from acer_tf.cli.command import command
-from acer_tf.cli.output import writing
 from acer_tf.cli.parsing import Positional
 from acer_tf.cli.play import find_trained
 from acer_tf.demos.cards import Card, demo_file, demo_names, read_card
@@ -24,6 +23,7 @@ from acer_tf.plots.figures import View, figure_of_curves
 from acer_tf.plots.references import level
 from acer_tf.plots.style import save, styled
 from acer_tf.schema import Seed
+from acer_tf.storage.durable import writing
 from acer_tf.system.console import say
 
 DOCS = Path(__file__).parent.parent / "docs"

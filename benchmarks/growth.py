@@ -5,7 +5,6 @@ What counts are the ratios of one run: each table's numbers are also given as mu
 
 import contextlib
 import dataclasses
-import json
 import multiprocessing
 import statistics
 import sys
@@ -21,6 +20,7 @@ from acer_tf.cli.command import command
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.logs.logger import Logger
+from acer_tf.storage.durable import write_json
 from benchmarks import prepare
 
 WARM_UP = 3
@@ -175,7 +175,7 @@ def run(flags: Growth) -> None:
     """Runs the measurements."""
     found = tables(flags)
     if flags.json is not None:
-        flags.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        write_json(flags.json, found)
     if flags.plot is not None:
         plot(found, flags.plot)
 

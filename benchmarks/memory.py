@@ -14,8 +14,8 @@ import numpy as np
 import psutil
 
 from acer_tf.cli.command import command
-from acer_tf.cli.output import write_json
 from acer_tf.errors import InputError
+from acer_tf.storage.durable import write_json
 from acer_tf.storage.run_files import PROGRESS
 
 POLL_SECONDS = 1.0

@@ -23,6 +23,7 @@ from acer_tf.cli.command import command
 from acer_tf.cli.parsing import Positional
 from acer_tf.errors import InputError
 from acer_tf.schema import Count, validate_fields
+from acer_tf.storage.durable import write_json
 from acer_tf.system.compute import ONEDNN_VARIABLE
 
 BFLOAT16, OVERLAP = ["--precision", "bfloat16"], ["--overlap"]
@@ -156,7 +157,7 @@ def run(flags: Original) -> None:
         speeds = ", ".join(f"{name} {numbers['env_steps_per_s']:.0f}" for name, numbers in row.items())
         print(f"round {number}, steps per second: {speeds}", flush=True)
         if flags.json is not None:  # after each round: one that is interrupted loses no other
-            flags.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+            write_json(flags.json, results)
     print(summary(results))
 
 

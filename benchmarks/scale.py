@@ -15,8 +15,8 @@ import numpy as np
 from msgspec import Meta
 
 from acer_tf.cli.command import command
-from acer_tf.cli.output import write_json
 from acer_tf.schema import Count, Positive, Weight, validate_fields
+from acer_tf.storage.durable import write_json
 
 COLLECTORS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
 SEGMENTS = 3000

@@ -180,7 +180,7 @@ def test_nothing_has_been_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("", "which experiment? Expected one of ablation, action-masks"),
+        ("", "no experiment is given; expected one of ablation, action-masks"),
         ("zooo", "experiment 'zooo' does not exist; the nearest are zoo"),
         ("zoo --seeds 0", "seeds is 0; expected a whole number >= 1"),
         ("zoo --workers 0", "workers is 0; expected a whole number >= 1"),

@@ -11,12 +11,12 @@ from gymnasium.vector import VectorEnv
 from acer_tf.agent.settings import Settings, to_plain
 from acer_tf.envs.atari.pool import frames_per_step
 from acer_tf.envs.ids import env_id
-from acer_tf.errors import InputError
 from acer_tf.logs.files import file_logger
 from acer_tf.logs.logger import Logger, Sink
 from acer_tf.logs.tensorboard import TensorBoardSink
 from acer_tf.logs.terminal import progress_sink, table_sinks
 from acer_tf.segment import Episode
+from acer_tf.storage.durable import cannot_be_written
 from acer_tf.storage.lock import locked
 from acer_tf.storage.paths import user_path
 from acer_tf.storage.run_files import MONITOR
@@ -99,7 +99,7 @@ def log_folder(log: str | Path, name: str, is_new: bool, earlier: Path | None = 
     try:
         return _made(first.parent, stem, max(folders, default=0) + 1)
     except OSError as error:
-        raise InputError(f"{log} cannot be written ({error.strerror}); choose another tensorboard_log.") from error
+        raise cannot_be_written(Path(log), error, "tensorboard_log") from error
 
 
 def _made(parent: Path, stem: str, number: int) -> Path:

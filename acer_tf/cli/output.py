@@ -1,51 +1,12 @@
-"""Tables and files that commands print and write."""
+"""Tables that commands print."""
 
-import contextlib
-import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from acer_tf.errors import InputError
-from acer_tf.storage.durable import replace
 from acer_tf.system.console import printable
 
 UNLIMITED = 10_000
 """Columns of what is no terminal."""
-
-
-@contextlib.contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Guards the writing of a file.
-
-    Raises:
-        InputError: an `OSError` was raised inside.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}); choose another file.") from error
-
-
-def require_free(path: Path) -> None:
-    """Checks that a file does not exist yet.
-
-    Raises:
-        InputError: it exists.
-    """
-    if path.exists():
-        raise InputError(f"{path} exists; choose another name.")
-
-
-def write_json(path: Path, values: Mapping[str, Any]) -> None:
-    """Writes values as indented JSON.
-
-    Raises:
-        InputError: the file cannot be written.
-    """
-    with writing(path):
-        replace(path, json.dumps(values, indent=2).encode() + b"\n")
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

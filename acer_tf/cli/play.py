@@ -8,7 +8,6 @@ from typing import Annotated, Any, NamedTuple
 
 from gymnasium.vector import VectorEnv
 
-from acer_tf.cli.output import require_free
 from acer_tf.cli.parsing import OptionalValue, Positional
 from acer_tf.config import MAX_EPISODE_FRAMES, MAX_EPISODE_STEPS
 from acer_tf.demos.cards import demo_file, demo_names, read_card
@@ -20,6 +19,7 @@ from acer_tf.errors import InputError, nearest
 from acer_tf.evaluation.episodes import Played, Predictor, play
 from acer_tf.evaluation.video import check_video
 from acer_tf.schema import Count, CountOrZero, Seed, validate_fields
+from acer_tf.storage.durable import require_free
 from acer_tf.storage.paths import free_path
 from acer_tf.storage.run_folder import read_settings
 from acer_tf.storage.saved_agents import Choice, SavedAgent, is_checkpoint, read_saved_agent

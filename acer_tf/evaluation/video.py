@@ -18,7 +18,7 @@ from acer_tf.errors import EnvironmentFailedError, InputError, install, with_own
 from acer_tf.evaluation.episodes import Moment, Played, Predictor, play
 from acer_tf.evaluation.explanation import Explainer
 from acer_tf.evaluation.panel import Panel
-from acer_tf.storage.durable import unfinished
+from acer_tf.storage.durable import cannot_be_written, unfinished
 from acer_tf.storage.paths import user_path
 from acer_tf.system.console import say
 
@@ -138,7 +138,7 @@ def _video_file(path: Path, fps: float) -> Iterator[Callable[[NDArray[np.uint8]]
             say(f"{path} is replaced")
         os.replace(temporary, path)
     except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror or error}); choose another file.") from error
+        raise cannot_be_written(path, error) from error
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink()

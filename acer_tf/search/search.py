@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from acer_tf.cli.output import writing
 from acer_tf.errors import InputError, require
 from acer_tf.schema import Count
 from acer_tf.search.results import PRESET, TABLE, draw, write_preset, write_table
 from acer_tf.search.space import Value, check_space, read_space
 from acer_tf.search.study import PrunerName, Runs, SamplerName, StudyQueue, open_study
+from acer_tf.storage.durable import writing
 from acer_tf.system.console import counted, say
 from acer_tf.trials.execution import Execution
 from acer_tf.trials.flags import words
@@ -51,7 +51,7 @@ class SearchFlags:
     sampler: SamplerName = "tpe"
     """Optuna's way of choosing settings: tree-structured Parzen estimators, or at random."""
     pruner: PrunerName = "median"
-    """Ends trials early whose learning curve is below the median of the others', or by hyperband; none never does."""
+    """Ends trials early: those whose learning curve is below the others' median, or by hyperband; none ends none."""
 
     def check_search(self) -> None:
         """Checks the flags.
@@ -62,7 +62,7 @@ class SearchFlags:
         if self.search is None:
             for name in ("trials", "sampler", "pruner"):
                 if getattr(self, name) != getattr(SearchFlags, name):
-                    raise InputError(f"--{name} is of no use without --search FILE.")
+                    raise InputError(f"--{name} has no effect without --search FILE.")
             return
         require("optuna", "a search needs", "ray")
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import json
 import os
 import re
 import secrets
@@ -62,6 +63,44 @@ def replace(path: Path, content: bytes) -> None:
     """Writes a file whole, or leaves the one at `path` as it was; see `replacing`."""
     with replacing(path) as file:
         file.write(content)
+
+
+def write_json(path: Path, values: object) -> None:
+    """Writes values as indented JSON.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    with writing(path):
+        replace(path, json.dumps(values, indent=2).encode() + b"\n")
+
+
+def require_free(path: Path) -> None:
+    """Checks that a file does not exist yet.
+
+    Raises:
+        InputError: it exists.
+    """
+    if path.exists():
+        raise InputError(f"{path} exists; choose another name.")
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Guards the writing of a file.
+
+    Raises:
+        InputError: an `OSError` was raised inside.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise cannot_be_written(path, error) from error
+
+
+def cannot_be_written(path: Path, error: OSError, instead: str = "file") -> InputError:
+    """Returns an error that says why a path cannot be written, and what to choose another one of."""
+    return InputError(f"{path} cannot be written ({error.strerror or error}); choose another {instead}.")
 
 
 def unfinished(path: Path) -> Path:

@@ -8,6 +8,7 @@ from pathlib import Path
 import filelock
 
 from acer_tf.errors import InputError, LockedError, SupersededError
+from acer_tf.storage.durable import cannot_be_written
 from acer_tf.storage.run_files import LEASE, LOCK
 from acer_tf.system.console import say
 
@@ -74,7 +75,7 @@ def locked(folder: Path, lease_seconds: float = LEASE_SECONDS) -> Iterator[Lease
                 f"{folder} is locked by {_holder(lease)}, which works in it; choose another folder."
             ) from error
         except OSError as error:
-            raise InputError(f"{folder} cannot be written ({error.strerror}); choose another folder.") from error
+            raise cannot_be_written(folder, error, "folder") from error
         yield Lease(folder, lease)
 
 

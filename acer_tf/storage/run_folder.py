@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from acer_tf.errors import EnvironmentFailedError, InputError, LockedError, SupersededError
-from acer_tf.storage.durable import delete_unfinished, is_still, read_bounded, replace
+from acer_tf.storage.durable import cannot_be_written, delete_unfinished, is_still, read_bounded, replace
 from acer_tf.storage.lock import locked
 from acer_tf.storage.paths import free_path, path_text
 from acer_tf.storage.run_files import BEST, CHECKPOINTS, LOCK_FILES, MODEL, PROGRESS, SETTINGS, check_links, delete_run
@@ -61,7 +61,7 @@ def default_run_folder(env_id: str) -> Path:
         except FileExistsError:
             continue
         except OSError as error:
-            raise _cannot_be_written(folder, error) from error
+            raise cannot_be_written(folder, error, "folder") from error
         return folder
 
 
@@ -134,7 +134,7 @@ class RunFolder:
             for name in (MODEL, BEST, SETTINGS, PROGRESS):
                 delete_unfinished(folder / name)  # of a process that was killed
         except OSError as error:
-            raise _cannot_be_written(folder, error) from error
+            raise cannot_be_written(folder, error, "folder") from error
         made = {
             "command": path_text(shlex.join(command_line())),
             **({} if (known := commit()) is None else {"commit": known}),
@@ -144,7 +144,7 @@ class RunFolder:
             try:
                 self._write_settings()
             except OSError as error:
-                raise _cannot_be_written(folder, error) from error
+                raise cannot_be_written(folder, error, "folder") from error
         elif not _has_checkpoints(folder):
             raise InputError(
                 f"{folder} holds a run without checkpoints; choose another folder (such as {free_path(folder)}), or "
@@ -193,12 +193,8 @@ def _made(folder: Path) -> bool:
         is_new = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise _cannot_be_written(folder, error) from error
+        raise cannot_be_written(folder, error, "folder") from error
     return is_new
-
-
-def _cannot_be_written(folder: Path, error: OSError) -> InputError:
-    return InputError(f"{folder} cannot be written ({error.strerror}); choose another folder.")
 
 
 def holds_run(folder: Path) -> bool:

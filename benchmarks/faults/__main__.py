@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from acer_tf.cli.command import command
-from acer_tf.cli.output import write_json
 from acer_tf.errors import ExitStatus, InputError
+from acer_tf.storage.durable import write_json
 from benchmarks.faults.process import survivors
 from benchmarks.faults.scratch import Scratch, scratch
 from benchmarks.faults.story import Story, ViolationError

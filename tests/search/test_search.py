@@ -50,7 +50,7 @@ def test_what_cannot_work_is_one_sentence_and_starts_nothing(
 
 def test_flags_of_a_search_without_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--envs", "CartPole-v1", "--trials", "3"]) == 2
-    assert capsys.readouterr().err == "error: --trials is of no use without --search FILE.\n"
+    assert capsys.readouterr().err == "error: --trials has no effect without --search FILE.\n"
 
 
 @pytest.mark.slow

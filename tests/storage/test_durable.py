@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from acer_tf.storage.durable import Fingerprint, creating, fingerprint, publish, replacing
+from acer_tf.errors import InputError
+from acer_tf.storage.durable import Fingerprint, creating, fingerprint, publish, replacing, write_json, writing
 
 
 def write_durably(path: Path, data: bytes) -> None:
@@ -60,3 +61,12 @@ def test_descriptors_are_closed(tmp_path: Path) -> None:
         publish(tmp_path / f"{i}", tmp_path / f"{i}-final")
         fingerprint(tmp_path / f"{i}-final")
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_file_that_cannot_be_written_is_an_input_error(tmp_path: Path) -> None:
+    write_json(tmp_path / "a.json", {"x": [1]})
+    assert (tmp_path / "a.json").read_text() == '{\n  "x": [\n    1\n  ]\n}\n'
+    with pytest.raises(InputError, match=r"a\.json cannot be written \(File exists\); choose another file\."):
+        write_json(tmp_path / "a.json" / "a.json", {})
+    with pytest.raises(InputError, match="some cannot be written"), writing(Path("some")):
+        raise OSError(28, "No space left on device")
