@@ -35,10 +35,10 @@ elif (backend := sys.modules["keras"].config.backend()) != "tensorflow":
 
 
 def quiet() -> None:
-    """Imports TensorFlow without its greeting; for the beginning of scripts and notebooks.
+    """Imports TensorFlow without its startup messages; for the beginning of scripts and notebooks.
 
     Its hints, and what it says about graphics processors that are not there, are hidden; its errors are shown. Call it
-    before anything else imports TensorFlow: afterwards the greeting has been printed. The environment variable
+    before anything else imports TensorFlow: afterwards they have been printed. The environment variable
     TF_CPP_MIN_LOG_LEVEL=0 shows everything, as in the commands.
     """
     from acer_tf.system.tensorflow_import import quiet_tensorflow

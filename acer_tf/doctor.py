@@ -1,4 +1,4 @@
-"""Shows what of this machine matters to this package, and what is missing: `acer doctor`."""
+"""Reports the hardware and software that matter to this package, and what is missing: `acer doctor`."""
 
 import ctypes.util
 import dataclasses
@@ -69,7 +69,7 @@ class Finding(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Doctor:
-    """Shows what of this machine matters to this package, with advice where something is missing."""
+    """Reports the hardware and software that matter to this package, with advice where something is missing."""
 
     def show(self) -> None:
         """Prints a line for each thing; imports TensorFlow, which takes seconds."""

@@ -101,8 +101,8 @@ class ExitStatus(enum.IntEnum):
 def environment_errors() -> Iterator[None]:
     """Re-raises any exception from an environment as `EnvironmentFailedError`, `sys.exit()` in its code included.
 
-    A package that an extra of this one installs is an `InputError` that names the extra. Exceptions of this package
-    (`InputError`, `EnvironmentFailedError`) and of signals (`KeyboardInterrupt`, `StoppedError`) pass unchanged.
+    A missing package that one of our extras installs is an `InputError` that names the extra. Exceptions of this
+    package (`InputError`, `EnvironmentFailedError`) and of signals (`KeyboardInterrupt`, `StoppedError`) pass.
     """
     try:
         yield

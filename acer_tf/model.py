@@ -131,7 +131,7 @@ class Model:
         return report
 
     def report(self, segment: Segment) -> dict[str, float]:
-        """Returns the same metrics of an update that is not made; what is drawn for it is drawn again afterwards."""
+        """Returns the metrics of an update that is not applied; what it draws is drawn again afterwards."""
         # Reporting must not change what is learned: its draws are taken back.
         stream = self._random.state.numpy()
         report = self._metrics(self._read_part(segment))

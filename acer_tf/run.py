@@ -96,7 +96,7 @@ def prepare(argv: Sequence[str]) -> tuple[Job, "Env | None"]:
 
 
 def read(argv: Sequence[str]) -> Job:
-    """Reads the command line as `prepare` does, which see, and leaves no environment open."""
+    """Reads the command line as `prepare` does (see there), and leaves no environment open."""
     job, first = prepare(argv)
     if first is not None:
         first.close()

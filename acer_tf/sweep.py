@@ -29,7 +29,7 @@ class Sweep(SearchFlags, Execution):
 
     Any other flag goes to every trial, for instance --total_timesteps 1e6. The table, sweep.csv, grows as trials end.
     The same command again skips trials that are done, resumes those that were stopped and retries those that failed.
-    With --search, settings are searched on one environment (or preset) in place of that.
+    With --search, it searches for settings on one environment (or preset) instead.
     """
 
     envs: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class Sweep(SearchFlags, Execution):
     def _checked(self, rest: Sequence[str]) -> tuple[list[str], list[int], set[str]]:
         """Returns the names of environments or presets, the seeds, and the names of flags among the rest."""
         if bool(self.envs) == bool(self.presets):
-            raise InputError("what to train on? Expected either --envs ID [ID ...] or --presets NAME [NAME ...].")
+            raise InputError("nothing to train on; expected either --envs ID [ID ...] or --presets NAME [NAME ...].")
         seeds = range(*self.seeds) if len(self.seeds) == 1 else dict.fromkeys(self.seeds)
         if not seeds:
             raise InputError("seeds is 0; expected a whole number >= 1.")

@@ -43,8 +43,8 @@ def test_trials_side_by_side_share_the_cores(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("", "error: what to train on? Expected either --envs ID [ID ...] or --presets NAME [NAME ...]."),
-        ("--envs Pong --presets CartPole-v1", "error: what to train on?"),
+        ("", "error: nothing to train on; expected either --envs ID [ID ...] or --presets NAME [NAME ...]."),
+        ("--envs Pong --presets CartPole-v1", "error: nothing to train on;"),
         ("--envs Breakot", "the nearest are BreakoutNoFrameskip-v4"),
         ("--presets Cartpole-v1", "error: preset 'Cartpole-v1' does not exist; the nearest are CartPole-v1"),
         ("--envs CartPole-v1 --seeds 0", "error: seeds is 0; expected a whole number >= 1."),

@@ -123,8 +123,8 @@ class ACER:
             policy_kwargs: arguments of the named network, such as `dict(net_arch=[64, dict(pi=[32], vf=[32])])`.
             full_tensorboard_log: has no effect: no histograms are written.
             seed: of environments, weights, replay and sampling; None draws one.
-            n_cpu_tf_sess: threads of TensorFlow; None leaves it the choice (Stable Baselines: 1). Small networks need
-                no more than 2. Results of a seed do not depend on it but in the last bits.
+            n_cpu_tf_sess: threads of TensorFlow; None lets TensorFlow choose (Stable Baselines: 1). Small networks
+                need no more than 2. For a given seed it changes results only in the last bits.
             **beyond: arguments that Stable Baselines did not have, see `acer_tf.agent.settings.BeyondStableBaselines`.
 
         Raises:
@@ -180,7 +180,7 @@ class ACER:
         Args:
             load_path: what `save` wrote: the path, whose ending .zip may be left out, or a file open for reading; or
                 the folder of a command's run, also while it trains, or one of its checkpoints.
-            env: environments to learn in; None is enough to predict.
+            env: environments to learn in; None suffices to predict.
             custom_objects: further overrides, for Stable Baselines' sake.
             print_system_info: whether to print the versions that the agent was saved with, and those here.
             **overrides: arguments of the constructor that take the place of the file's. A policy, a schedule or an
@@ -213,7 +213,7 @@ class ACER:
 
         Args:
             path: of the file.
-            env: environments to learn in, whose bounds then take the place of the file's; None is enough to predict.
+            env: environments to learn in, whose bounds then take the place of the file's; None suffices to predict.
             statistics: what `VecNormalize.save` wrote (`vecnormalize.pkl`), or the older folder of `obs_rms.pkl` and
                 `ret_rms.pkl`; the agent then normalises by it. None: the agent does not.
             **overrides: arguments of the constructor that take the place of the file's.
@@ -234,7 +234,7 @@ class ACER:
 
         Args:
             path: of the file.
-            env: environments to learn in; None is enough to predict, but for images of other than 84 x 84 pixels.
+            env: environments to learn in; None suffices to predict, except from images that are not 84 x 84 pixels.
             **overrides: arguments of the constructor.
 
         Raises:

@@ -34,7 +34,7 @@ def expert_arrays(dataset: Any) -> dict[str, Any]:
         if name not in arrays:
             raise InputError(f"the dataset has {', '.join(map(str, arrays)) or 'nothing'}; expected obs and actions.")
         if np.asarray(arrays[name]).dtype.kind in "USO" and not isinstance(arrays[name], Mapping):
-            raise InputError(f"{name} of the dataset are not numbers.")
+            raise InputError(f"the dataset's {name} are not numbers.")
     return {name: arrays[name] for name in ("obs", "actions", "episode_starts") if name in arrays}
 
 

@@ -203,7 +203,7 @@ def from_plain(plain: Mapping[str, Any], overrides: Mapping[str, Any], source: s
     for name in values.pop("functions"):
         if name not in overrides:
             raise InputError(
-                f"{name} of {source} is or has a function, which a file cannot hold; give it: "
+                f"{name} in {source} is or contains a function, which a file cannot hold; pass it: "
                 f"ACER.load(path, {name}=...)."
             )
     if collecting := values.keys() & vars(COLLECTING).keys():  # where to, and with whose token, only the user says

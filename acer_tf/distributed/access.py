@@ -68,8 +68,8 @@ def check_access(address: str, token: str) -> None:
         status = answer(())
         if status == grpc.StatusCode.OK:
             raise InputError(
-                f"the Ray cluster at {address} wants no token, so that anybody who reaches its ports can run code on "
-                f"it; {TOKEN_HINT}."
+                f"the Ray cluster at {address} requires no token, so that anybody who can reach its ports can run code "
+                f"on it; {TOKEN_HINT}."
             )
         if status == grpc.StatusCode.UNAUTHENTICATED:
             status = answer((("authorization", f"Bearer {token}"),))

@@ -36,7 +36,7 @@ class CollectorState:
         is_begun: whether it has answered that it has.
         retry_at: time at which a lost collector is asked to begin again.
         failures: how often in a row it was lost.
-        deadline: time at which it is replaced, unless it answers until then.
+        deadline: time at which it is replaced, unless it has answered by then.
         orders: not arrived yet, oldest first.
         untaken: segments that have arrived, but which the learner has not taken yet.
     """

@@ -38,7 +38,7 @@ def connected(address: str | None = None, cpus: int | None = None) -> Iterator[M
 
     Raises:
         InputError: Ray is not installed, was imported without authentication, or does not start; the cluster does not
-            answer, wants no token, or another one; this machine is none of its nodes.
+            answer, requires no token or another one; this machine is not one of its nodes.
     """
     require("ray", "clusters and collectors need", "ray")
     if address is not None:

@@ -19,8 +19,8 @@ def check_saved_kwargs(kwargs: Mapping[str, Any]) -> None:
     for name, value in kwargs.items():
         if name == "render_mode" or not _is_plain(value):
             raise InputError(
-                f"the file has {name}={str(value)[:80]!r} among the arguments of the environment; taken from a file "
-                "are numbers, true, false and short words only: give the arguments by --env_kwargs."
+                f"the file has {name}={str(value)[:80]!r} among the arguments of the environment; a file may "
+                "give numbers, true, false and short words only: pass the arguments by --env_kwargs."
             )
 
 

@@ -153,13 +153,13 @@ def _criterion(where: str, values: Any, experiment: Experiment) -> Criterion:
         criterion = criterion._replace(envs=tuple(criterion.values))
     for env in criterion.envs:
         if env not in envs:
-            raise InputError(f"{where}: {env} is not an environment of it{suggestion(env, envs)}.")
+            raise InputError(f"{where}: {env} is not one of its environments{suggestion(env, envs)}.")
     return criterion._replace(window=_window(f"{where}: window", criterion.window))
 
 
 def _check_score(where: str, values: Mapping[str, Any], criterion: Criterion) -> None:
     if criterion.of in WITHOUT_WINDOW and "window" in values:
-        raise InputError(f"{where}: window is of no use for {WITHOUT_WINDOW[criterion.of]}; leave it out.")
+        raise InputError(f"{where}: window has no effect for {WITHOUT_WINDOW[criterion.of]}; leave it out.")
     if criterion.of == "area_of_minutes" and not criterion.than:
         raise InputError(f"{where}: area_of_minutes compares two variations; expected than.")
 

@@ -31,7 +31,7 @@ def grouped(params: Mapping[Any, Any]) -> Layers:
     for key, array in params.items():
         name = _NAME.fullmatch(key) if isinstance(key, str) else None
         if name is None or not isinstance(array, np.ndarray):
-            raise ValueError(f"a parameter of it, {str(key)[:80]!r}, is not known here")
+            raise ValueError(f"its parameter {str(key)[:80]!r} is not known here")
         layers.setdefault(name[1], {})[name[2]] = array
     return layers
 
@@ -39,7 +39,7 @@ def grouped(params: Mapping[Any, Any]) -> Layers:
 def numbered(params: Sequence[Any], policy: str, arguments: Mapping[str, Any]) -> Layers:
     """Groups arrays without names by layer, from the order in which a policy with such arguments created them."""
     if not all(isinstance(array, np.ndarray) for array in params):
-        raise ValueError("a parameter of it is not an array")
+        raise ValueError("one of its parameters is not an array")
     is_normalized = bool(arguments.get("layer_norm", "LnLstm" in policy))
     size_of_lstm = len(_LSTM_ARRAYS) + is_normalized * len(_NORM_ARRAYS)
     rest = len(params) - 2 * len(_LAST) - ("Lstm" in policy) * size_of_lstm

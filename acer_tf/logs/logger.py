@@ -45,7 +45,7 @@ class Sink:
     def state_dict(self) -> dict[str, Any]:
         """Returns the size in bytes of what has been written, under the file's name, as part of a checkpoint.
 
-        A log that cannot be written is no reason not to save: this raises no OSError.
+        A log that cannot be written must not prevent a checkpoint: this raises no OSError.
         """
         return {}
 

@@ -49,7 +49,7 @@ def _require_header(path: Path, beginnings: Sequence[str], content: str) -> None
     if path.exists():
         with path.open("rb") as old:
             if not old.readline().startswith(tuple(beginning.encode() for beginning in beginnings)):
-                raise InputError(f"{path} holds something else than {content}; choose another name.")
+                raise InputError(f"{path} holds something other than {content}; choose another name.")
 
 
 def _write(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

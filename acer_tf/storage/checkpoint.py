@@ -128,7 +128,7 @@ def read_state(checkpoint: Checkpoint) -> dict[str, dict[str, Any]]:
     """Reads the state of every part of a verified checkpoint.
 
     Raises:
-        InputError: the files match the manifest but hold something else than a state, or can no longer be read.
+        InputError: the files match the manifest but hold something other than a state, or can no longer be read.
     """
     arrays, values = load_arrays(checkpoint.path / ARRAYS), checkpoint.path / VALUES
     text = read_bounded(values, LARGEST_TEXT)

@@ -121,7 +121,7 @@ class CheckpointStore:
             its rows are missing from the memory.
 
         Raises:
-            InputError: its files hold something else than a state.
+            InputError: its files hold something other than a state.
         """
         state = read_state(checkpoint)
         lost = read_rows(self.folder, checkpoint.replay, memory)
@@ -157,7 +157,7 @@ class CheckpointStore:
 
 
 def _delete(path: Path) -> None:
-    """Deletes a file, a link or a folder if that is possible: what cannot be deleted is no reason not to save."""
+    """Deletes a file, a link or a folder if that is possible: a failed deletion must not prevent a checkpoint."""
     try:
         if path.is_dir() and not path.is_symlink():
             trash = unfinished(path)

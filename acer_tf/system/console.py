@@ -39,7 +39,7 @@ def say(text: str, *, is_error: bool = False) -> None:
 
 
 def never_wait() -> None:
-    """From here on, output that nobody reads (Ctrl-S, a stopped pager, a sleeping connection) stops nothing.
+    """From here on, unread output (Ctrl-S, a stopped pager, a sleeping connection) cannot block the process.
 
     Lines are dropped instead, and their number is printed once the output is read again. For commands that do more than
     print; only the streams that `keep_output_open` has made change.

@@ -1,4 +1,4 @@
-"""The import of TensorFlow: without its greeting, and without what no command needs."""
+"""The import of TensorFlow: without its startup messages, and without what no command needs."""
 
 import contextlib
 import gc
@@ -24,7 +24,7 @@ _GREETING = re.compile(
 
 @contextlib.contextmanager
 def quiet_tensorflow(*, is_command: bool = True) -> Iterator[None]:
-    """Hides TensorFlow's greeting in a block that imports it, and then finds its devices, which it greets, too.
+    """Hides TensorFlow's startup messages in a block that imports it, and those of the search for devices after it.
 
     Everything else on standard error is shown when the block ends: errors, tracebacks, Python's own output; all of it
     if the block fails. Nothing is hidden if TensorFlow has been imported before, or TF_CPP_MIN_LOG_LEVEL is set to 0
@@ -38,7 +38,7 @@ def quiet_tensorflow(*, is_command: bool = True) -> Iterator[None]:
     is_imported = "tensorflow" in sys.modules
     with (
         _uncollected() if is_command and not is_imported else contextlib.nullcontext(),
-        contextlib.nullcontext(2) if is_imported or is_asked_for else _without_greeting() as terminal,
+        contextlib.nullcontext(2) if is_imported or is_asked_for else _without_messages() as terminal,
     ):
         if is_command:
             end_on_interrupt(terminal)
@@ -81,8 +81,8 @@ def _uncollected() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _without_greeting() -> Iterator[int]:
-    """Collects in a file what is written to descriptor 2, then shows it without the greeting; yields the terminal."""
+def _without_messages() -> Iterator[int]:
+    """Collects in a file what is written to descriptor 2, then shows it without those messages; yields the terminal."""
     try:
         terminal, collected = os.dup(2), tempfile.TemporaryFile()
     except OSError:  # there is no standard error, or no room

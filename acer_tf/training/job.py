@@ -108,7 +108,7 @@ class MachineSettings(Validated):
 
     threads: SmallCount | None = None
     """Threads of TensorFlow; None takes TF_NUM_INTRAOP_THREADS if set, else one per core for networks of Atari's
-    images, and for others two, each of which computes an operation alone."""
+    images and two for others, each of which runs whole operations by itself."""
     tune_malloc: bool = True
     """Let the C library keep freed memory for the next update instead of returning it to the system."""
     stall_seconds: Positive = 600.0

@@ -50,7 +50,7 @@ def _by_signal(seconds: float) -> Iterator[Callable[[], None]]:
         signal.raise_signal(signal.SIGSTOP)  # returns once the process is continued
         heartbeat()
 
-    with open(os.dup(2), "wb") as standard_error:  # descriptor 2 is redirected while TensorFlow greets
+    with open(os.dup(2), "wb") as standard_error:  # descriptor 2 is redirected while TensorFlow starts
         alarm, stop = signal.signal(signal.SIGALRM, signal.SIG_DFL), signal.signal(signal.SIGTSTP, suspend)
         faulthandler.register(signal.SIGALRM, standard_error, chain=True)  # then the default action, which is the end
         faulthandler.register(signal.SIGUSR2, standard_error)

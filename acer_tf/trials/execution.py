@@ -111,7 +111,7 @@ class Execution:
         if self.engine == "ray":
             require("ray", "--engine ray needs", "ray")
             if self.workers != 1:
-                raise InputError("--workers is of no use with --engine ray; expected --slots.")
+                raise InputError("--workers has no effect with --engine ray; expected --slots.")
             if self.ray_address is not None:
                 check_address(self.ray_address)
 

@@ -125,7 +125,7 @@ def agent() -> ACER:
         ({"obs": np.zeros((3, 4)), "actions": np.zeros(2)}, "the dataset has 3 observations and 2 actions"),
         ({"obs": np.zeros((3, 5)), "actions": np.zeros(3)}, r"an observation has shape \(3, 5\); expected \(4,\)"),
         ({"obs": np.zeros((3, 4)), "actions": [0, 1, 2]}, r"an action is not in Discrete\(2\)"),
-        ({"obs": np.array(["a.png"] * 3), "actions": [0, 1, 1]}, "obs of the dataset are not numbers"),
+        ({"obs": np.array(["a.png"] * 3), "actions": [0, 1, 1]}, "the dataset's obs are not numbers"),
         ({"obs": np.zeros((2, 4)), "actions": [0, 1], "episode_starts": [1]}, "2 observations and 1 episode_starts"),
         ("absent.npz", "absent.npz is not a file"),
         (

@@ -117,7 +117,7 @@ def test_text_is_left_out_and_told_once(capsys: pytest.CaptureFixture[str]) -> N
     flatten._say_once.cache_clear()
     agent = tiny("cnn_minatar", Pictures())
     agent.set_env(Pictures())
-    assert capsys.readouterr().out == "observations: wish is text, which is left out\n"
+    assert capsys.readouterr().out == "observations: text is ignored (wish)\n"
     assert isinstance(agent._state.spaces.network_observations, Packed)
     assert list(agent._state.spaces.network_observations.parts) == ["left", "right", "which"]
 

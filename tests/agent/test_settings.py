@@ -45,7 +45,7 @@ def test_hyper_parameters_keep_their_meaning(settings: Settings) -> None:
 def test_functions_are_in_no_file(settings: Settings, name: str, value: Any) -> None:
     given = changed(settings, **{name: value})
     with pytest.raises(
-        InputError, match=rf"{name} of agent\.zip is or has a function, .*ACER\.load\(path, {name}=\.\.\.\)"
+        InputError, match=rf"{name} in agent\.zip is or contains a function, .*ACER\.load\(path, {name}=\.\.\.\)"
     ):
         there_and_back(given)
     assert there_and_back(given, **{name: value}) == given
@@ -71,7 +71,7 @@ class OwnOptimizer(keras.optimizers.SGD):
 
 
 def test_optimizers_of_ones_own_are_in_no_file(settings: Settings) -> None:
-    with pytest.raises(InputError, match=r"optimizer of agent\.zip is or has a function"):
+    with pytest.raises(InputError, match=r"optimizer in agent\.zip is or contains a function"):
         there_and_back(changed(settings, optimizer=OwnOptimizer()))
 
 

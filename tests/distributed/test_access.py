@@ -58,7 +58,7 @@ def test_the_right_token_is_accepted_and_sent_only_when_it_is_wanted() -> None:
 
 def test_a_cluster_without_authentication_is_refused_and_does_not_see_the_token() -> None:
     head = Head(None)
-    with serving(head) as address, pytest.raises(InputError, match=r"wants no token.*RAY_AUTH_MODE=token"):
+    with serving(head) as address, pytest.raises(InputError, match=r"requires no token.*RAY_AUTH_MODE=token"):
         check_access(address, "secret")
     assert head.seen == [None]
 

@@ -143,7 +143,7 @@ def test_further_seeds_leave_out_those_that_were_chosen_with(tmp_path: Path) -> 
         ),
         (
             {"criteria": [{"kind": "reaches", "variation": "a", "values": {"CartPole-v0": 1}}]},
-            "CartPole-v0 is not an environment of it; the nearest are CartPole-v1",
+            "CartPole-v0 is not one of its environments; the nearest are CartPole-v1",
         ),
         (
             {"criteria": [{"kind": "reaches", "variation": "a", "values": {"CartPole-v1": "high"}}]},
@@ -153,7 +153,7 @@ def test_further_seeds_leave_out_those_that_were_chosen_with(tmp_path: Path) -> 
             {"criteria": [LAST | {"of": "best"}]},
             "of is 'best'; expected training, area, area_of_minutes, evaluations or last_100",
         ),
-        ({"criteria": [LAST | {"window": [0, 0.5]}]}, "window is of no use for the last 100 episodes"),
+        ({"criteria": [LAST | {"window": [0, 0.5]}]}, "window has no effect for the last 100 episodes"),
     ],
 )
 def test_mistakes_are_one_sentence(tmp_path: Path, changes: dict[str, Any], message: str) -> None:

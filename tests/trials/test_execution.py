@@ -16,7 +16,7 @@ from acer_tf.trials.table import SweepTable
         ({"slots": 2}, "--slots requires --engine ray."),
         ({"ray_address": "a:1"}, "--ray_address requires --engine ray."),
         ({"engine": "ray", "slots": 0}, "slots is 0; expected a whole number >= 1."),
-        ({"engine": "ray", "workers": 2}, "--workers is of no use with --engine ray; expected --slots."),
+        ({"engine": "ray", "workers": 2}, "--workers has no effect with --engine ray; expected --slots."),
         ({"engine": "ray", "ray_address": "head"}, "ray_address is 'head'; expected HOST:PORT"),
     ],
 )

@@ -102,7 +102,7 @@ class FlattenObservations(ObservationWrapper):
         """
         super().__init__(env)
         if texts := [_name(path) for path, part in _leaves_of(env.single_observation_space) if _is_text(part)]:
-            _say_once(f"observations: {', '.join(texts)} is text, which is left out")
+            _say_once(f"observations: text is ignored ({', '.join(texts)})")
         self._flatten = Flatten(env.single_observation_space)
         self.single_observation_space = self._flatten.space
         self.observation_space = batch_space(self._flatten.space, env.num_envs)
