@@ -9,7 +9,6 @@ from acer_tf.cli.play import PlayFlags
 from acer_tf.envs.make import closing
 from acer_tf.envs.rendering import has_display
 from acer_tf.evaluation.episodes import Played
-from acer_tf.evaluation.video import record_video
 from acer_tf.schema import Count
 from acer_tf.system.console import say
 
@@ -39,17 +38,7 @@ class Enjoy(PlayFlags):
                 for ended in self.play(agent, env):
                     _print(ended)
             else:
-                played = record_video(
-                    agent,
-                    env,
-                    video,
-                    self.episodes,
-                    self.deterministic,
-                    seed=self.seed,
-                    explain=self.explain,
-                    max_episode_steps=self.max_episode_steps,
-                )
-                _print(played)
+                _print(self.record(agent, env, video, self.episodes))
                 say(f"video: {video}")
 
     def _render_mode(self, video: Path | None) -> str | None:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from acer_tf.cli.command import command
-from acer_tf.cli.play import PlayFlags, Trained
+from acer_tf.cli.play import PlayFlags
+from acer_tf.cli.trained import Trained
 from acer_tf.envs.atari.human_scores import human_normalized
 from acer_tf.envs.make import closing
 from acer_tf.evaluation.episodes import Played, Predictor, said_of_cuts, summarize
-from acer_tf.evaluation.video import record_video
 from acer_tf.schema import Count
 from acer_tf.storage.durable import require_free, write_json
 from acer_tf.system.console import say
@@ -54,15 +54,7 @@ class Evaluate(PlayFlags):
 
     def _record(self, path: Path, trained: Trained, agent: Predictor) -> None:
         with closing(trained.make_env(1, "rgb_array")) as env:
-            (episode,) = record_video(
-                agent,
-                env,
-                path,
-                deterministic=self.deterministic,
-                seed=self.seed,
-                explain=self.explain,
-                max_episode_steps=self.max_episode_steps,
-            )
+            (episode,) = self.record(agent, env, path, episodes=1)
         say(f"video of one more episode, with return {episode.r:g}: {path}")
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from acer_tf.cli.command import command
 from acer_tf.cli.parsing import Positional
-from acer_tf.cli.play import find_agent
+from acer_tf.cli.trained import find_agent
 from acer_tf.errors import InputError
 from acer_tf.storage.durable import require_free
 from acer_tf.storage.saved_agents import Choice

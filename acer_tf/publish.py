@@ -9,7 +9,7 @@ from pathlib import Path
 from acer_tf import hub
 from acer_tf.cli.command import command
 from acer_tf.cli.parsing import Positional
-from acer_tf.cli.play import find_trained
+from acer_tf.cli.trained import find_trained
 from acer_tf.envs.ids import typed_env_id
 from acer_tf.errors import InputError
 from acer_tf.storage.durable import read_bounded

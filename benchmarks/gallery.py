@@ -12,7 +12,7 @@ from PIL import Image
 
 from acer_tf.cli.command import command
 from acer_tf.cli.parsing import Positional
-from acer_tf.cli.play import find_trained
+from acer_tf.cli.trained import find_trained
 from acer_tf.demos.cards import Card, demo_file, demo_names, read_card
 from acer_tf.errors import InputError, suggestion
 from acer_tf.evaluation.episodes import Predictor, play

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from acer_tf import ACER
-from acer_tf.cli.play import Trained
+from acer_tf.cli.trained import Trained
 from acer_tf.envs.atari.human_scores import human_normalized
 from acer_tf.evaluate import Report, main
 from acer_tf.evaluation.episodes import Played

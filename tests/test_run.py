@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from acer_tf import run
-from acer_tf.cli.play import find_trained
+from acer_tf.cli.trained import find_trained
 from acer_tf.configs.presets import load_preset
 from acer_tf.run import main
 from acer_tf.storage.agent_file import read_agent

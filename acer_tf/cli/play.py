@@ -1,29 +1,23 @@
-"""Shared by `evaluate` and `enjoy`: their flags, and finding the agent of a run."""
+"""Flags of the commands that play with a trained agent, `evaluate` and `enjoy`."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from gymnasium.vector import VectorEnv
 
 from acer_tf.cli.parsing import OptionalValue, Positional
-from acer_tf.config import MAX_EPISODE_FRAMES, MAX_EPISODE_STEPS
-from acer_tf.demos.cards import demo_file, demo_names, read_card
-from acer_tf.envs.ids import atari_game, check_env_id, is_atari, typed_env_id
-from acer_tf.envs.make import make_vec_env
-from acer_tf.envs.module_ids import bare_env_id, module_refused
-from acer_tf.envs.saved_kwargs import check_saved_kwargs
-from acer_tf.errors import InputError, nearest
+from acer_tf.cli.trained import Trained, find_trained
+from acer_tf.config import MAX_EPISODE_STEPS
+from acer_tf.envs.ids import typed_env_id
+from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import Played, Predictor, play
-from acer_tf.evaluation.video import check_video
+from acer_tf.evaluation.video import check_video, record_video
 from acer_tf.schema import Count, CountOrZero, Seed, validate_fields
 from acer_tf.storage.durable import require_free
 from acer_tf.storage.paths import free_path
-from acer_tf.storage.run_folder import read_settings
-from acer_tf.storage.saved_agents import Choice, SavedAgent, is_checkpoint, read_saved_agent
-from acer_tf.system.tensorflow_import import quiet_tensorflow
+from acer_tf.storage.saved_agents import Choice, is_checkpoint
 
 _BESIDE_THE_AGENT = Path()
 
@@ -74,7 +68,7 @@ class PlayFlags:
             require_free(video)
             check_video(video)
 
-    def find(self) -> "Trained":
+    def find(self) -> Trained:
         """Finds the agent and its environment.
 
         Raises:
@@ -89,6 +83,19 @@ class PlayFlags:
             agent, env, self.episodes, self.deterministic, seed=self.seed, max_episode_steps=self.max_episode_steps
         )
 
+    def record(self, agent: Predictor, env: VectorEnv[Any, Any, Any], video: Path, episodes: int) -> list[Played]:
+        """Plays episodes and writes their video; as `acer_tf.evaluation.video.record_video`."""
+        return record_video(
+            agent,
+            env,
+            video,
+            episodes,
+            self.deterministic,
+            seed=self.seed,
+            explain=self.explain,
+            max_episode_steps=self.max_episode_steps,
+        )
+
     def video_file(self) -> Path | None:
         """Returns the path of the video, None without one; an unnamed video gets a path that does not exist yet."""
         if self.video != _BESIDE_THE_AGENT and not (self.video is None and self.explain):
@@ -100,117 +107,3 @@ class PlayFlags:
     def actions(self) -> str:
         """The way of choosing actions, deterministic or stochastic."""
         return "deterministic" if self.deterministic else "stochastic"
-
-
-class Trained(NamedTuple):
-    """A trained agent that is read but not built yet.
-
-    Attributes:
-        saved: the agent.
-        env_id: id of the environment to play in.
-        max_episode_frames: raw frames after which an Atari game is truncated, as in training.
-        env_kwargs: arguments of the environment, as in training.
-        settings: of its run, as far as they are known.
-    """
-
-    saved: SavedAgent
-    env_id: str
-    max_episode_frames: int | None
-    env_kwargs: Mapping[str, Any] | None = None
-    settings: Mapping[str, Any] = MappingProxyType({})
-
-    @property
-    def name(self) -> str:
-        """Name of the agent: its file or checkpoint."""
-        return self.saved.name
-
-    @property
-    def game(self) -> str | None:
-        """Name of the ROM; None unless the environment is an Atari game."""
-        return atari_game(self.env_id) if is_atari(self.env_id) else None
-
-    def make_env(self, num_env: int, render_mode: str | None = None) -> VectorEnv[Any, Any, Any]:
-        """Makes environments as in training, but with whole games and raw rewards."""
-        return make_vec_env(
-            self.env_id,
-            num_env,
-            max_episode_frames=self.max_episode_frames,
-            render_mode=render_mode,
-            env_kwargs=self.env_kwargs,
-        )
-
-    def load(self, env: VectorEnv[Any, Any, Any]) -> Predictor:
-        """Builds the agent; imports TensorFlow.
-
-        Raises:
-            InputError: the agent cannot be built, or was trained on other spaces than the environment's.
-        """
-        with quiet_tensorflow():
-            from acer_tf.agent import ACER
-
-        return ACER.load(self.saved, env)
-
-
-def find_trained(
-    run: Path, env_id: str | None, checkpoint: Choice = "latest", env_kwargs: Mapping[str, Any] | None = None
-) -> Trained:
-    """Reads the agent of a run and finds its environment, without importing TensorFlow.
-
-    Args:
-        run: as the flag of `PlayFlags`.
-        env_id: environment to play in; None means that of the run.
-        checkpoint: which agent of a run folder.
-        env_kwargs: arguments of the environment; None means those of the run.
-
-    Raises:
-        InputError: the run or its agent does not exist or is damaged, the environment is unknown, or the run's
-            arguments of it are refused by `check_saved_kwargs`.
-    """
-    saved = find_agent(run, checkpoint)
-    if not run.exists():
-        env_id = read_card(saved.name).env if env_id is None else env_id
-        check_env_id(env_id)
-        return Trained(saved, env_id, MAX_EPISODE_FRAMES, env_kwargs, saved.settings or {})
-    settings = saved.settings
-    if settings is None:
-        settings = read_settings(run if run.is_dir() else run.parent) or {}
-    if env_id is None:
-        env_id = _env_id_of_run(run, settings)
-    check_env_id(env_id)
-    frames = settings.get("max_episode_frames", MAX_EPISODE_FRAMES)
-    saved_kwargs = settings.get("env_kwargs")
-    if env_kwargs is None and env_id == bare_env_id(str(settings.get("env"))) and isinstance(saved_kwargs, dict):
-        check_saved_kwargs(saved_kwargs)
-        env_kwargs = saved_kwargs
-    return Trained(saved, env_id, frames if isinstance(frames, int) else None, env_kwargs, settings)
-
-
-def find_agent(run: Path, checkpoint: Choice = "latest") -> SavedAgent:
-    """Reads the agent of a run, or one that ships with this package; arguments as of `find_trained`.
-
-    Raises:
-        InputError: it does not exist or is damaged.
-    """
-    if run.exists():
-        return read_saved_agent(run, checkpoint)
-    name, names = str(run).lower(), demo_names()
-    if name not in names:
-        raise InputError(
-            f"{run} does not exist; expected a run folder, a checkpoint, a file that ACER.save wrote, or an agent "
-            f"that ships with this package ({', '.join(nearest(str(run), names) or names)})."
-        )
-    return read_saved_agent(demo_file(name))._replace(name=name)
-
-
-def _env_id_of_run(run: Path, settings: Mapping[str, Any]) -> str:
-    env_id = settings.get("env")
-    if not isinstance(env_id, str):
-        raise InputError(f"{run} does not say which environment it plays; give it with --env.")
-    full, env_id = env_id, bare_env_id(env_id)
-    try:
-        check_env_id(env_id)
-    except InputError as error:
-        if ":" in full:
-            raise InputError(module_refused(str(run), full)) from error
-        raise
-    return env_id

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from acer_tf import ACER, enjoy, evaluate
-from acer_tf.cli.play import find_agent, find_trained
+from acer_tf.cli.trained import find_agent, find_trained
 from acer_tf.demos import cards
 from acer_tf.envs.ids import typed_env_id
 from acer_tf.envs.make import make_vec_env
