@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from acer_tf.errors import InputError
 from acer_tf.replay.columns import Column, CompressedColumn, FrameColumn, PlainColumn
-from acer_tf.segment import Segment, joined
+from acer_tf.segment import Segment, is_given, joined
 
 GROUP_BYTES = 1 << 20
 """Observations of segments that are trained on in one call: copying them costs little, compared with a call each."""
 STORED = ("enc_obs", "actions", "rewards", "mus", "dones", "masks", "states", "final_values")
-MASKS = "action_masks"
+ACTION_MASKS = "action_masks"
 """Stored as well, where the environments give them."""
 
 
@@ -90,8 +90,8 @@ class Buffer:
 
     def put(self, segment: Segment) -> None:
         """Stores a segment, in the place of the oldest one when the buffer is full."""
-        has_masks = not isinstance(segment.action_masks, tuple)
-        for name in (*STORED, MASKS) if has_masks else STORED:  # obs are restacked from the frames, as in baselines
+        # Observations are restacked from the frames, as in baselines.
+        for name in (*STORED, ACTION_MASKS) if is_given(segment.action_masks) else STORED:
             row = getattr(segment, name)
             row = row[:, :0] if name in self._unread else row  # what training will not read takes no memory
             self._column(name, row).put(self.next_idx, row)
@@ -112,8 +112,8 @@ class Buffer:
         """
         slots = np.arange(start, stop) % self.slots
         # Files of runs without masks have no such rows.
-        has_masks = any(key.startswith(f"{MASKS}/") for key in rows)
-        for name in (*STORED, MASKS) if has_masks else STORED:
+        has_masks = any(key.startswith(f"{ACTION_MASKS}/") for key in rows)
+        for name in (*STORED, ACTION_MASKS) if has_masks else STORED:
             arrays = {key.partition("/")[2]: array for key, array in rows.items() if key.startswith(f"{name}/")}
             first = arrays["rows"][0] if "rows" in arrays else None
             self._column(name, first).load(slots, arrays)

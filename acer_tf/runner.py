@@ -12,7 +12,7 @@ from acer_tf.envs.wrappers.action_masks import MASKS, has_masks, possible_action
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.envs.wrappers.normalize import frozen, load_normalization_state, normalization_state
 from acer_tf.errors import InputError, NotFiniteError, environment_errors
-from acer_tf.segment import Action, Episode, Segment
+from acer_tf.segment import Action, Episode, Segment, is_given
 
 Masks = NDArray[np.bool_] | tuple[()]
 """Possible actions, [N, A] bool; `()` where the environments give no masks."""
@@ -248,7 +248,7 @@ class Runner:
 
     def _empty_masks(self) -> Masks:
         """Returns masks to be filled, [N, T + 1, A]; `()` where the environments give none."""
-        if isinstance(self._action_masks, tuple):
+        if not is_given(self._action_masks):
             return ()
         nenvs, nact = self._action_masks.shape
         return np.empty((nenvs, self._nsteps + 1, nact), np.bool_)
@@ -256,7 +256,7 @@ class Runner:
     def _act(self) -> Action:
         """Chooses actions for the present observations."""
         # Tasks without masks call the same function as in baselines, with one trace.
-        given = {} if isinstance(self._action_masks, tuple) else {"action_masks": self._action_masks}
+        given = {"action_masks": self._action_masks} if is_given(self._action_masks) else {}
         return self._actor.act(self._obs, self._state, self._dones, **given)
 
     def _possible(self, infos: Mapping[str, Any]) -> Masks:
@@ -269,7 +269,7 @@ class Runner:
         """Notes the observation before step t, and where an episode ended just before it."""
         _require_numbers(self._obs, "an observation")
         segment.obs[:, t], segment.masks[:, t] = self._obs, self._dones
-        if not isinstance(segment.action_masks, tuple):
+        if is_given(segment.action_masks):
             segment.action_masks[:, t] = self._action_masks
 
     def _step(
@@ -294,7 +294,7 @@ class Runner:
     def _final_values(self, values: Values, infos: Mapping[str, Any], is_cut: NDArray[np.bool_]) -> NDArray[np.float32]:
         """Returns V of the last states of truncated episodes, 0 for the other environments; [N] float32."""
         obs = self._last_obs(infos, is_cut)  # of all N environments, for a single trace
-        if isinstance(self._action_masks, tuple):
+        if not is_given(self._action_masks):
             return np.where(is_cut, values(obs, self._state), np.float32(0))
         masks = self._last_masks(infos, is_cut)
         # Nothing follows a state without a possible action: its value is 0, whatever the network says.

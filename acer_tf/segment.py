@@ -5,7 +5,7 @@ in a stack, `P` numbers in a policy's state. Arrays are env-major, so that row =
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,11 @@ class Segment(NamedTuple):
     action_masks: NDArray[np.bool_] | tuple[()] = ()
 
 
+def is_given(field: Any) -> TypeGuard[Any]:
+    """Whether a field of a segment has values, or `()` in their place."""
+    return not isinstance(field, tuple)
+
+
 def joined(segments: Sequence[Segment]) -> Segment:
     """Joins segments, along the environments, to the batch of one update; a single one is returned as it is.
 
@@ -55,7 +60,7 @@ def joined(segments: Sequence[Segment]) -> Segment:
         return segments[0]
     # Field by field along axis 0, the environments: N grows, T stays.
     fields = zip(*(segment._replace(enc_obs=()) for segment in segments), strict=True)
-    batch: list[Any] = [() if isinstance(rows[0], tuple) else np.concatenate(rows) for rows in fields]
+    batch: list[Any] = [np.concatenate(rows) if is_given(rows[0]) else () for rows in fields]
     return Segment(*batch)
 
 

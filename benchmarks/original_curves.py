@@ -24,7 +24,7 @@ from acer_tf.cli.command import command
 from acer_tf.cli.parsing import Positional
 from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import InputError
-from acer_tf.experiments.results import locked
+from acer_tf.storage.lock import exclusive
 from benchmarks.original_loop import Episode, Games, cnn_minatar, import_original, policy_class, unstacked
 
 NUM_ENV = 8
@@ -86,7 +86,7 @@ def run(flags: OriginalCurves) -> None:
         print(f"{flags.csv} has seed {flags.seed} of {env_id}")
         return
     lines = rows(env_id, flags.seed, flags.steps, record(flags.folder, env_id, flags.seed, flags.steps))
-    with locked(flags.csv.parent), flags.csv.open("a", encoding="utf-8") as file:
+    with exclusive(flags.csv.parent), flags.csv.open("a", encoding="utf-8") as file:
         file.writelines(lines)
         file.flush()
         os.fsync(file.fileno())

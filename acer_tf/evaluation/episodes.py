@@ -20,6 +20,7 @@ from acer_tf.envs.wrappers.action_masks import MASKS, has_masks
 from acer_tf.errors import environment_errors
 from acer_tf.schema import Count, CountOrZero, validated
 from acer_tf.system.console import say
+from acer_tf.system.streams import checked_seed
 
 RESAMPLES = 2_000
 """Bootstrap samples of a confidence interval."""
@@ -298,7 +299,7 @@ def _takes_masks(agent: Predictor) -> bool:
 
 def _begin(env: VectorEnv[Any, Any, Any], seed: int | None) -> tuple[Any, dict[str, Any]]:
     if seed is None and isinstance(env.unwrapped, AtariPool):
-        seed = int(np.random.SeedSequence().generate_state(1)[0])  # without a seed, games would continue where they are
+        seed = checked_seed(None)  # without a seed, games would continue where they are
     with environment_errors():
         return env.reset(seed=environment_seeds(env, seed))
 

@@ -9,11 +9,12 @@ from acer_tf.experiments.experiment import Experiment
 from acer_tf.experiments.findings import Findings, cost, find, read_results, summary_of_size
 from acer_tf.experiments.pictures import draw
 from acer_tf.experiments.reading import experiment_names, load_experiment
-from acer_tf.experiments.results import locked, replace_files
+from acer_tf.experiments.results import replace_files
 from acer_tf.experiments.tables import evaluation_rows, score_rows, under_way_rows
 from acer_tf.experiments.verdicts import overall
 from acer_tf.plots.pages import render
 from acer_tf.storage.durable import reading
+from acer_tf.storage.lock import exclusive
 
 PAGE = "README.md"
 PAGE_TEMPLATE, INDEX_TEMPLATE = (Path(__file__).with_name(name) for name in ("page.md", "index.md"))
@@ -36,7 +37,7 @@ def write_page(folder: Path, found: Findings, command: str) -> None:
     pictures = draw(found)
     page = _page(found, {picture.name: picture.title for picture in pictures}, command)
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder):
+    with exclusive(folder):
         replace_files(folder, {**{picture.name: picture.content for picture in pictures}, PAGE: page})
 
 
@@ -143,5 +144,5 @@ def write_index(results: Path) -> None:
         unfinished=[(f, _duration(cost(f).left)) for f in findings if f.whole < f.needed],
     )
     results.mkdir(parents=True, exist_ok=True)
-    with locked(results):
+    with exclusive(results):
         replace_files(results, {PAGE: page, **citing_files(findings)})

@@ -1,10 +1,7 @@
 """The results of an experiment's runs, which outlive the runs: seeds.csv has a row for each, curves.csv its curve."""
 
-import contextlib
 import json
 import math
-import os
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,11 +15,9 @@ from acer_tf.experiments.plan import Planned
 from acer_tf.logs.files import csv_lines
 from acer_tf.plots.series import BEYOND, Table, grouped
 from acer_tf.storage.durable import delete_unfinished, reading, replace
+from acer_tf.storage.lock import exclusive
 from acer_tf.storage.run_folder import LOST_REPLAY
 from acer_tf.training.resume import describe, differences
-
-if sys.platform != "win32":
-    import fcntl
 
 SEEDS, CURVES = "seeds.csv", "curves.csv"
 DIGITS = 6
@@ -108,25 +103,8 @@ class Result(NamedTuple):
         return int(self.facts["trained"]) >= int(self.facts["steps"])
 
 
-@contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Lets one process at a time work with a folder of results, without a file of a lock that could be left there.
-
-    Windows cannot lock a folder; there nobody is kept out.
-    """
-    if sys.platform == "win32":
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
 def replace_files(folder: Path, contents: Mapping[str, str | bytes]) -> None:
-    """Replaces files of a `locked` folder one by one, and deletes what was left of earlier attempts.
+    """Replaces files of a folder that is `exclusive` one by one, and deletes what was left of earlier attempts.
 
     Raises:
         OSError: a file cannot be written.
@@ -144,7 +122,7 @@ def read(folder: Path) -> dict[Key, Result]:
     """
     if not (folder / SEEDS).exists():
         return {}
-    with reading(folder), locked(folder):
+    with reading(folder), exclusive(folder):
         return _read(folder)
 
 
@@ -158,7 +136,7 @@ def write(folder: Path, results: Iterable[Result], window: Window) -> None:
         OSError: a file cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder):
+    with exclusive(folder):
         kept = _read(folder) if (folder / SEEDS).exists() else {}
         for result in results:
             old = kept.get(result.key)

@@ -14,7 +14,7 @@ from acer_tf.errors import InputError
 from acer_tf.maths import continuous, discrete
 from acer_tf.maths.diagnostics import explained_variance
 from acer_tf.maths.retrace import retrace
-from acer_tf.segment import Segment
+from acer_tf.segment import Segment, is_given
 
 DrawSeed = Callable[[], tf.Tensor]
 """Draws a seed, [2] int32, for actions that a policy samples while it evaluates."""
@@ -348,11 +348,6 @@ class Policy(ABC):
             q_ret=q_ret,
             terms=terms,
         )
-
-
-def is_given(action_masks: tf.Tensor) -> bool:
-    """Whether there are masks of possible actions, or `()` in their place."""
-    return not isinstance(action_masks, tuple)
 
 
 def trace_or_lambda(trace: tf.Tensor, config: Config) -> tf.Tensor:

@@ -10,8 +10,8 @@ from acer_tf.config import Config
 from acer_tf.maths import discrete
 from acer_tf.networks.actor_critic import ActorCritic, Outputs
 from acer_tf.networks.registry import Network
-from acer_tf.policies.base import DrawSeed, Evaluation, Losses, Policy, is_given, trace_or_lambda
-from acer_tf.segment import Segment
+from acer_tf.policies.base import DrawSeed, Evaluation, Losses, Policy, trace_or_lambda
+from acer_tf.segment import Segment, is_given
 
 
 class Terms(NamedTuple):

@@ -96,7 +96,7 @@ def search(path: Path, flags: SearchFlags, execution: Execution, base: Base, out
             _print(study, number)
 
         trials, begun = counted(flags.trials, "trial"), len(study.trials)
-        say(f"{trials} with {_seeds(base)} each, {begun} begun before; table: {out / TABLE}")
+        say(f"{trials} with {counted(len(base.seeds), 'seed')} each, {begun} begun before; table: {out / TABLE}")
         queue = StudyQueue(study, left, space, flags.trials, make, sweep.table.is_done, told)
 
         def report(trial: Trial, status: TrialStatus) -> None:
@@ -106,10 +106,6 @@ def search(path: Path, flags: SearchFlags, execution: Execution, base: Base, out
         sweep.run(queue, report)
         is_well = _conclude(study, base, out)
     return sweep.status(is_well)
-
-
-def _seeds(base: Base) -> str:
-    return counted(len(base.seeds), "seed")
 
 
 def _label(number: int) -> str:
@@ -142,7 +138,7 @@ def _conclude(study: "optuna.Study", base: Base, out: Path) -> bool:
     best = study.best_trial
     run = out / _label(best.number) / f"seed-{base.seeds[0]}"
     trials = counted(len(study.trials), "trial")
-    note = f"{base.name}: best of {trials}, mean return {best.value:.6g} over {_seeds(base)}"
+    note = f"{base.name}: best of {trials}, mean return {best.value:.6g} over {counted(len(base.seeds), 'seed')}"
     with writing(out / PRESET):
         write_preset(out / PRESET, run, note)
     pictures = draw(out, study)

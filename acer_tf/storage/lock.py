@@ -1,6 +1,8 @@
-"""A lock that lets one process at a time write to a run folder, also where several hosts share the folder."""
+"""Locks: of a run folder, also where several hosts share it, and of any folder on this host."""
 
 import contextlib
+import os
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,9 @@ from acer_tf.errors import InputError, LockedError, SupersededError
 from acer_tf.storage.durable import cannot_be_written
 from acer_tf.storage.run_files import LEASE, LOCK
 from acer_tf.system.console import say
+
+if sys.platform != "win32":
+    import fcntl
 
 LEASE_SECONDS = 60.0
 """Seconds without a renewal after which another host takes a lease over; a lease is renewed three times as often."""
@@ -117,3 +122,20 @@ def _acquire(lease: filelock.SoftFileLease, folder: Path) -> None:
 def _holder(lease: filelock.SoftFileLease) -> str:
     owner = lease.owner
     return "another process" if owner is None else f"process {owner.pid} on {owner.hostname}"
+
+
+@contextlib.contextmanager
+def exclusive(folder: Path) -> Iterator[None]:
+    """Lets one process of this host at a time work with a folder, without a file of a lock that could be left there.
+
+    Windows cannot lock a folder; there nobody is kept out.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -14,7 +14,7 @@ from acer_tf.importers.files import as_input_error
 from acer_tf.storage.checkpoint import Checkpoint
 from acer_tf.storage.checkpoint_store import CheckpointStore
 from acer_tf.storage.run_folder import note_lost_replay
-from acer_tf.system.console import say
+from acer_tf.system.console import counted, say
 from acer_tf.training.resume import describe, differences
 
 SECONDS = 600.0
@@ -167,7 +167,7 @@ class Checkpointer:
     def _tell_lost_replay(self, lost: Sequence[InputError]) -> None:
         """Warns that exact resume is lost, and records it in the settings of the run."""
         step = self._acer.steps
-        files = f"{len(lost)} file{'s' if len(lost) > 1 else ''} of replay left out: {' '.join(map(str, lost))}"
+        files = f"{counted(len(lost), 'file')} of replay left out: {' '.join(map(str, lost))}"
         say(f"{files} From step {step:,} on, this run differs from an undisturbed one.", is_error=True)
         note_lost_replay(self._checkpoints.folder.parent, step)
 

@@ -30,7 +30,7 @@ from acer_tf.storage.saved_agents import PART, read_saved_agent
 from acer_tf.storage.usage import Meter
 from acer_tf.system.command_line import command_line
 from acer_tf.system.compute import keep_freed_memory, prepare_tensorflow
-from acer_tf.system.console import in_bytes, never_wait, say
+from acer_tf.system.console import counted, in_bytes, never_wait, say
 from acer_tf.system.provenance import origin
 from acer_tf.system.streams import checked_seed
 from acer_tf.system.tensorflow_import import quiet_tensorflow
@@ -252,7 +252,7 @@ def _machine(env: FrameStack, actors: int) -> str:
     from acer_tf.system.compute import device
 
     if actors:
-        return f"{device()}; environments in {actors} collector{'s' * (actors > 1)}"
+        return f"{device()}; environments in {counted(actors, 'collector')}"
     workers = getattr(env.unwrapped, "num_workers", 0)
     return device() + (f"; games in {workers} process{'es' * (workers > 1)}" if workers else "")
 

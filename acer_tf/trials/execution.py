@@ -26,10 +26,6 @@ from acer_tf.trials.table import SweepTable, summary
 TABLE = "sweep.csv"
 
 
-def _nothing(trial: Trial) -> None:
-    pass
-
-
 @dataclasses.dataclass(frozen=True)
 class Execution:
     """Flags of every command that runs trials."""
@@ -45,7 +41,7 @@ class Execution:
     trial_cpus: Count = 1
     """Processors (and threads) of a trial on Ray."""
 
-    def run_all(self, trials: Sequence[Trial], out: Path, done: Callable[[Trial], None] = _nothing) -> int:
+    def run_all(self, trials: Sequence[Trial], out: Path, done: Callable[[Trial], object] = lambda _: None) -> int:
         """Runs the trials that are not done yet, in their order; `done` is called with each that has ended well.
 
         Returns:
