@@ -1,7 +1,7 @@
 """ACER's gradients: with respect to the policy's statistics, corrected by the trust region, then to the weights."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -43,8 +43,8 @@ class Gradients(NamedTuple):
         critic: the part that comes through q, likewise.
     """
 
-    evaluation: Evaluation[Any, Any]
-    losses: Losses[Any, Any]
+    evaluation: Evaluation
+    losses: Losses
     g: tf.Tensor
     trust_region: TrustRegion | None
     grad_f: tf.Tensor

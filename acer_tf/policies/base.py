@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 import keras
 import numpy as np
@@ -20,47 +20,28 @@ DrawSeed = Callable[[], tf.Tensor]
 """Draws a seed, [2] int32, for actions that a policy samples while it evaluates."""
 
 
-class NetworkOutputs(Protocol):
-    """The part of a network's outputs for N x T observations that every policy has."""
-
-    @property
-    def f(self) -> tf.Tensor:
-        """The policy's statistics, [N, T, ...] float32."""
-
-    @property
-    def v(self) -> tf.Tensor:
-        """State values, [N, T] float32."""
-
-    @property
-    def state(self) -> tf.Tensor:
-        """The state after the last step, [N, P] float32."""
-
-
-OutputsT_co = TypeVar("OutputsT_co", bound=NetworkOutputs, covariant=True)
-
-
-class StatefulNetwork(Protocol[OutputsT_co]):
+class StatefulNetwork(Protocol):
     """A network with a state of `state_size` numbers, P, per environment; P is 0 for a feed-forward network."""
 
     state_size: int
     params: dict[str, keras.Variable]
 
-    def __call__(self, obs: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> OutputsT_co:
+    def __call__(self, obs: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> Any:
         """Evaluates the network on T steps of N environments.
 
         Args:
             obs: [N, T, *observation].
             masks: [N, T] bool, True where an episode ended before the step, so that the state is reset to zero.
             state: [N, P] float32, before the first step.
+
+        Returns:
+            Outputs, among them the policy's statistics `f`, [N, T, ...] float32, state values `v`, [N, T] float32, and
+            the `state` after the last step, [N, P] float32.
         """
         ...
 
 
-CriticT = TypeVar("CriticT")
-SamplesT = TypeVar("SamplesT")
-
-
-class Evaluation(NamedTuple, Generic[CriticT, SamplesT]):
+class Evaluation(NamedTuple):
     """Policy and critic on the steps of a segment that are trained on; T counts them, without the burn-in.
 
     Attributes:
@@ -73,16 +54,12 @@ class Evaluation(NamedTuple, Generic[CriticT, SamplesT]):
     """
 
     f: tf.Tensor
-    q: CriticT
+    q: Any
     bootstrap_v: tf.Tensor
-    samples: SamplesT
+    samples: Any
 
 
-GainT = TypeVar("GainT", bound=discrete.Gain | continuous.Gain)
-TermsT = TypeVar("TermsT")
-
-
-class Losses(NamedTuple, Generic[GainT, TermsT]):
+class Losses(NamedTuple):
     """The losses of a segment, each the mean over its N * T steps, [] float32, and what they are made of.
 
     Attributes:
@@ -93,7 +70,7 @@ class Losses(NamedTuple, Generic[GainT, TermsT]):
         loss_f: the truncated importance-weighted term.
         loss_bc: the bias correction.
         explained_variance: of the Retrace target by Q.
-        gain: the terms of the policy gradient, step by step.
+        gain: the terms of the policy gradient, step by step: a `discrete.Gain` or a `continuous.Gain`.
         rho_i: [N, T] float32, importance ratio of the action taken.
         q_ret: [N, T] float32, Retrace targets.
         terms: what else the policy's kind of actions needs: `categorical.Terms` or `gaussian.Terms`.
@@ -106,10 +83,10 @@ class Losses(NamedTuple, Generic[GainT, TermsT]):
     loss_f: tf.Tensor
     loss_bc: tf.Tensor
     explained_variance: tf.Tensor
-    gain: GainT
+    gain: Any
     rho_i: tf.Tensor
     q_ret: tf.Tensor
-    terms: TermsT
+    terms: Any
 
 
 class Policy(ABC):
@@ -120,7 +97,7 @@ class Policy(ABC):
         params: its trainable variables by name, in baselines' order.
     """
 
-    def __init__(self, network: StatefulNetwork[NetworkOutputs]) -> None:
+    def __init__(self, network: StatefulNetwork) -> None:
         """Makes a policy of a built network."""
         self.network = network
         self.params = network.params
@@ -241,7 +218,7 @@ class Policy(ABC):
         """Returns the most probable actions, [N] int64 or [N, D] float32, of the statistics [N, ...]."""
 
     @abstractmethod
-    def evaluate(self, segment: Segment, config: Config, draw_seed: DrawSeed) -> Evaluation[Any, Any]:
+    def evaluate(self, segment: Segment, config: Config, draw_seed: DrawSeed) -> Evaluation:
         """Evaluates policy and critic on the steps of a segment after the burn-in.
 
         Args:
@@ -251,7 +228,7 @@ class Policy(ABC):
         """
 
     @abstractmethod
-    def losses(self, evaluation: Evaluation[Any, Any], segment: Segment, config: Config) -> Losses[Any, Any]:
+    def losses(self, evaluation: Evaluation, segment: Segment, config: Config) -> Losses:
         """Computes the losses as functions of `evaluation.f` and `evaluation.q`; all else is a constant.
 
         Args:
@@ -305,7 +282,7 @@ class Policy(ABC):
 
     def _returns(
         self,
-        evaluation: Evaluation[CriticT, SamplesT],
+        evaluation: Evaluation,
         q_i: tf.Tensor,
         v: tf.Tensor,
         trace: tf.Tensor,
@@ -321,15 +298,15 @@ class Policy(ABC):
 
     def _total(
         self,
-        gain: GainT,
+        gain: discrete.Gain | continuous.Gain,
         loss_q: tf.Tensor,
         entropy: tf.Tensor,
         rho_i: tf.Tensor,
         q_i: tf.Tensor,
         q_ret: tf.Tensor,
-        terms: TermsT,
+        terms: Any,
         config: Config,
-    ) -> Losses[GainT, TermsT]:
+    ) -> Losses:
         """Adds the losses up; gradients descend, so the policy's gain and entropy enter with a minus."""
         # Means over N · T steps (acer/acer.py:135, :142).
         loss_f = -tf.reduce_mean(gain.f)

@@ -69,17 +69,13 @@ class CategoricalPolicy(Policy):
         # Ties go to the first action, as with numpy.
         return tf.argmax(f, axis=-1)
 
-    def evaluate(
-        self, segment: Segment, config: Config, draw_seed: DrawSeed | None = None
-    ) -> Evaluation[tf.Tensor, None]:
+    def evaluate(self, segment: Segment, config: Config, draw_seed: DrawSeed | None = None) -> Evaluation:
         """Evaluates policy and critic on the steps of a segment after the burn-in; samples nothing."""
         # Discrete actions need no samples: the correction is an exact sum over all actions.
         steps, bootstrap_v = self._unroll(segment, config)
         return Evaluation(steps.f, steps.q, bootstrap_v, samples=None)
 
-    def losses(
-        self, evaluation: Evaluation[tf.Tensor, None], segment: Segment, config: Config
-    ) -> Losses[discrete.Gain, Terms]:
+    def losses(self, evaluation: Evaluation, segment: Segment, config: Config) -> Losses:
         """Computes the losses as functions of f and q, both [N, T, A]."""
         f, q, actions = evaluation.f, evaluation.q, segment.actions
         if is_given(segment.action_masks):

@@ -95,7 +95,7 @@ class GaussianPolicy(Policy):
         """Returns the mean, [N, D] float32."""
         return self._split(f)[0]
 
-    def evaluate(self, segment: Segment, config: Config, draw_seed: DrawSeed) -> Evaluation[Critic, Samples]:
+    def evaluate(self, segment: Segment, config: Config, draw_seed: DrawSeed) -> Evaluation:
         """Evaluates policy and critic on the steps of a segment after the burn-in, and samples u and a'."""
         n = self._settings.num_samples
         steps, bootstrap_v = self._unroll(segment, config)
@@ -116,9 +116,7 @@ class GaussianPolicy(Policy):
             samples=Samples(u=samples[:, :, :n], action=samples[:, :, n], q=tf.stop_gradient(q[:, :, 1])),
         )
 
-    def losses(
-        self, evaluation: Evaluation[Critic, Samples], segment: Segment, config: Config
-    ) -> Losses[continuous.Gain, Terms]:
+    def losses(self, evaluation: Evaluation, segment: Segment, config: Config) -> Losses:
         """Computes the losses as functions of f, [N, T, D] or [N, T, 2D], and of the critic's Q̃ and V, [N, T]."""
         q_i, v = evaluation.q
         # Ratios of densities under f and μ: of the action taken, and of a'.
