@@ -1,13 +1,19 @@
 """Measurements of speed and memory; run as `python -m benchmarks.<name>`."""
 
 import dataclasses
-from collections.abc import Mapping
+import multiprocessing
+import statistics
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from acer_tf.config import Config
 from acer_tf.storage.durable import write_json
 from acer_tf.system.compute import keep_freed_memory, prepare_tensorflow
+
+Point = TypeVar("Point")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +50,34 @@ class LoopFlags:
         """Writes the numbers to the file, if one is given."""
         if self.json is not None:
             write_json(self.json, numbers)
+
+
+def in_turns(
+    measure: Callable[[Point], Mapping[str, float]], points: Iterable[Point], repeats: int
+) -> dict[Point, list[Mapping[str, float]]]:
+    """Measures all points in turns, each time in a process of its own.
+
+    A slow minute of the machine then falls on one of a point's several numbers, which their `medians` leave out.
+    """
+    found: dict[Point, list[Mapping[str, float]]] = {point: [] for point in points}
+    for number in range(1, repeats + 1):
+        for point, runs in found.items():
+            with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
+                runs.append(process.submit(measure, point).result())
+        print(f"round {number} of {repeats} is done", flush=True)
+    return found
+
+
+def medians(runs: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Returns the median of each number of several runs."""
+    return {name: statistics.median(run[name] for run in runs) for name in runs[0]}
+
+
+def seconds(call: Callable[[], object]) -> float:
+    """Measures one call."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
 
 
 def print_shares(shares: Mapping[str, float]) -> None:

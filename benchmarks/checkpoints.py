@@ -4,8 +4,6 @@ import contextlib
 import dataclasses
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from acer_tf.acer import TrainingLoop
@@ -17,6 +15,7 @@ from acer_tf.logs.logger import Logger
 from acer_tf.storage.checkpoint import checkpoint_folders, read_manifest, verify
 from acer_tf.storage.checkpoint_store import CheckpointStore
 from acer_tf.training.checkpointer import SECONDS
+from benchmarks import seconds
 
 PLAYED = 30
 """Segments that are played; the buffer is filled with copies of them."""
@@ -41,13 +40,6 @@ def fill(acer: TrainingLoop, put: int) -> None:
     segments = [acer._source.run() for _ in range(PLAYED)]
     for i in range(put):
         acer.buffer.put(segments[i % PLAYED])
-
-
-def seconds(call: Callable[[], object]) -> float:
-    """Measures one call."""
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
 
 
 def run(flags: CheckpointCost) -> None:

@@ -5,12 +5,9 @@ Each configuration runs in a process of its own, all of them in turns. What coun
 
 import dataclasses
 import functools
-import multiprocessing
-import statistics
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +15,7 @@ from acer_tf.cli.command import command
 from acer_tf.errors import require
 from acer_tf.storage.durable import write_json
 from acer_tf.storage.usage import processor_seconds
-from benchmarks import prepare
+from benchmarks import in_turns, medians, prepare
 
 WARM_UP = 5
 """Segments of every collector before the clock starts: functions are traced then."""
@@ -99,18 +96,11 @@ def run(flags: Collectors) -> None:
     """Runs the measurement."""
     require("ray", "collectors need", "ray")
     actors = flags.actors or ((0, 1, 2) if flags.mode == "atari" else (1, 2, 4, 8))
-    found: dict[int, list[dict[str, float]]] = {number: [] for number in actors}
-    for _ in range(flags.repeats):
-        for number in actors:
-            with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
-                found[number].append(process.submit(measure, flags, number).result())
-    medians = {
-        number: {name: statistics.median(run[name] for run in runs) for name in runs[0]}
-        for number, runs in found.items()
-    }
-    base = medians[actors[0]]
+    found = in_turns(functools.partial(measure, flags), actors, flags.repeats)
+    middle = {number: medians(runs) for number, runs in found.items()}
+    base = middle[actors[0]]
     print("actors   steps/s   ratio  efficiency   CPU-s a segment   ratio   staleness   learner idle")
-    for number, numbers in medians.items():
+    for number, numbers in middle.items():
         ratio, cpu = numbers["steps_per_s"] / base["steps_per_s"], numbers["cpu_s_per_segment"]
         efficiency = ratio / number * actors[0] if actors[0] else float("nan")
         print(
@@ -119,7 +109,7 @@ def run(flags: Collectors) -> None:
             f" {numbers.get('actors_idle_share', 0):14.0%}"
         )
     if flags.json is not None:
-        write_json(flags.json, {"medians": medians, "runs": found})
+        write_json(flags.json, {"medians": middle, "runs": found})
 
 
 main = command("benchmarks.collectors", Collectors, run)

@@ -8,8 +8,6 @@ import contextlib
 import dataclasses
 import statistics
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +26,7 @@ from acer_tf.replay.size import FIRST_SEGMENTS, compressed_row
 from acer_tf.runner import Runner
 from acer_tf.segment import Action
 from acer_tf.storage.durable import write_json
+from benchmarks import seconds
 
 ENVS = 16
 """Environments of the buffer whose sizes are printed, with `Config.buffer_size` agent steps of each."""
@@ -80,9 +79,9 @@ def measure(env: FrameStack, config: Config, segments: int) -> dict[str, float]:
         segment = runner.run()
         buffer.put(segment)
         sizes.append(buffer.nbytes / buffer.num_in_buffer)
-        puts.append(_milliseconds(lambda: column.put(slot, segment.enc_obs)))  # noqa: B023 (called at once)
+        puts.append(1e3 * seconds(lambda: column.put(slot, segment.enc_obs)))  # noqa: B023 (called at once)
         slots = rng.integers(slot + 1, size=env.num_envs)
-        gets.append(_milliseconds(lambda: column.get(slots)))  # noqa: B023
+        gets.append(1e3 * seconds(lambda: column.get(slots)))  # noqa: B023
     return {
         "first_bytes": sizes[min(FIRST_SEGMENTS, segments) - 1],
         "bytes": sizes[-1],
@@ -106,12 +105,6 @@ def compare(env_id: str, num_env: int, steps: int, nsteps: int = Config.nsteps) 
         "put_ms": measured["put_ms"],
         "get_ms": measured["get_ms"],
     }
-
-
-def _milliseconds(call: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    call()
-    return 1e3 * (time.perf_counter() - start)
 
 
 def run(flags: Compression) -> None:

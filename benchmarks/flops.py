@@ -27,7 +27,7 @@ def _layer_flops(layer: keras.layers.Layer) -> int:
     return 2 * int(np.prod(layer.kernel.shape)) * int(np.prod(layer.output.shape[1:-1]))
 
 
-def update_flops(network: ActorCritic, nenvs: int, nsteps: int, trust_region: bool = True) -> int:
+def update_flops(network: ActorCritic, nenvs: int, nsteps: int) -> int:
     """Counts the operations of one ACER update.
 
     Every step passes forward through the network, the bootstrap steps as well; through the average policy, without the
@@ -37,9 +37,8 @@ def update_flops(network: ActorCritic, nenvs: int, nsteps: int, trust_region: bo
         network: policy and Q with one network for both.
         nenvs: environments.
         nsteps: steps of a segment.
-        trust_region: whether the average policy is evaluated.
     """
     forward = forward_flops(network)
-    average = sum(forward[:-1]) if trust_region else 0
+    average = sum(forward[:-1])
     backward = 2 * sum(forward) - forward[0]
     return nenvs * (nsteps * (sum(forward) + average + backward) + sum(forward))

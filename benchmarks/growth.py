@@ -5,12 +5,8 @@ What counts are the ratios of one run: each table's numbers are also given as mu
 
 import contextlib
 import dataclasses
-import multiprocessing
-import statistics
 import sys
 import time
-from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +17,7 @@ from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.logs.logger import Logger
 from acer_tf.storage.durable import write_json
-from benchmarks import prepare
+from benchmarks import in_turns, medians, prepare
 
 WARM_UP = 3
 """Iterations before the clock starts, in which TensorFlow traces its functions."""
@@ -113,29 +109,17 @@ def tables(flags: Growth) -> dict[str, list[dict[str, float]]]:
     points = {
         axis: {value: dataclasses.replace(base, **{axis: value}) for value in values} for axis, values in axes.items()
     }
-    medians = _medians(dict.fromkeys(point for row in points.values() for point in row.values()), flags.repeats)
+    runs = in_turns(measure, (point for row in points.values() for point in row.values()), flags.repeats)
     found: dict[str, list[dict[str, float]]] = {}
     for axis, row in points.items():
         found[axis] = []
         for value, point in row.items():
-            numbers = medians[point]
+            numbers = medians(runs[point])
             first = found[axis][0] if found[axis] else numbers
             ratios = {f"{name}_ratio": number / first[name] for name, number in numbers.items()}
             found[axis].append({axis: value, **numbers, **ratios})
             print(_line(axis, found[axis][-1]), flush=True)
     return found
-
-
-def _medians(points: Iterable[Point], repeats: int) -> dict[Point, dict[str, float]]:
-    """Measures all configurations in turns: a slow minute of the machine then falls on one of their several numbers."""
-    points, rounds = list(points), []
-    for number in range(1, repeats + 1):
-        rounds.append({point: _in_a_process(point) for point in points})
-        print(f"round {number} of {repeats} is done", flush=True)
-    return {
-        point: {name: statistics.median(measured[point][name] for measured in rounds) for name in rounds[0][point]}
-        for point in points
-    }
 
 
 def plot(found: dict[str, list[dict[str, float]]], path: Path) -> None:
@@ -157,11 +141,6 @@ def plot(found: dict[str, list[dict[str, float]]], path: Path) -> None:
         panel.legend()
     panels[0].set_ylabel("multiple of the first")
     figure.savefig(path, dpi=120)
-
-
-def _in_a_process(point: Point) -> dict[str, float]:
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(measure, point).result()
 
 
 def _line(axis: str, row: dict[str, Any]) -> str:

@@ -142,13 +142,20 @@ def _run(module: list[str], task: Task) -> str:
     return done.stdout.splitlines()[-1]
 
 
+def check_original(folder: Path) -> None:
+    """Checks that a folder holds the source of baselines.
+
+    Raises:
+        InputError: it does not.
+    """
+    if not (folder / "baselines" / "acer" / "acer_simple.py").is_file():
+        raise InputError(f"{folder} does not hold baselines 0.1.5: there is no baselines/acer/acer_simple.py in it.")
+
+
 def run(flags: Original) -> None:
     """Runs the measurement."""
     validate_fields(flags)
-    if not (flags.folder / "baselines" / "acer" / "acer_simple.py").is_file():
-        raise InputError(
-            f"{flags.folder} does not hold baselines 0.1.5: there is no baselines/acer/acer_simple.py in it."
-        )
+    check_original(flags.folder)
     task, results = TASKS[flags.task], list[dict[str, Any]]()
     for number in range(1, flags.rounds + 1):
         row = {"original": measure_original(task, flags.folder, flags.seconds, flags.threads)}

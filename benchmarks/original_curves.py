@@ -23,8 +23,8 @@ import tensorflow.compat.v1 as tf
 from acer_tf.cli.command import command
 from acer_tf.cli.parsing import Positional
 from acer_tf.envs.make import make_vec_env
-from acer_tf.errors import InputError
 from acer_tf.storage.lock import exclusive
+from benchmarks.original import check_original
 from benchmarks.original_loop import Episode, Games, cnn_minatar, import_original, policy_class, unstacked
 
 NUM_ENV = 8
@@ -79,8 +79,7 @@ def is_there(csv: Path, env_id: str, seed: int) -> bool:
 
 def run(flags: OriginalCurves) -> None:
     """Records a run."""
-    if not (flags.folder / "baselines" / "acer" / "acer_simple.py").is_file():
-        raise InputError(f"{flags.folder} does not hold baselines 0.1.5; see the head of this module.")
+    check_original(flags.folder)
     env_id = f"MinAtar/{flags.game}-v1"
     if is_there(flags.csv, env_id, flags.seed):
         print(f"{flags.csv} has seed {flags.seed} of {env_id}")

@@ -1,13 +1,13 @@
 """Times single layers, forward and backward, and the machine's rate of matrix products."""
 
 import statistics
-import time
 from collections import defaultdict
 from collections.abc import Callable
 
 import keras
 import tensorflow as tf
 
+from benchmarks import seconds
 from benchmarks.loop import matmul_flops_per_second
 
 ROUNDS = 15
@@ -33,14 +33,8 @@ def multiples_of_bound(layer: keras.layers.Layer, flops: int, rows: int) -> dict
     for _ in range(ROUNDS):
         bound, before = rows * flops / matmul_flops_per_second(), 0.0
         for name, function in functions.items():
-            seconds = _seconds(function)
-            multiples[name].append((seconds - before) / bound)
-            before = seconds
+            function()  # once before the clock starts
+            spent = seconds(function)
+            multiples[name].append((spent - before) / bound)
+            before = spent
     return {name: statistics.median(values) for name, values in multiples.items()}
-
-
-def _seconds(function: Callable[[], object]) -> float:
-    function()
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start

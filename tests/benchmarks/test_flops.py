@@ -29,9 +29,3 @@ def test_update_flops_count_both_forward_passes_and_no_gradient_of_the_observati
     total, first, q_head = sum(forward), forward[0], forward[-1]
     per_step = total + (total - q_head) + (2 * total - first)
     assert update_flops(nature_cnn(), nenvs=16, nsteps=20) == 16 * 20 * per_step + 16 * total
-
-
-def test_without_trust_region_the_average_policy_costs_nothing():
-    forward = forward_flops(nature_cnn())
-    saved = update_flops(nature_cnn(), 2, 3) - update_flops(nature_cnn(), 2, 3, trust_region=False)
-    assert saved == 2 * 3 * (sum(forward) - forward[-1])
