@@ -75,15 +75,16 @@ class Findings(NamedTuple):
 
 
 def read_results(folder: Path, experiment: Experiment) -> dict[tuple[str, str], list[Result]]:
-    """Reads the kept results of an experiment, those of its steps, by variation and environment.
+    """Reads the kept results of an experiment by variation and environment, without seeds that it was tuned with.
 
     Raises:
         InputError: a file is damaged.
     """
     steps = {e.id: e.steps for e in experiment.envs}
     found: dict[tuple[str, str], list[Result]] = {(v.name, e): [] for v in experiment.variations for e in steps}
-    for (variation, env, _), result in sorted(read(folder).items()):
-        if (variation, env) in found and result.facts["steps"] == steps[env]:
+    for (variation, env, seed), result in sorted(read(folder).items()):
+        is_reported = seed not in experiment.tuned_with and (variation, env) in found
+        if is_reported and result.facts["steps"] == steps[env]:
             found[variation, env].append(result)
     return found
 

@@ -61,7 +61,7 @@ def _judge_in(
     references: Sequence[ReferenceRun],
 ) -> Verdict:
     names = [criterion.variation, criterion.than] if criterion.than else [criterion.variation]
-    by_seed = [_scores(results, name, env, criterion) for name in names]
+    by_seed = [_scores(experiment, results, name, env, criterion) for name in names]
     seeds_of: list[Iterable[int]] = [*by_seed]
     if any(r.same_seeds for r in experiment.references if r.label == criterion.reference):
         seeds_of.append(reference_seeds(references, criterion.reference, env.id, env.part(criterion.window)[1]))
@@ -122,7 +122,7 @@ def _reaches(criterion: Criterion, env: Environment, scores: Floats, minutes: fl
 def _better(experiment: Experiment, criterion: Criterion, results: Results) -> Verdict:
     envs = [e for e in experiment.envs if e.id in criterion.envs]
     both = [
-        [_scores(results, variation, env, criterion) for env in envs]
+        [_scores(experiment, results, variation, env, criterion) for env in envs]
         for variation in (criterion.variation, criterion.than)
     ]
     question, env = _question(criterion, envs[0]), envs[0].id if len(envs) == 1 else ""
@@ -142,9 +142,13 @@ def _better(experiment: Experiment, criterion: Criterion, results: Results) -> V
     return Verdict(question, env, numbers, Outcome.YES if low > 0.5 else Outcome.NO)
 
 
-def _scores(results: Results, variation: str, env: Environment, criterion: Criterion) -> dict[int, float]:
-    """Returns the scores of whole runs by seed; one without an episode in the window counts as missing."""
+def _scores(
+    experiment: Experiment, results: Results, variation: str, env: Environment, criterion: Criterion
+) -> dict[int, float]:
+    """Returns the scores of whole runs by seed, the experiment's seeds first; no episode in the window is no score."""
     whole = [r for r in results.get((variation, env.id), ()) if r.is_whole]
+    own = experiment.seeds(env)
+    whole.sort(key=lambda r: r.facts["seed"] not in own)
     part = _shared_seconds(results, criterion, env) if criterion.of == "area_of_minutes" else env.part(criterion.window)
     found = {int(r.facts["seed"]): _score(r, criterion, part) for r in whole}
     return {seed: score for seed, score in found.items() if not math.isnan(score)}

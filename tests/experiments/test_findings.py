@@ -42,3 +42,9 @@ def test_results_are_those_of_the_experiments_steps_ordered_by_seed(tmp_path: Pa
     assert [*found] == [("a", "CartPole-v1"), ("b", "CartPole-v1")]
     assert [r.facts["seed"] for r in found["a", "CartPole-v1"]] == [9, 10]
     assert found["b", "CartPole-v1"] == []
+
+
+def test_seeds_that_settings_were_tuned_with_are_left_out(tmp_path: Path) -> None:
+    write(tmp_path, [result(1.0, seed) for seed in (0, 1, 5)], (0.5, 1.0))
+    found = read_results(tmp_path, experiment()._replace(first_seed=2, tuned_with=(0, 1)))
+    assert [r.facts["seed"] for r in found[KEY]] == [5]

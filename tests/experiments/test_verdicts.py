@@ -221,6 +221,17 @@ def test_better_is_a_probability_of_improvement_above_one_half() -> None:
     assert better(high, low).env == "" and better(high, low).numbers.endswith("] over 2 tasks; p = 0.0011")
 
 
+def test_better_compares_the_seeds_of_the_experiment_where_there_are_others() -> None:
+    criterion = Criterion("better", "a", CARTPOLE, HALF, than="b")
+    own = {
+        ("a", "CartPole-v1"): [result(score, seed) for seed, score in enumerate((1.0, 2.0, 3.0, 4.0, 5.0), 10)],
+        ("b", "CartPole-v1"): [result(score, seed, "b") for seed, score in enumerate((4.0, 5.0, 6.0, 7.0, 8.0), 10)],
+    }
+    more = {**own, ("a", "CartPole-v1"): [*(result(50.0, seed) for seed in range(5)), *own["a", "CartPole-v1"]]}
+    judged = [judge(experiment(criterion, seeds=5)._replace(first_seed=10), found, []) for found in (own, more)]
+    assert judged[0] == judged[1] and judged[0][0].outcome is Outcome.NO
+
+
 def test_better_in_one_environment_names_it() -> None:
     criterion = Criterion("better", "a", ("CartPole-v1",), HALF, than="b")
     found = {("a", "CartPole-v1"): results([4.0, 5.0, 6.0]), ("b", "CartPole-v1"): results([1.0, 2.0, 3.0], "b")}
