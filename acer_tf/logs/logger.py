@@ -132,7 +132,8 @@ class SpacedLogger(Logger):
         self._row_at = 0
 
     def write(self, values: Mapping[str, float]) -> None:
-        """Writes one row of metrics, unless it is too close to the last one."""
+        """Writes one row of metrics, unless it is too close to the last one; what was recorded waits for the next."""
+        self._recorded |= {n: v for n, v in values.items() if n not in METRICS and not math.isnan(v)}
         steps = int(values["total_timesteps"])
         if is_spaced(self._row_at, steps):
             self._row_at = steps

@@ -8,7 +8,7 @@ import pytest
 
 from acer_tf.errors import InputError
 from acer_tf.logs.files import EpisodesCsv, ProgressCsv
-from acer_tf.logs.logger import Logger, Sink
+from acer_tf.logs.logger import Logger, Sink, SpacedLogger
 from acer_tf.segment import Episode
 
 
@@ -103,3 +103,15 @@ def test_sinks_keep_their_offsets_under_their_names(tmp_path: Path) -> None:
     again.close()
     assert (tmp_path / "a.csv").read_text() == "loss\n0.5\n0.5\n"
     assert (tmp_path / "b.csv").read_text().count("20,1.0,2,0\n") == 2
+
+
+def test_a_number_that_falls_on_a_row_too_many_waits_for_the_next() -> None:
+    rows: list[Any] = []
+    logger = Logger([SpacedLogger([Recorder("file", rows)])])
+    for steps in (100_000, 100_001, 100_002, 100_200, 100_400):
+        if steps in (100_001, 100_002):
+            logger.record("custom/score", steps)
+        logger.write({"total_timesteps": steps, "loss": 1.0})
+    written = [(row["total_timesteps"], row.get("custom/score")) for _, _, row in rows]
+    assert written[:2] == [(100_000, None), (100_200, 100_002)], "the last value counts"
+    assert math.isnan(written[2][1] or 0.0)
