@@ -415,9 +415,15 @@ class ACER:
         """The logger of the current or last `learn`; callbacks add numbers by its method `record`."""
         return self._training.logger
 
-    def begin(self, logger: Logger, is_quiet: bool = True) -> TrainingLoop:
-        """Resets the environments and returns the training loop, for those who run it themselves."""
-        return self._training.begin(logger, is_quiet)
+    def begin(self, logger: Logger, is_quiet: bool = True, goes_on: Callable[[], bool] = lambda: True) -> TrainingLoop:
+        """Resets the environments and returns the training loop, for those who run it themselves.
+
+        Args:
+            logger: receives metrics and episodes.
+            is_quiet: leaves out what is said of replay's size and precision.
+            goes_on: called about once a second while collectors are waited for; False ends training.
+        """
+        return self._training.begin(logger, is_quiet, goes_on)
 
     def predict(
         self,

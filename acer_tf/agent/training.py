@@ -144,7 +144,7 @@ class Training:
             self._collectors.close()
             self._collectors = None
 
-    def begin(self, logger: Logger, is_quiet: bool = True) -> TrainingLoop:
+    def begin(self, logger: Logger, is_quiet: bool = True, goes_on: Callable[[], bool] = lambda: True) -> TrainingLoop:
         """Resets the environments and returns a new training loop that continues the agent's step counter."""
         assert self._environment is not None
         state = self._state
@@ -157,12 +157,12 @@ class Training:
             state.seed,
             logger,
             is_quiet=is_quiet,
-            remote=self._remote_segments(self._environment),
+            remote=self._remote_segments(self._environment, goes_on),
         )
         self._loop.count_from(state.num_timesteps)
         return self._loop
 
-    def _remote_segments(self, environment: FrameStack) -> RemoteSegments | None:
+    def _remote_segments(self, environment: FrameStack, goes_on: Callable[[], bool]) -> RemoteSegments | None:
         """Starts collectors, if there are to be any."""
         settings = self._state.settings
         collecting = settings.collecting
@@ -182,7 +182,7 @@ class Training:
             settings.continuous,
             settings.reward_scale,
         )
-        self._collectors = start_collectors(blueprint, environment, state.model, collecting, state.seed)
+        self._collectors = start_collectors(blueprint, environment, state.model, collecting, state.seed, goes_on)
         return RemoteSegments(self._collectors, collecting.actors, collecting.segments_per_update)
 
     def restart_streams(self) -> None:

@@ -3,7 +3,7 @@
 import queue
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,12 +15,14 @@ from acer_tf.distributed.fleet import CallResult, Fleet, Lost, RayFleet, Tell
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.model import Model
-from acer_tf.runner import AfterStep
+from acer_tf.runner import AfterStep, TrainingStoppedError
 from acer_tf.segment import Episode, Segment
 from acer_tf.system.console import say
 
 START_SECONDS = 600.0
 """Longest start-up of a collector, which imports TensorFlow and makes environments."""
+LONGEST_WAIT = 1.0
+"""Seconds of waiting after which signals are looked at and the watchdog is told."""
 
 
 class _Published(NamedTuple):
@@ -51,12 +53,20 @@ class CollectorSource:
         first_env: index of its first environment among those of all collectors.
     """
 
-    def __init__(self, fleet: Fleet, env: FrameStack, model: Model, collecting: Collecting, seed: int) -> None:
+    def __init__(
+        self,
+        fleet: Fleet,
+        env: FrameStack,
+        model: Model,
+        collecting: Collecting,
+        seed: int,
+        goes_on: Callable[[], bool] = lambda: True,
+    ) -> None:
         """Takes over the collectors, which begin with the first `run`; see `start_collectors` for the arguments."""
         self.episodes: list[Episode] = []
         self.first_env = 0
         self._fleet, self._signature, self._model = fleet, Signature.of(env), model
-        self._collecting, self._seed = collecting, seed
+        self._collecting, self._seed, self._goes_on = collecting, seed, goes_on
         # One state a collector, whichever process is behind it at the time.
         self._states = [CollectorState(index) for index in range(collecting.actors)]
         self._answers: queue.SimpleQueue[_Answer] = queue.SimpleQueue()  # filled by threads of the fleet
@@ -70,7 +80,9 @@ class CollectorSource:
         Raises:
             InputError: a collector cannot work with these settings or environments.
             EnvironmentFailedError: an environment of a collector raised an error, or gave a number that is not finite.
+            TrainingStoppedError: `goes_on` returned False while this waited.
         """
+        self.episodes = []
         assert after_step is None, "callbacks cannot follow collectors"
         index, collected = self._take()
         self._submit_orders()  # the collector goes on while the loop trains
@@ -156,9 +168,10 @@ class CollectorSource:
 
     def _newest(self) -> _Published:
         """Returns the published weights, new ones if they are due; those that no order needs any more are freed."""
-        updates = self._model.updates
-        # One copy in the object store serves all collectors until it is too old.
-        if self._published is None or updates - self._published.version >= self._collecting.publish_every:
+        updates, how = self._model.updates, self._collecting
+        # One copy in the object store serves all collectors until it is too old: what it gives must not be dropped.
+        lifetime = how.publish_every if how.max_staleness is None else min(how.publish_every, how.max_staleness + 1)
+        if self._published is None or updates - self._published.version >= lifetime:
             self._published = _Published(updates, self._fleet.publish([p.numpy() for p in self._model.params]))
         return self._published
 
@@ -172,15 +185,21 @@ class CollectorSource:
         while True:
             while not self._answers.empty():
                 self._handle(self._answers.get())
+            self._replace_silent()
             if self._arrived:
                 return
-            # Nothing has arrived: the time to look after those that are silent, and to start lost ones.
-            self._replace_silent()
-            self._submit_orders()
+            if not self._goes_on():
+                raise self._stopped()
+            self._submit_orders()  # the time of lost collectors may have come
             try:
-                self._handle(self._answers.get(timeout=self._seconds_to_next()))
+                self._handle(self._answers.get(timeout=min(self._seconds_to_next(), LONGEST_WAIT)))
             except queue.Empty:
                 continue
+
+    def _stopped(self) -> TrainingStoppedError:
+        """Returns the error of a segment that was given up before its first step."""
+        none = np.zeros((self._signature.num_env, 0), np.float32)
+        return TrainingStoppedError(none, none.astype(np.bool_), np.zeros(len(none), np.bool_))
 
     def _replace_silent(self) -> None:
         now, seconds = time.monotonic(), self._collecting.actor_timeout
@@ -241,7 +260,12 @@ class CollectorSource:
 
 
 def start_collectors(
-    blueprint: Blueprint, env: FrameStack, model: Model, collecting: Collecting, seed: int
+    blueprint: Blueprint,
+    env: FrameStack,
+    model: Model,
+    collecting: Collecting,
+    seed: int,
+    goes_on: Callable[[], bool] = lambda: True,
 ) -> CollectorSource:
     """Starts collectors on Ray, and returns the segments that they collect.
 
@@ -251,6 +275,7 @@ def start_collectors(
         model: the model that learns.
         collecting: how many collectors, where, and how they collect.
         seed: of the run.
+        goes_on: called about once a second while segments are waited for; False ends training.
 
     Raises:
         InputError: there is no connection to Ray, or it has too few processors, or frames cannot be sent.
@@ -261,7 +286,7 @@ def start_collectors(
             "cannot be restacked; make FrameStack(..., whole_frames=True), or leave actors out."
         )
     fleet = RayFleet(blueprint, collecting.actors, collecting.ray_address)
-    return CollectorSource(fleet, env, model, collecting, seed)
+    return CollectorSource(fleet, env, model, collecting, seed, goes_on)
 
 
 def _told(index: int, error: BaseException) -> BaseException:

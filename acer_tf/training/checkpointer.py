@@ -177,16 +177,13 @@ class Checkpointer:
         self._acer.restart_environments(int(seed[0]), is_recorded=self._is_exact)
 
 
-def write_at_last(
-    write: Callable[[], object], path: Path, stop: Callable[[], bool], heartbeat: Callable[[], None]
-) -> None:
+def write_at_last(write: Callable[[], object], path: Path, goes_on: Callable[[], bool]) -> None:
     """Retries a final write while the disk is full, every minute, until there is room or a signal arrives.
 
     Args:
         write: raises OSError while the disk is full or cannot be written.
         path: what is written, for messages.
-        stop: whether a signal has arrived; with one, this tries once.
-        heartbeat: called while this waits, so that the watchdog does not end the process.
+        goes_on: called while this waits, which tells the watchdog; False after a signal, with which this tries once.
 
     Raises:
         InputError: a signal has arrived, and the disk is still full.
@@ -196,7 +193,7 @@ def write_at_last(
             write()
             return
         except OSError as error:
-            if stop():
+            if not goes_on():
                 raise InputError(
                     f"{path} cannot be written ({error.strerror or error}); make room and resume."
                 ) from error
@@ -206,6 +203,5 @@ def write_at_last(
                 is_error=True,
             )
         deadline = time.monotonic() + RETRY_SECONDS
-        while time.monotonic() < deadline and not stop():
-            heartbeat()
+        while time.monotonic() < deadline and goes_on():
             time.sleep(min(0.2, RETRY_SECONDS))

@@ -81,6 +81,11 @@ def train(job: Job, first: gymnasium.Env[Any, Any] | None = None) -> int:
             keep_freed_memory()
         stop = stack.enter_context(stop_on_signals())  # early: a signal while it starts must not be lost
         heartbeat = stack.enter_context(watchdog(job.machine.stall_seconds))
+
+        def goes_on() -> bool:
+            heartbeat()
+            return not stop()
+
         # Locked before anything in it is looked at.
         run = stack.enter_context(run_folder(job.run.logdir, job.environment.env_id))
         make_env = _env_maker(job)
@@ -88,10 +93,10 @@ def train(job: Job, first: gymnasium.Env[Any, Any] | None = None) -> int:
         env = make_env(first=first, **({"vectorization": "sync"} if job.collecting.actors else {}))
         unused.pop_all()
         stack.enter_context(closing(env))
-        session = _begin(job, env, make_env, run, stack, heartbeat)
+        session = _begin(job, env, make_env, run, stack, goes_on)
         with _noting_usage(session, meter):
-            _learn(session, stop, heartbeat)
-            _write(session, stop, heartbeat)
+            _learn(session, goes_on)
+            _write(session, goes_on)
     say(f"{'stopped' if stop() else 'done'} at step {session.loop.steps:,}; agent: {run.path / MODEL}")
     if stop():
         say(f"resume with: {resume_command(run.path)}")
@@ -136,7 +141,7 @@ def _begin(
     make_env: Callable[[], FrameStack],
     run: RunFolder,
     stack: contextlib.ExitStack,
-    heartbeat: Callable[[], None],
+    goes_on: Callable[[], bool],
 ) -> Session:
     """Begins a run in the folder, or resumes the one that it holds; the stack closes what has to be closed."""
     kept, folder = job.checkpoints, run.path
@@ -152,14 +157,14 @@ def _begin(
         env.unwrapped.start_workers()  # they load the games while TensorFlow is imported
     agent = _make_agent(job, env, make_env, settings["seed"])
     stack.callback(agent.close)
-    heartbeat()  # TensorFlow has been imported
-    loop = agent.begin(logger, is_quiet=not job.logging.verbose)
+    goes_on()  # tells the watchdog that TensorFlow has been imported
+    loop = agent.begin(logger, is_quiet=not job.logging.verbose, goes_on=goes_on)
     evaluations = _evaluations(job, agent, logger, settings["seed"], folder)
     stack.enter_context(contextlib.closing(evaluations))
     # What a checkpoint holds besides the loop: what `evaluate` needs of the agent, and the best evaluation so far.
     parts: dict[str, Part] = {PART: agent, "evaluations": evaluations}
     checkpointer = _resume(loop, parts, checkpoints, job, settings)
-    heartbeat()
+    goes_on()
     if job.logging.verbose:
         say(f"device: {_machine(env, job.collecting.actors)}")
     return Session(job, run, agent, loop, evaluations, checkpointer)
@@ -257,20 +262,16 @@ def _machine(env: FrameStack, actors: int) -> str:
     return device() + (f"; games in {workers} process{'es' * (workers > 1)}" if workers else "")
 
 
-def _learn(session: Session, stop: Callable[[], bool], heartbeat: Callable[[], None]) -> None:
+def _learn(session: Session, goes_on: Callable[[], bool]) -> None:
     """Trains to the end or a signal; what was learned before an error is in a checkpoint afterwards."""
     loop, checkpointer, config = session.loop, session.checkpointer, session.job.config
 
-    def goes_on() -> bool:
-        heartbeat()
-        return not stop()
-
     def after_iteration() -> bool:
-        heartbeat()
+        goes_on()
         session.agent.num_timesteps = loop.steps
         session.evaluations.if_due(goes_on)  # before a checkpoint of the same step, which then holds the result
         checkpointer.after_iteration()
-        return stop()
+        return not goes_on()
 
     session.evaluations.if_due(goes_on)
     try:
@@ -289,7 +290,7 @@ def _learn(session: Session, stop: Callable[[], bool], heartbeat: Callable[[], N
         raise
 
 
-def _write(session: Session, stop: Callable[[], bool], heartbeat: Callable[[], None]) -> None:
+def _write(session: Session, goes_on: Callable[[], bool]) -> None:
     """Writes the agent and the last checkpoint, in this order: where there is room for little, weights matter most."""
     from acer_tf.training.checkpointer import write_at_last
 
@@ -299,9 +300,9 @@ def _write(session: Session, stop: Callable[[], bool], heartbeat: Callable[[], N
         session.run.check()
         session.agent.save(file)
 
-    write_at_last(save_agent, file, stop, heartbeat)
-    write_at_last(session.checkpointer.write, session.run.path / CHECKPOINTS, stop, heartbeat)
-    write_at_last(session.evaluations.write, session.run.path / BEST, stop, heartbeat)  # until then, in the checkpoint
+    write_at_last(save_agent, file, goes_on)
+    write_at_last(session.checkpointer.write, session.run.path / CHECKPOINTS, goes_on)
+    write_at_last(session.evaluations.write, session.run.path / BEST, goes_on)  # until then, in the checkpoint
 
 
 def resume_command(folder: Path) -> str:

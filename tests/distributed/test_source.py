@@ -2,6 +2,7 @@ import dataclasses
 import itertools
 import json
 import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -138,6 +139,37 @@ def test_segments_that_are_too_stale_are_dropped() -> None:
     fleet.close()
 
 
+@pytest.mark.parametrize(("publish_every", "max_staleness"), [(4, 1), (3, 0)])
+def test_weights_that_are_about_to_be_too_stale_are_published_anew(publish_every: int, max_staleness: int) -> None:
+    rows = Rows()
+    limits = {"publish_every": publish_every, "max_staleness": max_staleness}
+    acer, fleet, _ = loop(2, logger=Logger([rows]), log_interval=1, collecting=limits)
+    train(acer, 10)
+    assert acer.steps == 100, "the learner waits for ever where all that is collected is dropped"
+    assert max(row["actors_staleness_p95"] for row in rows.rows) <= max_staleness
+    fleet.close()
+
+
+def test_waiting_ends_when_training_is_not_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("acer_tf.distributed.source.LONGEST_WAIT", 0.01)
+    is_stopped, asked = threading.Event(), list[int]()
+    acer, fleet, source = loop(2, lambda _, number: float(not is_stopped.wait(30)) if number > 3 else 0.0)
+
+    def goes_on() -> bool:
+        asked.append(acer.steps)
+        return asked.count(60) < 5
+
+    source._goes_on = goes_on
+    acer.learn(lambda: False)
+    assert acer.steps == 60 and asked[-5:] == [60] * 5, "three segments of two collectors, then five looks"
+    assert source.episodes == []
+    is_stopped.set()
+    source._goes_on = lambda: True
+    train(acer, 2)
+    assert acer.steps == 80, "training may be called again"
+    fleet.close()
+
+
 def test_several_segments_make_one_update() -> None:
     rows = Rows()
     how = {"segments_per_update": 2}
@@ -214,6 +246,24 @@ def test_a_silent_collector_is_replaced_while_others_deliver() -> None:
     acer.learn(lambda: bool(replaced) and taken[-1][0] == 2)
     assert len(replaced) == 1 and replaced[0] - before > 10, "the other went on"
     assert source.metrics()["actors_replaced"] == 1
+    may_go_on.set()
+    fleet.close()
+
+
+def test_a_silent_collector_is_replaced_though_others_deliver_faster_than_the_learner_trains() -> None:
+    is_stopped, may_go_on = threading.Event(), threading.Event()
+    acer, fleet, source = loop(2, lambda index, _: float(index == 1 and is_stopped.is_set() and may_go_on.wait(30)))
+    taken = noted(acer)
+    acer.learn(lambda: {first for first, _ in taken} == {0, 2})  # both have begun
+    source._collecting = dataclasses.replace(source._collecting, actor_timeout=0.2)
+    is_stopped.set()
+
+    def slow_update() -> bool:
+        time.sleep(0.05)  # the other's next segment is there already
+        return bool(source._metrics.replaced) or len(taken) > 100
+
+    acer.learn(slow_update)
+    assert source._metrics.replaced == 1
     may_go_on.set()
     fleet.close()
 

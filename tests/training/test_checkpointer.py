@@ -399,12 +399,13 @@ def test_it_is_tried_again_until_there_is_room(tmp_path: Path, capfd: pytest.Cap
     path, moves = tmp_path / "model.zip", []
     with full_disk() as make_room:
 
-        def heartbeat() -> None:
+        def goes_on() -> bool:
             moves.append(1)
-            if len(moves) == 3:
+            if len(moves) == 9:
                 make_room()
+            return True
 
-        write_at_last(lambda: write(path), path, lambda: False, heartbeat)
+        write_at_last(lambda: write(path), path, goes_on)
     assert path.read_bytes() == b"1" * SIZE
     error = capfd.readouterr().err
     assert error.count(f"{path} cannot be written (File too large); make room: what was learned is kept") >= 3
@@ -416,7 +417,7 @@ def test_a_signal_ends_the_wait_with_one_sentence(tmp_path: Path) -> None:
     with full_disk(), stop_on_signals() as stop:
         threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
         with pytest.raises(InputError, match=r"model\.zip cannot be written \(File too large\); make room and resume"):
-            write_at_last(lambda: write(path), path, stop, lambda: None)
+            write_at_last(lambda: write(path), path, lambda: not stop())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -424,7 +425,7 @@ def test_after_a_signal_there_is_one_try(tmp_path: Path) -> None:
     calls = []
     path = tmp_path / "model.zip"
     with full_disk(), pytest.raises(InputError, match="make room and resume"):
-        write_at_last(lambda: [calls.append(1), write(path)], path, lambda: True, lambda: None)
+        write_at_last(lambda: [calls.append(1), write(path)], path, lambda: False)
     assert calls == [1]
-    write_at_last(lambda: write(path), path, lambda: True, lambda: None)
+    write_at_last(lambda: write(path), path, lambda: False)
     assert path.exists()
