@@ -183,7 +183,7 @@ def test_the_class_obeys_masks_in_training_evaluation_and_prediction(tmp_path: P
     for deterministic in (True, False):
         np.testing.assert_array_equal(model.predict(obs, deterministic=deterministic, action_masks=mask)[0], [2, 0])
     np.testing.assert_array_equal(model.action_probability(obs, action_masks=mask), [0, 0, 0, 0, 1, 0])
-    with pytest.raises(InputError, match=r"shape \(1, 4\); expected \(1, 6\)"):
+    with pytest.raises(InputError, match=r"shape \(1, 4\); expected \(1, 5\)"):
         model.predict(obs, action_masks=np.ones(4))
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from acer_tf.envs.ids import env_id
 from acer_tf.envs.vector import own_action_names
+from acer_tf.envs.wrappers.joint_actions import Choices, from_choices, number_of_actions, to_choices
 from acer_tf.evaluation.episodes import Moment
 from acer_tf.evaluation.explanation import Explanation
 
@@ -85,7 +86,10 @@ class Panel:
             self._draw_numbers(image, mean[0].ravel(), sigma[0].ravel(), np.ravel(moment.actions[0]))
         else:
             assert isinstance(explanation.distribution, np.ndarray) and explanation.q is not None
-            self._draw_choices(image, explanation.distribution[0], explanation.q[0], int(moment.actions[0]))
+            taken = moment.actions[:1]
+            if isinstance(self._space, Choices):
+                taken = from_choices(taken, self._space)
+            self._draw_choices(image, explanation.distribution[0], explanation.q[0], int(taken[0]))
         if self._more:
             _write(image, f"and {self._more} more", LEFT, ROWS[0] - 6, FAINT, 0.4)
         self._values.append((float(explanation.v[0]), bool(moment.mask[0])))
@@ -195,9 +199,12 @@ def _number(value: float) -> str:
 def action_names(env: VectorEnv[Any, Any, Any]) -> Sequence[str]:
     """Returns a name for each action, or for each number of a continuous action; their indices where nothing has names.
 
-    Atari games and MinAtar name their actions, MuJoCo's models their actuators.
+    Atari games and MinAtar name their actions, MuJoCo's models their actuators; a joint action has its choices, 0,1.
     """
     space = env.single_action_space
+    if isinstance(space, Choices):
+        joint = to_choices(np.arange(number_of_actions(space)), space)
+        return [",".join(map(str, choices.ravel())) for choices in joint]
     count = int(space.n) if isinstance(space, Discrete) else math.prod(space.shape or ())
     base: Any = env.unwrapped
     if isinstance(base, SyncVectorEnv):

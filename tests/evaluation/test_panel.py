@@ -68,6 +68,17 @@ def test_bars_are_as_long_as_the_probabilities_and_the_action_taken_is_marked() 
     assert taken[0] == taken[2] == 0 and abs(taken[1] - 0.2 * whole) <= 1
 
 
+@pytest.mark.parametrize("space", [gymnasium.spaces.MultiDiscrete([3, 2]), gymnasium.spaces.MultiDiscrete([[3, 2]])])
+def test_a_joint_action_is_marked_where_its_choices_are(space: gymnasium.spaces.MultiDiscrete) -> None:
+    drawn = panel(space)
+    assert drawn._names == ["0,0", "0,1", "1,0", "1,1", "2,0", "2,1"]
+    taken = np.array([2, 0]).reshape(space.shape)
+    image = drawn.draw(PICTURE_OF, choices([0.1, 0.1, 0.1, 0.1, 0.5, 0.1], [0.0] * 6), moment(taken))
+    marked = is_colour(image[ROWS[0] : ROWS[1]], TAKEN).any(axis=1).nonzero()[0]
+    of_row = (marked.min() + marked.max()) / 2 / drawn._row_height
+    assert int(of_row) == 4, "the fifth of six"
+
+
 def test_a_continuous_action_has_its_mean_sigma_and_the_number_taken_on_the_range() -> None:
     space = gymnasium.spaces.Box(np.array([-1, 0], np.float32), np.array([1, 4], np.float32))
     explanation = Explanation((np.array([[0.0, 1.0]]), np.array([[0.5, 0.5]])), np.array([0.0]), None)

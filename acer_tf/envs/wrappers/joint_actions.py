@@ -9,6 +9,7 @@ from gymnasium.vector.utils import batch_space
 
 from acer_tf.envs.wrappers.action_masks import MASKS, map_masks
 from acer_tf.envs.wrappers.base import Array, StepReturn
+from acer_tf.errors import InputError
 
 LARGEST = 4096
 """Most joint actions that are enumerated."""
@@ -72,13 +73,19 @@ def joint_masks(masks: Array, space: Choices) -> Array:
     """Returns which joint actions are possible, [N, A] bool.
 
     Args:
-        masks: [N, sum of the dimensions' choices], the masks of the dimensions one after the other; or [N, A] already.
+        masks: [N, sum of the dimensions' choices], the masks of the dimensions one after the other.
         space: of the actions.
+
+    Raises:
+        InputError: the masks have another shape.
     """
     sizes = _sizes(space)
     masks = np.asarray(masks).astype(np.bool_)
-    if masks.shape[1] != sum(sizes):
-        return masks
+    if masks.ndim != 2 or masks.shape[1] != sum(sizes):
+        raise InputError(
+            f"the environments give action masks of shape {masks.shape}; expected {(len(masks), sum(sizes))} "
+            "(environments, choices of all dimensions, one after the other)."
+        )
     joint = np.ones((len(masks), 1), np.bool_)  # a joint action is possible if all of its choices are
     for part in np.split(masks, np.cumsum(sizes)[:-1], axis=1):
         joint = (joint[:, :, np.newaxis] & part[:, np.newaxis]).reshape(len(masks), -1)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acer_tf.envs.wrappers.joint_actions import from_choices, joint_masks, number_of_actions, to_choices
+from acer_tf.errors import InputError
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=4)
 
@@ -48,10 +49,9 @@ def test_a_joint_action_is_possible_where_all_its_choices_are(sizes: list[int], 
     for env in range(3):
         expected = [all(part[env, choice] for part, choice in zip(parts, choices, strict=True))
                     for choices in itertools.product(*map(range, sizes))]  # fmt: skip
-        if number_of_actions(space) != sum(sizes):  # else the masks may be of joint actions already
-            np.testing.assert_array_equal(joint[env], expected)
+        np.testing.assert_array_equal(joint[env], expected)
 
 
-def test_masks_of_joint_actions_stay() -> None:
-    masks = np.array([[1, 0, 1, 1, 0, 0]])
-    np.testing.assert_array_equal(joint_masks(masks, MultiDiscrete([2, 3])), masks.astype(bool))
+def test_masks_of_joint_actions_are_refused() -> None:
+    with pytest.raises(InputError, match=r"masks of shape \(1, 6\); expected \(1, 5\) \(environments, choices of all"):
+        joint_masks(np.array([[1, 0, 1, 1, 0, 0]]), MultiDiscrete([2, 3]))
