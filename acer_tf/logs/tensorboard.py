@@ -2,6 +2,7 @@
 
 import io
 import math
+import re
 import statistics
 import textwrap
 import time
@@ -38,7 +39,7 @@ class CurveSink(Sink):
         """
         self._frames_per_step = frames_per_step
         self._ended: list[Episode] = []
-        self._point_at = 0
+        self._steps = self._point_at = 0
 
     def add(self, steps: int, values: Mapping[str, float]) -> None:
         """Collects one point of each curve, by full name, at these agent steps."""
@@ -61,17 +62,38 @@ class CurveSink(Sink):
 
     def progress(self, steps: int) -> None:
         """Makes a point of the mean return and length of the episodes since the last one."""
-        if self._ended and is_spaced(self._point_at, steps):
-            self._point_at = steps
-            mean_return = statistics.fmean(episode.r for episode in self._ended)
-            mean_length = statistics.fmean(episode.l for episode in self._ended)
-            self._add_finite(steps, {"episode_return": mean_return, "episode_length": mean_length})
-            self._ended.clear()
+        self._steps = steps
+        if is_spaced(self._point_at, steps):
+            self._point_of_episodes()
 
     def evaluation(self, steps: int, values: Mapping[str, float]) -> None:
         """Writes the numbers of an evaluation, whose names begin with eval/."""
         self._add_finite(steps, {f"eval/{name}": value for name, value in values.items()})
         self.write_points()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Writes the points; returns where the last one of episodes was, and the episodes since."""
+        self.write_points()
+        return {"point_at": self._point_at, "ended": [list(episode) for episode in self._ended]}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restores what `state_dict` returned."""
+        self._steps = self._point_at = state.get("point_at", 0)
+        self._ended = [Episode(*episode) for episode in state.get("ended", ())]
+
+    def close(self) -> None:
+        """Writes the episodes since the last row; may be called again."""
+        self._point_of_episodes()
+        self.write_points()
+
+    def _point_of_episodes(self) -> None:
+        if not self._ended:
+            return
+        self._point_at = self._steps
+        mean_return = statistics.fmean(episode.r for episode in self._ended)
+        mean_length = statistics.fmean(episode.l for episode in self._ended)
+        self._add_finite(self._steps, {"episode_return": mean_return, "episode_length": mean_length})
+        self._ended.clear()
 
     def _add_finite(self, steps: int, values: Mapping[str, float]) -> None:
         self.add(steps, {full_name(name): float(value) for name, value in values.items() if math.isfinite(value)})
@@ -119,15 +141,17 @@ class TensorBoardSink(CurveSink):
         except OSError as error:
             self._tell(error)
 
-    def state_dict(self) -> dict[str, int]:
-        """Returns the sizes of all event files in bytes; their names begin with the folder's."""
-        self.write_points()
+    def state_dict(self) -> dict[str, Any]:
+        """Returns the state of `CurveSink`, and bytes of all event files, whose names begin with the folder's."""
+        state = super().state_dict()
         own = {} if self._file is None else self._file.state_dict()
-        return self._earlier | {self._name(name): size for name, size in own.items() if isinstance(size, int)}
+        return state | self._earlier | {self._name(name): size for name, size in own.items() if isinstance(size, int)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Cuts off what was written after `state_dict`; the next row begins a new file, so that TensorBoard sees it."""
-        self._earlier = {name: size for name, size in state.items() if name.startswith(self._name(EVENTS))}
+        super().load_state_dict(state)
+        own = re.compile(re.escape(self._name(EVENTS)) + r"\d{6}")  # not those of other writers into the folder
+        self._earlier = {name: size for name, size in state.items() if own.fullmatch(name)}
         try:
             for path in self._paths():
                 if size := self._earlier.get(self._name(path.name)):
@@ -140,7 +164,7 @@ class TensorBoardSink(CurveSink):
 
     def close(self) -> None:
         """Writes the episodes since the last row, and closes the file; may be called again."""
-        self.write_points()
+        super().close()
         if self._file is not None:
             self._file.close()
 

@@ -55,14 +55,9 @@ class WandbSink(CurveSink):
             for steps, values in points:
                 self._run.log(values, step=steps)
 
-    def state_dict(self) -> dict[str, Any]:
-        """Passes the points on; no file has a size that matters."""
-        self.write_points()
-        return {}
-
     def close(self) -> None:
         """Ends the tracked run; may be called again."""
-        self.write_points()
+        super().close()
         if self._run is not None and not self._is_over:
             with self._giving_up_on_errors():
                 self._run.finish()

@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -59,7 +60,8 @@ def test_resuming_drops_what_came_after_the_checkpoint(tmp_path: Path) -> None:
     sink.episodes([Episode(0, 1.0, 10, 0.1)])
     sink.progress(50)
     first = sink.state_dict()
-    assert first == {"tb/events.out.tfevents.000000": (folder / "events.out.tfevents.000000").stat().st_size}
+    size = (folder / "events.out.tfevents.000000").stat().st_size
+    assert first == {"tb/events.out.tfevents.000000": size, "point_at": 50, "ended": []}
     sink.write(row(50, 50.0))
     sink.close()
 
@@ -70,7 +72,10 @@ def test_resuming_drops_what_came_after_the_checkpoint(tmp_path: Path) -> None:
     second = again.state_dict()
     again.write(row(60, 61.0))
     again.close()
-    assert sorted(second) == ["tb/events.out.tfevents.000000", "tb/events.out.tfevents.000001"]
+    assert {name for name in second if "events" in name} == {
+        "tb/events.out.tfevents.000000",
+        "tb/events.out.tfevents.000001",
+    }
     assert read(folder)["train/loss"] == [(0, 0.0), (50, 51.0), (60, 61.0)]
 
     last = TensorBoardSink(folder)
@@ -159,9 +164,44 @@ def test_settings_may_be_no_text(tmp_path: Path) -> None:
     assert read_settings(tmp_path)[0] == {"logdir": "runs/\\udcff"}
 
 
+def test_a_resumed_run_has_the_points_of_an_undisturbed_one(tmp_path: Path) -> None:
+    def episode(sink: Sink, steps: int) -> None:
+        sink.episodes([Episode(0, float(steps), 1, 0.0)])
+        sink.progress(steps)
+
+    undisturbed, first, second = (TensorBoardSink(tmp_path / name) for name in ("undisturbed", "resumed", "resumed"))
+    for steps in range(300_000, 300_500, 100):
+        episode(undisturbed, steps)
+        episode(first, steps)
+    between_two_points = json.dumps(first.state_dict())
+    episode(first, 300_500)  # lost
+    first.close()
+    second.load_state_dict(json.loads(between_two_points))
+    for steps in range(300_500, 301_100, 100):
+        episode(undisturbed, steps)
+        episode(second, steps)
+    undisturbed.close()
+    second.close()
+    points = read(tmp_path / "undisturbed")["rollout/episode_return"]
+    assert points == [(300_000, 300_000), (300_400, 300_250), (300_800, 300_650), (301_000, 300_950)]
+    assert read(tmp_path / "resumed")["rollout/episode_return"] == points
+
+
+def test_event_files_of_others_in_the_folder_are_left_alone(tmp_path: Path) -> None:
+    other = tmp_path / "tb" / "events.out.tfevents.1795919214.host.1.0.v2"
+    other.parent.mkdir()
+    other.write_bytes(b"theirs")
+    sink = TensorBoardSink(other.parent)
+    sink.load_state_dict({f"tb/{other.name}": 6})
+    sink.write(row(0, 0.5))
+    sink.close()
+    assert sorted(path.name for path in other.parent.iterdir()) == ["events.out.tfevents.000000", other.name]
+    assert other.read_bytes() == b"theirs"
+
+
 def test_a_run_without_rows_leaves_no_folder(tmp_path: Path) -> None:
     sink = TensorBoardSink(tmp_path / "tb")
-    assert sink.state_dict() == {}
+    assert sink.state_dict() == {"point_at": 0, "ended": []}
     sink.close()
     assert list(tmp_path.iterdir()) == []
 
@@ -170,7 +210,7 @@ def use(sink: Sink) -> None:
     sink.episodes([Episode(0, 1.0, 10, 0.1)])
     sink.progress(20)
     sink.write(row(0, 0.5))
-    assert sink.state_dict() == {}
+    assert sink.state_dict() == {"point_at": 20, "ended": []}
     sink.close()
 
 
