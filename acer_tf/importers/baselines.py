@@ -84,7 +84,14 @@ def _named(arrays: Mapping[str, NDArray[Any]]) -> Arrays:
     for name, array in arrays.items():
         layer, _, kind = name.rpartition("/")
         layers.setdefault(_layer(layer), {})[kind] = array
-    return {name: array for layer, group in layers.items() for name, array in layer_arrays(layer, group).items()}
+    # Files of old Pythons have their parameters in any order.
+    ordered = sorted(layers.items(), key=lambda item: _natural(item[0]))
+    return {name: array for layer, group in ordered for name, array in layer_arrays(layer, group).items()}
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Returns a key that sorts numbers in names by their values."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
 def _layer(name: str) -> str:
@@ -133,7 +140,9 @@ def _torso(own: Arrays) -> tuple[str, dict[str, Any]]:
 
 def _observation_space(network: str, params: Arrays) -> gym.spaces.Box | None:
     """Returns the space if the weights determine it: vectors, or Atari's images of 84 x 84 pixels."""
-    first = next((array for name, array in params.items() if name.endswith(("/kernel", "/wx"))))
+    first = next((array for name, array in params.items() if name.endswith(("/kernel", "/wx"))), None)
+    if first is None:
+        raise ValueError("it has no layer")
     if network in ("mlp", "lstm"):
         return gym.spaces.Box(-np.inf, np.inf, (len(first),), np.float32)
     name, rows = _BEHIND_PIXELS[network.removesuffix("_lstm")]

@@ -34,6 +34,17 @@ def test_weights_and_average_give_the_recorded_outputs(tmp_path: Path, name: str
     assert_gives_what_was_recorded(agent, recorded, average=True)
 
 
+@pytest.mark.parametrize("name", ["mlp_value_copy", "lnlstm", "cnn_small", "impala_cnn"])
+def test_a_file_may_have_its_parameters_in_any_order(tmp_path: Path, name: str) -> None:
+    recorded = recording(name)
+    variables = {f"{name}:0": array for name, array in recorded.group("param").items()}
+    for number, order in enumerate((sorted(variables), sorted(variables, reverse=True))):
+        joblib.dump({name: variables[name] for name in order}, tmp_path / str(number))
+        agent = read_baselines(tmp_path / str(number))
+        assert (agent.policy, agent.policy_kwargs) == NETWORKS[name]
+        assert_gives_what_was_recorded(agent, recorded)
+
+
 def test_slots_keep_their_values_under_our_names(tmp_path: Path) -> None:
     recorded = recording("cnn_small")
     agent = read_baselines(write_joblib(tmp_path / "agent", recorded))
@@ -89,6 +100,7 @@ def weights(**changes: Any) -> dict[str, Any]:
     [
         ([np.zeros(3)], "expected parameters by name"),
         ({"a:0": np.zeros(3)}, "such as acer_model/q/b:0"),
+        ({"acer_model/q/b:0": np.zeros(2, np.float32)}, "it has no layer"),
         (weights(q__b=None), "such as acer_model/q/b:0"),
         (weights(q__b=np.zeros(2, np.int64)), "q_head holds int64, no weights"),
         (weights(pi__mlp_fc1__w=np.zeros((64, 32), np.float32)), "not one of baselines' own"),
