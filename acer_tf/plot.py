@@ -81,10 +81,12 @@ class Plot:
     def _check(self, sources: Sequence[Path]) -> None:
         if self.label and len(self.label) != len(sources):
             raise InputError(f"got {len(self.label)} labels for {len(sources)} runs; expected one each.")
-        if self.smooth is not None and not self.smooth > 0:
-            raise InputError(f"--smooth is {self.smooth:g}; expected more than 0.")
-        if self.metric not in RETURNS and (self.reference or self.rliable):
-            raise InputError(f"--reference and --rliable are for returns; expected --metric {' or '.join(RETURNS)}.")
+        if self.smooth is not None and not 0 < self.smooth < math.inf:
+            raise InputError(f"--smooth is {self.smooth:g}; expected a number above 0.")
+        if self.metric not in RETURNS and self.reference:
+            raise InputError(f"--reference is for returns; expected --metric {' or '.join(RETURNS)}.")
+        if self.metric != RETURNS[0] and self.rliable:
+            raise InputError("--rliable estimates from the last training episodes of each run; leave --metric out.")
         require_format(self.out)
         if self.out.with_suffix(".csv").resolve() in [Path(reference).resolve() for reference in self.reference]:
             raise InputError(f"--out {self.out} would replace the reference of that name; choose another.")

@@ -136,10 +136,12 @@ def test_two_seeds_have_no_interval_and_this_is_said(tmp_path: Path, capsys: pyt
     [
         (["--out", "a.jpg"], "expected one of a.png, a.svg, a.pdf"),
         (["--label", "x", "y"], "got 2 labels for 1 runs"),
-        (["--smooth", "0"], "expected more than 0"),
+        (["--smooth", "0"], "expected a number above 0"),
+        (["--smooth", "inf"], "expected a number above 0"),
         (["--x", "frames"], "is not an Atari game"),
         (["--metric", "entropi"], "progress.csv does not exist"),
-        (["--metric", "entropy", "--reference", "human"], "are for returns"),
+        (["--metric", "entropy", "--reference", "human"], "is for returns"),
+        (["--metric", "eval", "--rliable"], "from the last training episodes of each run; leave --metric out"),
         (["--reference", "human"], "needs an Atari game"),
         (["--out", "episodes.csv/a.png"], "cannot be written"),
     ],
@@ -163,7 +165,7 @@ def test_never_overwrites_the_run(run: Path, capsys: pytest.CaptureFixture[str])
     before = (run / "episodes.csv").read_text()
     assert main([str(run), "--out", str(run / "episodes.png")]) == 2
     assert (run / "episodes.csv").read_text() == before
-    assert "holds something else" in capsys.readouterr().err
+    assert "holds something other than curves" in capsys.readouterr().err
 
 
 def test_no_run_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

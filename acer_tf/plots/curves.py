@@ -45,7 +45,8 @@ def binned(env: str, setting: str, series: Series, width: float | None) -> Curve
     """
     if width is not None and not width > 0:
         raise InputError(f"a bin of the curve is {width:g} wide; expected more than 0.")
-    ends = series.x if width is None else np.ceil(series.x / width) * width
+    # Without the last digits of the quotient, in which the end of a bin may lie beyond it.
+    ends = series.x if width is None else np.ceil(series.x / width * (1 - 1e-12)) * width
     x, index = np.unique(ends, return_inverse=True)
     count = np.bincount(index)
     means = np.bincount(index, weights=series.values) / count

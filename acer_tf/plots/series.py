@@ -1,5 +1,6 @@
 """Reads what a run has logged, as series over agent steps, raw frames or time."""
 
+import codecs
 import csv
 import io
 import math
@@ -54,7 +55,7 @@ def sources_among(paths: Sequence[Path]) -> list[Path]:
 
 def _has_returns(path: Path) -> bool:
     with reading(path), path.open("rb") as file:
-        lines = file.read(2**16).splitlines()
+        lines = file.read(2**16).removeprefix(codecs.BOM_UTF8).splitlines()
     return {b"steps", b"return"} <= set(next((line for line in lines if not line.startswith(b"#")), b"").split(b","))
 
 
@@ -160,7 +161,7 @@ class Table:
                 raise InputError(f"{path} is not a file; expected {expected}.")
             if path.stat().st_size > LARGEST:
                 raise InputError(f"{path} has more than {LARGEST / 2**30:.0f} GiB; expected {expected}.")
-            lines = io.StringIO(path.read_bytes().decode(), newline="").readlines()
+            lines = io.StringIO(path.read_bytes().decode("utf-8-sig"), newline="").readlines()
             rows = csv.DictReader(line for line in lines if not line.startswith("#"))
             self.columns = tuple(rows.fieldnames or ())
             self._rows = list(rows)

@@ -74,9 +74,8 @@ def summary(rows: Sequence[Mapping[str, str]]) -> str:
         done = [row for row in rows if row["name"] == name and row["status"] == TrialStatus.DONE]
         returns = [float(row["mean_return"]) for row in done if row["episodes"] != "0"]
         if returns:
-            lines.append(
-                f"{name}: {np.mean(returns):.1f} +- {np.std(returns):.1f} over {counted(len(returns), 'seed')}"
-            )
+            spread = f" +- {np.std(returns, ddof=1):.1f}" if len(returns) > 1 else ""
+            lines.append(f"{name}: {np.mean(returns):.1f}{spread} over {counted(len(returns), 'seed')}")
     return "\n".join(lines)
 
 

@@ -50,7 +50,7 @@ def test_an_earlier_csv_stays_where_the_new_one_cannot_be_written(
 
 def test_csv_of_something_else_is_kept(tmp_path: Path) -> None:
     (tmp_path / "c.csv").write_text("steps,return\n1,2\n")
-    with pytest.raises(InputError, match="holds something else"):
+    with pytest.raises(InputError, match="holds something other"):
         write_curves(tmp_path / "c.csv", CURVES, View())
     assert (tmp_path / "c.csv").read_text() == "steps,return\n1,2\n"
 
@@ -61,6 +61,6 @@ def test_intervals_are_written_and_never_over_something_else(tmp_path: Path) -> 
         write_intervals(path, INTERVALS)
         assert path.read_text() == "label,aggregate,estimate,low,high\na,IQM,2.0,1.0,3.0\na,median,2.0,1.0,3.0\n"
     path.write_text("precious")
-    with pytest.raises(InputError, match="something else"):
+    with pytest.raises(InputError, match="something other"):
         write_intervals(path, INTERVALS)
     assert path.read_text() == "precious"

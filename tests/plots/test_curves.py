@@ -63,3 +63,11 @@ def test_runs_without_common_steps_have_no_mean() -> None:
     early, late = (binned("A-v0", "x", series((steps, 1), (steps + 10, 2)), width=10) for steps in (10, 50))
     with pytest.raises(InputError, match="the runs of A-v0 x have no steps in common"):
         mean_curve([early, late])
+
+
+@pytest.mark.parametrize("end", [102_409, 1_003, 1_000_000])
+def test_a_hundredth_of_a_run_makes_a_hundred_bins(end: int) -> None:
+    """Of 102,409 steps the last lies, by rounding, beyond the end of the hundredth bin."""
+    curve = binned("A-v0", "x", series((end - 1, 100), (end, 0)), width=end / 100)
+    np.testing.assert_allclose(curve.x, [end])
+    np.testing.assert_array_equal(curve.mean, [50])

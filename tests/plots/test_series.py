@@ -43,6 +43,13 @@ def test_reads_a_recorded_curve_with_comments_and_columns_in_any_order(tmp_path:
     np.testing.assert_array_equal(values, [0, 3])
 
 
+def test_a_byte_order_mark_is_no_part_of_a_column(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "excel.csv").write_bytes(b"\xef\xbb\xbfsteps,return\n10,1.5\n")
+    np.testing.assert_array_equal(read_returns(tmp_path / "excel.csv"), [[10], [1.5]])
+    assert tmp_path / "excel.csv" in sources_among([*tmp_path.iterdir()])
+
+
 def test_the_last_mean_is_that_of_a_hundred_returns(tmp_path: Path) -> None:
     assert returns_so_far(write_run(tmp_path / "run", [1000.0] * 50 + [1.0] * 100)).last_mean == 1
     assert np.isnan(returns_so_far(tmp_path / "none").last_mean)
