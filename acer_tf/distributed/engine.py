@@ -25,6 +25,8 @@ from acer_tf.system.console import say
 
 STOPPED_SECONDS = 120.0
 """Without a heartbeat, after which a supervisor counts as stopped; a network file system may show it a minute late."""
+RETRY_SECONDS = 60.0
+"""Between two attempts to start a program again where the disk is full."""
 FUTILE_STARTS = 3
 """Starts without progress after which a program that was killed counts as failed."""
 STOPS = (ExitStatus.HUNG_UP, ExitStatus.INTERRUPTED, ExitStatus.TERMINATED)
@@ -91,24 +93,31 @@ class RemoteProgram:
         self._heartbeat = self._log.with_suffix(".heartbeat")
         self._returncode: int | None = None
         self._is_stopping = False
+        self._again_at: float | None = None  # where it could not be started again yet
         self._futile_starts, self._reached = 0, self._newest_checkpoint()
         self._submit()
 
     def poll(self) -> int | None:
         """Returns the return code, None while the program runs or waits for room."""
-        if self._returncode is None:
-            # Never blocks: the scheduler looks after many trials.
-            done, _ = self._ray.wait([self._task], timeout=0)
-            if done:
-                self._end(self._outcome())
-            else:
-                self._watch()
+        # Never blocks: the scheduler looks after many trials.
+        if self._returncode is not None:
+            return self._returncode
+        if self._again_at is not None:
+            if time.monotonic() >= self._again_at:
+                self._submit_again()
+        elif self._ray.wait([self._task], timeout=0)[0]:
+            self._end(self._outcome())
+        else:
+            self._watch()
         return self._returncode
 
     def terminate(self) -> None:
         """Sends SIGTERM to the program, or withdraws it if it waits for room."""
         self._is_stopping = True
-        self._ray.cancel(self._task)
+        if self._again_at is None:
+            self._ray.cancel(self._task)
+        else:
+            self._returncode = -signal.SIGTERM
 
     def wait(self) -> int:
         """Waits for the end of the program and returns its return code."""
@@ -124,6 +133,14 @@ class RemoteProgram:
         self._task: Any = self._ray.remote(supervise).options(**options).remote(program)
         self._is_lost = False
         self._last_heartbeat, self._next_look = (0, time.monotonic()), 0.0
+
+    def _submit_again(self) -> None:
+        try:
+            self._submit()
+            self._again_at = None
+        except OSError as error:  # a disk that is full for a moment ends nothing
+            say(f"{self._log}: cannot start again ({error.strerror}); it will be tried again", is_error=True)
+            self._again_at = time.monotonic() + RETRY_SECONDS
 
     def _watch(self) -> None:
         """Withdraws the task from a worker that was stopped; Ray itself only notices workers that have ended."""
@@ -161,13 +178,13 @@ class RemoteProgram:
             self._returncode = -signal.SIGTERM
         # Withdrawn from a stopped worker: once more, on another.
         elif ended is None:
-            self._submit()
+            self._submit_again()
         elif ended.returncode is None:
             note(self._log, f"error: {ended.reason}")
             self._returncode = 1
         elif _was_killed(ended.returncode) and not self._is_stopping and self._goes_on():
             note(self._log, f"ended with status {ended.returncode} on {ended.host}; started again")
-            self._submit()
+            self._submit_again()
         else:
             self._returncode = ended.returncode
         if self._returncode is not None:

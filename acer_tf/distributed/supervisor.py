@@ -1,6 +1,7 @@
 """The Ray task that runs a program as a child on some node and watches over it."""
 
 import contextlib
+import math
 import os
 import platform
 import secrets
@@ -97,16 +98,19 @@ def _obstacle(program: Program, host: str) -> str:
 
 def _run(program: Program, interrupts: Sequence[int]) -> int:
     note = f"running {program.ticket} on {platform.node()}, process {os.getpid()}\n"
-    replace(program.heartbeat, note.encode())
     child = start_module(program.words, program.log, program.folder)
-    passed_on, last = 0, time.monotonic()
+    passed_on, last, is_noted = 0, -math.inf, False
     while (returncode := child.poll()) is None:
         while passed_on < len(interrupts):  # the first has it save and end, the second end at once
             child.terminate()
             passed_on += 1
         if time.monotonic() - last > HEARTBEAT_SECONDS:
-            with contextlib.suppress(OSError):  # an outage of the storage ends nothing
-                os.utime(program.heartbeat)
+            with contextlib.suppress(OSError):  # an outage of the storage, or a full disk, ends nothing
+                if is_noted:
+                    os.utime(program.heartbeat)
+                else:
+                    replace(program.heartbeat, note.encode())
+                    is_noted = True
             last = time.monotonic()
         time.sleep(POLL_SECONDS)
     return returncode

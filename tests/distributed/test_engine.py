@@ -1,15 +1,19 @@
 """One Ray for everything: it takes long to start."""
 
+import errno
 import signal
 import tempfile
 import time
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
+from typing import Any, Self
 
 import pytest
 
+from acer_tf.distributed import engine
 from acer_tf.distributed.connection import connected
 from acer_tf.distributed.engine import RemoteProgram
+from acer_tf.distributed.supervisor import Ended
 from acer_tf.errors import InputError
 from acer_tf.trials.scheduler import Trial
 from tests.distributed.nodes import AUTHENTICATION
@@ -88,3 +92,49 @@ def _ends_as_the_programs_end(scripts: Scripts) -> None:
     assert in_vain.wait() == -signal.SIGKILL
     assert scripts.log("in_vain").count("start\n") == 3
     assert not list(scripts.folder.glob("*.heartbeat"))
+
+
+class Tasks:
+    """A Ray whose tasks have ended at once, the first ones killed."""
+
+    exceptions = SimpleNamespace(RayError=RuntimeError, TaskCancelledError=InterruptedError)
+
+    def __init__(self, killed: int) -> None:
+        self.killed, self.begun = killed, 0
+
+    def remote(self, call: object) -> Self:
+        return self
+
+    def options(self, **options: object) -> Any:
+        return SimpleNamespace(remote=self._begin)
+
+    def _begin(self, program: object) -> int:
+        self.begun += 1
+        return self.begun
+
+    def wait(self, tasks: list[int], timeout: float) -> tuple[list[int], list[int]]:
+        return tasks, []
+
+    def get(self, task: int) -> Ended:
+        return Ended(-signal.SIGKILL if task <= self.killed else 0, "here")
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_a_program_that_cannot_be_started_again_yet_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], is_stopped: bool
+) -> None:
+    ray, real = Tasks(killed=1), engine.new_heartbeat
+    program = RemoteProgram(ray, Trial("a", 0, tmp_path / "a", ("x",)), cpus=1)  # type: ignore[arg-type]
+
+    def full(path: Path) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(engine, "RETRY_SECONDS", 0.1)
+    monkeypatch.setattr(engine, "new_heartbeat", full)
+    assert program.poll() is None and program.poll() is None
+    assert capsys.readouterr().err.count("cannot start again (No space left on device); it will be tried again") == 1
+    if is_stopped:
+        program.terminate()
+    monkeypatch.setattr(engine, "new_heartbeat", real)
+    assert program.wait() == (-signal.SIGTERM if is_stopped else 0)
+    assert ray.begun == (1 if is_stopped else 2)
