@@ -14,6 +14,7 @@ from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import Played, play, said_of_cuts
 from acer_tf.schema import Count, CountOrZero, validated
 from acer_tf.storage.arrays import load_arrays, save_arrays
+from acer_tf.storage.durable import make_folder
 from acer_tf.storage.paths import user_path
 from acer_tf.system.console import say
 
@@ -85,7 +86,13 @@ class EvalCallback(EventCallback):
         self.evaluations_length: list[list[int]] = []
 
     def _on_training_start(self) -> None:
-        """Refuses the environments of training; reads earlier evaluations if training continues."""
+        """Refuses the environments of training and folders that cannot be made; reads earlier evaluations.
+
+        Those after the agent's steps are forgotten: training has begun anew.
+        """
+        for path in (self.log_path, self.best_model_save_path):
+            if path is not None:
+                make_folder(path.parent)
         Player().enter(self.eval_env)  # raises now what else the first evaluation would
         copy_moments(self.training_env, self.eval_env.unwrapped)  # likewise
         if self._evaluated is self.model:
@@ -117,7 +124,6 @@ class EvalCallback(EventCallback):
         if self.verbose:
             say("the best mean return so far")
         if self.best_model_save_path is not None:
-            self.best_model_save_path.parent.mkdir(parents=True, exist_ok=True)
             self.model.save(self.best_model_save_path)
         return self._on_event()
 
@@ -150,7 +156,7 @@ class EvalCallback(EventCallback):
 
     def _read(self, path: Path) -> None:
         arrays = load_arrays(path)
-        if set(arrays) != {"timesteps", "results", "ep_lengths"}:
+        if set(arrays) != {"timesteps", "results", "ep_lengths"} or arrays["timesteps"].ndim != 1:
             raise InputError(f"{path} holds no evaluations; choose another log_path.")
         if arrays["results"].shape != (len(arrays["timesteps"]), self.n_eval_episodes):
             raise InputError(

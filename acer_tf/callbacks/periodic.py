@@ -8,6 +8,7 @@ from acer_tf.envs.adapt import as_vector_env
 from acer_tf.evaluation.video import check_rendering, check_video, record_video
 from acer_tf.logs.terminal import ProgressSink, progress_sink
 from acer_tf.schema import Count, validated
+from acer_tf.storage.durable import make_folder
 from acer_tf.storage.paths import user_path
 from acer_tf.system.console import say
 
@@ -26,9 +27,12 @@ class CheckpointCallback(BaseCallback):
         self.save_path = user_path(save_path)
         self.name_prefix = name_prefix
 
+    def _on_training_start(self) -> None:
+        """Refuses a folder that cannot be made before training starts."""
+        make_folder(self.save_path)
+
     def _on_step(self) -> bool:
         if self.n_calls % self.save_freq == 0:
-            self.save_path.mkdir(parents=True, exist_ok=True)
             path = self.save_path / f"{self.name_prefix}_{self.num_timesteps}_steps.zip"
             self.model.save(path)
             if self.verbose:
@@ -71,8 +75,9 @@ class VideoCallback(BaseCallback):
         return self.save_path / f"{self.name_prefix}_{self.num_timesteps}_steps.mp4"
 
     def _on_training_start(self) -> None:
-        """Refuses an environment that cannot be recorded before training starts."""
+        """Refuses an environment that cannot be recorded, or a folder that cannot be made, before training starts."""
         check_rendering(self.env)
+        make_folder(self.save_path)
 
     def _on_step(self) -> bool:
         if self.n_calls % self.save_freq == 0:

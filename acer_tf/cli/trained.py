@@ -117,7 +117,7 @@ def find_agent(run: Path, checkpoint: Choice = "latest") -> SavedAgent:
             f"{run} does not exist; expected a run folder, a checkpoint, a file that ACER.save wrote, or an agent "
             f"that ships with this package ({', '.join(nearest(str(run), names) or names)})."
         )
-    return read_saved_agent(demo_file(name))._replace(name=name)
+    return read_saved_agent(demo_file(name), checkpoint)._replace(name=name)
 
 
 def _env_id_of_run(run: Path, settings: Mapping[str, Any]) -> str:

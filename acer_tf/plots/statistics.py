@@ -51,10 +51,14 @@ class Band(NamedTuple):
 
 
 def iqm(scores: Floats) -> Floats:
-    """Returns the interquartile mean, that of the middle half of the scores [seeds, environments, ...], as [...]."""
+    """Returns the interquartile mean, that of the middle half of the scores [seeds, environments, ...], as [...].
+
+    Where a score is nan, the mean is nan.
+    """
     ordered = np.sort(scores.reshape(-1, *scores.shape[2:]), axis=0)
     cut = len(ordered) // 4
-    return np.asarray(ordered[cut : len(ordered) - cut].mean(axis=0))
+    is_known = ~np.isnan(ordered[-1])  # nan is sorted last
+    return np.where(is_known, ordered[cut : len(ordered) - cut].mean(axis=0), np.nan)
 
 
 AGGREGATES: Mapping[str, Callable[[Floats], Floats]] = {

@@ -62,7 +62,7 @@ class Parameter(NamedTuple):
             return self.choices
         if self.int:
             return [round(self.low), round(self.high)]
-        return [self.low, self.high, round(self.low + 0.382 * (self.high - self.low), 12)]
+        return [self.low, self.high, float(f"{self.low + 0.382 * (self.high - self.low):.12g}")]
 
 
 Space = Sequence[Parameter]

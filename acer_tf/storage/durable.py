@@ -103,6 +103,20 @@ def cannot_be_written(path: Path, error: OSError, instead: str = "file") -> Inpu
     return InputError(f"{path} cannot be written ({error.strerror or error}); choose another {instead}.")
 
 
+def make_folder(folder: Path) -> bool:
+    """Makes a folder, with those that it is in; returns whether there was none.
+
+    Raises:
+        InputError: it cannot be made, or is a file.
+    """
+    try:
+        is_new = not folder.exists()
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_be_written(folder, error, "folder") from error
+    return is_new
+
+
 def unfinished(path: Path) -> Path:
     """Returns a hidden path for what gets its name when it is whole; nobody can have made a link there."""
     return path.with_name(f".tmp-{path.name}-{secrets.token_hex(8)}")

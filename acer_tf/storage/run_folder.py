@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from acer_tf.errors import EnvironmentFailedError, InputError, LockedError, SupersededError
-from acer_tf.storage.durable import cannot_be_written, delete_unfinished, is_still, read_bounded, replace
+from acer_tf.storage.durable import cannot_be_written, delete_unfinished, is_still, make_folder, read_bounded, replace
 from acer_tf.storage.lock import locked
 from acer_tf.storage.paths import free_path, path_text
 from acer_tf.storage.run_files import BEST, CHECKPOINTS, LOCK_FILES, MODEL, PROGRESS, SETTINGS, check_links, delete_run
@@ -83,7 +83,7 @@ def run_folder(folder: Path | None, env_id: str = "") -> Iterator["RunFolder"]:
         raise InputError(
             "logdir is the current folder, or empty; expected a folder of the run's own, such as runs/one."
         )
-    is_new, folder = (True, default_run_folder(env_id)) if folder is None else (_made(folder), folder)
+    is_new, folder = (True, default_run_folder(env_id)) if folder is None else (make_folder(folder), folder)
     with contextlib.ExitStack() as locks:
         try:
             yield RunFolder(folder, locks)
@@ -185,16 +185,6 @@ class RunFolder:
 
     def _write_settings(self) -> None:
         replace(self.path / SETTINGS, self._settings.encode())
-
-
-def _made(folder: Path) -> bool:
-    """Makes a folder; returns whether there was none."""
-    try:
-        is_new = not folder.exists()
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot_be_written(folder, error, "folder") from error
-    return is_new
 
 
 def holds_run(folder: Path) -> bool:

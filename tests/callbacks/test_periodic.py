@@ -1,5 +1,6 @@
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,6 +43,23 @@ def test_says_nothing_unless_asked(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_bad_input_of_checkpoints(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="save_freq is 0; expected a whole number >= 1"):
         CheckpointCallback(0, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "callback",
+    [
+        lambda file: CheckpointCallback(1, file),
+        lambda file: VideoCallback(Counter(3), 1, file),
+        lambda file: EvalCallback(Counter(1), log_path=file),
+        lambda file: EvalCallback(Counter(1), best_model_save_path=file),
+    ],
+)
+def test_a_folder_that_cannot_be_made_is_found_before_training(tmp_path: Path, callback: Any) -> None:
+    (tmp_path / "file").touch()
+    agent = ScriptedAgent()
+    with pytest.raises(InputError, match=r"file cannot be written \(File exists\); choose another folder"):
+        agent.learn(2, callback(tmp_path / "file"))
+    assert agent.num_timesteps == 0
 
 
 def test_records_every_so_many_calls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

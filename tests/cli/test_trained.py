@@ -100,6 +100,8 @@ def test_a_file_chooses_no_window_no_path_and_no_code(tmp_path: Path, saved: dic
 
 
 def test_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is a single agent; a checkpoint is chosen in the folder of a run"):
+        find_trained(Path("cartpole"), None, 5)
     with pytest.raises(InputError, match="nowhere does not exist; expected a run folder, a checkpoint, a file"):
         find_trained(Path("nowhere"), None)
     with pytest.raises(InputError, match="holds no agent; expected a run folder, a checkpoint, or a file that ACER"):

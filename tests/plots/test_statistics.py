@@ -66,6 +66,10 @@ def test_the_interquartile_mean_leaves_out_a_quarter_at_either_end() -> None:
     assert iqm(np.array([[3.0], [1.0], [8.0]])) == 4  # of three scores there is no whole quarter
 
 
+def test_the_interquartile_mean_of_what_is_not_known_is_not_known() -> None:
+    assert np.isnan(iqm(np.array([[1.0], [2.0], [3.0], [4.0], [np.nan]])))
+
+
 def test_a_profile_is_the_share_of_runs_above_each_score() -> None:
     found = profiles({"a": np.array([[0.0], [1.0], [2.0], [4.0]]), "b": np.array([[2.0], [2.0], [2.0], [3.0]])})
     x = found["a"].x

@@ -37,6 +37,13 @@ max_grad_norm: {choices: [null, 10]}
     assert {v["max_grad_norm"] for v in values} == {None, 10}
 
 
+def test_a_range_may_be_as_small_as_a_setting(tmp_path: Path) -> None:
+    (parameter,) = space(tmp_path, "rprop_epsilon: {low: 1.0e-14, high: 1.0e-12}")
+    low, high, between = parameter.extremes
+    assert (low, high) == (1e-14, 1e-12) and isinstance(between, float)
+    assert low < between < high
+
+
 def test_a_line_with_a_condition_counts_only_where_it_holds(tmp_path: Path) -> None:
     lines = """
 network: {choices: [mlp, lstm, lnlstm]}
