@@ -182,7 +182,7 @@ def _announce(job: Job, env: FrameStack, folder: Path) -> None:
     for line in job.advice:
         say(line)
     backend = type(env.unwrapped).__name__
-    collectors = f"{job.collecting.actors} collectors of " if job.collecting.actors else ""
+    collectors = f"{counted(job.collecting.actors, 'collector')} of " if job.collecting.actors else ""
     environments = f"{job.environment.num_env} x {job.environment.env_id} ({backend})"
     say(f"training on {collectors}{environments}; run folder: {folder}")
     if job.config.replay_ratio:
