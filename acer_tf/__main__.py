@@ -5,7 +5,8 @@ import sys
 from collections.abc import Sequence
 
 from acer_tf import __version__
-from acer_tf.errors import ExitStatus, suggestion
+from acer_tf.errors import ExitStatus
+from acer_tf.suggestions import suggestion
 from acer_tf.system.console import keep_output_open, say
 from acer_tf.system.interrupts import end_on_interrupt
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Literal
 
-from acer_tf.errors import InputError, suggestion
+from acer_tf.errors import InputError
 from acer_tf.maths.schedules import SCHEDULES, ScheduleName
 from acer_tf.schema import (
     Count,
@@ -19,6 +19,7 @@ from acer_tf.schema import (
     Weight,
     validate_fields,
 )
+from acer_tf.suggestions import suggestion
 
 ReplayState = Literal["zero", "stored"]
 Precision = Literal["float32", "bfloat16"]

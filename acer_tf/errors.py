@@ -1,19 +1,17 @@
 """Exceptions of this package, and the exit statuses of its commands."""
 
 import contextlib
-import difflib
 import enum
-import heapq
 import importlib.util
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-EXTRAS = {
+GYMNASIUM_EXTRAS = {
     "box2d": "box2d",
     "classic-control": "video",
     "mujoco": "mujoco",
@@ -21,13 +19,6 @@ EXTRAS = {
     "toy-text": "video",
 }
 """This package's extra that installs what each extra of gymnasium does."""
-Likeness = Callable[[str, str], float]
-LIKE = 0.5
-"""Likeness from which a name is suggested for another."""
-FEW = 8
-"""Choices that are all named if none is like what was given."""
-
-
 LONGEST = 4000
 """Characters of a message, about."""
 
@@ -117,7 +108,7 @@ def environment_errors() -> Iterator[None]:
 def with_own_extra(message: str) -> str:
     """Returns gymnasium's message that a package is missing with this package's extra; other messages unchanged."""
     found = re.search(r"gymnasium\[([\w-]+)\]", message)
-    extra = EXTRAS.get(found[1].replace("_", "-")) if found else None
+    extra = GYMNASIUM_EXTRAS.get(found[1].replace("_", "-")) if found else None
     if extra is None:
         return message
     return f"{message.partition(',')[0]}; install it with: {install(extra)}."
@@ -142,31 +133,3 @@ def require(module: str, needs: str, extra: str) -> None:
     spec = importlib.util.find_spec(module)
     if spec is None or spec.origin is None:  # a mere folder of the name has no origin
         raise InputError(f"{needs} {module}; install it with: {install(extra)}.")
-
-
-def likeness(a: str, b: str) -> float:
-    """Returns how similar two names are, from 0 to 1, ignoring case; from `LIKE` on one may be meant by the other."""
-    return difflib.SequenceMatcher(a=a.lower(), b=b.lower()).ratio()
-
-
-def nearest(name: str, choices: Iterable[str], n: int = 3, alike: Likeness = likeness) -> list[str]:
-    """Returns the `n` choices most similar to `name`, best first; none if even the best is unlike it."""
-    near = heapq.nlargest(n, choices, key=lambda choice: alike(name, choice))
-    return near if near and alike(name, near[0]) >= LIKE else []
-
-
-def suggestion(name: str, choices: Iterable[str], otherwise: str = "", alike: Likeness = likeness) -> str:
-    """Returns the end of the message that a name does not exist, from its semicolon on.
-
-    Args:
-        name: what was given.
-        choices: what exists; if few, and none is similar, all are named.
-        otherwise: where to find the choices, if they are many and none is similar.
-        alike: how similar two names are, from 0 to 1.
-    """
-    names = list(choices)
-    if near := nearest(name, names, alike=alike):
-        return f"; the nearest are {', '.join(near)}"
-    if len(names) > FEW:
-        return otherwise and f"; {otherwise}"
-    return f"; expected {' or '.join(filter(None, (', '.join(names[:-1]), names[-1])))}" if names else ""

@@ -11,7 +11,8 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from acer_tf.errors import InputError, suggestion
+from acer_tf.errors import InputError
+from acer_tf.suggestions import suggestion
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -14,7 +14,7 @@ from acer_tf.cli.command import command
 from acer_tf.cli.parsing import Positional
 from acer_tf.cli.trained import find_trained
 from acer_tf.demos.cards import Card, demo_file, demo_names, read_card
-from acer_tf.errors import InputError, suggestion
+from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import Predictor, play
 from acer_tf.experiments import results
 from acer_tf.experiments.collecting import BINS
@@ -24,6 +24,7 @@ from acer_tf.plots.references import level
 from acer_tf.plots.style import save, styled
 from acer_tf.schema import Seed
 from acer_tf.storage.durable import writing
+from acer_tf.suggestions import suggestion
 from acer_tf.system.console import say
 
 DOCS = Path(__file__).parent.parent / "docs"

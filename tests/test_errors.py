@@ -5,15 +5,13 @@ import gymnasium
 import pytest
 
 from acer_tf.errors import (
-    EXTRAS,
+    GYMNASIUM_EXTRAS,
     LONGEST,
     EnvironmentFailedError,
     ExitStatus,
     InputError,
     environment_errors,
-    nearest,
     require,
-    suggestion,
     with_own_extra,
 )
 
@@ -22,33 +20,6 @@ PAGE = Path(__file__).parents[1] / "docs" / "reliability.md"
 
 def test_input_error_is_an_ordinary_value_error() -> None:
     assert issubclass(InputError, ValueError)
-
-
-def test_nearest_come_best_first_and_ignore_case() -> None:
-    choices = ["linear", "constant", "middle_drop", "double_middle_drop"]
-    assert nearest("Midle_Drop", choices) == ["middle_drop", "double_middle_drop", "linear"]
-    assert nearest("CONSTANT", choices, n=1) == ["constant"]
-    assert nearest("brekout", ["Pong", "Breakout"], n=1) == ["Breakout"]
-
-
-def test_nothing_is_suggested_for_what_nothing_resembles() -> None:
-    assert nearest("xyzzy", ["Taxi-v3", "Pong"]) == []
-    assert nearest("a", []) == []
-
-
-@pytest.mark.parametrize(
-    ("choices", "end"),
-    [
-        (["gamma", "lr"], "; the nearest are gamma, lr"),
-        (["lr", "c", "delta"], "; expected lr, c or delta"),
-        (["lr"], "; expected lr"),
-        ([], ""),
-        ([f"x{i}" for i in range(9)], "; --help lists them"),
-    ],
-)
-def test_the_end_of_the_message_that_a_name_does_not_exist(choices: list[str], end: str) -> None:
-    assert suggestion("gama", iter(choices), "--help lists them") == end
-    assert end.endswith("them") or suggestion("gama", choices) == end
 
 
 @pytest.mark.parametrize(
@@ -79,7 +50,7 @@ def test_missing_packages_are_installed_by_extras_of_this_package(message: str, 
 
 def test_the_extras_exist() -> None:
     setup = (PAGE.parents[1] / "setup.py").read_text(encoding="utf-8")
-    assert all(f'"{extra}": ' in setup for extra in EXTRAS.values())
+    assert all(f'"{extra}": ' in setup for extra in GYMNASIUM_EXTRAS.values())
 
 
 def test_every_status_is_documented_and_no_other() -> None:

@@ -10,10 +10,11 @@ import keras
 import tensorflow as tf
 
 from acer_tf.config import COLLECTING, CONTINUOUS, Collecting, Config, Continuous, Preprocessing
-from acer_tf.errors import InputError, suggestion
+from acer_tf.errors import InputError
 from acer_tf.networks.names import ACTIVATIONS
 from acer_tf.networks.registry import Network, with_defaults
 from acer_tf.schema import Positive, SmallCount, to_python, validate_fields
+from acer_tf.suggestions import suggestion
 from acer_tf.system.streams import checked_seed
 
 NAMES = {"nsteps": "n_steps", "lr": "learning_rate", "lrschedule": "lr_schedule", "c": "correction_term"}

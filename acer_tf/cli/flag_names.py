@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterable
 
-from acer_tf.errors import nearest
+from acer_tf.suggestions import nearest
 
 ALIASES = {"num_timesteps": "total_timesteps"}
 """Names that are taken as well: that of baselines' command."""

@@ -13,10 +13,11 @@ from acer_tf.envs.ids import atari_game, check_env_id, is_atari
 from acer_tf.envs.make import make_vec_env
 from acer_tf.envs.module_ids import bare_env_id, module_refused
 from acer_tf.envs.saved_kwargs import check_saved_kwargs
-from acer_tf.errors import InputError, nearest
+from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import Predictor
 from acer_tf.storage.run_folder import read_settings
 from acer_tf.storage.saved_agents import Choice, SavedAgent, read_saved_agent
+from acer_tf.suggestions import nearest
 from acer_tf.system.tensorflow_import import quiet_tensorflow
 
 

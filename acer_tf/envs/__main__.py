@@ -13,7 +13,8 @@ from acer_tf.cli.output import print_table
 from acer_tf.cli.parsing import Positional
 from acer_tf.configs.presets import load_preset, preset_names
 from acer_tf.envs.ids import SUITE, accepted_ids, is_atari, register_suite
-from acer_tf.errors import InputError, suggestion
+from acer_tf.errors import InputError
+from acer_tf.suggestions import suggestion
 
 KINDS = {
     "gymnasium.envs.classic_control": ("classic control", None),

@@ -11,7 +11,8 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import SyncVectorEnv, VectorEnv
 
 from acer_tf.envs import registered  # noqa: F401  (registers MaskedCartPole-v1 and MinAtar's games)
-from acer_tf.errors import InputError, environment_errors, install, likeness, suggestion
+from acer_tf.errors import InputError, environment_errors, install
+from acer_tf.suggestions import likeness, suggestion
 
 SUITE = "dm_control/"
 """Prefix of the ids of DeepMind's control suite, which shimmy registers."""

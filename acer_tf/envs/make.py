@@ -22,8 +22,9 @@ from acer_tf.envs.rendering import follow_robot, make_drawn, mujoco_prepared
 from acer_tf.envs.vector import ParallelEnvs, SerialEnvs
 from acer_tf.envs.wrap import training_env
 from acer_tf.envs.wrappers.frame_stack import FrameStack
-from acer_tf.errors import EnvironmentFailedError, InputError, environment_errors, suggestion, with_own_extra
+from acer_tf.errors import EnvironmentFailedError, InputError, environment_errors, with_own_extra
 from acer_tf.schema import Count, CountOrZero, validated
+from acer_tf.suggestions import suggestion
 from acer_tf.system.console import say
 
 Source = EnvSpec | Callable[..., gymnasium.Env[Any, Any]]

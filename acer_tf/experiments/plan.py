@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 from acer_tf import run, run_atari
 from acer_tf.configs.presets import BASELINES
 from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
-from acer_tf.errors import InputError, suggestion
+from acer_tf.errors import InputError
 from acer_tf.experiments.experiment import Environment, Experiment, Variation
 from acer_tf.storage.run_folder import UNNAMED
+from acer_tf.suggestions import suggestion
 from acer_tf.trials.execution import Execution
 from acer_tf.trials.flags import words
 from acer_tf.trials.scheduler import Trial

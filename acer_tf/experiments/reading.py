@@ -9,10 +9,11 @@ from msgspec import Meta
 
 from acer_tf.envs.atari.human_scores import HUMAN_SCORES
 from acer_tf.envs.ids import atari_game, is_atari
-from acer_tf.errors import InputError, suggestion
+from acer_tf.errors import InputError
 from acer_tf.experiments.experiment import Criterion, Environment, Experiment, Reference, Seeds, Variation, Window
 from acer_tf.schema import Count, CountOrZero, Number, PositiveOrInfinite, Text, check_names, read
 from acer_tf.storage.yaml_text import load_settings, settings_names, settings_path
+from acer_tf.suggestions import suggestion
 from acer_tf.trials.flags import check_flags
 
 FOLDER = Path(__file__).parent

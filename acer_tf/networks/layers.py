@@ -12,9 +12,10 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from acer_tf.errors import InputError, suggestion
+from acer_tf.errors import InputError
 from acer_tf.networks.names import ACTIVATIONS
 from acer_tf.networks.registry import Observations
+from acer_tf.suggestions import suggestion
 from acer_tf.system.console import in_bytes
 from acer_tf.system.container import free_memory
 

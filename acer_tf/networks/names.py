@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Iterable
 
-from acer_tf.errors import InputError, suggestion
+from acer_tf.errors import InputError
+from acer_tf.suggestions import suggestion
 
 _CORE = ("net_arch", "act_fun", "layers", "feature_extraction", "cnn_extractor")
 _RECURRENT_CORE = (*_CORE[:3], "n_lstm", "layer_norm", *_CORE[3:])

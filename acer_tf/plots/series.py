@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from acer_tf.envs.atari.game import FRAMES_PER_STEP
 from acer_tf.envs.ids import is_atari
-from acer_tf.errors import InputError, suggestion
+from acer_tf.errors import InputError
 from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.storage.checkpoint import checkpoint_folders, step_of
 from acer_tf.storage.durable import reading
 from acer_tf.storage.run_files import CHECKPOINTS, EPISODES, EVALUATIONS, MONITOR, PROGRESS, SETTINGS
+from acer_tf.suggestions import suggestion
 
 RETURNS = ("episodes", "eval")
 """Metrics that are raw returns."""

@@ -6,9 +6,10 @@ from typing import Any
 
 import yaml
 
-from acer_tf.errors import InputError, suggestion
+from acer_tf.errors import InputError
 from acer_tf.storage.durable import read_bounded
 from acer_tf.storage.paths import user_path
+from acer_tf.suggestions import suggestion
 
 LARGEST = 2**20
 """Bytes of a file."""

@@ -8,8 +8,9 @@ from typing import Any
 from acer_tf.cli.env_kwargs import env_kwargs
 from acer_tf.config import Collecting, Config, Continuous
 from acer_tf.envs.saved_kwargs import check_saved_kwargs
-from acer_tf.errors import InputError, suggestion
+from acer_tf.errors import InputError
 from acer_tf.networks.names import NETWORKS
+from acer_tf.suggestions import suggestion
 from acer_tf.training.job import (
     CheckpointSettings,
     EnvironmentSettings,

@@ -13,7 +13,8 @@ from ale_py import roms
 from numpy.typing import NDArray
 
 from acer_tf.config import MAX_EPISODE_FRAMES
-from acer_tf.errors import InputError, suggestion
+from acer_tf.errors import InputError
+from acer_tf.suggestions import suggestion
 
 FRAME_SHAPE = (84, 84, 1)
 FRAMES_PER_STEP = 4
