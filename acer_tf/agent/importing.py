@@ -56,7 +56,7 @@ def _spaces(old: ImportedAgent, path: str | Path, env: FrameStack | None, is_nor
         ("observation", spaces.observation_space, old.observation_space),
         ("action", spaces.action_space, old.action_space),
     ):
-        if ours is not None and not _is_alike(theirs, ours):
+        if ours is not None and not _has_same_form(theirs, ours):
             raise InputError(f"the environment's {name} space is {theirs}; the agent in {path} has {ours}.")
     return spaces
 
@@ -80,7 +80,7 @@ def _check_normalization(normalization: Arrays, spaces: Spaces, source: str | Pa
         raise InputError(f"the moments in {source} are of observations of shape {mean.shape}; expected {shape}.")
 
 
-def _is_alike(theirs: gymnasium.Space[Any], ours: gymnasium.Space[Any]) -> bool:
+def _has_same_form(theirs: gymnasium.Space[Any], ours: gymnasium.Space[Any]) -> bool:
     if not isinstance(theirs, Box) or not isinstance(ours, Box):
         return theirs == ours
     return theirs.shape == ours.shape and theirs.dtype.kind == ours.dtype.kind

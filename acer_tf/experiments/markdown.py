@@ -66,14 +66,14 @@ def _page(found: Findings, pictures: Mapping[str, str], command: str) -> str:
     )
 
 
-def _listed(seeds: Sequence[int]) -> str:
+def _seed_ranges(seeds: Sequence[int]) -> str:
     is_range = len(seeds) > MANY and len(seeds) == seeds[-1] - seeds[0] + 1
     return f"{seeds[0]} to {seeds[-1]}" if is_range else ", ".join(map(str, seeds))
 
 
 def _seeds(experiment: Experiment) -> str:
     """Returns the seeds of the runs in words, by environment if some need more than others."""
-    of_env = {env.id: _listed(experiment.seeds(env)) for env in experiment.envs}
+    of_env = {env.id: _seed_ranges(experiment.seeds(env)) for env in experiment.envs}
     if len({*of_env.values()}) == 1:
         return of_env[experiment.envs[0].id]
     return "; ".join(f"{seeds} ({env})" for env, seeds in of_env.items())

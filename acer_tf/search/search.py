@@ -71,7 +71,7 @@ def search(path: Path, flags: SearchFlags, execution: Execution, base: Base, out
     """Searches the space of a file; leaves table, best settings and pictures in `out`, or goes on with its search.
 
     Returns:
-        The exit status: 0 if all trials are over, at least one of them whole; see `Sweep.status`.
+        The exit status: 0 if all trials are over, at least one of them whole; see `RunningSweep.status`.
 
     Raises:
         LockedError: another process works in the folder.

@@ -69,7 +69,7 @@ class Execution:
         return sweep.status(is_well={row["status"] for row in rows} <= {TrialStatus.DONE})
 
     @contextlib.contextmanager
-    def sweep(self, out: Path) -> Iterator["Sweep"]:
+    def sweep(self, out: Path) -> Iterator["RunningSweep"]:
         """Makes the folder, locks it, and handles signals while the block runs.
 
         Raises:
@@ -82,7 +82,7 @@ class Execution:
         except OSError as error:
             raise InputError(f"{out} cannot be made ({error.strerror}); choose another folder with --out.") from error
         with locked(out), stop_on_signals() as stop:  # two sweeps would write one table
-            yield Sweep(self, SweepTable(out / TABLE), stop)
+            yield RunningSweep(self, SweepTable(out / TABLE), stop)
 
     def shares(self, env_id: str, given: set[str]) -> list[str]:
         """Returns the flags that give each of several trials its share of the cores, but for those that are given."""
@@ -126,7 +126,7 @@ class Execution:
             yield RayEngine(ray, self.slots, self.trial_cpus)
 
 
-class Sweep(NamedTuple):
+class RunningSweep(NamedTuple):
     """Trials of one command, as they are run: where, their table, and whether a signal has arrived."""
 
     execution: Execution
