@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from acer_tf.agent.spaces import Spaces
 from acer_tf.agent.state import AgentState
-from acer_tf.envs.wrappers.flatten import parts_of
+from acer_tf.envs.wrappers.flatten import OneHots, parts_of
 from acer_tf.envs.wrappers.joint_actions import Choices, number_of_actions, to_choices
 from acer_tf.envs.wrappers.normalize import CLIP, EPS
 from acer_tf.errors import InputError, require
@@ -132,10 +132,8 @@ def _vector(observations: tf.Tensor, space: gymnasium.Space[Any]) -> tf.Tensor:
     rows = tf.reshape(observations, [-1, math.prod(space.shape or ())])
     if not isinstance(space, Discrete | MultiDiscrete):
         return rows
-    starts, sizes = np.ravel(space.start), np.ravel(space.n if isinstance(space, Discrete) else space.nvec)
-    entries = np.repeat(np.arange(len(sizes)), sizes)
-    values = np.concatenate([np.arange(size) + start for size, start in zip(sizes, starts, strict=True)])
-    return tf.gather(rows, entries, axis=1) == tf.constant(values, rows.dtype)
+    one_hots = OneHots(space)
+    return tf.gather(rows, one_hots.entries, axis=1) == tf.constant(one_hots.values, rows.dtype)
 
 
 def _users_actions(actions: tf.Tensor, space: gymnasium.Space[Any]) -> tf.Tensor:

@@ -151,8 +151,13 @@ class _Numbers:
         return _rows(converted, self._shape)
 
 
-class _OneHots:
-    """Flattens Discrete or MultiDiscrete: a one-hot vector for each choice, concatenated."""
+class OneHots:
+    """Flattens Discrete or MultiDiscrete: a one-hot vector for each choice, concatenated.
+
+    Attributes:
+        entries: [F] int64, the choice that each number of the vectors belongs to.
+        values: [F] int64, the value of this choice for which the number is 1.
+    """
 
     def __init__(self, space: Discrete | MultiDiscrete) -> None:
         self._space = space
@@ -161,13 +166,14 @@ class _OneHots:
         starts = np.ravel(space.start)
         if sizes.sum() > LARGEST:
             raise InputError(f"the observation space has {sizes.sum():,} choices; expected at most {LARGEST:,}.")
-        self._entries = np.repeat(np.arange(len(sizes)), sizes)
-        self._values = np.concatenate([np.arange(n) + start for n, start in zip(sizes, starts, strict=True)])
-        self.low, self.high = np.zeros(len(self._values), np.uint8), np.ones(len(self._values), np.uint8)
+        self.entries = np.repeat(np.arange(len(sizes)), sizes)
+        self.values = np.concatenate([np.arange(n) + start for n, start in zip(sizes, starts, strict=True)])
+        self.low, self.high = np.zeros(len(self.values), np.uint8), np.ones(len(self.values), np.uint8)
 
     def __call__(self, observations: Any) -> Array:
+        """Returns the vectors, [..., F] uint8, of choices [..., *shape]."""
         rows = _rows(np.asarray(observations), self._shape)
-        hot = rows[..., self._entries] == self._values  # each entry: is its choice its value?
+        hot = rows[..., self.entries] == self.values  # each entry: is its choice its value?
         if np.count_nonzero(hot) != rows.size:
             wrong = np.argwhere(hot.sum(axis=-1) != rows.shape[-1])[0].tolist()  # of a batch, the environment
             where, choice = f" of environment {wrong[0]}" if wrong else "", rows[tuple(wrong)].reshape(self._shape)
@@ -220,10 +226,10 @@ def _name(path: Path) -> str:
 _say_once = functools.cache(say)
 
 
-def _leaf(space: gymnasium.Space[Any], path: Path) -> _Numbers | _OneHots:
+def _leaf(space: gymnasium.Space[Any], path: Path) -> _Numbers | OneHots:
     name = f"the observation space's part {_name(path)}" if path else "the observation space"
     if isinstance(space, Discrete | MultiDiscrete):
-        return _OneHots(space)
+        return OneHots(space)
     if not isinstance(space, Box | MultiBinary):
         raise InputError(
             f"{name} is a {type(space).__name__}; expected Box, Discrete, MultiDiscrete or MultiBinary, or a Dict or "
