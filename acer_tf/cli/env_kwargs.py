@@ -1,13 +1,10 @@
 """The flag `--env_kwargs`: arguments of the environment, as words `name:value` or as one mapping in YAML."""
 
-import contextlib
-import json
 from collections.abc import Sequence
 from typing import Any
 
-import yaml
-
 from acer_tf.errors import InputError
+from acer_tf.storage.yaml_text import parse_typed
 
 
 def env_kwargs(words: Sequence[str]) -> dict[str, Any]:
@@ -18,16 +15,12 @@ def env_kwargs(words: Sequence[str]) -> dict[str, Any]:
             JSON, such as `{gravity: 5.0}`.
 
     Raises:
-        InputError: a word is neither, or a value cannot be recorded with the run.
+        InputError: a word is neither, or a value is not valid YAML.
     """
     if len(words) == 1 and words[0].lstrip().startswith("{"):
         arguments = _value(words[0])
     else:
         arguments = {name: _value(value) for name, value in map(_split, words)}
-    try:
-        json.dumps(arguments)
-    except TypeError as error:
-        raise InputError(f"env_kwargs {arguments} cannot be recorded ({error}); expected plain values.") from error
     if not all(isinstance(name, str) and name.isidentifier() for name in arguments):
         raise InputError(f"env_kwargs are {arguments}; expected names and values, such as gravity:5.0.")
     return dict(arguments)
@@ -42,10 +35,4 @@ def _split(word: str) -> tuple[str, str]:
 
 
 def _value(text: str) -> Any:
-    try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise InputError(f"env_kwargs: '{text}' is not valid YAML: {' '.join(str(error).split())}.") from error
-    with contextlib.suppress(ValueError):  # YAML takes 1e-3 for text
-        return float(value) if isinstance(value, str) else value
-    return value
+    return None if text == "None" else parse_typed(f"env_kwargs: '{text}'", text)

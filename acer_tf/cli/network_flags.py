@@ -48,6 +48,6 @@ def _literal(text: str) -> Any:
     try:
         value = ast.literal_eval(text)
         json.dumps(value)  # settings are kept with each checkpoint
-    except (ValueError, SyntaxError, TypeError):
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):  # the last two: nested too deeply
         return text
     return value

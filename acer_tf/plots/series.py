@@ -20,6 +20,8 @@ from acer_tf.storage.durable import reading
 from acer_tf.storage.run_files import CHECKPOINTS, EPISODES, EVALUATIONS, MONITOR, PROGRESS, SETTINGS
 from acer_tf.suggestions import suggestion
 
+APPENDED = (EPISODES, EVALUATIONS, MONITOR, PROGRESS)
+"""Files that grow with a run."""
 RETURNS = ("episodes", "eval")
 """Metrics that are raw returns."""
 
@@ -163,6 +165,8 @@ class Table:
             if path.stat().st_size > LARGEST:
                 raise InputError(f"{path} has more than {LARGEST / 2**30:.0f} GiB; expected {expected}.")
             lines = io.StringIO(path.read_bytes().decode("utf-8-sig"), newline="").readlines()
+            if path.name in APPENDED and lines and not lines[-1].endswith("\n"):
+                del lines[-1]  # half a row of a run under way, or of a full disk
             rows = csv.DictReader(line for line in lines if not line.startswith("#"))
             self.columns = tuple(rows.fieldnames or ())
             self._rows = list(rows)

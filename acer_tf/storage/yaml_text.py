@@ -138,12 +138,25 @@ def parse_settings(source: str, text: bytes, loader: type[_Plain] = _Plain) -> d
     Raises:
         InputError: it is not valid YAML, not a mapping, nested too deeply, or beyond a limit of this module.
     """
+    settings = _parsed(source, text, loader)
+    if not isinstance(settings, dict):
+        raise InputError(f"{source} holds a {type(settings).__name__}; expected settings by name.")
+    return settings
+
+
+def parse_typed(source: str, text: str) -> Any:
+    """Parses a value that somebody has typed, as `load_settings` reads those of a file.
+
+    Raises:
+        InputError: it is not valid YAML, nested too deeply, or beyond a limit of this module.
+    """
+    return _parsed(source, text.encode(errors="surrogateescape"), _HandWritten)
+
+
+def _parsed(source: str, text: bytes, loader: type[_Plain]) -> Any:
     try:
-        settings = loader(text).get_single_data()
+        return loader(text).get_single_data()
     except RecursionError as error:
         raise InputError(f"{source} is nested too deeply; expected names and values.") from error
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a number that there is not, or a limit
         raise InputError(f"{source} is not valid YAML: {' '.join(str(error).split())}.") from error
-    if not isinstance(settings, dict):
-        raise InputError(f"{source} holds a {type(settings).__name__}; expected settings by name.")
-    return settings

@@ -16,7 +16,9 @@ from acer_tf.training.job import GymnasiumSettings
         (["size:[1, 2]", "goal:{x: 1}"], {"size": [1, 2], "goal": {"x": 1}}),
         (["{gravity: 5.0, name: moon}"], {"gravity": 5.0, "name": "moon"}),
         (['{"gravity": 5.0}'], {"gravity": 5.0}),
-        (["name:null"], {"name": None}),
+        (["name:null", "other:None"], {"name": None, "other": None}),
+        (['version:"001"', "at:1:30", "day:2001-01-01"], {"version": "001", "at": "1:30", "day": "2001-01-01"}),
+        (["{rate: 1e-3}"], {"rate": 0.001}),
     ],
 )
 def test_words_and_mappings(words: list[str], arguments: dict[str, Any]) -> None:
@@ -32,7 +34,8 @@ def test_words_and_mappings(words: list[str], arguments: dict[str, Any]) -> None
         ("gravity", "'gravity' has no value; expected name:value, such as gravity:5.0"),
         ("gravity:[1", r"'\[1' is not valid YAML"),
         ("x:!!python/object/apply:os.getcwd []", "is not valid YAML: could not determine a constructor"),
-        ("day:2001-01-01", "cannot be recorded"),
+        ("x:" + "[" * 10_000, "is nested too deeply"),
+        ("{a: &x [*x]}", "the alias .x stands for what it is in"),
         ("{1: 2}", "expected names and values"),
         (":5", "expected names and values"),
     ],

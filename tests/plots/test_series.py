@@ -43,6 +43,12 @@ def test_reads_a_recorded_curve_with_comments_and_columns_in_any_order(tmp_path:
     np.testing.assert_array_equal(values, [0, 3])
 
 
+def test_half_a_row_of_a_run_under_way_is_left_out(tmp_path: Path) -> None:
+    for name, rows in (("episodes.csv", 1), ("own.csv", 2)):
+        (tmp_path / name).write_bytes(b"steps,return\n100,-5\n400,-11")  # -1100.25 as yet
+        assert len(read_returns(tmp_path / name).x) == rows, "a file of one's own may end without a line's end"
+
+
 def test_a_byte_order_mark_is_no_part_of_a_column(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "excel.csv").write_bytes(b"\xef\xbb\xbfsteps,return\n10,1.5\n")
