@@ -182,7 +182,9 @@ class CallbackList(BaseCallback):
             callback.on_rollout_start()
 
     def _on_step(self) -> bool:
-        return all([callback.on_step() for callback in self.callbacks])
+        # Every callback is called; one that returns nothing goes on.
+        answers = [callback.on_step() for callback in self.callbacks]
+        return all(answer is None or answer for answer in answers)
 
     def _on_rollout_end(self) -> None:
         for callback in self.callbacks:

@@ -118,7 +118,7 @@ class EvalCallback(EventCallback):
         episodes = [episode for ended in played for episode in ended]
         self._evaluated = self.model
         self._note(episodes)
-        if self.last_mean_reward <= self.best_mean_reward:
+        if not self.last_mean_reward > self.best_mean_reward:  # a nan is no best
             return True
         self.best_mean_reward = self.last_mean_reward
         if self.verbose:
@@ -175,7 +175,7 @@ class EvalCallback(EventCallback):
             del column[rows:]
         has_best = self.best_model_save_path is None or self.best_model_save_path.exists()
         means = [float(np.mean(returns)) for returns in self.evaluations_results] if has_best else []
-        self.best_mean_reward = max(means, default=-np.inf)
+        self.best_mean_reward = max((mean for mean in means if not np.isnan(mean)), default=-np.inf)
 
 
 class StopTrainingOnRewardThreshold(BaseCallback):

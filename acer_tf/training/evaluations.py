@@ -1,6 +1,7 @@
 """Evaluates the agent of a run while it trains, and keeps the best."""
 
 import io
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -87,7 +88,7 @@ class Evaluations:
         values = {"mean_return": summary.mean, "std_return": summary.std, "mean_length": summary.mean_length}
         cut = sum(episode.is_cut for episode in played)
         self._logger.evaluation(step, {"episodes": summary.episodes, **values, "cut": cut})
-        is_best = self._best is None or summary.mean > self._best
+        is_best = not math.isnan(summary.mean) and (self._best is None or summary.mean > self._best)
         episodes = said_of_cuts(played) or f"{summary.episodes} episodes"
         say(
             f"evaluation at step {step:,}: return {summary.mean:.2f} ± {summary.std:.2f} ({episodes})"

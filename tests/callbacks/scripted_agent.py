@@ -12,7 +12,7 @@ class ScriptedAgent:
     """Steps nothing: counts. In evaluation it takes action `skill(num_timesteps)`."""
 
     def __init__(
-        self, nenvs: int = 2, nsteps: int = 5, seed: int | None = 0, skill: dict[int, int] | None = None
+        self, nenvs: int = 2, nsteps: int = 5, seed: int | None = 0, skill: dict[int, float] | None = None
     ) -> None:
         self.nenvs, self.nsteps, self.seed, self.skill = nenvs, nsteps, seed, skill or {}
         self.num_timesteps = 0

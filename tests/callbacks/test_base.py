@@ -94,6 +94,21 @@ def test_a_list_calls_all_in_order_even_if_the_first_wants_to_stop() -> None:
     assert " ".join(diary) == "ainit binit astart bstart a( b( astep bstep aend bend"
 
 
+def test_an_object_of_a_list_that_returns_nothing_goes_on() -> None:
+    class Plain:
+        calls = 0
+
+        def __getattr__(self, name: str) -> Any:
+            return lambda *_: None
+
+        def on_step(self) -> None:
+            self.calls += 1
+
+    plain = Plain()
+    ScriptedAgent(nsteps=2).learn(3, [plain])
+    assert plain.calls == 6
+
+
 def test_a_list_may_hold_functions_and_lists() -> None:
     calls: list[int] = []
     inner = Diary([])

@@ -36,6 +36,11 @@ def test_the_best_is_the_first_with_the_highest_mean(tmp_path: Path) -> None:
     assert (tmp_path / "best" / "best_model.zip").read_text() == "8"
 
 
+def test_a_mean_that_is_no_number_is_no_best(tmp_path: Path) -> None:
+    evaluated(tmp_path, ScriptedAgent(skill={4: 0, 8: np.nan, 12: 1, 16: 0, 20: 0}))
+    assert (tmp_path / "best" / "best_model.zip").read_text() == "12"
+
+
 def test_something_else_is_called_at_every_new_best(tmp_path: Path) -> None:
     seen: list[int] = []
     evaluated(tmp_path, callback_on_new_best=lambda here, _: seen.append(here["self"].num_timesteps))
