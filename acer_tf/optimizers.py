@@ -25,8 +25,8 @@ def make_optimizer(config: Config) -> RMSProp | keras.optimizers.Optimizer:
     if not isinstance(optimizer, keras.optimizers.Optimizer):
         raise InputError(f"optimizer is a {type(optimizer).__name__}; expected rmsprop, adam or a Keras optimizer.")
     settings = optimizer.get_config()
-    if not isinstance(settings["learning_rate"], float | int):
-        raise InputError("the optimizer has a schedule of its own; give lr and lrschedule, which set its rate.")
+    if not isinstance(settings.get("learning_rate"), float | int):
+        raise InputError("the optimizer has no rate, or a schedule of its own; give lr and lrschedule, which set it.")
     # A copy: two agents given the same object do not share slots.
     copy: keras.optimizers.Optimizer = type(optimizer).from_config(settings)
     return copy

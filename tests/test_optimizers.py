@@ -28,7 +28,7 @@ def test_names() -> None:
 @pytest.mark.parametrize(
     ("optimizer", "message"),
     [
-        (lambda: keras.optimizers.Adam(RATE), "the optimizer has a schedule of its own; give lr and lrschedule"),
+        (lambda: keras.optimizers.Adam(RATE), "no rate, or a schedule of its own; give lr and lrschedule"),
         (lambda: keras.layers.Dense(1), "optimizer is .*; expected rmsprop, adam or a Keras optimizer"),
         (lambda: "adm", "optimizer is 'adm'; expected rmsprop, adam or a Keras optimizer"),
         (lambda: None, "optimizer is None; expected rmsprop"),

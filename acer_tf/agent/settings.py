@@ -209,7 +209,7 @@ def from_plain(plain: Mapping[str, Any], overrides: Mapping[str, Any], source: s
             )
     if collecting := values.keys() & vars(COLLECTING).keys():  # where to, and with whose token, only the user says
         raise InputError(f"{source} is damaged: it sets {min(collecting)}, which no agent's file does.")
-    if isinstance(values.get("optimizer"), dict):
+    if isinstance(values.get("optimizer"), dict) and "optimizer" not in overrides:
         values["optimizer"] = _optimizer_from_plain(values["optimizer"], values["learning_rate"])
     try:
         return Settings.of({**values, **overrides})
@@ -282,7 +282,7 @@ def _optimizer_to_plain(optimizer: keras.optimizers.Optimizer) -> Any:
 def _optimizer_from_plain(plain: Mapping[str, Any], learning_rate: float) -> keras.optimizers.Optimizer:
     if plain["class"] not in OPTIMIZERS:
         raise ValueError(f"its optimizer is none of {', '.join(OPTIMIZERS)}")
-    if not all(isinstance(value, PLAIN) for value in plain["arguments"].values()):
+    if not _is_plain(plain["arguments"]):
         raise ValueError("an optimizer's arguments are plain values")
     optimizer: keras.optimizers.Optimizer = getattr(keras.optimizers, plain["class"])(
         learning_rate=learning_rate, **plain["arguments"]

@@ -123,7 +123,8 @@ class Spaces:
         shape = self.action_space.shape or ()
         given = np.asarray(actions)
         size = math.prod(shape)
-        if given.size == 0 or given.size % size:
+        # Of one number each, any shape will do; of several, the last axes are the space's, or all in one.
+        if given.size == 0 or (size > 1 and given.shape[-len(shape) :] != shape and given.shape[-1:] != (size,)):
             raise InputError(f"the actions have shape {given.shape}; expected {shape}, or a batch of such.")
         given = given.reshape(-1, *shape)
         if isinstance(self.action_space, Box):

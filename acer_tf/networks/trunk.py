@@ -15,6 +15,7 @@ from acer_tf.errors import InputError
 from acer_tf.networks import lstm, sb_policies, torsos  # noqa: F401  (register the networks that ship)
 from acer_tf.networks.registry import Network, NetworkFn, Recurrent, Split, check_pixels, network_fn
 from acer_tf.packing import Packed
+from acer_tf.system.console import say
 
 LONGEST_REASON = 300
 """Characters quoted of Keras' message about a network that cannot be built."""
@@ -252,6 +253,12 @@ def named_parameters(trunk: Trunk, heads: Sequence[keras.layers.Layer]) -> dict[
     params: dict[str, keras.Variable] = {}
     for scope, parts in scopes:
         variables = [variable for part in parts for variable in part.trainable_variables]
+        if fixed := [variable.path for part in parts for variable in part.non_trainable_variables]:
+            say(
+                f"{fixed[0]} is not trained, and so in no file, copy or collector: the function that makes the network "
+                "has to give it the same value each time",
+                is_error=True,
+            )
         names = _renumbered([variable.path for variable in variables])
         params |= {scope + name: variable for name, variable in zip(names, variables, strict=True)}
     return params

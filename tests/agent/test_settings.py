@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from acer_tf.agent import ACER
-from acer_tf.agent.settings import ARGUMENTS, Settings, from_plain, to_plain
+from acer_tf.agent.settings import ARGUMENTS, OPTIMIZERS, Settings, from_plain, to_plain
 from acer_tf.errors import InputError
 from tests.small_agents import tiny
 
@@ -64,6 +64,15 @@ def test_keras_optimizers_come_back(settings: Settings) -> None:
     again = there_and_back(changed(settings, optimizer=optimizer, learning_rate=0.25)).config.optimizer
     assert isinstance(again, keras.optimizers.Adam)
     assert again.get_config() == {**optimizer.get_config(), "learning_rate": 0.25}
+
+
+def test_every_optimizer_of_keras_comes_back_or_may_be_replaced(settings: Settings) -> None:
+    for name in OPTIMIZERS:
+        optimizer = getattr(keras.optimizers, name)(0.5)
+        again = there_and_back(changed(settings, optimizer=optimizer, learning_rate=0.25)).config.optimizer
+        assert again.get_config() == {**optimizer.get_config(), "learning_rate": 0.25}
+    plain = {**to_plain(settings), "optimizer": {"class": "Gone", "arguments": {}}}
+    assert from_plain(plain, {"optimizer": "rmsprop"}, "agent.zip").config.optimizer == "rmsprop"
 
 
 class OwnOptimizer(keras.optimizers.SGD):

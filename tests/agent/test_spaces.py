@@ -80,6 +80,9 @@ def test_actions_there_and_back() -> None:
     np.testing.assert_array_equal(actions, to_space(units, ACTIONS))
     np.testing.assert_allclose(spaces.encode_actions(actions), units, atol=1e-6)
     np.testing.assert_allclose(spaces.encode_actions([[3.0, 0.0]]), [[1, -1]], atol=1e-6)
+    np.testing.assert_allclose(spaces.encode_actions(actions.reshape(20, 2)), units, atol=1e-6)
+    with pytest.raises(InputError, match=r"actions have shape \(2, 20\); expected \(1, 2\), or a batch of such"):
+        spaces.encode_actions(actions.reshape(20, 2).T)
 
 
 @pytest.mark.parametrize("actions", [np.array([0, 1, 1]), np.array([[0], [1], [1]]), [0.0, 1.0, 1.0]])

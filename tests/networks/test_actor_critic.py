@@ -71,6 +71,14 @@ def test_parameters_come_in_baselines_order(network: str, space: Box, kwargs: di
     assert {id(variable) for variable in built.params.values()} == {id(variable) for variable in trainable(built)}
 
 
+def test_weights_that_are_not_trained_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    built = build(lambda inputs: keras.layers.Dense(4, name="mine")(keras.layers.Dense(2, trainable=False)(inputs)))
+    assert [*built.params] == ["pi/mine/kernel", "pi/mine/bias", *HEADS]
+    assert "kernel is not trained, and so in no file, copy or collector" in capsys.readouterr().err
+    build("impala_cnn", space=PIXELS)
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize("network", ["mlp", "cnn", "conv_only", "impala_cnn"])
 def test_a_copy_has_the_names_of_the_network_that_it_copies(network: str) -> None:
     params = build(network, space=VECTOR if network == "mlp" else PIXELS, value_network="copy").params
