@@ -3,7 +3,7 @@
 import dataclasses
 import inspect
 import numbers
-import sys
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_origin
 
@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 
-LARGEST = sys.float_info.max
-"""Finite number; msgspec takes no infinite limits."""
+LARGEST = float(np.finfo(np.float32).max)
+"""Finite number that networks can compute with."""
+LARGEST_COUNT = 2**63 - 1
+"""Whole number that files can hold."""
 
-Count = Annotated[int, Meta(ge=1, description="a whole number >= 1")]
-CountOrZero = Annotated[int, Meta(ge=0, description="a whole number >= 0")]
+Count = Annotated[int, Meta(ge=1, le=LARGEST_COUNT, description="a whole number >= 1")]
+CountOrZero = Annotated[int, Meta(ge=0, le=LARGEST_COUNT, description="a whole number >= 0")]
 SmallCount = Annotated[int, Meta(ge=1, le=1024, description="a whole number from 1 to 1024")]
 Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST, description="a number")]
 Weight = Annotated[float, Meta(ge=0, le=LARGEST, description="a finite number >= 0")]
@@ -55,7 +57,10 @@ def validated(name: str, value: object, kind: Any) -> Any:
     try:
         return msgspec.convert(given, kind, dec_hook=lambda kind, given: kind(given))
     except (msgspec.ValidationError, UnicodeEncodeError):  # of text that is not Unicode, such as a lone surrogate
-        raise InputError(f"{name} is {value!r:.200}; expected {_expected(kind)}.") from None
+        expected = str(_expected(kind))
+        if isinstance(given, int) and given > LARGEST_COUNT:
+            expected = re.sub(r"whole number >= (\d)", r"whole number from \1 to 2**63 - 1", expected)
+        raise InputError(f"{name} is {value!r:.200}; expected {expected}.") from None
 
 
 def validate_fields(settings: "DataclassInstance", names: Mapping[str, str] = {}) -> None:

@@ -24,6 +24,8 @@ HEADER_EVERY = 20
 """Lines of the short table between two headers."""
 _WIDTHS = {"steps": 11, "return": 9, "length": 8, "entropy": 9, "expl.var.": 11, "KL": 10, "steps/s": 9, "replay": 11}
 _OF_REPLAY = {name for name in METRICS if name.startswith("replay_")}
+LONGEST = 10**10
+"""Seconds that are shown as left at most, 317 years."""
 LINE_INTERVAL = 30.0
 """Seconds between two progress lines where there is no bar."""
 BAR_WIDTHS = (8, 40)
@@ -145,7 +147,7 @@ class ProgressSink(RecentEpisodes):
         }
         if steps > first_steps and last_time > first_time:
             speed = (steps - first_steps) / (last_time - first_time)
-            left = datetime.timedelta(seconds=math.ceil(max(0, self._total - steps) / speed))
+            left = datetime.timedelta(seconds=min(math.ceil(max(0, self._total - steps) / speed), LONGEST))
             texts |= {"speed": f"{speed:,.0f} steps/s", "left": f"{left} left"}
         if not math.isnan(self.mean_return):
             texts["return"] = f"return {self.mean_return:z.1f}"

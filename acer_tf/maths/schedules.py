@@ -1,7 +1,10 @@
 """Learning-rate schedules: a factor as a function of the fraction of training done (baselines, `a2c/utils.py`)."""
 
+import math
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, SupportsFloat
+
+from acer_tf.errors import InputError
 
 Schedule = Callable[[float], float]
 ScheduleName = Literal["constant", "linear", "double_linear_con", "middle_drop", "double_middle_drop"]
@@ -46,5 +49,15 @@ SCHEDULES: dict[str, Schedule] = {
 
 
 def learning_rate(lr: float, schedule: str | Schedule, fraction: float) -> float:
-    """Returns the learning rate after `fraction` of training, 0 <= fraction <= 1."""
-    return lr * (SCHEDULES[schedule] if isinstance(schedule, str) else schedule)(fraction)
+    """Returns the learning rate after `fraction` of training, 0 <= fraction <= 1.
+
+    Raises:
+        InputError: a schedule of the user's gives no finite number >= 0.
+    """
+    factor = (SCHEDULES[schedule] if isinstance(schedule, str) else schedule)(fraction)
+    if not isinstance(factor, SupportsFloat) or not 0 <= (rate := lr * float(factor)) < math.inf:
+        raise InputError(
+            f"the schedule of the learning rate gives {factor!r} after {fraction:.1%} of training; expected a finite "
+            "number >= 0."
+        )
+    return rate

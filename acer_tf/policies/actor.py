@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
+from acer_tf.errors import NotFiniteError
 from acer_tf.policies.base import Policy
 from acer_tf.segment import Action
 from acer_tf.system.traced import Traced
@@ -67,15 +68,23 @@ class Actor:
 
         Raises:
             InputError: the state has another shape.
+            NotFiniteError: what the actions follow from is NaN or infinite.
         """
         self.policy.check_state(state, len(obs))
         choose = self._greedy if deterministic else self._sample
         # A recurrent policy: the state goes in and comes out.
         if state.shape[1]:
-            return Action(*(tensor.numpy() for tensor in choose(obs, (state, mask), action_masks)))
-        # A feed-forward one: its state is empty and stays so.
-        actions, f = choose(obs, (), action_masks)
-        return Action(actions.numpy(), f.numpy(), state)
+            action = Action(*(tensor.numpy() for tensor in choose(obs, (state, mask), action_masks)))
+        else:  # a feed-forward one: its state is empty and stays so
+            actions, f = choose(obs, (), action_masks)
+            action = Action(actions.numpy(), f.numpy(), state)
+        if not np.isfinite(action.mus).all():  # of such probabilities TensorFlow draws an action that there is not
+            env = int(np.argwhere(~np.isfinite(action.mus))[0, 0])
+            raise NotFiniteError(
+                f"the policy gives no numbers for environment {env}: it has diverged, or its input is not finite.",
+                {"mus": action.mus},
+            )
+        return action
 
     @contextlib.contextmanager
     def drawing_from(self, seed: int) -> Iterator[None]:

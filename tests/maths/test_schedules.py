@@ -1,8 +1,10 @@
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from acer_tf.errors import InputError
 from acer_tf.maths.schedules import SCHEDULES, learning_rate
 
 GOLDEN = np.load(Path(__file__).parent.parent / "golden" / "schedules.npz")
@@ -36,3 +38,9 @@ def test_values_at_quarters(name: str, values: list[float]) -> None:
 
 def test_a_function_is_called_with_the_fraction() -> None:
     assert learning_rate(3.0, lambda p: p**2, 0.5) == 0.75
+
+
+@pytest.mark.parametrize("factor", [float("nan"), float("inf"), -1.0, None, "0.5"])
+def test_a_function_that_gives_no_rate_is_refused(factor: Any) -> None:
+    with pytest.raises(InputError, match=r"gives .* after 50\.0% of training; expected a finite number >= 0"):
+        learning_rate(3.0, lambda p: factor, 0.5)

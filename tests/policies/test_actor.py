@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 from gymnasium.spaces import Box, Discrete
 
+from acer_tf.errors import NotFiniteError
 from acer_tf.model import Model
 from acer_tf.policies.actor import Actor
 from acer_tf.policies.categorical import CategoricalPolicy
@@ -44,6 +45,15 @@ def test_actions_are_those_of_the_policy_to_the_bit(network: str, deterministic:
     assert (given.actions.dtype, given.mus.shape, given.state.shape) == (np.int64, (N, 3), state.shape)
     if deterministic:
         np.testing.assert_array_equal(given.actions, given.mus.argmax(axis=1))
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_what_is_not_finite_is_refused_before_it_becomes_an_action(deterministic: bool) -> None:
+    policy = CategoricalPolicy("mlp", Box(-1, 1, (3,), np.float32), Discrete(3), np.random.RandomState(0))
+    actor, obs = Actor(policy, generator()), np.zeros((2, 3), np.float32)
+    obs[1, 0] = np.nan  # TensorFlow draws action 3 of such probabilities
+    with pytest.raises(NotFiniteError, match="no numbers for environment 1: it has diverged, or its input is"):
+        actor.act(obs, policy.initial_state(2), np.zeros(2, np.bool_), deterministic)
 
 
 def with_copies(model: Model) -> Actor:

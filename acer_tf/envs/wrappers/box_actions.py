@@ -8,7 +8,6 @@ from gymnasium.vector import VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
 from acer_tf.envs.wrappers.base import Array, StepReturn
-from acer_tf.errors import NotFiniteError
 
 
 class BoxActions(VectorWrapper[Array, Array, Array, Any, Array]):
@@ -26,15 +25,7 @@ class BoxActions(VectorWrapper[Array, Array, Array, Any, Array]):
         self.action_space = batch_space(self.single_action_space, env.num_envs)
 
     def step(self, actions: Array) -> StepReturn:
-        """Steps the environments.
-
-        Raises:
-            NotFiniteError: an action is NaN or infinite.
-        """
-        if not np.isfinite(actions).all():
-            env = int(np.argwhere(~np.isfinite(actions))[0, 0])
-            message = f"the action for environment {env} is not a finite number: the policy has diverged."
-            raise NotFiniteError(message, {"actions": actions})
+        """Steps the environments."""
         return self.env.step(to_space(actions, self._space))
 
 
