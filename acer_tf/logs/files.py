@@ -176,6 +176,30 @@ class ProgressCsv(CsvSink):
     Recorded numbers of one's own may come later: each gets a column, which is nan in the rows before.
     """
 
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._rows = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns the state of a file, and how many columns and rows it has: a column more changes every row's size."""
+        return {**super().state_dict(), self._of("columns"): len(self._names), self._of("rows"): self._rows}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Drops what was written after `state_dict`, and reads the header; errors as of `CsvSink`."""
+        lines, columns, rows = self._lines(), self._of("columns"), self._of("rows")
+        if state.get(columns) and lines and lines[0].count(b",") >= state[columns]:
+            # All rows have been written anew since then, also those that waited.
+            state = {**state, self._path.name: sum(map(len, lines[: state[rows] + 1])), self._waiting: ""}
+        super().load_state_dict(state)
+        self._rows = state.get(rows, max(len(lines) - 1, 0))
+
+    def _lines(self) -> list[bytes]:
+        with reading(self._path):
+            return self._path.read_bytes().splitlines(keepends=True) if self._path.is_file() else []
+
+    def _of(self, what: str) -> str:
+        return f"{self._path.name} {what}"
+
     def write(self, values: Mapping[str, float]) -> None:
         """Writes one row.
 
@@ -193,6 +217,7 @@ class ProgressCsv(CsvSink):
             with contextlib.suppress(OSError, ValueError, csv.Error):  # the next row tries again
                 self._add_columns(new)
         self.append(csv_lines([[values.get(name, math.nan) for name in self._names]]))
+        self._rows += 1
 
     def _add_columns(self, new: Sequence[str]) -> None:
         names = (*self._names, *new)

@@ -66,7 +66,10 @@ def mean_curve(curves: Sequence[Curve]) -> Curve:
     x = x[(start <= x) & (x <= end)]
     if not len(x):
         name = f"{curves[0].env} {curves[0].setting}".strip()
-        raise InputError(f"the runs of {name} have no steps in common; draw them with labels of their own.")
+        raise InputError(
+            f"the runs of {name} have no steps in common; leave out the one that ended first, or draw it with a "
+            "--label of its own."
+        )
     means = np.stack([np.interp(x, c.x, c.mean) for c in curves])
     values = sum(np.where(np.isin(x, c.x), c.values[np.searchsorted(c.x, x)], 0) for c in curves)
     return Curve(

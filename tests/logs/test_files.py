@@ -275,7 +275,7 @@ def test_numbers_of_ones_own_get_columns_when_they_come(tmp_path: Path) -> None:
     sink.write({"loss": 0.1})
     sink.write({"loss": 0.2, "custom/angle": 7, "height": 8.5})
     state = sink.state_dict()
-    assert state == {path.name: path.stat().st_size}
+    assert state == {path.name: path.stat().st_size, "progress.csv columns": 3, "progress.csv rows": 2}
     sink.write({"loss": 0.3, "height": 9.5})
     sink.close()
     assert path.read_text() == "loss,custom/angle,height\n0.1,nan,nan\n0.2,7,8.5\n0.3,nan,9.5\n"
@@ -287,6 +287,23 @@ def test_numbers_of_ones_own_get_columns_when_they_come(tmp_path: Path) -> None:
     lines = ["loss,custom/angle,height,depth", "0.1,nan,nan,nan", "0.2,7,8.5,nan", "0.4,nan,nan,nan", "0.5,nan,nan,1"]
     assert path.read_text().splitlines() == lines
     assert [path.name] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_resuming_from_before_a_column_keeps_all_rows_of_then(tmp_path: Path) -> None:
+    path = tmp_path / "progress.csv"
+    sink = ProgressCsv(path)
+    for loss in range(5):
+        sink.write({"loss": loss})
+    state = sink.state_dict()
+    sink.write({"loss": 5, "custom/angle": 7})  # all rows become longer; then the process is killed
+    sink.close()
+    again = ProgressCsv(path)
+    again.load_state_dict(state)
+    again.write({"loss": 6})
+    assert again.state_dict()["progress.csv rows"] == 6
+    again.close()
+    rows = [f"{loss},nan" for loss in (0, 1, 2, 3, 4, 6)]
+    assert path.read_text().splitlines() == ["loss,custom/angle", *rows]
 
 
 def test_a_column_that_the_disk_does_not_take_comes_with_a_later_row(
