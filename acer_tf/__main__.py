@@ -26,7 +26,7 @@ COMMANDS = {
     "compare-baselines": ("acer_tf.compare_baselines", "Compare this package's numbers with baselines'."),
     "presets": ("acer_tf.presets", "List presets, or show one."),
     "suggest": ("acer_tf.suggest", "Suggest a preset for an environment."),
-    "doctor": ("acer_tf.doctor", "Report the hardware and software that matter, and what is missing."),
+    "doctor": ("acer_tf.doctor", "Report what matters of this machine, and what is missing."),
     "envs": ("acer_tf.envs.__main__", "List environments to train on, and their presets."),
 }
 """Module and description of each command; the module's `main` gets the words that follow, and returns the status."""

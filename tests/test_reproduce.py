@@ -184,7 +184,7 @@ def test_nothing_has_been_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         ("zooo", "experiment 'zooo' does not exist; the nearest are zoo"),
         ("zoo --seeds 0", "seeds is 0; expected a whole number >= 1"),
         ("zoo --workers 0", "workers is 0; expected a whole number >= 1"),
-        ("zoo --steps 5", "expected a folder of its own, too: --results DIR"),
+        ("zoo --steps 5", "needs a folder of its own: --results DIR"),
         ("zoo --variations zo", "zoo has no variation 'zo'; the nearest are zoo"),
         ("zoo --sedes 3", "--sedes is not a flag; the nearest is --seeds"),
     ],

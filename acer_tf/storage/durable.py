@@ -200,11 +200,9 @@ def read_bounded(path: Path, largest: int) -> bytes:
     with reading(path):
         if path.exists() and not path.is_file():
             raise InputError(f"{path} is not a file.")
-        with path.open("rb") as file:
-            content = file.read(largest + 1)
-    if len(content) > largest:
-        raise InputError(f"{path} has more than {largest / 2**20:.0f} MiB.")
-    return content
+        if path.stat().st_size > largest:
+            raise InputError(f"{path} has more than {largest / 2**20:.0f} MiB.")
+        return path.read_bytes()
 
 
 def check_whole(path: Path, expected: Fingerprint) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from acer_tf.errors import InputError
 from acer_tf.training.signals import stop_on_signals
-from acer_tf.trials.execution import Execution, Sweep
+from acer_tf.trials.execution import Execution, RunningSweep
 from acer_tf.trials.scheduler import Trial, TrialStatus
 from acer_tf.trials.table import SweepTable
 
@@ -39,7 +39,7 @@ def test_the_line_of_a_trial_that_is_done(tmp_path: Path, capsys: pytest.Capture
         trial.folder.mkdir()
     (trials[1].folder / "episodes.csv").write_text("steps,return\n2500,3\n5000,4\n")
     with stop_on_signals() as stop:
-        sweep = Sweep(Execution(), SweepTable(tmp_path / "sweep.csv"), stop)
+        sweep = RunningSweep(Execution(), SweepTable(tmp_path / "sweep.csv"), stop)
         for trial in trials:
             sweep.report(trial, TrialStatus.DONE)
     assert capsys.readouterr().out.splitlines() == [
