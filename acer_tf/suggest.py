@@ -58,7 +58,7 @@ class Suggest:
         words = ["acer", "run-atari" if is_atari(env_id) else "run", "--preset", task.preset, "--env", self.env]
         words += ["--env_kwargs", *self.env_kwargs] if self.env_kwargs else []
         words += ["--network", NETWORKS[traits.observations]] if traits.observations != task.traits.observations else []
-        say(f"{env_id}: {described(traits)}.\n{reason(env_id, task, traits)}")
+        say(f"{env_id}: {described(traits)}.\n{reason(env_id, task, traits, has_arguments=bool(self.env_kwargs))}")
         say(f"\n    {shlex.join(words)}\n\n{expectation(task)}")
 
 
@@ -95,10 +95,10 @@ def described(traits: Traits) -> str:
     )
 
 
-def reason(env_id: str, task: Task, traits: Traits) -> str:
-    """Says why the preset of a task is suggested."""
+def reason(env_id: str, task: Task, traits: Traits, has_arguments: bool = False) -> str:
+    """Says why the preset of a task is suggested; with arguments the environment may be another than the preset's."""
     if task.env == env_id:
-        return f"The preset {task.preset} has been trained on it."
+        return f"The preset {task.preset} has been trained on it{', without these arguments' if has_arguments else ''}."
     likeness = f"The nearest task with results is {task.env}: {described(task.traits)}."
     if traits.observations == task.traits.observations:
         return likeness

@@ -35,6 +35,7 @@ from acer_tf.importers.stable_baselines import read_stable_baselines
 from acer_tf.logs.logger import Logger
 from acer_tf.model import Model
 from acer_tf.networks.registry import Network
+from acer_tf.schema import CountOrZero, validated
 from acer_tf.storage.agent_file import File
 from acer_tf.storage.saved_agents import SavedAgent
 from acer_tf.system.console import say
@@ -366,7 +367,7 @@ class ACER:
 
     @num_timesteps.setter
     def num_timesteps(self, steps: int) -> None:
-        self._state.num_timesteps = steps
+        self._state.num_timesteps = validated("num_timesteps", steps, CountOrZero)
 
     def learn(
         self: AnyACER,

@@ -1,6 +1,7 @@
 """Access to the single environments of a vector environment, under Stable Baselines' names."""
 
 from collections.abc import Iterable
+from numbers import Integral
 from typing import Any
 
 from gymnasium.vector import VectorEnv, VectorWrapper
@@ -48,7 +49,8 @@ class SingleEnvs(VectorWrapper[Any, Any, Any, Any, Any]):
     def _chosen(self, indices: Indices) -> list[int]:
         if indices is None:
             return list(range(self.num_envs))
-        return [range(self.num_envs)[i] for i in ([indices] if isinstance(indices, int) else indices)]
+        some = [indices] if isinstance(indices, Integral) else indices
+        return [range(self.num_envs)[i] for i in some]
 
     def _reachable(self, method: str) -> Any:
         found = getattr(self.unwrapped, method, None)
