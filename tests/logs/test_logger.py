@@ -94,7 +94,12 @@ def test_sinks_keep_their_offsets_under_their_names(tmp_path: Path) -> None:
     logger = sinks()
     log(logger)
     state = Logger([logger]).state_dict()
-    assert state == {"a.csv": len("loss\n0.5\n"), "b.csv": (tmp_path / "b.csv").stat().st_size}
+    assert state == {
+        "a.csv": len("loss\n0.5\n"),
+        "a.csv columns": 1,
+        "a.csv rows": 1,
+        "b.csv": (tmp_path / "b.csv").stat().st_size,
+    }
     again = sinks()
     again.load_state_dict(state)
     assert again.state_dict() == state

@@ -1,7 +1,6 @@
 """Access to the single environments of a vector environment, under Stable Baselines' names."""
 
 from collections.abc import Iterable
-from numbers import Integral
 from typing import Any
 
 from gymnasium.vector import VectorEnv, VectorWrapper
@@ -49,8 +48,7 @@ class SingleEnvs(VectorWrapper[Any, Any, Any, Any, Any]):
     def _chosen(self, indices: Indices) -> list[int]:
         if indices is None:
             return list(range(self.num_envs))
-        some = [indices] if isinstance(indices, Integral) else indices
-        return [range(self.num_envs)[i] for i in some]
+        return [range(self.num_envs)[i] for i in ([indices] if isinstance(indices, int) else indices)]
 
     def _reachable(self, method: str) -> Any:
         found = getattr(self.unwrapped, method, None)
