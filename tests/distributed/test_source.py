@@ -257,6 +257,7 @@ def test_a_silent_collector_is_replaced_though_others_deliver_faster_than_the_le
     acer.learn(lambda: {first for first, _ in taken} == {0, 2})  # both have begun
     source._collecting = dataclasses.replace(source._collecting, actor_timeout=0.2)
     is_stopped.set()
+    source._states[1].deadline = time.monotonic() + 0.2  # that of its order counts with the timeout of before
 
     def slow_update() -> bool:
         time.sleep(0.05)  # the other's next segment is there already
