@@ -101,6 +101,14 @@ def test_an_error_of_the_environment_keeps_its_traceback_and_ends_with_a_line(
 
 
 @pytest.mark.parametrize(
+    ("words", "end"), [([], "it."), (["--env_kwargs", "sutton_barto_reward:true"], "it, without these arguments.")]
+)
+def test_arguments_make_it_another_task(words: list[str], end: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["CartPole-v1", *words]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == f"The preset CartPole-v1 has been trained on {end}"
+
+
+@pytest.mark.parametrize(
     ("words", "expected"),
     [
         (["LunarLander"], "LunarLander-v3"),

@@ -16,7 +16,7 @@ from acer_tf.logs.logger import Logger, Sink
 from acer_tf.logs.tensorboard import TensorBoardSink
 from acer_tf.logs.terminal import progress_sink, table_sinks
 from acer_tf.segment import Episode
-from acer_tf.storage.durable import cannot_be_written
+from acer_tf.storage.durable import writing
 from acer_tf.storage.lock import locked
 from acer_tf.storage.paths import user_path
 from acer_tf.storage.run_files import MONITOR
@@ -96,10 +96,8 @@ def log_folder(log: str | Path, name: str, is_new: bool, earlier: Path | None = 
     folders = {int(match[1]): path for path in first.parent.glob("*") if (match := pattern.fullmatch(path.name))}
     if folders and not is_new:
         return earlier if earlier is not None and earlier in folders.values() else folders[max(folders)]
-    try:
+    with writing(Path(log), "tensorboard_log"):
         return _made(first.parent, stem, max(folders, default=0) + 1)
-    except OSError as error:
-        raise cannot_be_written(Path(log), error, "tensorboard_log") from error
 
 
 def _made(parent: Path, stem: str, number: int) -> Path:

@@ -117,7 +117,7 @@ class RemoteProgram:
         if self._again_at is None:
             self._ray.cancel(self._task)
         else:
-            self._returncode = -signal.SIGTERM
+            self._finish(-signal.SIGTERM)
 
     def wait(self) -> int:
         """Waits for the end of the program and returns its return code."""
@@ -175,21 +175,23 @@ class RemoteProgram:
     def _end(self, ended: Ended | None) -> None:
         # Stopped as asked, whether it ran or waited for room.
         if self._is_stopping and (ended is None or ended.returncode is None):
-            self._returncode = -signal.SIGTERM
+            self._finish(-signal.SIGTERM)
         # Withdrawn from a stopped worker: once more, on another.
         elif ended is None:
             self._submit_again()
         elif ended.returncode is None:
             note(self._log, f"error: {ended.reason}")
-            self._returncode = 1
+            self._finish(1)
         elif _was_killed(ended.returncode) and not self._is_stopping and self._goes_on():
             note(self._log, f"ended with status {ended.returncode} on {ended.host}; started again")
             self._submit_again()
         else:
-            self._returncode = ended.returncode
-        if self._returncode is not None:
-            with contextlib.suppress(OSError):
-                self._heartbeat.unlink(missing_ok=True)
+            self._finish(ended.returncode)
+
+    def _finish(self, returncode: int) -> None:
+        self._returncode = returncode
+        with contextlib.suppress(OSError):
+            self._heartbeat.unlink(missing_ok=True)
 
     def _goes_on(self) -> bool:
         # Without progress it would go on for ever.

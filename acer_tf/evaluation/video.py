@@ -18,7 +18,7 @@ from acer_tf.errors import EnvironmentFailedError, InputError, install, with_own
 from acer_tf.evaluation.episodes import Moment, Played, Predictor, play
 from acer_tf.evaluation.explanation import Explainer
 from acer_tf.evaluation.panel import Panel
-from acer_tf.storage.durable import cannot_be_written, unfinished
+from acer_tf.storage.durable import unfinished, writing
 from acer_tf.storage.paths import user_path
 from acer_tf.system.console import say
 
@@ -129,16 +129,15 @@ def _video_file(path: Path, fps: float) -> Iterator[Callable[[NDArray[np.uint8]]
 
     temporary = Path(f"{unfinished(path)}.mp4")  # its end tells the format
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # H.264 needs even sizes: odd ones are scaled by a pixel. imageio's own `with` closes nothing after an error.
-        writer = imageio.v2.get_writer(temporary, format="FFMPEG", fps=fps, macro_block_size=2)
-        with contextlib.closing(writer):
-            yield writer.append_data
-        if path.exists():
-            say(f"{path} is replaced")
-        os.replace(temporary, path)
-    except OSError as error:
-        raise cannot_be_written(path, error) from error
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # H.264 needs even sizes: odd ones are scaled by a pixel. imageio's `with` closes nothing after an error.
+            writer = imageio.v2.get_writer(temporary, format="FFMPEG", fps=fps, macro_block_size=2)
+            with contextlib.closing(writer):
+                yield writer.append_data
+            if path.exists():
+                say(f"{path} is replaced")
+            os.replace(temporary, path)
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink()

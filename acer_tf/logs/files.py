@@ -195,7 +195,8 @@ class ProgressCsv(CsvSink):
 
     def _lines(self) -> list[bytes]:
         with reading(self._path):
-            return self._path.read_bytes().splitlines(keepends=True) if self._path.is_file() else []
+            is_own = self._path.is_file() and not self._path.is_symlink()
+            return self._path.read_bytes().splitlines(keepends=True) if is_own else []
 
     def _of(self, what: str) -> str:
         return f"{self._path.name} {what}"

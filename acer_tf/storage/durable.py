@@ -86,8 +86,8 @@ def require_free(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Guards the writing of a file.
+def writing(path: Path, instead: str = "file") -> Iterator[None]:
+    """Guards the writing of a file, or of what the message is to choose another one of.
 
     Raises:
         InputError: an `OSError` was raised inside.
@@ -95,7 +95,7 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise cannot_be_written(path, error) from error
+        raise cannot_be_written(path, error, instead) from error
 
 
 def cannot_be_written(path: Path, error: OSError, instead: str = "file") -> InputError:
@@ -109,11 +109,9 @@ def make_folder(folder: Path) -> bool:
     Raises:
         InputError: it cannot be made, or is a file.
     """
-    try:
+    with writing(folder, "folder"):
         is_new = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot_be_written(folder, error, "folder") from error
     return is_new
 
 
@@ -200,9 +198,16 @@ def read_bounded(path: Path, largest: int) -> bytes:
     with reading(path):
         if path.exists() and not path.is_file():
             raise InputError(f"{path} is not a file.")
-        if path.stat().st_size > largest:
-            raise InputError(f"{path} has more than {largest / 2**20:.0f} MiB.")
-        return path.read_bytes()
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            content = bytearray()
+            # In blocks: asked for many bytes, Python reserves as many; and some files of the kernel tell no size.
+            while size <= largest and (block := file.read(BLOCK)):
+                content += block
+                size = len(content)
+    if size > largest:
+        raise InputError(f"{path} has more than {largest / 2**20:.0f} MiB.")
+    return bytes(content)
 
 
 def check_whole(path: Path, expected: Fingerprint) -> None:

@@ -14,7 +14,15 @@ from typing import Any
 import yaml
 
 from acer_tf.errors import EnvironmentFailedError, InputError, LockedError, SupersededError
-from acer_tf.storage.durable import cannot_be_written, delete_unfinished, is_still, make_folder, read_bounded, replace
+from acer_tf.storage.durable import (
+    cannot_be_written,
+    delete_unfinished,
+    is_still,
+    make_folder,
+    read_bounded,
+    replace,
+    writing,
+)
 from acer_tf.storage.lock import locked
 from acer_tf.storage.paths import free_path, path_text
 from acer_tf.storage.run_files import BEST, CHECKPOINTS, LOCK_FILES, MODEL, PROGRESS, SETTINGS, check_links, delete_run
@@ -141,10 +149,8 @@ class RunFolder:
         }
         self._settings = yaml.safe_dump({**settings, **made, **origin()}, sort_keys=False)
         if not holds_run(folder):
-            try:
+            with writing(folder, "folder"):
                 self._write_settings()
-            except OSError as error:
-                raise cannot_be_written(folder, error, "folder") from error
         elif not _has_checkpoints(folder):
             raise InputError(
                 f"{folder} holds a run without checkpoints; choose another folder (such as {free_path(folder)}), or "

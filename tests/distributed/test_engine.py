@@ -138,3 +138,4 @@ def test_a_program_that_cannot_be_started_again_yet_is_tried_again(
     monkeypatch.setattr(engine, "new_heartbeat", real)
     assert program.wait() == (-signal.SIGTERM if is_stopped else 0)
     assert ray.begun == (1 if is_stopped else 2)
+    assert not list(tmp_path.glob("*.heartbeat"))

@@ -60,6 +60,14 @@ def test_text_tells_speed_and_time_left(clock: list[float]) -> None:
     assert sink.texts[-1] == "5.0%  5k/100k steps  2,000 steps/s  0:00:48 left"
 
 
+def test_training_without_an_end_in_sight_shows_what_a_clock_can(clock: list[float]) -> None:
+    sink = Texts(2**63 - 1)
+    sink.progress(1_000)
+    clock[0] = 2.0
+    sink.progress(5_000)
+    assert sink.texts[-1].endswith("115740 days, 17:46:40 left")
+
+
 def test_speed_is_that_of_the_last_hundred_iterations(clock: list[float]) -> None:
     sink = Texts(1_000_000)
     for i in range(300):

@@ -1,11 +1,21 @@
 import hashlib
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from acer_tf.errors import InputError
-from acer_tf.storage.durable import Fingerprint, creating, fingerprint, publish, replacing, write_json, writing
+from acer_tf.storage.durable import (
+    Fingerprint,
+    creating,
+    fingerprint,
+    publish,
+    read_bounded,
+    replacing,
+    write_json,
+    writing,
+)
 
 
 def write_durably(path: Path, data: bytes) -> None:
@@ -70,3 +80,20 @@ def test_a_file_that_cannot_be_written_is_an_input_error(tmp_path: Path) -> None
         write_json(tmp_path / "a.json" / "a.json", {})
     with pytest.raises(InputError, match="some cannot be written"), writing(Path("some")):
         raise OSError(28, "No space left on device")
+
+
+def test_a_file_is_read_whole_up_to_its_limit(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"12345")
+    assert read_bounded(tmp_path / "a", 5) == b"12345"
+    with pytest.raises(InputError, match=r"a has more than 0 MiB\."):
+        read_bounded(tmp_path / "a", 4)
+    with pytest.raises(InputError, match=r"is not a file\."):
+        read_bounded(tmp_path, 4)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+def test_a_file_that_tells_no_size_has_the_limit_all_the_same() -> None:
+    assert Path("/proc/self/maps").stat().st_size == 0
+    with pytest.raises(InputError, match=r"has more than 0 MiB\."):
+        read_bounded(Path("/proc/self/maps"), 10)
+    assert read_bounded(Path("/proc/self/maps"), 2**24).endswith(b"\n")

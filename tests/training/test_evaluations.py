@@ -107,6 +107,18 @@ def test_an_evaluation_that_was_abandoned_stays_due(tmp_path: Path) -> None:
     np.testing.assert_equal(everything(agent), before)
 
 
+def test_a_mean_that_is_no_number_is_no_best(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent, returns = tiny(), iter([np.nan, 1.0, np.nan, 0.5])
+    found = evaluations(agent, Logger(), tmp_path)
+    monkeypatch.setattr(found, "_evaluate", lambda *_: [Played(0, next(returns), 3, False)])
+    best = []
+    for step in (100, 200, 300, 400):
+        agent.num_timesteps = step
+        found.if_due(lambda: True)
+        best.append(found.state_dict()["best"])
+    assert best == [None, 1.0, 1.0, 1.0]
+
+
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_the_best_agent_waits_until_it_can_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], is_killed: bool
