@@ -68,12 +68,18 @@ class Training:
             assert self.process.poll() is None, f"ended with {self.process.returncode} before step {step}:\n{self.said}"
             time.sleep(0.002)
 
-    def delete(self, folder: Path) -> None:
-        """Deletes a folder while the process, which could write into it meanwhile, stands still."""
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Holds the process where it is."""
         self.process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
-        shutil.rmtree(folder)
+        yield
         self.process.send_signal(signal.SIGCONT)
+
+    def delete(self, folder: Path) -> None:
+        """Deletes a folder that the process could write into meanwhile."""
+        with self.paused():
+            shutil.rmtree(folder)
 
     def kill(self) -> None:
         """As no process can prevent."""
