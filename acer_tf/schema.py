@@ -74,7 +74,7 @@ def validate_fields(settings: "DataclassInstance", names: Mapping[str, str] = {}
         InputError: a value is of another type than its field, or out of range.
     """
     for field in dataclasses.fields(settings):
-        if _expected(field.type) is not None:
+        if is_setting(field.type):
             value = validated(names.get(field.name, field.name), getattr(settings, field.name), field.type)
             object.__setattr__(settings, field.name, value)
 
@@ -138,6 +138,11 @@ def to_python(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: to_python(item) for key, item in value.items()}
     return type(value)(map(to_python, value)) if type(value) in (list, tuple) else value
+
+
+def is_setting(kind: Any) -> bool:
+    """Returns whether values of a type can be validated."""
+    return _expected(kind) is not None
 
 
 def _expected(kind: Any) -> str | None:

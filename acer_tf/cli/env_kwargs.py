@@ -35,4 +35,4 @@ def _split(word: str) -> tuple[str, str]:
 
 
 def _value(text: str) -> Any:
-    return None if text == "None" else parse_typed(f"env_kwargs: '{text}'", text)
+    return parse_typed(f"env_kwargs: '{text}'", text)

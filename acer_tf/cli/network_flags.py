@@ -1,26 +1,25 @@
 """Flags of the network: whatever the command itself does not know."""
 
-import ast
-import json
 from collections.abc import Collection, Sequence
 from typing import Any
 
 from acer_tf.cli.flag_names import flag_name, instead_of, stray
 from acer_tf.errors import InputError
 from acer_tf.networks.names import NETWORKS, check_network
+from acer_tf.storage.yaml_text import parse_typed
 
 
 def network_arguments(words: Sequence[str], own: Collection[str], network: str) -> dict[str, Any]:
     """Reads what the command's own flags left over: `--name=value` or `--name value`.
 
     Args:
-        words: what was left over. Values are Python literals (2, 0.5, True), or else text.
+        words: what was left over. Values are YAML, such as 2, 1e-3, true or [16, 32].
         own: names of the command's own flags, to find what was misspelt.
         network: its name.
 
     Raises:
-        InputError: the network does not exist, a word belongs to no flag, a flag has no value, or neither the command
-            nor the network has it.
+        InputError: the network does not exist, a word belongs to no flag, a flag has no value or one that is not valid
+            YAML, or neither the command nor the network has it.
     """
     check_network(network)
     arguments: dict[str, Any] = {}
@@ -32,7 +31,8 @@ def network_arguments(words: Sequence[str], own: Collection[str], network: str) 
         _check_name(word, name, own, network)
         if not equals and not rest:
             raise InputError(f"{flag} has no value; expected {flag}=VALUE.")
-        arguments[name] = _literal(value if equals else rest.pop(0))
+        text = value if equals else rest.pop(0)
+        arguments[name] = parse_typed(f"{flag}={text}", text)
     return arguments
 
 
@@ -42,12 +42,3 @@ def _check_name(word: str, name: str, own: Collection[str], network: str) -> Non
     if name not in NETWORKS[network]:
         instead = instead_of(name, [*own, *NETWORKS[network]])
         raise InputError(f"--{name} is not a flag, nor an argument of network '{network}'; {instead}.")
-
-
-def _literal(text: str) -> Any:
-    try:
-        value = ast.literal_eval(text)
-        json.dumps(value)  # settings are kept with each checkpoint
-    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):  # the last two: nested too deeply
-        return text
-    return value

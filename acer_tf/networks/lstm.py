@@ -9,7 +9,7 @@ import tensorflow as tf
 from acer_tf.networks.layers import ExpectedWeights, Orthogonal, flat
 from acer_tf.networks.registry import NetworkFn, Recurrent, register
 from acer_tf.networks.torsos import impala_cnn, nature_cnn
-from acer_tf.schema import Count, validated
+from acer_tf.schema import Count
 
 LAYER_NORM_EPSILON = 1e-5
 
@@ -112,35 +112,30 @@ def _normalized(x: tf.Tensor, scale: tf.Tensor, shift: tf.Tensor) -> tf.Tensor:
 
 
 def _with_lstm(torso: NetworkFn, rng: np.random.RandomState, nlstm: int, layer_norm: bool) -> Recurrent:
-    units = validated("nlstm", nlstm, Count)
-    core = LayerNormLSTM if validated("layer_norm", layer_norm, bool) else LSTM
-    return Recurrent(torso, lambda: core(units, rng))
+    core = LayerNormLSTM if layer_norm else LSTM
+    return Recurrent(torso, lambda: core(nlstm, rng))
 
 
 @register("lstm")
-def lstm(rng: np.random.RandomState, nlstm: int = 128, layer_norm: bool = False) -> Recurrent:
-    """An LSTM on the flattened observations: [N, T, ...] to [N, T, nlstm].
-
-    Raises:
-        InputError: `nlstm` or `layer_norm` is of the wrong type, as for all networks here.
-    """
+def lstm(rng: np.random.RandomState, nlstm: Count = 128, layer_norm: bool = False) -> Recurrent:
+    """An LSTM on the flattened observations: [N, T, ...] to [N, T, nlstm]."""
     return _with_lstm(flat, rng, nlstm, layer_norm)
 
 
 @register("lnlstm")
-def lnlstm(rng: np.random.RandomState, nlstm: int = 128) -> Recurrent:
+def lnlstm(rng: np.random.RandomState, nlstm: Count = 128) -> Recurrent:
     """`lstm` with layer normalisation; baselines documents the name, but has no such network."""
     return _with_lstm(flat, rng, nlstm, layer_norm=True)
 
 
 @register("cnn_lstm", sees_pixels=True)
-def cnn_lstm(rng: np.random.RandomState, nlstm: int = 128, layer_norm: bool = False) -> Recurrent:
+def cnn_lstm(rng: np.random.RandomState, nlstm: Count = 128, layer_norm: bool = False) -> Recurrent:
     """An LSTM on the network of the Nature DQN paper."""
     return _with_lstm(nature_cnn(rng), rng, nlstm, layer_norm)
 
 
 @register("cnn_lnlstm", sees_pixels=True)
-def cnn_lnlstm(rng: np.random.RandomState, nlstm: int = 128) -> Recurrent:
+def cnn_lnlstm(rng: np.random.RandomState, nlstm: Count = 128) -> Recurrent:
     """`cnn_lstm` with layer normalisation."""
     return _with_lstm(nature_cnn(rng), rng, nlstm, layer_norm=True)
 

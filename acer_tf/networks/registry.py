@@ -11,6 +11,7 @@ import numpy as np
 from acer_tf.errors import InputError
 from acer_tf.networks.names import check_arguments, check_network
 from acer_tf.packing import Packed
+from acer_tf.schema import is_setting, validated
 
 Observations = keras.KerasTensor | dict[str, keras.KerasTensor]
 """A batch [B, *shape] in the space's dtype or, where images are in a Dict or Tuple, its parts by name: images [B, H, W,
@@ -86,7 +87,8 @@ def network_fn(network: str | Network, rng: np.random.RandomState, network_kwarg
     """Looks a network up by name and builds it with its arguments. Network objects are returned unchanged.
 
     Raises:
-        InputError: no such name, or arguments that the network does not accept.
+        InputError: no such name, or arguments that the network does not accept: others than its own or, where they are
+            annotated with types of settings or bool, of another type or out of range.
     """
     if not isinstance(network, str) and (callable(network) or isinstance(network, Recurrent | Split)):
         if network_kwargs:
@@ -97,7 +99,9 @@ def network_fn(network: str | Network, rng: np.random.RandomState, network_kwarg
     _, *parameters = inspect.signature(builder).parameters.values()
     if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         check_arguments(network, network_kwargs, [parameter.name for parameter in parameters])
-    return builder(rng, **network_kwargs)
+    kinds = {parameter.name: parameter.annotation for parameter in parameters if is_setting(parameter.annotation)}
+    checked = {name: validated(name, network_kwargs[name], kinds[name]) for name in network_kwargs.keys() & kinds}
+    return builder(rng, **network_kwargs | checked)
 
 
 def with_defaults(network: object, network_kwargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from acer_tf.errors import InputError
 from acer_tf.networks.layers import SQRT2, Activation, activation, fc, flat, joined
 from acer_tf.networks.lstm import LSTM, LayerNormLSTM
 from acer_tf.networks.registry import NetworkFn, Observations, Recurrent, Split, network_fn, register
-from acer_tf.schema import Count, validated
+from acer_tf.schema import Count
 
 LSTM_PLACE = "lstm"
 NetArch = Sequence[int | str | dict[str, Sequence[int]]]
@@ -60,7 +60,7 @@ def recurrent_policy(
     net_arch: NetArch | None = None,
     act_fun: Activation = "tanh",
     layers: Sequence[int] | None = None,
-    n_lstm: int = 256,
+    n_lstm: Count = 256,
     layer_norm: bool = False,
     feature_extraction: str = "mlp",
     cnn_extractor: str | NetworkFn = "cnn",
@@ -80,8 +80,6 @@ def recurrent_policy(
     Raises:
         InputError: an argument is of the wrong type.
     """
-    n_lstm = validated("n_lstm", n_lstm, Count)
-    layer_norm = validated("layer_norm", layer_norm, bool)
     if net_arch is None:
         widths = [64, 64] if layers is None else layers
         net_arch = [*(widths if feature_extraction == "mlp" else ()), LSTM_PLACE]

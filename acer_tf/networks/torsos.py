@@ -10,7 +10,7 @@ from keras import KerasTensor
 from acer_tf.networks import layers
 from acer_tf.networks.layers import SQRT2, Conv2D, Dense, LayerNorm, conv, fc, flat, joined
 from acer_tf.networks.registry import NetworkFn, Observations, register
-from acer_tf.schema import CountOrZero, validated
+from acer_tf.schema import Count, CountOrZero
 
 Convolution = tuple[int, int, int]
 """Filters, size of the kernel, stride."""
@@ -25,8 +25,8 @@ def _pixels(inputs: KerasTensor) -> KerasTensor:
 @register("mlp")
 def mlp(
     rng: np.random.RandomState,
-    num_layers: int = 2,
-    num_hidden: int = 64,
+    num_layers: CountOrZero = 2,
+    num_hidden: Count = 64,
     activation: str = "tanh",
     layer_norm: bool = False,
 ) -> NetworkFn:
@@ -38,12 +38,7 @@ def mlp(
         num_hidden: units of each.
         activation: name of a Keras activation.
         layer_norm: whether each layer is normalised before its activation.
-
-    Raises:
-        InputError: `num_layers` or `layer_norm` is of the wrong type or negative.
     """
-    num_layers = validated("num_layers", num_layers, CountOrZero)
-    layer_norm = validated("layer_norm", layer_norm, bool)
 
     def torso(inputs: Observations) -> KerasTensor:
         h = flat(inputs)

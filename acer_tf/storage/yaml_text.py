@@ -145,12 +145,12 @@ def parse_settings(source: str, text: bytes, loader: type[_Plain] = _Plain) -> d
 
 
 def parse_typed(source: str, text: str) -> Any:
-    """Parses a value that somebody has typed, as `load_settings` reads those of a file.
+    """Parses a value that somebody has typed, as `load_settings` reads those of a file; None is Python's, too.
 
     Raises:
         InputError: it is not valid YAML, nested too deeply, or beyond a limit of this module.
     """
-    return _parsed(source, text.encode(errors="surrogateescape"), _HandWritten)
+    return None if text == "None" else _parsed(source, text.encode(errors="surrogateescape"), _HandWritten)
 
 
 def _parsed(source: str, text: bytes, loader: type[_Plain]) -> Any:

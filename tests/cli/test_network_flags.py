@@ -11,19 +11,21 @@ def read(words: list[str]) -> dict[str, Any]:
     return network_arguments(words, PARSER.names, "mlp")
 
 
-def test_network_arguments_are_literals_or_text() -> None:
-    words = ["--num_layers=2", "--num-hidden", "64", "--layer_norm=True", "--activation", "1e-3"]
-    assert read(words) == {
-        "num_layers": 2,
-        "num_hidden": 64,
-        "layer_norm": True,
-        "activation": 0.001,
-    }
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2", 2), ("1e2", 100.0), ("1e-3", 0.001), ("True", True), ("false", False), ("None", None), ("tanh", "tanh"),
+        ("[16, [8, 4]]", [16, [8, 4]]), ("b'x'", "b'x'"), ("3j", "3j"),
+    ],
+)  # fmt: skip
+def test_values_are_read_as_those_of_files_are(text: str, value: Any) -> None:
+    for words in ([f"--activation={text}"], ["--activation", text]):
+        (read_as,) = read(words).values()
+        assert (read_as, type(read_as)) == (value, type(value))
 
 
-@pytest.mark.parametrize("text", ["{1, 2}", "b'x'", "3j", "{(1, 2): 3}"])
-def test_what_settings_cannot_hold_is_text(text: str) -> None:
-    assert read([f"--activation={text}"]) == {"activation": text}
+def test_names_may_have_hyphens() -> None:
+    assert read(["--num_layers=2", "--num-hidden", "64"]) == {"num_layers": 2, "num_hidden": 64}
 
 
 @pytest.mark.parametrize(
@@ -36,6 +38,7 @@ def test_what_settings_cannot_hold_is_text(text: str) -> None:
         (["--totl_timesteps=3"], "the nearest is --total_timesteps"),
         (["--netwrok=cnn"], "the nearest is --network"),
         (["--="], "belongs to no flag"),
+        (["--activation=[relu"], r"^--activation=\[relu is not valid YAML: .* expected ',' or '\]'"),
     ],
 )
 def test_bad_words_are_input_errors(words: list[str], message: str) -> None:

@@ -60,9 +60,9 @@ def test_arguments_it_does_not_take(network: str, message: str) -> None:
 
 
 def test_arguments_that_cannot_work() -> None:
-    message = "'mlp' cannot be built for .* shape .4,. and type float32: .*units=-1"
+    message = "'impala_cnn' cannot be built for .* shape .36, 36, 1. and type uint8: .*filters=-1"
     with pytest.raises(InputError, match=message) as error:
-        Trunk("mlp", Box(-1, 1, (4,)), RandomState(0), num_hidden=-1)
+        Trunk("impala_cnn", Box(0, 255, (36, 36, 1), np.uint8), RandomState(0), depths=[-1])
     assert "\n" not in str(error.value)
     with pytest.raises(InputError, match=r"^the activation 'thanh' does not exist; the nearest are tanh, "):
         Trunk("mlp", Box(-1, 1, (4,)), RandomState(0), activation="thanh")

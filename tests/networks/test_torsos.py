@@ -120,12 +120,19 @@ def test_mlp_takes_images_too() -> None:
     [
         ({"num_layers": -1}, "num_layers is -1; expected a whole number >= 0"),
         ({"num_layers": "2"}, "num_layers is '2'"),
+        ({"num_hidden": -1}, "num_hidden is -1; expected a whole number >= 1"),
+        ({"num_hidden": 64.5}, "num_hidden is 64.5; expected a whole number >= 1"),
         ({"layer_norm": "no"}, "layer_norm is 'no'; expected True or False"),
     ],
 )
 def test_mlp_refuses_arguments_of_the_wrong_kind(kwargs: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        torsos.mlp(RandomState(0), **kwargs)  # type: ignore[arg-type]
+        network_fn("mlp", RandomState(0), kwargs)
+
+
+def test_whole_numbers_may_be_written_as_floats_are() -> None:
+    features = network_fn("mlp", RandomState(0), {"num_hidden": 1e2, "num_layers": 1.0})(keras.Input((3,)))
+    assert features.shape == (None, 100)
 
 
 def test_names_and_arguments_known_without_tensorflow_are_those_registered() -> None:
