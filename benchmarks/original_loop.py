@@ -195,62 +195,77 @@ def timed(owner: Any, method: str, spent: dict[str, float], part: str) -> None:
     setattr(owner, method, call)
 
 
+def make(original: types.SimpleNamespace, env_id: str, num_env: int, threads: int | None) -> Any:
+    """Makes the original's `Acer` at learn()'s defaults.
+
+    Args:
+        original: its modules.
+        env_id: environment id.
+        num_env: environments.
+        threads: of TensorFlow; None takes as many as the original does.
+    """
+    simple = original.acer_simple
+    env: CartPoles | Games
+    nstack = 1 if env_id.startswith("MinAtar/") else 4
+    if env_id == "CartPole-v1":
+        env, policy = CartPoles(num_env), policy_class(original.utils, mlp)
+        # What it stacks frames with takes numpy a while, and CartPole has none to stack: left out, in its favour.
+        simple.Buffer.decode = lambda *_: np.zeros((num_env, NSTEPS + 1, 1, 1, nstack), np.uint8)
+    else:
+        env, policy = Games(make_vec_env(env_id, num_env).unwrapped, 0, num_env), original.policies.AcerCnnPolicy
+        if nstack == 1:
+            policy = policy_class(original.utils, cnn_minatar)
+            simple.Buffer.decode = unstacked
+    model = simple.Model(
+        policy, env.observation_space, env.action_space, num_env, NSTEPS, nstack, num_procs=threads or len(env.remotes),
+        ent_coef=0.01, q_coef=0.5, gamma=0.99, max_grad_norm=10, lr=7e-4, rprop_alpha=0.99, rprop_epsilon=1e-5,
+        total_timesteps=80e6, lrschedule="linear", c=10.0, trust_region=True, alpha=0.99, delta=1,
+    )  # fmt: skip
+    buffer = simple.Buffer(env=env, nsteps=NSTEPS, nstack=nstack, size=SLOTS * NSTEPS)
+    runner = simple.Runner(env=env, model=model, nsteps=NSTEPS, nstack=nstack)
+    acer = simple.Acer(runner, model, buffer, log_interval=10**9)
+    acer.tstart = time.time()
+    return acer
+
+
+def train(acer: Any, seconds: float) -> float:
+    """Trains for a while, with replay; returns agent steps per second."""
+    steps, start = 0, time.perf_counter()
+    while (elapsed := time.perf_counter() - start) < seconds:
+        acer.steps = steps + 1  # never a multiple of its log_interval
+        acer.call(on_policy=True)
+        for _ in range(4):  # the mean of its Poisson draws, as in `benchmarks.loop`
+            acer.call(on_policy=False)
+        steps += acer.runner.nbatch
+    return steps / elapsed
+
+
 def measure(folder: Path, env_id: str, num_env: int, seconds: float, threads: int | None) -> dict[str, Any]:
-    """Measures a train call and the loop, at learn()'s defaults with replay active.
+    """Measures a train call and the loop.
 
     Args:
         folder: where baselines 0.1.5 was unpacked.
         env_id: environment id.
         num_env: environments.
         seconds: how long the loop runs.
-        threads: of TensorFlow; None takes as many as the original does.
+        threads: as of `make`.
     """
-    original = import_original(folder)
-    env: CartPoles | Games
-    nstack = 1 if env_id.startswith("MinAtar/") else 4
-    if env_id == "CartPole-v1":
-        env, policy = CartPoles(num_env), policy_class(original.utils, mlp)
-        # What it stacks frames with takes numpy a while, and CartPole has none to stack: left out, in its favour.
-        original.acer_simple.Buffer.decode = lambda *_: np.zeros((num_env, NSTEPS + 1, 1, 1, nstack), np.uint8)
-    else:
-        env, policy = Games(make_vec_env(env_id, num_env).unwrapped, 0, num_env), original.policies.AcerCnnPolicy
-        if nstack == 1:
-            policy = policy_class(original.utils, cnn_minatar)
-            original.acer_simple.Buffer.decode = unstacked
-    model = original.acer_simple.Model(
-        policy, env.observation_space, env.action_space, num_env, NSTEPS, nstack, num_procs=threads or len(env.remotes),
-        ent_coef=0.01, q_coef=0.5, gamma=0.99, max_grad_norm=10, lr=7e-4, rprop_alpha=0.99, rprop_epsilon=1e-5,
-        total_timesteps=80e6, lrschedule="linear", c=10.0, trust_region=True, alpha=0.99, delta=1,
-    )  # fmt: skip
-    buffer = original.acer_simple.Buffer(env=env, nsteps=NSTEPS, nstack=nstack, size=SLOTS * NSTEPS)
-    runner = original.acer_simple.Runner(env=env, model=model, nsteps=NSTEPS, nstack=nstack)
-    acer = original.acer_simple.Acer(runner, model, buffer, log_interval=10**9)
-    acer.tstart = time.time()
-
-    def loop(until: float) -> int:
-        steps = 0
-        while time.perf_counter() < until:
-            acer.steps = steps + 1  # never a multiple of its log_interval
-            acer.call(on_policy=True)
-            for _ in range(4):  # the mean of its Poisson draws, as in `benchmarks.loop`
-                acer.call(on_policy=False)
-            steps += runner.nbatch
-        return steps
-
-    loop(time.perf_counter() + WARM_UP_SECONDS)
+    acer = make(import_original(folder), env_id, num_env, threads)
+    model, buffer = acer.model, acer.buffer
+    train(acer, WARM_UP_SECONDS)
     spent: dict[str, float] = defaultdict(float)
-    parts = ((env, "step", "emulation"), (model, "step", "acting"), (model, "train", "training"))
+    parts = ((acer.runner.env, "step", "emulation"), (model, "step", "acting"), (model, "train", "training"))
     for owner, method, part in (*parts, (buffer, "put", "replay"), (buffer, "get", "replay")):
         timed(owner, method, spent, part)
     start = time.perf_counter()
-    steps = loop(start + seconds)
+    speed = train(acer, seconds)
     elapsed = time.perf_counter() - start
     share = {part: value / elapsed for part, value in spent.items()}
-    env.close()
+    acer.runner.env.close()
     obs, actions, rewards, mus, dones, masks = (array.reshape(-1, *array.shape[2:]) for array in buffer.get())
     return {
         "train_call_ms": milliseconds(lambda: model.train(obs, actions, rewards, dones, mus, [], masks, 0)),
-        "env_steps_per_s": steps / elapsed,
+        "env_steps_per_s": speed,
         "share": share | {"rest": 1 - sum(share.values())},
     }
 
