@@ -14,6 +14,7 @@ from acer_tf.agent.state import AgentState
 from acer_tf.envs.wrappers.normalize import Moments
 from acer_tf.errors import InputError, NotFiniteError
 from acer_tf.schema import Count, Positive, validated
+from acer_tf.storage.arrays import numeric_array
 from acer_tf.system.console import say
 
 BATCH = 64
@@ -139,7 +140,7 @@ def _windows(agent: AgentState, arrays: Mapping[str, Any], normalization: Mappin
     actions = agent.spaces.encode_actions(arrays["actions"])
     if len(obs) != len(actions):
         raise InputError(f"the dataset has {len(obs)} observations and {len(actions)} actions; expected equal numbers.")
-    starts = np.asarray(arrays.get("episode_starts", np.zeros(len(obs))), np.bool_).reshape(-1)
+    starts = numeric_array("episode_starts", arrays.get("episode_starts", np.zeros(len(obs)))).astype(np.bool_).ravel()
     if len(starts) != len(obs):
         raise InputError(
             f"the dataset has {len(obs)} observations and {len(starts)} episode_starts; expected equal numbers."

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from acer_tf.errors import InputError, install
-from acer_tf.storage.arrays import load_arrays
+from acer_tf.storage.arrays import load_arrays, numeric_array
 
 
 def expert_arrays(dataset: Any) -> dict[str, Any]:
@@ -33,8 +33,8 @@ def expert_arrays(dataset: Any) -> dict[str, Any]:
     for name in ("obs", "actions"):
         if name not in arrays:
             raise InputError(f"the dataset has {', '.join(map(str, arrays)) or 'nothing'}; expected obs and actions.")
-        if np.asarray(arrays[name]).dtype.kind in "USO" and not isinstance(arrays[name], Mapping):
-            raise InputError(f"the dataset's {name} are not numbers.")
+        if not isinstance(arrays[name], Mapping | tuple):
+            numeric_array(f"the dataset's array {name}", arrays[name])
     return {name: arrays[name] for name in ("obs", "actions", "episode_starts") if name in arrays}
 
 

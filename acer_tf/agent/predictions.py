@@ -13,6 +13,7 @@ from acer_tf.errors import InputError
 from acer_tf.evaluation.explanation import Explanation
 from acer_tf.maths.continuous import log_density
 from acer_tf.segment import Action
+from acer_tf.storage.arrays import finite_array, numeric_array
 
 Array = NDArray[Any]
 
@@ -38,8 +39,12 @@ def _inputs(
 ) -> tuple[Array, NDArray[np.float32], NDArray[np.bool_], bool]:
     """Returns checked observations [N, ...], states [N, P] and masks [N], and whether it was a single observation."""
     obs, is_single = agent.spaces.encode_observations(observation, agent.normalization.arrays)
-    states = agent.actor.initial_state(len(obs)) if state is None else np.asarray(state, np.float32)
-    masks = np.zeros(len(obs), np.bool_) if mask is None else np.atleast_1d(np.asarray(mask, np.bool_))
+    states = agent.actor.initial_state(len(obs)) if state is None else finite_array("the state", state, np.float32)
+    masks = (
+        np.zeros(len(obs), np.bool_)
+        if mask is None
+        else np.atleast_1d(numeric_array("the mask", mask)).astype(np.bool_)
+    )
     states = states[np.newaxis] if states.ndim == 1 else states
     agent.actor.policy.check_state(states, len(obs))
     if masks.shape != (len(obs),):

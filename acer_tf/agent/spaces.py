@@ -18,7 +18,7 @@ from acer_tf.envs.wrappers.flatten import Flatten, parts_of
 from acer_tf.envs.wrappers.joint_actions import Choices, from_choices, joint_masks, number_of_actions, to_choices
 from acer_tf.envs.wrappers.normalize import CLIP, normalized
 from acer_tf.errors import InputError
-from acer_tf.storage.arrays import finite_array
+from acer_tf.storage.arrays import finite_array, numeric_array
 
 Array = NDArray[Any]
 MOST_LETTERS = 80
@@ -113,7 +113,7 @@ class Spaces:
             masks: as `ACER.predict` takes them.
             nenvs: number of observations, N.
         """
-        rows = np.atleast_2d(np.asarray(masks))
+        rows = np.atleast_2d(numeric_array("an action mask", masks))
         if isinstance(self.action_space, Choices):
             rows = joint_masks(rows, self.action_space)
         return possible_actions({MASKS: rows}, nenvs, self.network_actions)
@@ -121,7 +121,7 @@ class Spaces:
     def encode_actions(self, actions: Any) -> Array:
         """Returns the networks' actions, [N] int64 or [N, D] float32, for the user's; a Box's are not clipped."""
         shape = self.action_space.shape or ()
-        given = np.asarray(actions)
+        given = numeric_array("an action", actions)
         size = math.prod(shape)
         # Of one number each, any shape will do; of several, the last axes are the space's, or all in one.
         if given.size == 0 or (size > 1 and given.shape[-len(shape) :] != shape and given.shape[-1:] != (size,)):

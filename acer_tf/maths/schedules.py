@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable
 from typing import Literal, SupportsFloat
 
+import numpy as np
+
 from acer_tf.errors import InputError
 
 Schedule = Callable[[float], float]
@@ -55,7 +57,11 @@ def learning_rate(lr: float, schedule: str | Schedule, fraction: float) -> float
         InputError: a schedule of the user's gives no finite number >= 0.
     """
     factor = (SCHEDULES[schedule] if isinstance(schedule, str) else schedule)(fraction)
-    if not isinstance(factor, SupportsFloat) or not 0 <= (rate := lr * float(factor)) < math.inf:
+    if (
+        np.size(factor) != 1
+        or not isinstance(factor, SupportsFloat)
+        or not 0 <= (rate := lr * float(factor)) < math.inf
+    ):
         raise InputError(
             f"the schedule of the learning rate gives {factor!r} after {fraction:.1%} of training; expected a finite "
             "number >= 0."

@@ -90,6 +90,25 @@ def check_arrays(source: str, arrays: Mapping[str, Array], expected: Mapping[str
         finite_array(f"{source} is damaged: {name}", arrays[name], expected[name].dtype)
 
 
+def numeric_array(name: str, value: Any) -> Array:
+    """Returns numbers that somebody has given as an array.
+
+    Args:
+        name: of the array, the beginning of error messages.
+        value: array, or numbers that make one.
+
+    Raises:
+        InputError: they are not real numbers, or rows of several lengths.
+    """
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise InputError(f"{name} cannot be an array: its rows have several lengths.") from error
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{name} is of type {array.dtype}; expected numbers.")
+    return array
+
+
 def finite_array(name: str, value: Any, dtype: DTypeLike) -> Array:
     """Returns a copy of an array in this dtype.
 
@@ -99,9 +118,9 @@ def finite_array(name: str, value: Any, dtype: DTypeLike) -> Array:
         dtype: of the copy.
 
     Raises:
-        InputError: the value is not numeric, is of a kind that the dtype does not hold, or is not finite in it.
+        InputError: as of `numeric_array`, or the value is of a kind that the dtype does not hold, or not finite in it.
     """
-    array = np.asarray(value)
+    array = numeric_array(name, value)
     if not np.can_cast(array.dtype, dtype, "same_kind"):
         raise InputError(f"{name} is of type {array.dtype}; expected numbers of type {np.dtype(dtype)}.")
     with np.errstate(over="ignore"):  # what is too large becomes infinite

@@ -370,8 +370,8 @@ PARAMETER, AVERAGE, SLOT = (f"{kind}/pi_head/kernel" for kind in ("param", "aver
     ("group", "name", "change", "message"),
     [
         ("model", PARAMETER, lambda a: a * np.nan, "agent.zip is damaged: param/.* holds a number that is not finite"),
-        ("model", PARAMETER, lambda a: a.astype(str), "param/.* is of type <U32; expected numbers of type float32"),
-        ("model", PARAMETER, lambda a: a + 0j, "param/.* is of type complex64; expected numbers of type float32"),
+        ("model", PARAMETER, lambda a: a.astype(str), "param/.* is of type <U32; expected numbers"),
+        ("model", PARAMETER, lambda a: a + 0j, "param/.* is of type complex64; expected numbers"),
         (
             "model",
             PARAMETER,
@@ -384,7 +384,7 @@ PARAMETER, AVERAGE, SLOT = (f"{kind}/pi_head/kernel" for kind in ("param", "aver
             "normalization",
             "obs_var",
             lambda a: a.astype(str),
-            "obs_var is of type <U32; expected numbers of",
+            "obs_var is of type <U32; expected numbers",
         ),
         ("normalization", "obs_var", lambda a: -a, "obs_var is negative; expected numbers >= 0"),
         ("normalization", "obs_mean", lambda a: a[0], r"obs_mean has shape \(\) there, \(3,\) here"),

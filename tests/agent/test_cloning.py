@@ -125,8 +125,17 @@ def agent() -> ACER:
         ({"obs": np.zeros((3, 4)), "actions": np.zeros(2)}, "the dataset has 3 observations and 2 actions"),
         ({"obs": np.zeros((3, 5)), "actions": np.zeros(3)}, r"an observation has shape \(3, 5\); expected \(4,\)"),
         ({"obs": np.zeros((3, 4)), "actions": [0, 1, 2]}, r"an action is not in Discrete\(2\)"),
-        ({"obs": np.array(["a.png"] * 3), "actions": [0, 1, 1]}, "the dataset's obs are not numbers"),
+        (
+            {"obs": np.array(["a.png"] * 3), "actions": [0, 1, 1]},
+            "the dataset's array obs is of type <U5; expected numbers",
+        ),
+        (
+            {"obs": [[0, 1, 0, 1], [1]], "actions": [0, 1]},
+            "array obs cannot be an array: its rows have several lengths",
+        ),
+        ({"obs": np.zeros((2, 4)), "actions": [0, None]}, "array actions is of type object; expected numbers"),
         ({"obs": np.zeros((2, 4)), "actions": [0, 1], "episode_starts": [1]}, "2 observations and 1 episode_starts"),
+        ({"obs": np.zeros((2, 4)), "actions": [0, 1], "episode_starts": ["x", "y"]}, "episode_starts is of type <U1"),
         ("absent.npz", "absent.npz is not a file"),
         (
             {"obs": np.full((3, 4), np.nan), "actions": [0, 1, 1]},

@@ -40,7 +40,7 @@ def test_a_function_is_called_with_the_fraction() -> None:
     assert learning_rate(3.0, lambda p: p**2, 0.5) == 0.75
 
 
-@pytest.mark.parametrize("factor", [float("nan"), float("inf"), -1.0, None, "0.5"])
+@pytest.mark.parametrize("factor", [float("nan"), float("inf"), -1.0, None, "0.5", np.ones(2)])
 def test_a_function_that_gives_no_rate_is_refused(factor: Any) -> None:
     with pytest.raises(InputError, match=r"gives .* after 50\.0% of training; expected a finite number >= 0"):
         learning_rate(3.0, lambda p: factor, 0.5)

@@ -7,7 +7,7 @@ import pytest
 
 import acer_tf.storage.arrays
 from acer_tf.errors import InputError
-from acer_tf.storage.arrays import check_arrays, finite_array, load_arrays, save_arrays
+from acer_tf.storage.arrays import check_arrays, finite_array, load_arrays, numeric_array, save_arrays
 
 ARRAYS = {"a/kernel": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.array(3, dtype=np.int64)}
 
@@ -208,6 +208,25 @@ def test_other_arrays_are_refused_by_name(changes, message):
 def test_a_missing_array_is_named():
     with pytest.raises(InputError, match=r"b has shape none there, \(\) here\."):
         check_arrays("a.npz", {"a/kernel": ARRAYS["a/kernel"]}, ARRAYS)
+
+
+@pytest.mark.parametrize("value", [3, [True, False], np.arange(3, dtype=np.uint8), [[0.5, np.nan]]])
+def test_numbers_make_an_array(value):
+    np.testing.assert_array_equal(numeric_array("it", value), np.array(value), strict=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("x", "it is of type <U1; expected numbers"),
+        ([1, None], "it is of type object; expected numbers"),
+        (1j, "it is of type complex128; expected numbers"),
+        ([[1], [1, 2]], "it cannot be an array: its rows have several lengths"),
+    ],
+)
+def test_other_things_make_none(value, message):
+    with pytest.raises(InputError, match=rf"^{message}\.$"):
+        numeric_array("it", value)
 
 
 def test_a_finite_array_is_a_copy():
