@@ -61,8 +61,8 @@ def learn(
     Args:
         network: name of a registered network, a function from observations [B, *shape] to features, in Keras,
             or a `Recurrent`.
-        env: a gymnasium vector environment with any observations but text, graphs and sequences, and Discrete or finite
-            Box actions, that resets itself in the step that ends an episode
+        env: a gymnasium vector environment with any observations but text, graphs and sequences, and Discrete,
+            MultiDiscrete, MultiBinary or finite Box actions, that resets itself in the step that ends an episode
             (`autoreset_mode=AutoresetMode.SAME_STEP`).
         seed: seed of environments, weights, replay and sampling, at most 2³² − 1; None draws one.
         load_path: weights to start from, as `Model.save` wrote them.

@@ -41,7 +41,8 @@ class NetworkFlags:
 
 PARSER = Parser(
     "acer_tf.run",
-    "Trains ACER on a gymnasium environment, with the defaults of baselines' learn().",
+    "Trains ACER on a gymnasium environment, with the defaults of baselines' learn(); continuous actions, which "
+    "baselines does not have, get the settings of the preset HalfCheetah-v5.",
     [*GROUPS.values(), NetworkFlags],
     takes_others=True,
 )

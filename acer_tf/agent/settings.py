@@ -39,7 +39,8 @@ class BeyondStableBaselines(TypedDict, total=False):
     """Arguments of `ACER` that Stable Baselines did not have.
 
     Their defaults are those of `Config`, `Continuous` and `Collecting`, but for `bootstrap_truncated`, which is True:
-    an agent of the class, unlike `learn` and the commands, is not to be faithful there (docs/environments.md).
+    an agent of the class, unlike `learn` and the commands with discrete actions, is not to be faithful there
+    (docs/environments.md).
 
     Attributes:
         optimizer: "rmsprop" (TensorFlow 1's form), "adam", or a Keras optimizer, of which a copy is used, at the rate

@@ -10,7 +10,15 @@ import numpy as np
 from acer_tf.experiments.experiment import Criterion, Environment, Experiment
 from acer_tf.experiments.published import ReferenceRun, reference_final, reference_scores, reference_seeds
 from acer_tf.experiments.results import Result, Returns
-from acer_tf.plots.statistics import Floats, Interval, difference, improvement, mean_interval, permutation_test
+from acer_tf.plots.statistics import (
+    CONFIDENCE_OF_DIFFERENCE,
+    Floats,
+    Interval,
+    difference,
+    improvement,
+    mean_interval,
+    permutation_test,
+)
 
 LEVEL = 0.05
 """Of the test beside `better`: with a larger p-value it is undecided."""
@@ -99,7 +107,7 @@ def _same(criterion: Criterion, env: Environment, scores: Floats, others: Floats
     found = difference(scores, others)
     numbers = (
         f"{_number(scores.mean())} ({len(scores)} seeds), {_other(criterion)} {_number(others.mean())} "
-        f"({len(others)}); difference {_shown(found)}, margin ±{_number(margin)}"
+        f"({len(others)}); difference {_shown(found)} ({100 * CONFIDENCE_OF_DIFFERENCE:g} %), margin ±{_number(margin)}"
     )
     if len(others) > 1:
         numbers += f"; p = {permutation_test(scores[:, None], others[:, None]):.2g}"

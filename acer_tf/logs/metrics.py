@@ -41,12 +41,12 @@ mean_episode_length [agent step] mean length of the last 40 episodes as the agen
 mean_episode_reward [reward] mean return of the same episodes, from rewards as the agent receives them (Atari: clipped)
 """
 _LOSSES = """
-loss [1] loss_policy + q_coef * loss_q - ent_coef * entropy
+loss [mixed] loss_policy + q_coef * loss_q - ent_coef * entropy
 loss_q [return²] half the squared error of Q relative to the Retrace target; for continuous actions plus that of V
 entropy [nat] entropy of the policy, mean over steps
-loss_policy [1] loss_f + loss_bc
-loss_f [1] the truncated importance-weighted policy loss
-loss_bc [1] the bias correction of that truncation
+loss_policy [return] loss_f + loss_bc
+loss_f [return] the truncated importance-weighted policy loss
+loss_bc [return] the bias correction of that truncation
 explained_variance [1] share of the variance of the Retrace targets that Q explains; negative if worse than a constant
 """
 _NORMS = """

@@ -42,19 +42,20 @@ def log_density(x: tf.Tensor, mean: tf.Tensor, log_sigma: tf.Tensor) -> tf.Tenso
 def importance_ratio(log_f: tf.Tensor, log_mu: tf.Tensor) -> tf.Tensor:
     """Computes ρ = f / μ from the logarithms of the densities, [N, T] each; a constant.
 
-    It is infinite where μ is too small for a float. Every use of it truncates, so neither infinity nor zero does harm.
+    It is infinite or zero beyond the range of floats, which does no harm: every use of it truncates.
     """
     tf.debugging.assert_shapes([(log_f, "NT"), (log_mu, "NT")])
     return tf.stop_gradient(tf.exp(log_f - log_mu))
 
 
-def trace(rho: tf.Tensor, dimensions: int) -> tf.Tensor:
-    """Computes Retrace's ratio ρ^(1/D), [N, T], untruncated (section 5.1).
+def trace(log_f: tf.Tensor, log_mu: tf.Tensor, dimensions: int) -> tf.Tensor:
+    """Computes Retrace's ratio ρ^(1/D), [N, T], untruncated, from the densities' logarithms; a constant (section 5.1).
 
     A product of D densities is far from 1 where D is large; its D-th root keeps the traces from vanishing.
     """
-    tf.debugging.assert_shapes([(rho, "NT")])
-    return tf.pow(rho, 1.0 / dimensions)
+    tf.debugging.assert_shapes([(log_f, "NT"), (log_mu, "NT")])
+    # Of the logarithm: ρ itself may be too small for a float where its root is not.
+    return tf.stop_gradient(tf.exp((log_f - log_mu) / dimensions))
 
 
 def dueling_q(v: tf.Tensor, advantages: tf.Tensor, sampled_advantages: tf.Tensor) -> tf.Tensor:

@@ -6,7 +6,7 @@ import tensorflow as tf
 def explained_variance(prediction: tf.Tensor, target: tf.Tensor) -> tf.Tensor:
     """Computes 1 − var(target − prediction) / var(target), [] float32, of [N, T] each.
 
-    Over all steps at once, and −inf for a constant target, as in baselines.
+    Over all steps at once, and for a constant target −inf, or nan where the error is constant as well, as in baselines.
     """
     tf.debugging.assert_shapes([(prediction, "NT"), (target, "NT")])
     # Baselines' q_explained_variance (a2c/utils.py).

@@ -10,7 +10,8 @@ def retrace(
 
         q_retₜ = rₜ + γₜ [ρ̄ₜ₊₁ (q_retₜ₊₁ − qₜ₊₁) + vₜ₊₁],   ρ̄ = min(1, ρ),   γₜ = γ · continuesₜ
 
-    and the last step bootstraps: q_ret = r + γₜ v. The truncation is 1 whatever `c` is, as in baselines.
+    and the last step bootstraps: q_ret = r + γₜ v. The truncation is 1 whatever `c` is, as in algorithm 2 and in
+    baselines; the text beside equation 5 has min(c, ρ).
 
     The recursion x_t = a_t + b_t x_{t+1} is a triangular system with one band above the diagonal. One back substitution
     solves it in the order of the recursion, where a loop would cost some eight small operations a step.

@@ -120,10 +120,12 @@ class GaussianPolicy(Policy):
         """Computes the losses as functions of f, [N, T, D] or [N, T, 2D], and of the critic's Q̃ and V, [N, T]."""
         q_i, v = evaluation.q
         # Ratios of densities under f and μ: of the action taken, and of a'.
-        log_f, rho_i = self._log_density_and_ratio(segment.actions, evaluation.f, segment.mus)
-        log_f_sampled, rho_sampled = self._log_density_and_ratio(evaluation.samples.action, evaluation.f, segment.mus)
+        log_f, log_mu = self._log_densities(segment.actions, evaluation.f, segment.mus)
+        rho_i = continuous.importance_ratio(log_f, log_mu)
+        log_f_sampled, log_mu_sampled = self._log_densities(evaluation.samples.action, evaluation.f, segment.mus)
+        rho_sampled = continuous.importance_ratio(log_f_sampled, log_mu_sampled)
         # Section 5.1: Retrace's traces are the D-th roots of the ratios.
-        trace = trace_or_lambda(continuous.trace(rho_i, self._dimensions), config)
+        trace = trace_or_lambda(continuous.trace(log_f, log_mu, self._dimensions), config)
         q_ret = self._returns(evaluation, q_i, v, trace, segment, config)
         # Section 5.2: the policy gradient's return is Retrace's with traces of 1.
         q_opc = q_ret
@@ -166,6 +168,6 @@ class GaussianPolicy(Policy):
         noise = tf.random.stateless_normal([*f.shape[:2], n, self._dimensions], seed)
         return mean + tf.exp(log_sigma) * noise
 
-    def _log_density_and_ratio(self, actions: tf.Tensor, f: tf.Tensor, mu: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        log_f = continuous.log_density(actions, *self._split(f))
-        return log_f, continuous.importance_ratio(log_f, continuous.log_density(actions, *self._split(mu)))
+    def _log_densities(self, actions: tf.Tensor, f: tf.Tensor, mu: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns log f(a) and log μ(a), [N, T] each, of actions [N, T, D]."""
+        return continuous.log_density(actions, *self._split(f)), continuous.log_density(actions, *self._split(mu))

@@ -70,7 +70,7 @@ def test_the_same_as_the_seeds_of_another_variation(others: list[float], outcome
 def test_the_numbers_behind_a_verdict() -> None:
     verdict = judged(SAME, [10.1, 11.1, 12.1, 13.1, 14.1], THEIRS)
     assert verdict.question == "a is as theirs, from 50 % to 100 % of the run"
-    expected = "12.1 (5 seeds), theirs 12 (5); difference 0.1 [-1.76, 1.96], margin ±3; p = 0.69"
+    expected = "12.1 (5 seeds), theirs 12 (5); difference 0.1 [-1.76, 1.96] (90 %), margin ±3; p = 0.69"
     assert verdict.numbers == expected
 
 
@@ -84,7 +84,7 @@ def area(scores: list[float], theirs: float) -> Verdict:
 def test_the_area_below_the_curve_of_a_reference_without_seeds() -> None:
     verdict = area([33.0, 33.1, 33.2, 33.3, 33.4], theirs=50.0)  # 0.375 * 33.2 + 0.125
     assert verdict.question == "a is as theirs, in the area below the curve from 0 % to 100 % of the run"
-    assert verdict.numbers == "12.57 (5 seeds), theirs 12.5 (1); difference 0.075 [0.01847, 0.1315], margin ±4.8"
+    assert verdict.numbers == "12.57 (5 seeds), theirs 12.5 (1); difference 0.075 [0.01847, 0.1315] (90 %), margin ±4.8"
     assert verdict.outcome is Outcome.YES
     assert area([33.0, 43.0, 53.0, 33.0, 43.0], theirs=50.0).outcome is Outcome.UNDECIDED
     assert area([63.0, 63.1, 63.2, 63.3, 63.4], theirs=50.0).outcome is Outcome.NO

@@ -43,7 +43,7 @@ NT, NTD, WRONG = np.ones((2, 3)), np.ones((2, 3, 4)), np.ones((2, 5))
     [
         lambda: continuous.log_density(NTD, NTD[..., :2], NTD),
         lambda: continuous.importance_ratio(NT, WRONG),
-        lambda: continuous.trace(NTD, 4),
+        lambda: continuous.trace(NT, WRONG, 4),
         lambda: continuous.dueling_q(NT, NTD, WRONG[..., np.newaxis]),
         lambda: continuous.v_target(NT, NT, NT, WRONG),
         lambda: continuous.gain(NT, NT, NT, NT, WRONG, NT, NT, 1.0),
@@ -79,8 +79,16 @@ def test_importance_ratio_is_a_constant_and_may_leave_the_range_of_floats() -> N
 
 
 def test_trace_is_the_root_of_the_dimension() -> None:
-    np.testing.assert_allclose(continuous.trace(np.array([[0.125, 1.0, 27.0]]), 3), [[0.5, 1, 3]])
-    np.testing.assert_allclose(continuous.trace(np.array([[0.125, 27.0]]), 1), [[0.125, 27]])
+    log_f, log_mu = np.log([[0.125, 2.0, 27.0]]), np.log([[1.0, 2.0, 1.0]])
+    np.testing.assert_allclose(continuous.trace(log_f, log_mu, 3), [[0.5, 1, 3]])
+    np.testing.assert_allclose(continuous.trace(log_f, log_mu, 1), [[0.125, 1, 27]])
+    assert gradients(lambda *logs: continuous.trace(*logs, 3), log_f, log_mu) == [None, None]
+
+
+def test_trace_remains_where_the_ratio_is_too_small_for_a_float() -> None:
+    log_f, log_mu = np.array([[-100.0, 60.0]], np.float32), np.array([[50.0, -40.0]], np.float32)
+    np.testing.assert_array_equal(continuous.importance_ratio(log_f, log_mu), [[0, np.inf]])
+    np.testing.assert_allclose(continuous.trace(log_f, log_mu, 105), np.exp([[-150 / 105, 100 / 105]]), rtol=1e-6)
 
 
 def test_q_opc_is_retrace_with_trace_one_and_equals_its_own_recursion() -> None:
