@@ -80,7 +80,9 @@ class Plot:
 
     def _check(self, sources: Sequence[Path]) -> None:
         if self.label and len(self.label) != len(sources):
-            raise InputError(f"got {len(self.label)} labels for {len(sources)} runs; expected one each.")
+            raise InputError(
+                f"got {counted(len(self.label), 'label')} for {counted(len(sources), 'run')}; expected one each."
+            )
         if self.smooth is not None and not 0 < self.smooth < math.inf:
             raise InputError(f"--smooth is {self.smooth:g}; expected a number above 0.")
         if self.metric not in RETURNS and self.reference:

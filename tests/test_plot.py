@@ -135,7 +135,7 @@ def test_two_seeds_have_no_interval_and_this_is_said(tmp_path: Path, capsys: pyt
     ("arguments", "message"),
     [
         (["--out", "a.jpg"], "expected one of a.png, a.svg, a.pdf"),
-        (["--label", "x", "y"], "got 2 labels for 1 runs"),
+        (["--label", "x", "y"], "got 2 labels for 1 run; expected one each"),
         (["--smooth", "0"], "expected a number above 0"),
         (["--smooth", "inf"], "expected a number above 0"),
         (["--x", "frames"], "is not an Atari game"),

@@ -15,7 +15,7 @@ from acer_tf.plots.curves import ENOUGH_SEEDS, Curve
 from acer_tf.plots.figures import View, figure_of_curves
 from acer_tf.plots.pages import render
 from acer_tf.plots.runs import Run, default_widths, differing, env_of, mean_curves, names_of_settings, short_number
-from acer_tf.plots.series import Series, clock, has_rows, read_returns, read_series, runs_at, trained_steps
+from acer_tf.plots.series import Series, clock, distinct_runs, has_rows, read_returns, read_series, trained_steps
 from acer_tf.plots.statistics import mean_interval
 from acer_tf.plots.style import rendered, styled
 from acer_tf.storage.run_files import EPISODES, EVALUATIONS, MODEL, MONITOR
@@ -76,7 +76,7 @@ def read_records(folders: Sequence[Path]) -> list[Record]:
     Raises:
         InputError: a folder holds no run, or a file in it cannot be read.
     """
-    runs = [run for folder in folders for run in runs_at(folder)]
+    runs = [run for runs in distinct_runs(folders) for run in runs]
     settings = [_settings(run) for run in runs]
     names = names_of_settings(settings)
     return [_record(run, s, name) for run, s, name in zip(runs, settings, names, strict=True)]

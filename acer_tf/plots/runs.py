@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from acer_tf.plots.curves import Curve, binned, mean_curve
-from acer_tf.plots.series import Axis, Series, has_rows, on_axis, read_series, runs_at
+from acer_tf.plots.series import Axis, Series, distinct_runs, has_rows, on_axis, read_series
 from acer_tf.storage.run_files import EPISODES
 from acer_tf.storage.run_folder import UNNAMED, read_settings
 from acer_tf.system.console import printable
@@ -48,7 +48,7 @@ def read_runs(
     Raises:
         InputError: a file cannot be read, or lacks the metric or the axis.
     """
-    found = [_drawable(runs_at(source)) for source in sources]
+    found = [_drawable(runs) for runs in distinct_runs(sources)]
     if labels:
         labels = [label for label, paths in zip(labels, found, strict=True) for _ in paths]
     sources = [path for paths in found for path in paths]

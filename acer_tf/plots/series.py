@@ -4,6 +4,7 @@ import codecs
 import csv
 import io
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -29,6 +30,8 @@ Axis = Literal["steps", "frames", "minutes", "hours"]
 _SECONDS = {"minutes": 60.0, "hours": 3600.0}
 LARGEST = 2**30
 """Bytes of a table."""
+REPLACED = re.compile(r"-old(-\d+)?$")
+"""End of the name of a folder whose run was set aside for another one."""
 BEYOND = 1e100
 """No number of a table is larger, so that squares and sums of them are finite."""
 
@@ -63,10 +66,24 @@ def _has_returns(path: Path) -> bool:
 
 
 def runs_at(path: Path) -> list[Path]:
-    """Returns the runs in a folder, at any depth, such as those of a sweep; the path itself if it is one or a file."""
+    """Returns the runs in a folder, at any depth, such as those of a sweep; the path itself if it is one or a file.
+
+    Runs that another one has replaced, `seed-0-old` beside `seed-0`, are left out.
+    """
     if not path.is_dir() or (path / SETTINGS).exists() or (path / EPISODES).exists():
         return [path]
-    return sorted(settings.parent for settings in path.rglob(SETTINGS)) or [path]
+    found = {settings.parent for settings in path.rglob(SETTINGS)}
+    return sorted(run for run in found if run.with_name(REPLACED.sub("", run.name)) not in found - {run}) or [path]
+
+
+def distinct_runs(paths: Sequence[Path]) -> list[list[Path]]:
+    """Returns the runs at each of several paths, every run once: where it is first."""
+    seen = set[Path]()
+    found = []
+    for path in paths:
+        found.append([run for run in runs_at(path) if run.resolve() not in seen])
+        seen |= {run.resolve() for run in found[-1]}
+    return found
 
 
 def has_rows(path: Path) -> bool:

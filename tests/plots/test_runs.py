@@ -81,6 +81,16 @@ def test_a_folder_of_runs_stands_for_those_that_have_an_episode(tmp_path: Path) 
         read_runs([tmp_path / "sweep" / "B-v0" / "seed-1"], [])
 
 
+def test_a_run_counts_once(tmp_path: Path) -> None:
+    for seed, name in enumerate(("seed-0-old", "seed-0", "seed-0-old-2", "seed-1-old")):
+        write_run(tmp_path / name, [seed], env="A-v0", network="mlp", seed=seed)
+    again = [tmp_path, tmp_path / "seed-0", tmp_path / "seed-1-old" / ".." / "seed-0"]
+    assert [run.series.values.tolist() for run in read_runs(again, [])] == [[1], [3]]  # the others were set aside
+    assert names(read_runs(again, ["x", "y", "z"])) == [("A-v0", "x")] * 2
+    one = tmp_path / "seed-0-old"
+    assert [run.series.values.tolist() for run in read_runs([one], [])] == [[0]]
+
+
 def test_without_settings_the_name_is_that_of_the_file_as_far_as_it_tells(tmp_path: Path) -> None:
     one, two, other = (write_run(tmp_path / name, [1]) for name in ("one/run", "two/run", "other"))
     runs = read_runs([one, two, other, other / "episodes.csv"], [])
