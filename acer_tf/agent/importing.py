@@ -36,6 +36,12 @@ def import_agent(
         "normalize_rewards": "return_mean" in normalization,
     }
     settings = Settings.of({**DEFAULTS, **old.settings, **inferred, **overrides})
+    if settings.normalize_observations and "obs_mean" not in normalization:
+        raise InputError(
+            "normalize_observations is True, but the moments of observations are unknown; give statistics."
+        )
+    if not settings.normalize_observations and "obs_mean" in normalization:
+        raise InputError(f"normalize_observations is False, but {statistics} has moments of observations; choose one.")
     environment, make_env = (None, None) if env is None else make_environment(env, settings)
     spaces = _spaces(old, path, environment, settings.normalize_observations)
     _check_normalization(normalization, spaces, statistics or path)

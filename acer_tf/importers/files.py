@@ -32,7 +32,7 @@ _UNKNOWN = {b"\x04\x22\x4d\x18": "compressed with lz4", b"ZF": "of a joblib olde
 @contextlib.contextmanager
 def as_input_error(path: str | Path, expected: str) -> Iterator[None]:
     """Turns any error of reading a file into an `InputError` that names the file, and what it should hold."""
-    if not Path(path).exists():
+    if not user_path(path).exists():
         raise InputError(f"{path} does not exist; expected a file or folder with {expected}.")
     try:
         yield

@@ -190,11 +190,28 @@ def test_observations_are_normalised_by_the_file_of_vec_normalize(tmp_path: Path
     np.testing.assert_allclose(state["obs_mean"], mean, atol=0.1)
 
 
+def test_paths_may_begin_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    path = stable_baselines(tmp_path / "old")
+    folder = moments(tmp_path / "zoo", np.zeros(4))
+    agent = ACER.import_stable_baselines(f"~/{path.name}", statistics=f"~/{folder.name}")
+    assert agent.normalize_observations
+
+
 def test_statistics_of_nothing_do_not_normalise(tmp_path: Path) -> None:
     """Stable Baselines saved them, too, where it did not normalise."""
     folder = moments(tmp_path / "zoo", np.zeros(4), samples=1e-4)
     agent = ACER.import_stable_baselines(stable_baselines(tmp_path / "old"), statistics=folder)
     assert (agent.normalize_observations, agent.normalize_rewards) == (False, False)
+
+
+def test_observations_are_as_in_training_or_the_agent_is_refused(tmp_path: Path) -> None:
+    path = stable_baselines(tmp_path / "old")
+    with pytest.raises(InputError, match="True, but the moments of observations are unknown; give statistics"):
+        ACER.import_stable_baselines(path, normalize_observations=True)
+    folder = moments(tmp_path / "zoo", np.zeros(4))
+    with pytest.raises(InputError, match=r"False, but .*zoo has moments of observations; choose one"):
+        ACER.import_stable_baselines(path, statistics=folder, normalize_observations=False)
 
 
 def test_statistics_that_do_not_fit_are_told(tmp_path: Path) -> None:
