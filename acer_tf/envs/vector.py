@@ -302,10 +302,9 @@ class _Autoreset:
             raise self._wrong_step(f"{len(result)} values" if isinstance(result, tuple | list) else repr(result))
         obs, reward, terminated, truncated, info = result
         info = self._with_mask(info)
-        try:
-            terminated, truncated = bool(terminated), bool(truncated)
-        except ValueError as error:  # arrays
-            raise self._wrong_step(f"terminated {terminated!r}, truncated {truncated!r}") from error
+        if not (_is_flag(terminated) and _is_flag(truncated)):
+            raise self._wrong_step(f"terminated {terminated!r}, truncated {truncated!r}")
+        terminated, truncated = bool(terminated), bool(truncated)
         if not (terminated or truncated):
             return obs, reward, False, False, _without_reserved(info)
         # Before reset, which may write into anything that the environment has returned.
@@ -335,6 +334,11 @@ class _Autoreset:
 
     def close(self) -> None:
         self._env.close()
+
+
+def _is_flag(value: Any) -> bool:
+    """Whether a value is True or False, or a number or array that says the same."""
+    return isinstance(value, bool | np.bool_) or (np.size(value) == 1 and bool(np.isin(value, (False, True)).all()))
 
 
 def _without_reserved(info: dict[str, Any]) -> dict[str, Any]:

@@ -41,6 +41,14 @@ class ArrayStep(Counter):
         return obs, reward, np.array([is_last, False]), False, info
 
 
+class OtherFlag(Counter):
+    flag: Any
+
+    def step(self, action: int) -> Any:
+        obs, reward, _, _, info = super().step(action)
+        return obs, reward, self.flag, False, info
+
+
 class OtherError(Counter):
     def reset(self, **kwargs: Any) -> Any:
         raise TypeError("an error of its own")
@@ -80,6 +88,21 @@ class OfTheOldGym:
 def test_what_must_change_is_told(env: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         evaluate_policy(Always(), env, 1)
+
+
+@pytest.mark.parametrize("flag", ["False", 0.3, float("nan"), None, [True, False], 2])
+def test_an_episode_ends_by_true_or_false_alone(flag: Any) -> None:
+    env = OtherFlag(3)
+    env.flag = flag
+    with pytest.raises(InputError, match=r"OtherFlag\.step returned terminated .*, truncated False; gymnasium's"):
+        evaluate_policy(Always(), env, 1)
+
+
+@pytest.mark.parametrize(("flag", "length"), [(np.True_, 1), (1, 1), (np.array([True]), 1), (0, 3), (0.0, 3)])
+def test_numbers_may_say_true_or_false(flag: Any, length: int) -> None:
+    env = OtherFlag(3)
+    env.flag = flag
+    assert evaluate_policy(Always(), TimeLimit(env, 3), 1, return_episode_rewards=True)[1] == [length]
 
 
 def test_the_advice_for_the_old_gym_names_a_class_that_exists() -> None:
