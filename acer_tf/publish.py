@@ -12,6 +12,7 @@ from acer_tf.cli.parsing import Positional
 from acer_tf.cli.trained import find_trained
 from acer_tf.envs.ids import typed_env_id
 from acer_tf.errors import InputError
+from acer_tf.schema import Number, validated
 from acer_tf.storage.durable import read_bounded
 from acer_tf.system.console import say
 
@@ -41,7 +42,7 @@ class Publish:
             InputError: there is no such agent or evaluation, or the repository cannot be written.
         """
         trained = find_trained(self.run, None if self.env is None else typed_env_id(self.env))
-        report = None if self.evaluation is None else _read_report(self.evaluation)
+        report = None if self.evaluation is None else _read_report(self.evaluation, trained.env_id)
         settings = {**trained.settings, "env": trained.env_id}
         where = hub.publish(trained.saved, settings, self.repo, report, self.with_env_kwargs)
         say(f"published: {where}")
@@ -49,10 +50,13 @@ class Publish:
             say(f"left out: {hub.ENV_KWARGS}, which may be private; --with_env_kwargs publishes them, too")
 
 
-def _read_report(path: Path) -> Mapping[str, float]:
+def _read_report(path: Path, env_id: str) -> Mapping[str, float]:
+    """Reads mean and deviation of an evaluation in this environment."""
     try:
         report = json.loads(read_bounded(path, LARGEST_REPORT))
-        return {name: float(report[name]) for name in ("mean", "std")}
+        if report["env"] != env_id:
+            raise InputError(f"{path} is an evaluation in {report['env']!s:.80}; the agent plays {env_id}.")
+        return {name: validated(f"{path}: {name}", report[name], Number) for name in ("mean", "std")}
     except InputError:
         raise
     except (ArithmeticError, ValueError, KeyError, TypeError, RecursionError) as error:

@@ -26,7 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (run / "model.zip").write_bytes(demo_file("cartpole").read_bytes())
     settings = {"env": "CartPole-v1", "lr": 0.5, "logdir": "/home/me/run", "command": "x"}
     (run / "config.yml").write_text(yaml.safe_dump(settings))
-    (tmp_path / "score.json").write_text(json.dumps({"mean": 499.5, "std": 1.25, "returns": []}))
+    (tmp_path / "score.json").write_text(json.dumps({"env": "CartPole-v1", "mean": 499.5, "std": 1.25, "returns": []}))
     assert publish.main(["run", "./agents/cart", "--evaluation", "score.json"]) == 0
     return tmp_path / "agents" / "cart"
 
@@ -200,9 +200,13 @@ def test_bad_input(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch
     assert "me/none cannot be published" in failure(capsys, publish.main, "run", "me/none")
     assert "which has no revisions" in failure(capsys, fetch.main, "./agents/cart", "--revision", "main")
     assert "nowhere does not exist" in failure(capsys, publish.main, "nowhere", "./agents/x")
-    Path("score.json").write_text("{}")
-    assert "is not what `acer evaluate --json` writes" in failure(
-        capsys, publish.main, "run", "./agents/x", "--evaluation", "score.json"
-    )
+    for report, message in (
+        ("{}", "is not what `acer evaluate --json` writes"),
+        ('{"env": "Acrobot-v1"}', "score.json is an evaluation in Acrobot-v1; the agent plays CartPole-v1."),
+        ('{"env": "CartPole-v1", "mean": NaN, "std": 1}', "score.json: mean is nan; expected a number."),
+        ('{"env": "CartPole-v1", "mean": 1, "std": true}', "score.json: std is True; expected a number."),
+    ):
+        Path("score.json").write_text(report)
+        assert message in failure(capsys, publish.main, "run", "./agents/x", "--evaluation", "score.json")
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     assert 'install it with: pip install -e ".[hub]"' in failure(capsys, fetch.main, "me/cart")

@@ -12,7 +12,7 @@ from acer_tf.envs.conventions import Player
 from acer_tf.envs.vec_env import copy_moments
 from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import Played, play, said_of_cuts
-from acer_tf.schema import Count, CountOrZero, validated
+from acer_tf.schema import Count, CountOrZero, Number, validated
 from acer_tf.storage.arrays import load_arrays, save_arrays
 from acer_tf.storage.durable import make_folder
 from acer_tf.storage.paths import user_path
@@ -186,7 +186,7 @@ class StopTrainingOnRewardThreshold(BaseCallback):
 
     def __init__(self, reward_threshold: float, verbose: int = 0) -> None:
         super().__init__(verbose)
-        self.reward_threshold = reward_threshold
+        self.reward_threshold = validated("reward_threshold", reward_threshold, Number)
 
     def _init_callback(self) -> None:
         if not isinstance(self.parent, EvalCallback):
