@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from acer_tf import hub
 from acer_tf.cli.command import command
@@ -12,12 +13,14 @@ from acer_tf.cli.parsing import Positional
 from acer_tf.cli.trained import find_trained
 from acer_tf.envs.ids import typed_env_id
 from acer_tf.errors import InputError
-from acer_tf.schema import Number, validated
+from acer_tf.schema import Number, Text, validated
 from acer_tf.storage.durable import read_bounded
 from acer_tf.system.console import say
 
 LARGEST_REPORT = 2**24
 """Bytes of an evaluation's file, which has a line for each episode."""
+REPORT = {"env": Text, "mean": Number, "std": Number}
+"""What is read of it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +45,11 @@ class Publish:
             InputError: there is no such agent or evaluation, or the repository cannot be written.
         """
         trained = find_trained(self.run, None if self.env is None else typed_env_id(self.env))
-        report = None if self.evaluation is None else _read_report(self.evaluation, trained.env_id)
+        report = None if self.evaluation is None else _read_report(self.evaluation)
+        if report is not None and report["env"] != trained.env_id:
+            raise InputError(
+                f"{self.evaluation} is an evaluation in {report['env']}; the agent plays {trained.env_id}."
+            )
         settings = {**trained.settings, "env": trained.env_id}
         where = hub.publish(trained.saved, settings, self.repo, report, self.with_env_kwargs)
         say(f"published: {where}")
@@ -50,13 +57,11 @@ class Publish:
             say(f"left out: {hub.ENV_KWARGS}, which may be private; --with_env_kwargs publishes them, too")
 
 
-def _read_report(path: Path, env_id: str) -> Mapping[str, float]:
-    """Reads mean and deviation of an evaluation in this environment."""
+def _read_report(path: Path) -> Mapping[str, Any]:
+    """Reads the environment of an evaluation, its mean and its deviation."""
     try:
         report = json.loads(read_bounded(path, LARGEST_REPORT))
-        if report["env"] != env_id:
-            raise InputError(f"{path} is an evaluation in {report['env']!s:.80}; the agent plays {env_id}.")
-        return {name: validated(f"{path}: {name}", report[name], Number) for name in ("mean", "std")}
+        return {name: validated(f"{path}: {name}", report[name], kind) for name, kind in REPORT.items()}
     except InputError:
         raise
     except (ArithmeticError, ValueError, KeyError, TypeError, RecursionError) as error:

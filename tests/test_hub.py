@@ -202,7 +202,10 @@ def test_bad_input(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch
     assert "nowhere does not exist" in failure(capsys, publish.main, "nowhere", "./agents/x")
     for report, message in (
         ("{}", "is not what `acer evaluate --json` writes"),
-        ('{"env": "Acrobot-v1"}', "score.json is an evaluation in Acrobot-v1; the agent plays CartPole-v1."),
+        (
+            '{"env": "Acrobot-v1", "mean": -80, "std": 1}',
+            "score.json is an evaluation in Acrobot-v1; the agent plays CartPole-v1.",
+        ),
         ('{"env": "CartPole-v1", "mean": NaN, "std": 1}', "score.json: mean is nan; expected a number."),
         ('{"env": "CartPole-v1", "mean": 1, "std": true}', "score.json: std is True; expected a number."),
     ):

@@ -40,11 +40,8 @@ def _inputs(
     """Returns checked observations [N, ...], states [N, P] and masks [N], and whether it was a single observation."""
     obs, is_single = agent.spaces.encode_observations(observation, agent.normalization.arrays)
     states = agent.actor.initial_state(len(obs)) if state is None else finite_array("the state", state, np.float32)
-    masks = (
-        np.zeros(len(obs), np.bool_)
-        if mask is None
-        else np.atleast_1d(numeric_array("the mask", mask)).astype(np.bool_)
-    )
+    ended = np.zeros(len(obs), np.bool_) if mask is None else numeric_array("the mask", mask)
+    masks = np.atleast_1d(ended).astype(np.bool_)
     states = states[np.newaxis] if states.ndim == 1 else states
     agent.actor.policy.check_state(states, len(obs))
     if masks.shape != (len(obs),):

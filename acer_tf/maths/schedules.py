@@ -4,8 +4,6 @@ import math
 from collections.abc import Callable
 from typing import Literal, SupportsFloat
 
-import numpy as np
-
 from acer_tf.errors import InputError
 
 Schedule = Callable[[float], float]
@@ -57,11 +55,11 @@ def learning_rate(lr: float, schedule: str | Schedule, fraction: float) -> float
         InputError: a schedule of the user's gives no finite number >= 0.
     """
     factor = (SCHEDULES[schedule] if isinstance(schedule, str) else schedule)(fraction)
-    if (
-        np.size(factor) != 1
-        or not isinstance(factor, SupportsFloat)
-        or not 0 <= (rate := lr * float(factor)) < math.inf
-    ):
+    try:
+        rate = lr * float(factor) if isinstance(factor, SupportsFloat) else math.nan
+    except TypeError:  # an array of several numbers
+        rate = math.nan
+    if not 0 <= rate < math.inf:
         raise InputError(
             f"the schedule of the learning rate gives {factor!r} after {fraction:.1%} of training; expected a finite "
             "number >= 0."
