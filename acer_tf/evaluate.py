@@ -103,6 +103,7 @@ class Report:
         """Returns the report and every episode's return, length and whether it was cut, as plain values."""
         return {
             "model": self._trained.name,
+            "fingerprint": self._trained.saved.fingerprint(),
             "env": self._trained.env_id,
             "actions": self._actions,
             "seed": self._seed,

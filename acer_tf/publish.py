@@ -19,7 +19,7 @@ from acer_tf.system.console import say
 
 LARGEST_REPORT = 2**24
 """Bytes of an evaluation's file, which has a line for each episode."""
-REPORT = {"env": Text, "mean": Number, "std": Number}
+REPORT = {"env": Text, "fingerprint": Text, "mean": Number, "std": Number}
 """What is read of it."""
 
 
@@ -50,6 +50,11 @@ class Publish:
             raise InputError(
                 f"{self.evaluation} is an evaluation in {report['env']}; the agent plays {trained.env_id}."
             )
+        if report is not None and report["fingerprint"] != trained.saved.fingerprint():
+            raise InputError(
+                f"{self.evaluation} is an evaluation of another agent; evaluate {trained.name}, which is to be "
+                "published, with acer evaluate --json."
+            )
         settings = {**trained.settings, "env": trained.env_id}
         where = hub.publish(trained.saved, settings, self.repo, report, self.with_env_kwargs)
         say(f"published: {where}")
@@ -58,7 +63,7 @@ class Publish:
 
 
 def _read_report(path: Path) -> Mapping[str, Any]:
-    """Reads the environment of an evaluation, its mean and its deviation."""
+    """Reads the environment of an evaluation, the fingerprint of its agent, its mean and its deviation."""
     try:
         report = json.loads(read_bounded(path, LARGEST_REPORT))
         return {name: validated(f"{path}: {name}", report[name], kind) for name, kind in REPORT.items()}

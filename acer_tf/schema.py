@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Meta
 
 from acer_tf.errors import InputError
-from acer_tf.suggestions import suggestion
+from acer_tf.suggestions import FEW, suggestion
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -60,6 +60,9 @@ def validated(name: str, value: object, kind: Any) -> Any:
         expected = str(_expected(kind))
         if isinstance(given, int) and given > LARGEST_COUNT:
             expected = re.sub(r"whole number >= (\d)", r"whole number from \1 to 2**63 - 1", expected)
+        if get_origin(kind) is Literal and len(get_args(kind)) > FEW:
+            choices = suggestion(str(value)[:80], get_args(kind))
+            raise InputError(f"{name} is {value!r:.200}, which does not exist{choices}.") from None
         raise InputError(f"{name} is {value!r:.200}; expected {expected}.") from None
 
 

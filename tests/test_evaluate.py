@@ -12,7 +12,7 @@ from acer_tf.cli.trained import Trained
 from acer_tf.envs.atari.human_scores import human_normalized
 from acer_tf.evaluate import Report, main
 from acer_tf.evaluation.episodes import Played
-from acer_tf.storage.saved_agents import SavedAgent
+from acer_tf.storage.saved_agents import SavedAgent, read_saved_agent
 from tests.played import counter_run, write_run
 from tests.videos import frames
 
@@ -43,6 +43,7 @@ def test_prints_and_writes_what_was_played(run: Path, tmp_path: Path, capsys: py
     assert lines[3] == f"written: {tmp_path / 'a.json'}"
     assert json.loads((tmp_path / "a.json").read_text()) == {
         "model": str(run / "model.zip"),
+        "fingerprint": read_saved_agent(run).fingerprint(),
         "env": "Counter-v0",
         "actions": "deterministic",
         "seed": 0,

@@ -12,7 +12,9 @@ from acer_tf.cli.command import Main
 from acer_tf.demos.cards import demo_file
 from acer_tf.hub import FILES
 from acer_tf.storage.agent_file import read_agent, write_agent
+from acer_tf.storage.saved_agents import read_saved_agent
 
+FINGERPRINT = read_saved_agent(demo_file("cartpole")).fingerprint()
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
@@ -26,7 +28,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (run / "model.zip").write_bytes(demo_file("cartpole").read_bytes())
     settings = {"env": "CartPole-v1", "lr": 0.5, "logdir": "/home/me/run", "command": "x"}
     (run / "config.yml").write_text(yaml.safe_dump(settings))
-    (tmp_path / "score.json").write_text(json.dumps({"env": "CartPole-v1", "mean": 499.5, "std": 1.25, "returns": []}))
+    score = {"env": "CartPole-v1", "fingerprint": FINGERPRINT, "mean": 499.5, "std": 1.25, "returns": []}
+    (tmp_path / "score.json").write_text(json.dumps(score))
     assert publish.main(["run", "./agents/cart", "--evaluation", "score.json"]) == 0
     return tmp_path / "agents" / "cart"
 
@@ -200,16 +203,18 @@ def test_bad_input(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch
     assert "me/none cannot be published" in failure(capsys, publish.main, "run", "me/none")
     assert "which has no revisions" in failure(capsys, fetch.main, "./agents/cart", "--revision", "main")
     assert "nowhere does not exist" in failure(capsys, publish.main, "nowhere", "./agents/x")
-    for report, message in (
-        ("{}", "is not what `acer evaluate --json` writes"),
-        (
-            '{"env": "Acrobot-v1", "mean": -80, "std": 1}',
-            "score.json is an evaluation in Acrobot-v1; the agent plays CartPole-v1.",
-        ),
-        ('{"env": "CartPole-v1", "mean": NaN, "std": 1}', "score.json: mean is nan; expected a number."),
-        ('{"env": "CartPole-v1", "mean": 1, "std": true}', "score.json: std is True; expected a number."),
+    Path("score.json").write_text("{}")
+    assert "is not what `acer evaluate --json` writes" in failure(
+        capsys, publish.main, "run", "./agents/x", "--evaluation", "score.json"
+    )
+    score = {"env": "CartPole-v1", "fingerprint": FINGERPRINT, "mean": 1, "std": 1}
+    for wrong, message in (
+        ({"env": "Acrobot-v1"}, "score.json is an evaluation in Acrobot-v1; the agent plays CartPole-v1."),
+        ({"fingerprint": "0" * 64}, "score.json is an evaluation of another agent; evaluate run/model.zip, which"),
+        ({"mean": float("nan")}, "score.json: mean is nan; expected a number."),
+        ({"std": True}, "score.json: std is True; expected a number."),
     ):
-        Path("score.json").write_text(report)
+        Path("score.json").write_text(json.dumps(score | wrong))
         assert message in failure(capsys, publish.main, "run", "./agents/x", "--evaluation", "score.json")
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     assert 'install it with: pip install -e ".[hub]"' in failure(capsys, fetch.main, "me/cart")

@@ -64,6 +64,10 @@ def test_trials_side_by_side_share_the_cores(monkeypatch: pytest.MonkeyPatch) ->
             "--envs CartPole-v1 --num_hiden 3",
             "of network 'mlp'; the nearest is --num_hidden.",
         ),
+        (
+            "--envs CartPole-v1 --num_layers 1e9",
+            "error: num_layers is 1000000000.0; expected a whole number from 0 to ",
+        ),
         ("--envs CartPole-v1 --network mlpp", "error: network 'mlpp' does not exist; the nearest are mlp"),
     ],
 )

@@ -13,6 +13,7 @@ from acer_tf.agent.settings import check_policy_kwargs, from_plain, optimizer_na
 from acer_tf.agent.spaces import Spaces
 from acer_tf.agent.state import WEIGHTS, AgentState
 from acer_tf.envs.check import check_actions
+from acer_tf.envs.same_spaces import check_same_spaces
 from acer_tf.errors import InputError
 from acer_tf.networks.layers import UnexpectedWeightError, expecting
 from acer_tf.schema import CountOrZero, validated
@@ -104,14 +105,14 @@ def load_weights(source: File | SavedAgent, agent: AgentState) -> None:
         normalization = _normalization(groups, agent.spaces, name)
         agent.load_weights(_group(groups, "model", name), name)
     except InputError:
-        agent.spaces.check_same(theirs, f"{name}: its")  # says more than shapes of weights
+        check_same_spaces(agent.spaces, theirs, f"{name}: its")  # says more than shapes of weights
         raise
     agent.normalization.assign(normalization)
 
 
 def check_spaces(data: Mapping[str, Any], agent: AgentState) -> None:
     """Checks that a checkpoint's agent has the spaces of this one."""
-    agent.spaces.check_same(_spaces(data, agent.spaces.is_normalized, "the checkpoint"), "its")
+    check_same_spaces(agent.spaces, _spaces(data, agent.spaces.is_normalized, "the checkpoint"), "its")
 
 
 def parameters(source: File) -> tuple[Arrays, Arrays]:

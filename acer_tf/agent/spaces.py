@@ -1,7 +1,6 @@
 """Translation between the user's observations and actions and those of the networks."""
 
 import math
-import operator
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,18 +10,16 @@ from gymnasium.spaces import Box, Discrete, Tuple
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
-from acer_tf.envs.wrap import unwrap
+from acer_tf.envs.same_spaces import EnvSpaces
 from acer_tf.envs.wrappers.action_masks import MASKS, possible_actions
 from acer_tf.envs.wrappers.box_actions import from_space, to_space
-from acer_tf.envs.wrappers.flatten import Flatten, parts_of
+from acer_tf.envs.wrappers.flatten import Flatten
 from acer_tf.envs.wrappers.joint_actions import Choices, from_choices, joint_masks, number_of_actions, to_choices
 from acer_tf.envs.wrappers.normalize import CLIP, normalized
 from acer_tf.errors import InputError
 from acer_tf.storage.arrays import finite_array, numeric_array
 
 Array = NDArray[Any]
-MOST_LETTERS = 80
-"""Of a space in a message."""
 
 
 class Spaces:
@@ -62,22 +59,7 @@ class Spaces:
     @classmethod
     def of(cls, env: VectorEnv[Any, Any, Any], is_normalized: bool) -> "Spaces":
         """Returns the spaces of environments without the wrappers that are only for training."""
-        own = unwrap(env)
-        return cls(own.single_observation_space, own.single_action_space, is_normalized)
-
-    def check_same(self, other: "Spaces", owner: str = "the environment's") -> None:
-        """Checks that another's spaces are the same, but for the bounds of observations, which the networks ignore."""
-        for name, theirs, ours, is_same in (
-            ("observation", other.observation_space, self.observation_space, _is_alike),
-            ("action", other.action_space, self.action_space, operator.eq),
-        ):
-            if not is_same(theirs, ours):
-                there, here = _in_words(theirs), _in_words(ours)
-                there += " of other bounds" if there == here else ""
-                raise InputError(
-                    f"{owner} {name} space is {there}; the agent's is {here}. Choose an agent and an environment that "
-                    "belong together."
-                )
+        return cls(*EnvSpaces.of(env), is_normalized)
 
     def encode_observations(self, observation: Any, normalization: Mapping[str, Array]) -> tuple[Array, bool]:
         """Returns a batch for the networks, [N, ...], and whether it was a single observation (then N = 1).
@@ -138,23 +120,3 @@ class Spaces:
         if not np.isin(given, np.arange(self.network_actions.n)).all():
             raise InputError(f"an action is not in {self.action_space}.")
         return given.astype(np.int64)
-
-
-def _in_words(space: gymnasium.Space[Any]) -> str:
-    """Returns gymnasium's text of a space, or less if that fills more than a line, as that of unequal bounds does."""
-    text = str(space)
-    if len(text) <= MOST_LETTERS:
-        return text
-    return f"a Box of shape {space.shape} and {space.dtype}" if isinstance(space, Box) else f"a {type(space).__name__}"
-
-
-def _is_alike(theirs: gymnasium.Space[Any], ours: gymnasium.Space[Any]) -> bool:
-    """Returns whether two spaces of observations differ at most in the bounds of Boxes."""
-    there, here = list(parts_of(theirs)), list(parts_of(ours))
-    if [path for path, _ in there] != [path for path, _ in here]:
-        return False
-    return all(_without_bounds(one) == _without_bounds(other) for (_, one), (_, other) in zip(there, here, strict=True))
-
-
-def _without_bounds(part: gymnasium.Space[Any]) -> Any:
-    return (part.shape, part.dtype) if isinstance(part, Box) else part

@@ -20,6 +20,7 @@ from acer_tf.envs.adapt import AnyEnv, own_env
 from acer_tf.envs.conventions import Player
 from acer_tf.envs.ids import check_env_id
 from acer_tf.envs.make import make_registered, make_vec_env
+from acer_tf.envs.same_spaces import check_same_spaces
 from acer_tf.envs.vec_env import VecEnv, normalizer
 from acer_tf.envs.wrap import brought_settings, is_normalized, training_env, unwrap
 from acer_tf.envs.wrappers.frame_stack import FrameStack
@@ -120,7 +121,7 @@ class Training:
         ours = self._state.spaces
         environment, make_env = make_environment(env, self._state.settings)
         theirs = Spaces.of(environment, ours.is_normalized)
-        ours.check_same(theirs)
+        check_same_spaces(ours, theirs)
         check_pixels(self._state.settings.policy, theirs.network_observations)
         self.use(environment, make_env)
 

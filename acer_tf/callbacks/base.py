@@ -6,6 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol, TypeGuard
 
+from acer_tf.envs.same_spaces import HasSpaces
 from acer_tf.envs.wrappers.single_envs import with_env_methods
 from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import Predictor
@@ -17,7 +18,7 @@ METHODS = ("init_callback", "on_training_start", "on_rollout_start", "on_step", 
 """Methods of a callback, by which an object is recognised as one."""
 
 
-class Agent(Predictor, Protocol):
+class Agent(Predictor, HasSpaces, Protocol):
     """The agent in training, as callbacks see it."""
 
     num_timesteps: int

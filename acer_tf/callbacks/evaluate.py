@@ -9,6 +9,7 @@ from acer_tf.callbacks.base import BaseCallback, EventCallback
 from acer_tf.config import MAX_EPISODE_STEPS
 from acer_tf.envs.adapt import as_vector_env
 from acer_tf.envs.conventions import Player
+from acer_tf.envs.same_spaces import EnvSpaces, check_same_spaces
 from acer_tf.envs.vec_env import copy_moments
 from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import Played, play, said_of_cuts
@@ -93,8 +94,10 @@ class EvalCallback(EventCallback):
         for path in (self.log_path, self.best_model_save_path):
             if path is not None:
                 make_folder(path.parent)
-        Player().enter(self.eval_env)  # raises now what else the first evaluation would
-        copy_moments(self.training_env, self.eval_env.unwrapped)  # likewise
+        # Raises now what else the first evaluation would.
+        check_same_spaces(self.model, EnvSpaces.of(self.eval_env), "eval_env's")
+        Player().enter(self.eval_env)
+        copy_moments(self.training_env, self.eval_env.unwrapped)
         if self._evaluated is self.model:
             return
         if not self.evaluations_timesteps and self.log_path is not None and self.log_path.exists():

@@ -11,7 +11,7 @@ import re
 import textwrap
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union
 
@@ -198,13 +198,12 @@ class Parser:
             app = self._app(self._mentioned(words), {}, {})
             _, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
         except CycloptsError as error:
-            raise InputError(self._sentence(error)) from None
+            raise InputError(self._sentence(error, argv)) from None
         values = dict(bound.arguments)
         return values, list(values.pop(REST, ()))
 
     def _joined(self, words: Sequence[str]) -> list[str]:
         """Joins flags that may be alone with the word that follows, if it is their value."""
-        switches = {flag.name for flag in self._flags if flag.hint in (bool, bool | None)}
         patterns = {f.name: mark.pattern for f in self._flags for mark in f.marks if isinstance(mark, OptionalValue)}
         joined, rest = [], list(words)
         while rest:
@@ -212,14 +211,25 @@ class Parser:
             name = flag_name(word) if word.startswith("--") else ""
             if name in ALIASES.values():
                 word = f"--{name}" + "".join(word.partition("=")[1:])
-            if "=" not in word and name in (*switches, *patterns):
+            if "=" not in word and name in (*self._switches, *patterns):
                 following = rest[0] if rest else ""
                 if following.lower() in LITERALS or (name in patterns and re.fullmatch(patterns[name], following)):
                     word += f"={rest.pop(0)}"
                 elif name in patterns:
                     word += "="
+                elif following and not following.startswith("-") and not self._arguments:
+                    raise InputError(_not_a_switch(name, following))
             joined.append(word)
         return joined
+
+    @property
+    def _arguments(self) -> Sequence[Flag]:
+        return [flag for flag in self._flags if flag.is_positional]
+
+    @property
+    def _switches(self) -> Collection[str]:
+        """Names of flags that are True or False."""
+        return {flag.name for flag in self._flags if flag.hint in (bool, bool | None)}
 
     def _mentioned(self, words: Sequence[str]) -> list[Flag]:
         """Returns the arguments and the flags that words may be: the more flags cyclopts has, the longer it takes."""
@@ -245,6 +255,7 @@ class Parser:
         app = App(
             name=program(self._command),
             help=self._description,
+            usage=f"Usage: {self._usage()}\n",
             help_flags=(),
             version_flags=(),
             help_format="plaintext",
@@ -260,6 +271,14 @@ class Parser:
         app.default(command)
         return app
 
+    def _usage(self) -> str:
+        """Returns the command with its arguments, which come first: a flag of several words would take them."""
+        names = [
+            flag.name.upper() if flag.field.default is dataclasses.MISSING else f"[{flag.name.upper()}]"
+            for flag in self._arguments
+        ]
+        return " ".join([program(self._command), *names, *["[OPTIONS]"] * bool(self.names)])
+
     def _about(self, flag: Flag) -> str:
         """Returns the first sentences of the docstring of a flag's box; the command's own is above all boxes."""
         text = " ".join((inspect.getdoc(flag.group) or "").split("\n\n")[0].split())
@@ -269,19 +288,24 @@ class Parser:
         """Returns the docstring of each field."""
         return {field: doc for kind in {flag.group for flag in self._flags} for field, doc in _field_docs(kind)}
 
-    def _sentence(self, error: CycloptsError) -> str:
-        """Returns the error in one sentence."""
+    def _sentence(self, error: CycloptsError, words: Sequence[str]) -> str:
+        """Returns the error in the words of a command line in one sentence."""
         if isinstance(error, UnknownOptionError):
             word = error.token.keyword or error.token.value
             if not word.startswith("--"):
                 return stray(word, self.names)
             return f"--{flag_name(word)} is not a flag; {instead_of(flag_name(word), self.names)}."
         if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
-            return stray(error.unused_tokens[0], self.names)
+            return self._unused(error.unused_tokens[0], words)
         if error.argument is None:
             return " ".join(str(error).split())
         (flag,) = (flag for flag in self._flags if flag.name == error.argument.field_info.name)
         if isinstance(error, MissingArgumentError) and flag.is_positional:
+            given = [f.name for f in self._mentioned(words) if not f.is_positional and _takes_several(f.hint)]
+            if given:
+                return (
+                    f"{error.argument.name} is missing; write it before --{given[0]}, which takes all words after it."
+                )
             return f"{error.argument.name} is missing: {self._docs()[flag.name]}"
         if isinstance(error, MissingArgumentError):
             return f"--{flag.name} has no value."
@@ -290,6 +314,17 @@ class Parser:
         if isinstance(error, CoercionError) and error.token is not None:
             return f"--{flag.name}: expected {_expected(flag.hint)}, got '{error.token.value}'."
         return " ".join(str(error).split())
+
+    def _unused(self, word: str, words: Sequence[str]) -> str:
+        """Returns the message that a word is neither an argument nor the value of a flag."""
+        before = flag_name(words[words.index(word) - 1]) if word in words[1:] else ""
+        if before in self._switches:
+            return _not_a_switch(before, word)
+        if before in self.names:
+            return f"'{word}' belongs to no flag; if it is meant for --{before}, write --{before}={word}."
+        if self._arguments:
+            return f"'{word}' is one word too many; expected {self._usage()}."
+        return stray(word, self.names)
 
 
 def _field_docs(kind: type[Any]) -> Iterator[tuple[str, str]]:
@@ -321,6 +356,11 @@ def _kinds(hint: Any) -> Sequence[Any]:
     """Returns the parts of a type that words can stand for."""
     parts = typing.get_args(hint) if typing.get_origin(hint) in (Union, types.UnionType) else (hint,)
     return [part for part in parts if part in EXPECTED or typing.get_origin(part) in (Literal, tuple, Mapping)] or [str]
+
+
+def _takes_several(hint: Any) -> bool:
+    """Returns whether a flag of this type takes several words."""
+    return any(typing.get_origin(kind) in (tuple, Mapping) for kind in _kinds(hint))
 
 
 def _readable(hint: Any) -> Any:
@@ -355,6 +395,10 @@ def _expected(hint: Any) -> str:
     words = f"one of {', '.join(choices)}" if len(choices) > 1 else "".join(choices)
     parts = [words] * bool(choices) + [EXPECTED[kind] for kind in kinds if kind in EXPECTED]
     return " or ".join(sorted(parts, key=lambda part: part != "None"))
+
+
+def _not_a_switch(name: str, word: str) -> str:
+    return f"--{name}: expected {EXPECTED[bool]}, got '{word}'."
 
 
 def _shown(default: Any) -> str:

@@ -18,7 +18,7 @@ from acer_tf.envs.vec_env import check_not_normalized, moments_kept
 from acer_tf.envs.wrap import unwrap
 from acer_tf.envs.wrappers.action_masks import MASKS, has_masks
 from acer_tf.errors import environment_errors
-from acer_tf.schema import Count, CountOrZero, validated
+from acer_tf.schema import Count, CountOrZero, Number, validated
 from acer_tf.system.console import say
 from acer_tf.system.streams import checked_seed
 
@@ -160,10 +160,11 @@ def evaluate_policy(
         episodes' ends.
 
     Raises:
-        InputError: a number is not positive, or ACER cannot act in the environment.
+        InputError: a number is not positive, or none, or ACER cannot act in the environment.
         AssertionError: the mean return is below `reward_threshold`.
     """
     vector_env = as_vector_env(env)
+    threshold = validated("reward_threshold", reward_threshold, Number | None)
     played: list[Played] = []
     episode_rewards: list[float] = []
     episode_lengths: list[int] = []
@@ -181,8 +182,8 @@ def evaluate_policy(
     if cuts := said_of_cuts(played):
         say(f"{cuts}; max_episode_steps sets the limit")
     mean, std = float(np.mean(episode_rewards)), float(np.std(episode_rewards))
-    if reward_threshold is not None and mean < reward_threshold:
-        raise AssertionError(f"the mean return is {mean:.2f}; expected at least {reward_threshold:.2f}.")
+    if threshold is not None and mean < threshold:
+        raise AssertionError(f"the mean return is {mean:.2f}; expected at least {threshold:.2f}.")
     if return_episode_rewards:
         return episode_rewards, episode_lengths
     return mean, std

@@ -16,9 +16,9 @@ from acer_tf.experiments.findings import HOUR, Findings
 from acer_tf.experiments.plan import defaults
 from acer_tf.experiments.results import Floats, Result
 from acer_tf.logs.files import csv_lines
+from acer_tf.networks.names import default_arguments
 from acer_tf.plots.pages import render
 from acer_tf.plots.statistics import Interval, interval, iqm, mean_interval
-from acer_tf.system.tensorflow_import import quiet_tensorflow
 
 CITING, SETTINGS = "citing.md", "settings.csv"
 TEMPLATE = Path(__file__).with_name(CITING)
@@ -51,8 +51,6 @@ class Cited(NamedTuple):
 
 def citing_files(findings: Sequence[Findings]) -> dict[str, bytes]:
     """Returns the page and the table of settings, by the names of their files, of all experiments that have results."""
-    with quiet_tensorflow():
-        from acer_tf.networks import trunk  # noqa: F401  (registers the networks, whose arguments are settings)
     cited = [
         Cited(found, _number_rows(found), _overall_rows(found), _provenance(found.runs), _changed(found.runs))
         for found in findings
@@ -169,10 +167,8 @@ def _changed(runs: Sequence[Result]) -> dict[str, str]:
 
 def _complete(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Returns all settings of a run of which those are known that differ from the defaults."""
-    from acer_tf.networks.registry import with_defaults
-
     chosen = {**defaults(), **settings}
-    return {**with_defaults(chosen["network"], {}), **chosen}
+    return {**default_arguments(chosen["network"]), **chosen}
 
 
 def _settings_table(findings: Sequence[Findings]) -> bytes:

@@ -1,44 +1,93 @@
 """Names of the built-in networks and of their arguments, available without importing TensorFlow."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, Literal, NamedTuple, get_args
+
+from msgspec import Meta
 
 from acer_tf.errors import InputError
+from acer_tf.schema import Count, Text, is_setting, validated
 from acer_tf.suggestions import suggestion
 
-_CORE = ("net_arch", "act_fun", "layers", "feature_extraction", "cnn_extractor")
-_RECURRENT_CORE = (*_CORE[:3], "n_lstm", "layer_norm", *_CORE[3:])
-
-NETWORKS: dict[str, tuple[str, ...]] = {
-    "mlp": ("num_layers", "num_hidden", "activation", "layer_norm"),
-    "cnn": (),
-    "cnn_a3c": (),
-    "cnn_small": (),
-    "cnn_minatar": (),
-    "impala_cnn": ("depths",),
-    "conv_only": ("convs",),
-    "lstm": ("nlstm", "layer_norm"),
-    "lnlstm": ("nlstm",),
-    "cnn_lstm": ("nlstm", "layer_norm"),
-    "cnn_lnlstm": ("nlstm",),
-    "impala_cnn_lstm": (),
-    "MlpPolicy": _CORE,
-    "MlpLstmPolicy": _RECURRENT_CORE,
-    "MlpLnLstmPolicy": _RECURRENT_CORE,
-    "CnnPolicy": _CORE,
-    "MultiInputPolicy": _CORE,
-    "CnnLstmPolicy": _RECURRENT_CORE,
-    "CnnLnLstmPolicy": _RECURRENT_CORE,
-    "MultiInputLstmPolicy": _RECURRENT_CORE,
-}
-"""Arguments of each network; a test compares them with the functions."""
-
-ACTIVATIONS = (
+ActivationName = Literal[
     "celu", "elu", "exponential", "gelu", "hard_shrink", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh",
     "leaky_relu", "linear", "log_sigmoid", "log_softmax", "mish", "relu", "relu6", "selu", "sigmoid", "silu",
     "soft_shrink", "softmax", "softplus", "softsign", "sparse_plus", "sparse_sigmoid", "sparsemax", "squareplus",
     "swish", "tanh", "tanh_shrink", "threshold",
-)  # fmt: skip
+]  # fmt: skip
+ACTIVATIONS = get_args(ActivationName)
 """Keras' activations by name, all that a file can ask for."""
+LayerCount = Annotated[int, Meta(ge=0, le=1024, description="a whole number from 0 to 1024")]
+Widths = Annotated[tuple[Count, ...], Meta(description="whole numbers >= 1, such as [16, 32]")]
+Convolutions = Annotated[
+    tuple[tuple[Count, Count, Count], ...],
+    Meta(description="filters, size and stride of each convolution, such as [[32, 8, 4], [64, 4, 2]]"),
+]
+NetArch = Annotated[
+    list[int | str | dict[str, list[int]]], Meta(description="a list such as [64, {pi: [32], vf: [32]}]")
+]
+FeatureExtraction = Literal["mlp", "cnn", "multi_input"]
+
+
+class Argument(NamedTuple):
+    """An argument of a network.
+
+    Attributes:
+        kind: type of the values that a command line or a file can give; see `acer_tf.schema.validated`.
+        default: value where none is given.
+    """
+
+    kind: Any
+    default: Any
+
+
+def _sb_policy(feature_extraction: str = "mlp", **more: Argument) -> dict[str, Argument]:
+    return {
+        "net_arch": Argument(NetArch | None, None),
+        "act_fun": Argument(ActivationName, "tanh"),
+        "layers": Argument(Widths | None, None),
+        **more,
+        "feature_extraction": Argument(FeatureExtraction, feature_extraction),
+        "cnn_extractor": Argument(Text, "cnn"),
+    }
+
+
+def _lstm_policy(feature_extraction: str = "mlp", layer_norm: bool = False) -> dict[str, Argument]:
+    n_lstm, normalized = Argument(Count, 256), Argument(bool, layer_norm)
+    return _sb_policy(feature_extraction, n_lstm=n_lstm, layer_norm=normalized)
+
+
+_NLSTM = {"nlstm": Argument(Count, 128)}
+_LSTM = {**_NLSTM, "layer_norm": Argument(bool, False)}
+
+NETWORKS: dict[str, Mapping[str, Argument]] = {
+    "mlp": {
+        "num_layers": Argument(LayerCount, 2),
+        "num_hidden": Argument(Count, 64),
+        "activation": Argument(ActivationName, "tanh"),
+        "layer_norm": Argument(bool, False),
+    },
+    "cnn": {},
+    "cnn_a3c": {},
+    "cnn_small": {},
+    "cnn_minatar": {},
+    "impala_cnn": {"depths": Argument(Widths, (16, 32, 32))},
+    "conv_only": {"convs": Argument(Convolutions, ((32, 8, 4), (64, 4, 2), (64, 3, 1)))},
+    "lstm": _LSTM,
+    "lnlstm": _NLSTM,
+    "cnn_lstm": _LSTM,
+    "cnn_lnlstm": _NLSTM,
+    "impala_cnn_lstm": {},
+    "MlpPolicy": _sb_policy(),
+    "MlpLstmPolicy": _lstm_policy(),
+    "MlpLnLstmPolicy": _lstm_policy(layer_norm=True),
+    "CnnPolicy": _sb_policy("cnn"),
+    "MultiInputPolicy": _sb_policy("multi_input"),
+    "CnnLstmPolicy": _lstm_policy("cnn"),
+    "CnnLnLstmPolicy": _lstm_policy("cnn", layer_norm=True),
+    "MultiInputLstmPolicy": _lstm_policy("multi_input"),
+}
+"""Arguments of each network by name; a test compares them with the functions."""
 
 
 def check_network(network: str, known: Collection[str] = NETWORKS) -> None:
@@ -51,18 +100,32 @@ def check_network(network: str, known: Collection[str] = NETWORKS) -> None:
         raise InputError(f"network '{network}' does not exist{suggestion(network, known)}.")
 
 
-def check_arguments(network: str, arguments: Iterable[str], known: Collection[str]) -> None:
-    """Checks that a network takes arguments of these names.
+def checked_arguments(network: str, arguments: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns arguments of a network as their types have them.
 
     Args:
         network: its name, for the message.
-        arguments: names that were given.
-        known: names that it takes.
+        arguments: those that were given, by name.
+        known: types by the names that it takes; values of those that are no types of settings are returned as given.
 
     Raises:
-        InputError: it does not take one of them; the message has the nearest.
+        InputError: it does not take one of them, with the nearest in the message; or a value does not fit.
     """
     for argument in arguments:
         if argument not in known:
             choices = suggestion(argument, known) or "; it takes none"
             raise InputError(f"network '{network}' does not take the argument {argument}{choices}.")
+    return {
+        name: validated(name, value, known[name]) if is_setting(known[name]) else value
+        for name, value in arguments.items()
+    }
+
+
+def arguments_from_outside(network: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns arguments of a built-in network that a command line or a file gave, as `checked_arguments` does."""
+    return checked_arguments(network, arguments, {name: known.kind for name, known in NETWORKS[network].items()})
+
+
+def default_arguments(network: object) -> dict[str, Any]:
+    """Returns the defaults of a built-in network's arguments by name; none for any other network."""
+    return {name: argument.default for name, argument in NETWORKS.get(str(network), {}).items()}

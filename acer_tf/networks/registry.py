@@ -9,9 +9,8 @@ import keras
 import numpy as np
 
 from acer_tf.errors import InputError
-from acer_tf.networks.names import check_arguments, check_network
+from acer_tf.networks.names import check_network, checked_arguments
 from acer_tf.packing import Packed
-from acer_tf.schema import is_setting, validated
 
 Observations = keras.KerasTensor | dict[str, keras.KerasTensor]
 """A batch [B, *shape] in the space's dtype or, where images are in a Dict or Tuple, its parts by name: images [B, H, W,
@@ -97,11 +96,10 @@ def network_fn(network: str | Network, rng: np.random.RandomState, network_kwarg
     check_network(str(network), _BUILDERS)
     builder = _BUILDERS[network]
     _, *parameters = inspect.signature(builder).parameters.values()
-    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-        check_arguments(network, network_kwargs, [parameter.name for parameter in parameters])
-    kinds = {parameter.name: parameter.annotation for parameter in parameters if is_setting(parameter.annotation)}
-    checked = {name: validated(name, network_kwargs[name], kinds[name]) for name in network_kwargs.keys() & kinds}
-    return builder(rng, **network_kwargs | checked)
+    known = {parameter.name: parameter.annotation for parameter in parameters}
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        known = {**dict.fromkeys(network_kwargs), **known}
+    return builder(rng, **checked_arguments(network, network_kwargs, known))
 
 
 def with_defaults(network: object, network_kwargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from keras import KerasTensor
 
 from acer_tf.networks import layers
 from acer_tf.networks.layers import SQRT2, Conv2D, Dense, LayerNorm, conv, fc, flat, joined
+from acer_tf.networks.names import Convolutions, LayerCount, Widths
 from acer_tf.networks.registry import NetworkFn, Observations, register
-from acer_tf.schema import Count, CountOrZero
+from acer_tf.schema import Count
 
 Convolution = tuple[int, int, int]
 """Filters, size of the kernel, stride."""
@@ -25,7 +26,7 @@ def _pixels(inputs: KerasTensor) -> KerasTensor:
 @register("mlp")
 def mlp(
     rng: np.random.RandomState,
-    num_layers: CountOrZero = 2,
+    num_layers: LayerCount = 2,
     num_hidden: Count = 64,
     activation: str = "tanh",
     layer_norm: bool = False,
@@ -94,7 +95,7 @@ def _convolutional(rng: np.random.RandomState, convs: Sequence[Convolution], uni
 
 
 @register("conv_only", sees_pixels=True)
-def conv_only(rng: np.random.RandomState, convs: Sequence[Convolution] = NATURE) -> NetworkFn:
+def conv_only(rng: np.random.RandomState, convs: Convolutions = NATURE) -> NetworkFn:
     """Convolutions alone: images [B, H, W, C] to [B, H' · W' · filters].
 
     Unlike `nature_cnn` they are padded, and Keras draws their Glorot-uniform weights, as baselines' `conv_only` does.
@@ -119,7 +120,7 @@ def conv_only(rng: np.random.RandomState, convs: Sequence[Convolution] = NATURE)
 
 
 @register("impala_cnn", sees_pixels=True)
-def impala_cnn(rng: np.random.RandomState, depths: tuple[int, ...] = (16, 32, 32)) -> NetworkFn:
+def impala_cnn(rng: np.random.RandomState, depths: Widths = (16, 32, 32)) -> NetworkFn:
     """The deep residual network of IMPALA (https://arxiv.org/abs/1802.01561): images [B, H, W, C] to [B, 256].
 
     Args:

@@ -1,10 +1,13 @@
 """Loads an agent from a file, run folder or checkpoint."""
 
+import hashlib
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+
+import numpy as np
 
 from acer_tf.errors import InputError
 from acer_tf.storage.agent_file import Arrays, File, file_name, read_agent
@@ -40,6 +43,15 @@ class SavedAgent(NamedTuple):
     data: dict[str, Any]
     groups: dict[str, Arrays]
     settings: dict[str, Any] | None = None
+
+    def fingerprint(self) -> str:
+        """Returns the SHA-256 of the agent's arrays, 64 hexadecimal digits: other weights have another."""
+        digest = hashlib.sha256()
+        arrays = {f"{group}/{name}": a for group, named in self.groups.items() for name, a in named.items()}
+        for name, array in sorted(arrays.items()):
+            digest.update(f"{name} {array.dtype} {array.shape} ".encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
 
 
 def part_of_checkpoint(data: Mapping[str, Any], groups: Mapping[str, Arrays]) -> dict[str, Any]:

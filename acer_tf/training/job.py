@@ -12,7 +12,7 @@ from acer_tf.configs.presets import BASELINES
 from acer_tf.distributed.access import check_address
 from acer_tf.envs.module_ids import bare_env_id
 from acer_tf.errors import InputError, require
-from acer_tf.networks.names import NETWORKS, check_arguments, check_network
+from acer_tf.networks.names import arguments_from_outside, check_network
 from acer_tf.schema import Count, CountOrZero, Positive, SmallCount, Validated
 from acer_tf.storage.paths import path_text
 
@@ -178,7 +178,9 @@ class Job:
 
         check_env_id(self.environment.env_id)
         check_network(self.network)
-        check_arguments(self.network, self.network_kwargs.keys() - {"value_network"}, NETWORKS[self.network])
+        own = {name: value for name, value in self.network_kwargs.items() if name != "value_network"}
+        checked = arguments_from_outside(self.network, own)
+        object.__setattr__(self, "network_kwargs", {**self.network_kwargs, **checked})
         path = self.run.load_path
         if path is not None and not path.exists():
             raise InputError(f"load_path {path} does not exist; expected a run folder or a file of an agent.")

@@ -7,6 +7,7 @@ from typing import Any
 from acer_tf.config import Config
 from acer_tf.envs.module_ids import bare_env_id
 from acer_tf.errors import InputError
+from acer_tf.networks.names import default_arguments
 from acer_tf.storage.checkpoint import OtherFormatError, checkpoint_folders, read_manifest
 from acer_tf.storage.checkpoint_store import CheckpointStore
 from acer_tf.storage.run_folder import FREE
@@ -34,13 +35,13 @@ def resumed_settings(checkpoints: CheckpointStore, settings: Mapping[str, Any], 
         OtherFormatError: another version of this package wrote a checkpoint.
         InputError: settings have changed that never may, or may only if forced.
     """
-    # Through JSON, as those of the checkpoint went: tuples become lists.
-    started, settings = _settings_of_newest(checkpoints), json.loads(json.dumps(settings))
+    started = _settings_of_newest(checkpoints)
     if started is None:
         return {}
-    # What a run's version did not have yet was as the default is; the module of an environment was not kept.
+    # What a run's version did not have yet was as the default is.
     started = {name: value for name, value in DEFAULTS.items() if name in settings} | started
-    started, settings = ({**values, "env": bare_env_id(values["env"])} for values in (started, settings))
+    own = default_arguments(started["network"]) if started["network"] == settings["network"] else {}
+    started, settings = (_comparable({**own, **values}) for values in (started, settings))
     if settings["seed"] is None:
         settings = {**settings, "seed": started["seed"]}
     changed = {
@@ -65,6 +66,12 @@ def resuming(words: Sequence[str]) -> list[str]:
     """Returns the words of a command, changed so that it resumes: given again, `overwrite` would delete the run."""
     is_told = "--restart_behavior" in " ".join(words).replace("restart-behavior", "restart_behavior")
     return [*words, *(["--restart_behavior", "resume"] if is_told else [])]  # the last one counts
+
+
+def _comparable(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns settings as JSON has them, with lists for tuples, and without the module of the environment."""
+    plain: dict[str, Any] = json.loads(json.dumps(settings))
+    return plain | {"env": bare_env_id(plain["env"])}
 
 
 def _settings_of_newest(checkpoints: CheckpointStore) -> dict[str, Any] | None:

@@ -1,9 +1,8 @@
-import contextlib
 from typing import Any
 
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Dict, Discrete, Tuple
+from gymnasium.spaces import Box, Dict, Discrete
 
 from acer_tf.agent.spaces import Spaces
 from acer_tf.envs.wrappers.box_actions import to_space
@@ -95,26 +94,3 @@ def test_discrete_actions(actions: Any) -> None:
 def test_actions_that_do_not_exist(actions: Any) -> None:
     with pytest.raises(InputError, match=r"an action is not in Discrete\(2\)"):
         Spaces(CARTPOLE, Discrete(2), False).encode_actions(actions)
-
-
-SPACES = [
-    (Dict(a=Discrete(3), b=Box(0, 1, (2,))), Dict(a=Discrete(3), b=Box(-5, np.inf, (2,))), True),
-    (Tuple((Box(0, 1, (2,)), Discrete(2))), Tuple((Box(0, 2, (2,)), Discrete(2))), True),
-    (Dict(a=Discrete(3), b=Box(0, 1, (2,))), Dict(a=Discrete(4), b=Box(0, 1, (2,))), False),
-    (Dict(a=Discrete(3), b=Box(0, 1, (2,))), Dict(a=Discrete(3), c=Box(0, 1, (2,))), False),
-    (Box(0, 1, (2,)), Box(0, 1, (2,), np.float64), False),
-    (Box(0, 1, (2,)), Box(0, 1, (3,)), False),
-    (Discrete(2), Box(0, 1, (2,)), False),
-]
-
-
-@pytest.mark.parametrize(("ours", "theirs", "is_alike"), SPACES)
-def test_observations_may_differ_in_their_bounds_alone(ours: Any, theirs: Any, is_alike: bool) -> None:
-    with contextlib.nullcontext() if is_alike else pytest.raises(InputError, match="observation space is"):
-        Spaces(ours, Discrete(2), False).check_same(Spaces(theirs, Discrete(2), False))
-
-
-def test_bounds_of_actions_matter() -> None:
-    wider = Box(2 * ACTIONS.low, 2 * ACTIONS.high)
-    with pytest.raises(InputError, match="action space is"):
-        Spaces(CARTPOLE, ACTIONS, False).check_same(Spaces(CARTPOLE, wider, False))

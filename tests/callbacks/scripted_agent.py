@@ -6,10 +6,13 @@ from typing import Any
 import numpy as np
 
 from acer_tf.callbacks import as_callback
+from tests.counter import Counter
 
 
 class ScriptedAgent:
-    """Steps nothing: counts. In evaluation it takes action `skill(num_timesteps)`."""
+    """Steps nothing: counts. In evaluation it takes action `skill(num_timesteps)`, as in `Counter`."""
+
+    observation_space, action_space = Counter.observation_space, Counter.action_space
 
     def __init__(
         self, nenvs: int = 2, nsteps: int = 5, seed: int | None = 0, skill: dict[int, float] | None = None

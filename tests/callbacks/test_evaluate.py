@@ -1,6 +1,7 @@
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -145,6 +146,13 @@ def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
     np.savez(tmp_path / "evaluations.npz", timesteps=4, results=[[1.0] * 2], ep_lengths=[[1] * 2])
     with pytest.raises(InputError, match="holds no evaluations; choose another log_path"):
         evaluated(tmp_path)
+
+
+def test_an_environment_of_other_spaces_is_refused_before_training() -> None:
+    agent = ScriptedAgent()
+    with pytest.raises(InputError, match=r"^eval_env's observation space is a Box of shape .* the agent's is Box"):
+        agent.learn(1, EvalCallback(gymnasium.make("CartPole-v1")))
+    assert agent.num_timesteps == 0
 
 
 def test_bad_input() -> None:

@@ -123,7 +123,9 @@ def test_values_reach_the_dataclass() -> None:
         ("-x", "'-x' belongs to no flag; expected --name=value."),
         ("--trust_region=maybe", "--trust_region: expected True or False, got 'maybe'."),
         ("--trust_region=", "--trust_region: expected True or False, got ''."),
-        ("--trust_region maybe", "'maybe' belongs to no flag; expected --name=value."),
+        ("--trust_region maybe", "--trust_region: expected True or False, got 'maybe'."),
+        ("--trust_region off --seed 1", "--trust_region: expected True or False, got 'off'."),
+        ("--seed 1 2", "'2' belongs to no flag; expected --name=value."),
         ("--no_trust_region=maybe", "--trust_region: expected True or False, got 'maybe'."),
     ],
 )
@@ -150,12 +152,19 @@ def test_a_choice_that_may_be_none() -> None:
 def test_mistakes_with_positional_arguments() -> None:
     for words, message in {
         "": "RUN is missing: Run folder",
-        "a b": "'b' belongs to no flag; expected --name=value.",
+        "a b": "'b' is one word too many; expected python -m acer_tf.evaluate RUN [OPTIONS].",
+        "a --deterministic off": "--deterministic: expected True or False, got 'off'.",
+        "a --video film": "'film' belongs to no flag; if it is meant for --video, write --video=film.",
+        "--env_kwargs gravity:5 a": "RUN is missing; write it before --env_kwargs, which takes all words after it.",
         "--episods 3 a": "--episods is not a flag; the nearest is --episodes.",
     }.items():
         with pytest.raises(InputError) as refused:
             parse("acer_tf.evaluate", Evaluate, words.split())
         assert str(refused.value).startswith(message)
+    with pytest.raises(
+        InputError, match=r"^RUNS is missing; write it before --label, which takes all words after it\.$"
+    ):
+        parse("acer_tf.plot", Plot, ["--out", "a.png", "--label", "a", "b", "runs/a", "runs/b"])
     with pytest.raises(InputError, match=r"^RUN is missing: Run folder[^(]*\.$"):  # the first of two
         parse("acer_tf.publish", Publish, [])
 

@@ -146,6 +146,8 @@ def test_a_threshold_that_is_not_reached() -> None:
     evaluate_policy(Recorder(), counters(4), 8, reward_threshold=15)
     with pytest.raises(AssertionError, match=r"the mean return is 15\.00; expected at least 15\.10\."):
         evaluate_policy(Recorder(), counters(4), 8, reward_threshold=15.1)
+    with pytest.raises(InputError, match="reward_threshold is '15'; expected a number, or None"):
+        evaluate_policy(Recorder(), counters(4), 8, reward_threshold="15")  # type: ignore[arg-type]
 
 
 class Endless(Counter):

@@ -60,10 +60,17 @@ def test_arguments_it_does_not_take(network: str, message: str) -> None:
 
 
 def test_arguments_that_cannot_work() -> None:
-    message = "'impala_cnn' cannot be built for .* shape .36, 36, 1. and type uint8: .*filters=-1"
-    with pytest.raises(InputError, match=message) as error:
-        Trunk("impala_cnn", Box(0, 255, (36, 36, 1), np.uint8), RandomState(0), depths=[-1])
+    def broken(image: keras.KerasTensor) -> keras.KerasTensor:
+        return keras.layers.Conv2D(-1, 3)(keras.ops.cast(image, "float32"))
+
+    images = Box(0, 255, (36, 36, 1), np.uint8)
+    with pytest.raises(
+        InputError, match=r"cannot be built for .* shape .36, 36, 1. and type uint8: .*filters=-1"
+    ) as error:
+        Trunk(broken, images, RandomState(0))
     assert "\n" not in str(error.value)
+    with pytest.raises(InputError, match=r"^depths is \[-1\]; expected whole numbers >= 1, such as \[16, 32\]\.$"):
+        Trunk("impala_cnn", images, RandomState(0), depths=[-1])
     with pytest.raises(InputError, match=r"^the activation 'thanh' does not exist; the nearest are tanh, "):
         Trunk("mlp", Box(-1, 1, (4,)), RandomState(0), activation="thanh")
 

@@ -1,4 +1,3 @@
-import json
 import subprocess
 import sys
 
@@ -11,7 +10,6 @@ from numpy.random import RandomState
 
 from acer_tf.errors import InputError
 from acer_tf.networks import torsos
-from acer_tf.networks.names import NETWORKS
 from acer_tf.networks.registry import NetworkFn, network_fn
 from acer_tf.networks.trunk import Branch
 
@@ -118,7 +116,7 @@ def test_mlp_takes_images_too() -> None:
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [
-        ({"num_layers": -1}, "num_layers is -1; expected a whole number >= 0"),
+        ({"num_layers": -1}, "num_layers is -1; expected a whole number from 0 to 1024"),
         ({"num_layers": "2"}, "num_layers is '2'"),
         ({"num_hidden": -1}, "num_hidden is -1; expected a whole number >= 1"),
         ({"num_hidden": 64.5}, "num_hidden is 64.5; expected a whole number >= 1"),
@@ -136,12 +134,21 @@ def test_whole_numbers_may_be_written_as_floats_are() -> None:
 
 
 def test_names_and_arguments_known_without_tensorflow_are_those_registered() -> None:
-    code = (
-        "import inspect, json; import acer_tf.networks.actor_critic; from acer_tf.networks.registry import _BUILDERS; "
-        "print(json.dumps({name: [*inspect.signature(b).parameters][1:] for name, b in _BUILDERS.items()}))"
-    )
-    shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    assert {name: set(taken) for name, taken in NETWORKS.items()} == {n: set(a) for n, a in json.loads(shown).items()}
+    code = """
+import inspect
+import acer_tf.networks.actor_critic
+from acer_tf.networks.names import NETWORKS
+from acer_tf.networks.registry import _BUILDERS
+from acer_tf.schema import is_setting
+
+assert NETWORKS.keys() == _BUILDERS.keys()
+for name, builder in _BUILDERS.items():
+    _, *parameters = inspect.signature(builder).parameters.values()
+    assert {p.name: p.default for p in parameters} == {n: a.default for n, a in NETWORKS[name].items()}, name
+    kinds = {p.name: p.annotation for p in parameters if is_setting(p.annotation)}
+    assert kinds == {n: NETWORKS[name][n].kind for n in kinds}, name
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize("name", ["mlp", "cnn_small"])

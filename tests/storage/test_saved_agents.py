@@ -154,3 +154,21 @@ def test_a_checkpoint_without_a_description_of_its_agent_says_so(tmp_path: Path)
     make_checkpoints(tmp_path).save(5, {"model": {"random": np.array(1)}}, make_buffer(), None, {}, {})
     with pytest.raises(InputError, match="does not describe its agent: it is of an earlier version; resume the run"):
         read_saved_agent(step_folder(tmp_path, 5))
+
+
+def test_fingerprints_are_those_of_names_types_shapes_and_values() -> None:
+    def fingerprint(**arrays: np.ndarray) -> str:
+        return SavedAgent("x", {}, {"model": arrays}).fingerprint()
+
+    ones = np.ones((2, 3), np.float32)
+    assert fingerprint(a=ones, b=ones) == fingerprint(b=ones, a=np.asfortranarray(ones))
+    others = [
+        fingerprint(a=ones),
+        fingerprint(b=ones),
+        fingerprint(a=ones.T),
+        fingerprint(a=ones.astype(np.float64)),
+        fingerprint(a=ones * 2),
+        SavedAgent("x", {}, {"normalization": {"a": ones}}).fingerprint(),
+    ]
+    assert len(set(others)) == len(others)
+    assert SavedAgent("other", {"seed": 3}, {"model": {"a": ones}}).fingerprint() == others[0]

@@ -72,3 +72,27 @@ def test_networks_are_checked() -> None:
         Job.of({}, "mlpp")
     with pytest.raises(InputError, match="network 'mlp' does not take the argument num_hiden"):
         Job.of({}, "mlp", {"num_hiden": 3})
+    assert Job.of({}, "mlp", {"num_hidden": 1e2, "value_network": "copy"}).network_kwargs == {
+        "num_hidden": 100,
+        "value_network": "copy",
+    }
+
+
+@pytest.mark.parametrize(
+    ("network", "arguments", "message"),
+    [
+        ("mlp", {"num_layers": 1e9}, "num_layers is 1000000000.0; expected a whole number from 0 to 1024"),
+        ("mlp", {"num_hidden": "two"}, "num_hidden is 'two'; expected a whole number >= 1"),
+        ("mlp", {"activation": "thanh"}, "activation is 'thanh', which does not exist; the nearest are tanh, "),
+        ("impala_cnn", {"depths": [16, 0]}, r"depths is \[16, 0\]; expected whole numbers >= 1, such as \[16, 32\]"),
+        ("conv_only", {"convs": [[32, 8]]}, r"convs is \[\[32, 8\]\]; expected filters, size and stride"),
+        ("MlpLstmPolicy", {"n_lstm": 0}, "n_lstm is 0; expected a whole number >= 1"),
+        ("MlpPolicy", {"net_arch": "64"}, r"net_arch is '64'; expected a list such as \[64, \{pi: "),
+        ("CnnPolicy", {"feature_extraction": "cn"}, "feature_extraction is 'cn'; expected mlp, cnn or multi_input"),
+    ],
+)
+def test_arguments_of_networks_are_checked_without_building_them(
+    network: str, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        Job.of({}, network, arguments)

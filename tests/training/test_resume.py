@@ -44,6 +44,7 @@ def test_the_same_settings_go_on_with_the_seed_of_the_run(run: CheckpointStore, 
         {"logdir": "b", "load_path": "weights.npz", "num_workers": 2, "log_interval": 7, "stall_seconds": 1.0},
         {"checkpoint_every": None, "exact_resume": False, "keep_checkpoints": 1, "keep_every": 50},
         {"env": "module:CartPole-v1"},  # what older versions did not keep
+        {"num_hidden": 64, "activation": "tanh"},  # the default, given only the second time
     ],
 )
 def test_what_changes_nothing_may_change(run: CheckpointStore, changes: dict[str, Any]) -> None:
@@ -74,6 +75,7 @@ def test_hyper_parameters_change_only_by_force(
         {"env": "Acrobot-v1"},
         {"network": "cnn", "num_env": 4},
         {"num_layers": 2},
+        {"num_hidden": 32},
         {"layer_norm": True},
         {"seed": 8},
         {"max_episode_frames": 0},
@@ -88,7 +90,8 @@ def test_what_the_state_does_not_fit_never_changes(
 ) -> None:
     with pytest.raises(InputError) as refused:
         resumed_settings(run, STARTED | changes | {"lr": 1.0}, is_forced)
-    said = ", ".join(f"{name} {STARTED.get(name)} (now {value})" for name, value in sorted(changes.items()))
+    started = {"num_hidden": 64, "layer_norm": False} | STARTED
+    said = ", ".join(f"{name} {started[name]} (now {value})" for name, value in sorted(changes.items()))
     way_out = "choose another logdir, or --restart_behavior restart to keep that run under another name"
     assert str(refused.value) == f"the run in {run.folder.parent} has {said}, which cannot change; {way_out}."
 
