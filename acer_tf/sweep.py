@@ -14,6 +14,8 @@ from acer_tf.configs.presets import load_preset
 from acer_tf.envs.ids import check_env_id, full_env_id, is_atari, typed_env_id
 from acer_tf.errors import InputError
 from acer_tf.search.search import Base, SearchFlags, search
+from acer_tf.training.job import Job
+from acer_tf.training.resume import resumed_settings
 from acer_tf.trials.execution import Execution
 from acer_tf.trials.scheduler import Trial
 
@@ -45,12 +47,17 @@ class Sweep(SearchFlags, Execution):
         """Returns the trials, ordered by seed; the rest are flags of each.
 
         Raises:
-            InputError: a flag of the sweep or of a trial has a value that cannot work.
+            InputError: a flag of the sweep or of a trial has a value that cannot work, or is another than that of the
+                run in a trial's folder.
         """
         names, seeds, given = self._checked(rest)
         trials = [self._trial(name, name, seed, given, rest) for seed in seeds for name in names]
-        for trial in trials[: len(names)]:  # of the first seed; the others differ in nothing that could be wrong
-            _steps(trial)
+        # Of the first seed; the others differ in nothing that could be wrong.
+        jobs = {trial.name: _job(trial) for trial in trials[: len(names)]}
+        for trial in trials:
+            job = jobs[trial.name]
+            settings = job.settings() | {"seed": trial.seed}
+            resumed_settings(trial.folder, settings, job.run.force, "choose another folder with --out")
         return trials
 
     def run(self, rest: Sequence[str]) -> int:
@@ -91,7 +98,7 @@ class Sweep(SearchFlags, Execution):
 
         def make(label: str, seed: int, words: Sequence[str]) -> tuple[Trial, int]:
             trial = self._trial(names[0], label, seed, given, [*rest, *words])
-            return trial, _steps(trial)
+            return trial, _job(trial).config.total_timesteps
 
         return Base(
             name=names[0],
@@ -113,11 +120,11 @@ class Sweep(SearchFlags, Execution):
         return Trial(label, seed, folder, (module.__name__, *words))
 
 
-def _steps(trial: Trial) -> int:
-    """Returns the agent steps of a trial, whose command line is checked."""
+def _job(trial: Trial) -> Job:
+    """Reads the command line of a trial."""
     name, *words = trial.command
     read = run_atari.read if name == run_atari.__name__ else run.read
-    return read(words).config.total_timesteps
+    return read(words)
 
 
 def _env_id(name: str) -> str:

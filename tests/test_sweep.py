@@ -112,3 +112,26 @@ def test_trains_and_goes_on_where_one_fails(tmp_path: Path, capsys: pytest.Captu
     returns = [float(r["return"]) for r in csv.DictReader((out / "CartPole-v1/seed-1/episodes.csv").open())]
     assert float(rows[1]["mean_return"]) == pytest.approx(sum(returns) / len(returns), rel=1e-5)
     assert int(rows[1]["episodes"]) == len(returns) < 100
+
+
+def test_a_changed_setting_is_refused_before_any_trial_runs_or_loses_its_row(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "sweep"
+    flags = ["--envs", "CartPole-v1", "--seeds", "1", "--out", str(out), "--total_timesteps", "100", "--nsteps", "5"]
+    assert main(flags) == 0
+    table = (out / "sweep.csv").read_bytes()
+    capsys.readouterr()
+    run = out / "CartPole-v1" / "seed-0"
+    for changed, message in (
+        ("--lr=0.1", f"the run in {run} has lr 0.0007 (now 0.1); give the same, or --force to change."),
+        (
+            "--num_hidden=9",
+            f"the run in {run} has num_hidden 64 (now 9), which cannot change; choose another folder with ",
+        ),
+    ):
+        assert main([*flags, changed]) == 2
+        assert message in capsys.readouterr().err
+    assert (out / "sweep.csv").read_bytes() == table
+    assert main([*flags, "--num_hidden=64"]) == 0
+    assert "done CartPole-v1 seed 0" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import itertools
 import os
 import shlex
 import shutil
@@ -129,10 +130,12 @@ class RunFolder:
                 nor an agent cannot be resumed and is treated as by `restart`.
 
         Raises:
-            InputError: the folder holds a run that cannot be resumed, or a link, or cannot be written.
+            InputError: the folder holds a run that cannot be resumed, or other runs below it, or a link, or cannot be
+                written.
         """
         folder = self.path
         try:
+            _require_own(folder)
             if holds_run(folder) and restart_behavior == "overwrite":
                 delete_run(folder)
             elif holds_run(folder) and (restart_behavior == "restart" or _has_nothing_to_resume(folder)):
@@ -196,6 +199,20 @@ class RunFolder:
 def holds_run(folder: Path) -> bool:
     """Whether the folder holds a run with metrics, checkpoints or an agent, be it one that was fetched."""
     return any((folder / name).exists() for name in (PROGRESS, MODEL, BEST)) or _has_checkpoints(folder)
+
+
+def _require_own(folder: Path) -> None:
+    """Checks that no other runs are below a folder that holds none: this one would hide them from plots, and restarting
+    it would move them.
+    """
+    if holds_run(folder):
+        return
+    below = itertools.chain(folder.glob("*/"), folder.glob("*/*/"))  # as deep as those of a sweep
+    if other := next(filter(holds_run, below), None):
+        raise InputError(
+            f"{folder} holds other runs, such as {other.relative_to(folder)}; expected a folder of the run's own, such "
+            f"as {free_path(folder / 'one')}."
+        )
 
 
 def _has_checkpoints(folder: Path) -> bool:

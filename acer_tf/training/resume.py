@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from acer_tf.config import Config
@@ -9,7 +10,7 @@ from acer_tf.envs.module_ids import bare_env_id
 from acer_tf.errors import InputError
 from acer_tf.networks.names import default_arguments
 from acer_tf.storage.checkpoint import OtherFormatError, checkpoint_folders, read_manifest
-from acer_tf.storage.checkpoint_store import CheckpointStore
+from acer_tf.storage.run_files import CHECKPOINTS
 from acer_tf.storage.run_folder import FREE
 from acer_tf.system.console import say
 from acer_tf.training.job import DEFAULTS
@@ -18,15 +19,17 @@ FREE_COLLECTING = ("actors", "publish_every", "actor_depth", "max_staleness")
 """Settings that may change though learning depends on them: a run goes on with the machines that there are."""
 FIXED = ("nsteps", "buffer_size", "compress_replay", "trust_region", "optimizer")
 """Hyper-parameters that never change, as the saved state or the columns of progress.csv depend on them."""
+ANEW = "choose another logdir, or --restart_behavior restart to keep that run under another name"
 
 
-def resumed_settings(checkpoints: CheckpointStore, settings: Mapping[str, Any], is_forced: bool) -> dict[str, Any]:
+def resumed_settings(run: Path, settings: Mapping[str, Any], is_forced: bool, elsewhere: str = ANEW) -> dict[str, Any]:
     """Compares settings with those of the newest checkpoint; prints changes that are forced.
 
     Args:
-        checkpoints: those of the run; without any, every setting is accepted.
+        run: folder of the run; without a checkpoint in it, every setting is accepted.
         settings: plain values; a seed of None accepts that of the run.
         is_forced: whether hyper-parameters other than `FIXED` may change.
+        elsewhere: the way out for settings that cannot change, in messages.
 
     Returns:
         The run's seed as `{"seed": ...}`; empty without a checkpoint.
@@ -35,7 +38,7 @@ def resumed_settings(checkpoints: CheckpointStore, settings: Mapping[str, Any], 
         OtherFormatError: another version of this package wrote a checkpoint.
         InputError: settings have changed that never may, or may only if forced.
     """
-    started = _settings_of_newest(checkpoints)
+    started = _settings_of_newest(run / CHECKPOINTS)
     if started is None:
         return {}
     # What a run's version did not have yet was as the default is.
@@ -48,13 +51,9 @@ def resumed_settings(checkpoints: CheckpointStore, settings: Mapping[str, Any], 
         name: values for name, values in differences(started, settings).items() if name not in (*FREE, *FREE_COLLECTING)
     }
     changeable = vars(Config()).keys() - FIXED  # network, environment and their number never change
-    run = checkpoints.folder.parent
     # Even by force: the saved state would not fit.
     if fixed := {name: values for name, values in changed.items() if name not in changeable}:
-        raise InputError(
-            f"the run in {run} has {describe(fixed)}, which cannot change; choose another logdir, or "
-            "--restart_behavior restart to keep that run under another name."
-        )
+        raise InputError(f"the run in {run} has {describe(fixed)}, which cannot change; {elsewhere}.")
     if changed and not is_forced:
         raise InputError(f"the run in {run} has {describe(changed)}; give the same, or --force to change.")
     if changed:
@@ -74,8 +73,8 @@ def _comparable(settings: Mapping[str, Any]) -> dict[str, Any]:
     return plain | {"env": bare_env_id(plain["env"])}
 
 
-def _settings_of_newest(checkpoints: CheckpointStore) -> dict[str, Any] | None:
-    for path in checkpoint_folders(checkpoints.folder):
+def _settings_of_newest(checkpoints: Path) -> dict[str, Any] | None:
+    for path in checkpoint_folders(checkpoints):
         try:
             return read_manifest(path).settings
         except OtherFormatError:

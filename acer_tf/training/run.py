@@ -146,7 +146,7 @@ def _begin(
     """Begins a run in the folder, or resumes the one that it holds; the stack closes what has to be closed."""
     kept, folder = job.checkpoints, run.path
     checkpoints = CheckpointStore(folder / CHECKPOINTS, kept.keep_checkpoints, kept.keep_every)
-    settings = _settings(job, checkpoints)  # refuses what does not fit the run in the folder
+    settings = _settings(job, folder)  # refuses what does not fit the run in the folder
     check_replay(env, job.config)
     run.begin(settings, job.run.restart_behavior)  # from here on, the folder is changed
     checkpoints.before_publishing = run.check
@@ -170,11 +170,11 @@ def _begin(
     return Session(job, run, agent, loop, evaluations, checkpointer)
 
 
-def _settings(job: Job, checkpoints: CheckpointStore) -> dict[str, Any]:
+def _settings(job: Job, run: Path) -> dict[str, Any]:
     """Returns the settings for run folder and checkpoints; the seed is that of a resumed run, or else drawn."""
     settings = job.settings()
     if job.run.restart_behavior == "resume":
-        settings |= resumed_settings(checkpoints, settings, job.run.force)
+        settings |= resumed_settings(run, settings, job.run.force)
     return settings | {"seed": checked_seed(settings["seed"])}
 
 

@@ -205,6 +205,20 @@ def test_a_folder_with_other_files_is_used(tmp_path: Path) -> None:
     assert names(tmp_path) == {"config.yml", "notes.txt"}
 
 
+@pytest.mark.parametrize("other", ["one", "CartPole-v1/seed-0"])
+@pytest.mark.parametrize("behavior", ["resume", "restart", "overwrite"])
+def test_a_folder_of_other_runs_is_refused(tmp_path: Path, other: str, behavior: str) -> None:
+    with begun(tmp_path / "runs" / other, {}, "resume"):
+        (tmp_path / "runs" / other / "progress.csv").touch()
+    with (
+        pytest.raises(InputError, match=f"runs holds other runs, such as {other}; .* such as .*runs/one(-2)?\\.$"),
+        begun(tmp_path / "runs", {}, behavior),
+    ):
+        pass
+    assert not (tmp_path / "runs" / "config.yml").exists()
+    assert (tmp_path / "runs" / other / "progress.csv").exists()
+
+
 def test_a_file_in_the_way_is_an_input_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"):

@@ -22,19 +22,19 @@ STARTED: dict[str, Any] = {
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> CheckpointStore:
+def run(tmp_path: Path) -> Path:
     checkpoints = CheckpointStore(tmp_path / "run" / "checkpoints", 5, None)
     for step in (1, 2):
         checkpoints.save(step, make_state(step), make_buffer(), None, STARTED, {})
-    return checkpoints
+    return tmp_path / "run"
 
 
 def test_without_a_run_anything_goes(tmp_path: Path) -> None:
-    assert resumed_settings(CheckpointStore(tmp_path, 5, None), {"seed": None, "env": "x"}, is_forced=False) == {}
+    assert resumed_settings(tmp_path, {"seed": None, "env": "x"}, is_forced=False) == {}
 
 
 @pytest.mark.parametrize("seed", [7, None])
-def test_the_same_settings_go_on_with_the_seed_of_the_run(run: CheckpointStore, seed: int | None) -> None:
+def test_the_same_settings_go_on_with_the_seed_of_the_run(run: Path, seed: int | None) -> None:
     assert resumed_settings(run, STARTED | {"seed": seed}, is_forced=False) == {"seed": 7}
 
 
@@ -47,24 +47,24 @@ def test_the_same_settings_go_on_with_the_seed_of_the_run(run: CheckpointStore, 
         {"num_hidden": 64, "activation": "tanh"},  # the default, given only the second time
     ],
 )
-def test_what_changes_nothing_may_change(run: CheckpointStore, changes: dict[str, Any]) -> None:
+def test_what_changes_nothing_may_change(run: Path, changes: dict[str, Any]) -> None:
     assert resumed_settings(run, STARTED | changes, is_forced=False) == {"seed": 7}
 
 
 def test_a_run_of_an_older_version_in_lockstep_goes_on(tmp_path: Path) -> None:
     checkpoints = CheckpointStore(tmp_path / "run" / "checkpoints", 5, None)
     checkpoints.save(1, make_state(1), make_buffer(), None, STARTED | {"actors": 2, "lockstep": True}, {})
-    assert resumed_settings(checkpoints, STARTED | {"actors": 0}, is_forced=False) == {"seed": 7}
+    assert resumed_settings(tmp_path / "run", STARTED | {"actors": 0}, is_forced=False) == {"seed": 7}
 
 
 @pytest.mark.parametrize("changes", [{"lr": 1e-3}, {"gamma": 0.5, "total_timesteps": 2000}, {"precision": "float32"}])
 def test_hyper_parameters_change_only_by_force(
-    run: CheckpointStore, changes: dict[str, Any], capsys: pytest.CaptureFixture[str]
+    run: Path, changes: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = ", ".join(f"{name} {STARTED[name]} (now {value})" for name, value in changes.items())
     with pytest.raises(InputError) as refused:
         resumed_settings(run, STARTED | changes, is_forced=False)
-    assert str(refused.value) == f"the run in {run.folder.parent} has {said}; give the same, or --force to change."
+    assert str(refused.value) == f"the run in {run} has {said}; give the same, or --force to change."
     assert resumed_settings(run, STARTED | changes, is_forced=True) == {"seed": 7}
     assert capsys.readouterr().err == f"changed: {said}\n"
 
@@ -85,53 +85,50 @@ def test_hyper_parameters_change_only_by_force(
     ],
 )
 @pytest.mark.parametrize("is_forced", [False, True])
-def test_what_the_state_does_not_fit_never_changes(
-    run: CheckpointStore, changes: dict[str, Any], is_forced: bool
-) -> None:
+def test_what_the_state_does_not_fit_never_changes(run: Path, changes: dict[str, Any], is_forced: bool) -> None:
     with pytest.raises(InputError) as refused:
         resumed_settings(run, STARTED | changes | {"lr": 1.0}, is_forced)
     started = {"num_hidden": 64, "layer_norm": False} | STARTED
     said = ", ".join(f"{name} {started[name]} (now {value})" for name, value in sorted(changes.items()))
     way_out = "choose another logdir, or --restart_behavior restart to keep that run under another name"
-    assert str(refused.value) == f"the run in {run.folder.parent} has {said}, which cannot change; {way_out}."
+    assert str(refused.value) == f"the run in {run} has {said}, which cannot change; {way_out}."
 
 
-def test_a_setting_that_a_run_did_not_have_yet_was_as_its_default(run: CheckpointStore) -> None:
+def test_a_setting_that_a_run_did_not_have_yet_was_as_its_default(run: Path) -> None:
     assert resumed_settings(run, STARTED | {"overlap": False}, is_forced=False) == {"seed": 7}
     with pytest.raises(InputError, match="has overlap False \\(now True\\); give the same"):
         resumed_settings(run, STARTED | {"overlap": True}, is_forced=False)
 
 
-def test_the_newest_readable_manifest_counts(run: CheckpointStore) -> None:
-    (step_folder(run.folder, 2) / "manifest.json").write_text("garbage")
+def test_the_newest_readable_manifest_counts(run: Path) -> None:
+    (step_folder(run / "checkpoints", 2) / "manifest.json").write_text("garbage")
     with pytest.raises(InputError, match="num_env 2"):
         resumed_settings(run, STARTED | {"num_env": 3}, is_forced=False)
-    (step_folder(run.folder, 1) / "manifest.json").write_text("garbage")
+    (step_folder(run / "checkpoints", 1) / "manifest.json").write_text("garbage")
     assert resumed_settings(run, STARTED, is_forced=False) == {}
 
 
 def test_a_folder_in_use_is_told_before_its_settings_are_compared(
-    run: CheckpointStore, capsys: pytest.CaptureFixture[str]
+    run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = run.folder.parent
-    with locked(folder):
-        assert main(["--env", "Acrobot-v1", "--gamma", "0.5", "--logdir", str(folder)]) == 69
-    assert f"error: {folder} is locked by process {os.getpid()}" in capsys.readouterr().err
+    with locked(run):
+        assert main(["--env", "Acrobot-v1", "--gamma", "0.5", "--logdir", str(run)]) == 69
+    assert f"error: {run} is locked by process {os.getpid()}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("flags", [[], ["--force"]])
 def test_a_command_says_what_to_do_with_checkpoints_of_another_version(
-    run: CheckpointStore, flags: list[str], capsys: pytest.CaptureFixture[str]
+    run: Path, flags: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for path in checkpoint_folders(run.folder):
+    for path in checkpoint_folders(run / "checkpoints"):
         forge_manifest(path, format=FORMAT - 1)
-    before = hashes(run.folder.parent)
-    assert main(["--env", "CartPole-v1", "--logdir", str(run.folder.parent), *flags]) == 2
+    before = hashes(run)
+    assert main(["--env", "CartPole-v1", "--logdir", str(run), *flags]) == 2
     out, err = capsys.readouterr()
-    file = step_folder(run.folder, 2) / "manifest.json"
+    file = step_folder(run / "checkpoints", 2) / "manifest.json"
     assert (out, err) == (
         "",
         f"error: {file} has format {FORMAT - 1}; expected {FORMAT}: resume with the version of acer_tf that wrote it, "
         "or begin anew with --restart_behavior restart, which keeps the folder under another name.\n",
     )
-    assert hashes(run.folder.parent) == before
+    assert hashes(run) == before
