@@ -35,6 +35,12 @@ class InputError(ValueError):
         super().__init__(message if len(message) <= LONGEST else f"{message[:half]} ... {message[-half:]}")
 
 
+def type_in_words(value: object) -> str:
+    """Returns the name of a value's type after its article, for messages: `an int`; None is `None`."""
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
 class LockedError(InputError):
     """Another process works in the folder."""
 

@@ -41,6 +41,8 @@ class Export:
         given = {form: path for form in FORMATS if (path := getattr(self, form)) is not None}
         if not given:
             raise InputError("nothing to write; give --saved_model FOLDER, --onnx FILE or --tflite FILE.")
+        if len(set(given.values())) < len(given):
+            raise InputError("two formats have the same path; give each its own.")
         for path in given.values():
             require_free(path)
         saved = find_agent(self.run, self.checkpoint)

@@ -144,7 +144,11 @@ class Model:
         return gradients
 
     def save(self, path: str | Path) -> None:
-        """Writes parameters, average and slots to one npz file; an old file is replaced in one step or not at all."""
+        """Writes parameters, average and slots to one npz file; an old file is replaced in one step or not at all.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
         save_arrays(path, {name: variable.numpy() for name, variable in self._variables().items()})
 
     def load(self, path: str | Path) -> None:

@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from acer_tf.config import Config
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, type_in_words
 from acer_tf.maths.rmsprop import RMSProp
 
 
@@ -23,7 +23,7 @@ def make_optimizer(config: Config) -> RMSProp | keras.optimizers.Optimizer:
         return keras.optimizers.Adam(config.lr)
     optimizer = config.optimizer
     if not isinstance(optimizer, keras.optimizers.Optimizer):
-        raise InputError(f"optimizer is a {type(optimizer).__name__}; expected rmsprop, adam or a Keras optimizer.")
+        raise InputError(f"optimizer is {type_in_words(optimizer)}; expected rmsprop, adam or a Keras optimizer.")
     settings = optimizer.get_config()
     if not isinstance(settings.get("learning_rate"), float | int):
         raise InputError("the optimizer has no rate, or a schedule of its own; give lr and lrschedule, which set it.")

@@ -36,6 +36,8 @@ def test_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "give --saved_model FOLDER, --onnx FILE or --tflite FILE" in capsys.readouterr().err
     assert export.main(["cartpool", "--onnx", str(tmp_path / "a.onnx")]) == 2
     assert "cartpool does not exist; expected a run folder" in capsys.readouterr().err
+    assert export.main(["cartpole", "--onnx", str(tmp_path / "a"), "--tflite", str(tmp_path / "a")]) == 2
+    assert "two formats have the same path; give each its own" in capsys.readouterr().err
     (tmp_path / "file").touch()
     assert export.main(["cartpole", "--onnx", str(tmp_path / "file" / "a.onnx")]) == 2
     assert "a.onnx cannot be written" in capsys.readouterr().err

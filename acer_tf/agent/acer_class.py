@@ -591,11 +591,11 @@ class ACER:
         state that comes out is `next_state`.
 
         Args:
-            path: the folder of a SavedModel, or a file of ONNX or TFLite; must not be a file that exists.
+            path: the folder of a SavedModel, or a file of ONNX or TFLite; must not exist, but for an empty folder.
             format: `saved_model`, `onnx` (needs tf2onnx: `pip install -e ".[onnx]"`) or `tflite`.
 
         Raises:
-            InputError: the path is a file or cannot be written, tf2onnx is missing, or the format is unknown.
+            InputError: the path exists or cannot be written, tf2onnx is missing, or the format is unknown.
         """
         exporting.export(path, self._state, format)
 
@@ -607,7 +607,7 @@ class ACER:
             cloudpickle: must be False: this package writes no code into files.
 
         Raises:
-            InputError: `cloudpickle` is True.
+            InputError: `cloudpickle` is True, or the target is neither.
             OSError: the file cannot be written; an existing file is unchanged.
         """
         if cloudpickle:

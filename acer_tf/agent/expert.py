@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from acer_tf.errors import InputError, install
+from acer_tf.errors import InputError, install, type_in_words
 from acer_tf.storage.arrays import load_arrays, numeric_array
 
 
@@ -27,7 +27,7 @@ def expert_arrays(dataset: Any) -> dict[str, Any]:
         arrays = _of_minari(dataset)
     else:
         raise InputError(
-            f"the dataset is a {type(dataset).__name__}; expected arrays obs and actions by name, the path of an npz "
+            f"the dataset is {type_in_words(dataset)}; expected arrays obs and actions by name, the path of an npz "
             "file, or a Minari dataset or its id."
         )
     for name in ("obs", "actions"):

@@ -20,7 +20,7 @@ from acer_tf.envs.wrappers.joint_actions import Choices, number_of_actions, to_c
 from acer_tf.envs.wrappers.normalize import CLIP, EPS
 from acer_tf.errors import InputError, require
 from acer_tf.packing import Packed
-from acer_tf.storage.durable import replace
+from acer_tf.storage.durable import replace, writing
 from acer_tf.storage.paths import user_path
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -38,16 +38,17 @@ OUTPUTS = {"state": "next_state"}
 def export(path: str | Path, agent: AgentState, form: Format = "saved_model") -> None:
     """Writes the policy in a format; see `ACER.export`."""
     path = user_path(path)
-    if path.is_file():
-        raise InputError(f"{path} is a file already; choose another path.")
+    if path.is_file() or (path.is_dir() and any(path.iterdir())):
+        raise InputError(f"{path} exists; choose another name.")
     writers = {"saved_model": _write_saved_model, "onnx": _write_onnx, "tflite": _write_tflite}
     if form not in writers:
         raise InputError(f"format is {form!r}; expected one of {', '.join(writers)}.")
     module, act, specs = _deterministic_policy(agent)
     try:
-        writers[form](path, module, act, specs)
-    except (OSError, tf.errors.OpError) as error:
-        raise InputError(f"{path} cannot be written ({error}).") from error
+        with writing(path):
+            writers[form](path, module, act, specs)
+    except tf.errors.OpError as error:
+        raise InputError(f"{path} cannot be written ({error.message}).") from error
 
 
 def _deterministic_policy(agent: AgentState) -> tuple[tf.Module, Act, Specs]:

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeGuard
 
 from acer_tf.envs.same_spaces import HasSpaces
 from acer_tf.envs.wrappers.single_envs import with_env_methods
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, type_in_words
 from acer_tf.evaluation.episodes import Predictor
 from acer_tf.schema import Count, validated
 
@@ -268,7 +268,7 @@ def as_callback(callback: Any) -> BaseCallback:
     if callable(callback) and _takes_two(callback):
         return ConvertCallback(callback)
     raise InputError(
-        f"the callback is a {type(callback).__name__}; expected a BaseCallback, a function of two arguments, a list of "
+        f"the callback is {type_in_words(callback)}; expected a BaseCallback, a function of two arguments, a list of "
         "these, or None."
     )
 

@@ -12,7 +12,7 @@ from acer_tf.envs.vec_env import StableBaselinesEnv, SuperSuitEnv, VecEnv
 from acer_tf.envs.vector import AutoresetEnvs, SerialEnvs
 from acer_tf.envs.wrappers.action_masks import with_action_masks
 from acer_tf.envs.wrappers.frame_stack import FrameStack
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, type_in_words
 
 AnyEnv = gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | VecEnv
 
@@ -55,7 +55,7 @@ def checked_env(env: Any) -> gymnasium.Env[Any, Any]:
             "environment of the old gym in shimmy.GymV21CompatibilityV0(env=env)."
         )
     raise InputError(
-        f"the environment is a {type(env).__name__}; expected a gymnasium.vector.VectorEnv, a gymnasium.Env, or a "
+        f"the environment is {type_in_words(env)}; expected a gymnasium.vector.VectorEnv, a gymnasium.Env, or a "
         "VecEnv of Stable Baselines (to train in, an id will do, too)."
     )
 

@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from acer_tf.envs.vector import SerialEnvs
 from acer_tf.envs.wrappers.flatten import Flatten
 from acer_tf.envs.wrappers.joint_actions import LARGEST, Choices, number_of_actions
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, type_in_words
 
 LARGEST_ACTION = float(np.sqrt(np.finfo(np.float32).max))
 """Largest bound of continuous actions, 1.8e19: beyond it their square, a cost in many a reward, overflows float32."""
@@ -30,7 +30,7 @@ def check_vec_env(env: object) -> None:
             "gymnasium.vector.SyncVectorEnv([make_env], autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)."
         )
     if not isinstance(env, VectorEnv):
-        raise InputError(f"the environment is a {type(env).__name__}; expected a gymnasium.vector.VectorEnv.")
+        raise InputError(f"the environment is {type_in_words(env)}; expected a gymnasium.vector.VectorEnv.")
     mode = env.metadata.get("autoreset_mode")
     if mode is not AutoresetMode.SAME_STEP:
         raise InputError(
@@ -65,7 +65,7 @@ def check_actions(space: gymnasium.Space[Any]) -> None:
         return
     if not isinstance(space, Discrete):
         raise InputError(
-            f"the action space is a {type(space).__name__}; expected Discrete, MultiDiscrete, MultiBinary or Box."
+            f"the action space is {type_in_words(space)}; expected Discrete, MultiDiscrete, MultiBinary or Box."
         )
     if space.start != 0:
         raise InputError(f"the actions start at {space.start}; expected Discrete with start 0.")

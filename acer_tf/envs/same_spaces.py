@@ -9,7 +9,7 @@ from gymnasium.vector import VectorEnv
 
 from acer_tf.envs.wrap import unwrap
 from acer_tf.envs.wrappers.flatten import parts_of
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, type_in_words
 
 MOST_LETTERS = 80
 """Of a space in a message."""
@@ -71,7 +71,7 @@ def _in_words(space: Space) -> str:
     text = str(space)
     if len(text) <= MOST_LETTERS:
         return text
-    return f"a Box of shape {space.shape} and {space.dtype}" if isinstance(space, Box) else f"a {type(space).__name__}"
+    return f"a Box of shape {space.shape} and {space.dtype}" if isinstance(space, Box) else type_in_words(space)
 
 
 def _is_alike(theirs: Space, ours: Space) -> bool:

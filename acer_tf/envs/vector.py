@@ -23,7 +23,7 @@ from acer_tf.envs.rendering import rendered
 from acer_tf.envs.returns import ARRAYS, batch_of, check_info, numbers_of
 from acer_tf.envs.wrappers.action_masks import MASKS, METHOD
 from acer_tf.envs.wrappers.base import Array, StepReturn
-from acer_tf.errors import EnvironmentFailedError, InputError, with_own_extra
+from acer_tf.errors import EnvironmentFailedError, InputError, type_in_words, with_own_extra
 from acer_tf.system.children import START_METHOD, become_worker, program_hidden
 
 CLOSE_SECONDS = 5.0
@@ -285,7 +285,7 @@ class _Autoreset:
             raise InputError(f"{error}; gymnasium's is reset(self, *, seed=None, options=None).") from error
         if not (isinstance(result, tuple) and len(result) == 2):
             raise InputError(
-                f"{self._name}.reset returned a {type(result).__name__} that is not (observation, info); the old gym's "
+                f"{self._name}.reset returned {type_in_words(result)} that is not (observation, info); the old gym's "
                 "returned the observation alone, gymnasium's returns both."
             )
         obs, info = result

@@ -14,7 +14,7 @@ from acer_tf.config import MAX_EPISODE_STEPS
 from acer_tf.envs.adapt import AnyEnv, as_vector_env
 from acer_tf.envs.conventions import Player
 from acer_tf.envs.rendering import GL
-from acer_tf.errors import EnvironmentFailedError, InputError, install, with_own_extra
+from acer_tf.errors import EnvironmentFailedError, InputError, install, type_in_words, with_own_extra
 from acer_tf.evaluation.episodes import Moment, Played, Predictor, play
 from acer_tf.evaluation.explanation import Explainer
 from acer_tf.evaluation.panel import Panel
@@ -112,7 +112,7 @@ def _pictures(agent: Predictor, env: VectorEnv[Any, Any, Any], explain: bool) ->
     if not explain:
         return lambda _: _frame(env)
     if not isinstance(agent, Explainer):
-        raise InputError(f"the agent is a {type(agent).__name__} without the method explain; leave explain out.")
+        raise InputError(f"the agent is {type_in_words(agent)} without the method explain; leave explain out.")
     panel = Panel(env)
     return lambda moment: panel.draw(_frame(env), agent.explain(*moment[:3], **moment.masks), moment)
 

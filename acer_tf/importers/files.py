@@ -12,6 +12,7 @@ from typing import Any
 from acer_tf.errors import InputError
 from acer_tf.storage import arrays
 from acer_tf.storage.paths import user_path
+from acer_tf.storage.recognition import Content, hint
 
 LZMA_MEMORY = 2**28
 _DECOMPRESSORS: dict[bytes, Callable[[], Any]] = {
@@ -30,14 +31,31 @@ _UNKNOWN = {b"\x04\x22\x4d\x18": "compressed with lz4", b"ZF": "of a joblib olde
 
 
 @contextlib.contextmanager
-def as_input_error(path: str | Path, expected: str) -> Iterator[None]:
-    """Turns any error of reading a file into an `InputError` that names the file, and what it should hold."""
-    if not user_path(path).exists():
-        raise InputError(f"{path} does not exist; expected a file or folder with {expected}.")
+def as_input_error(path: str | Path, expected: str, *own: Content) -> Iterator[None]:
+    """Turns any error of reading a file into an `InputError` that names the file, and what it should hold.
+
+    Args:
+        path: of the file.
+        expected: what it should hold.
+        own: kinds of content, besides pickles, of which nothing more is said.
+    """
+    file = user_path(path)
+    if not file.exists():
+        raise InputError(f"{path} does not exist; expected a file with {expected}.")
     try:
         yield
     except ERRORS as error:
-        raise InputError(f"{path} does not hold {expected} ({error!s:.200}).") from error
+        raise InputError(f"{path} does not hold {expected} ({error!s:.200}).{_hint(file, *own)}") from error
+
+
+def _hint(path: Path, *own: Content) -> str:
+    if not path.is_file():  # but a folder, a pipe or a device
+        return ""
+    try:
+        with path.open("rb") as file:
+            return hint(file, Content.PICKLE, *own)
+    except OSError:
+        return ""
 
 
 def read_decompressed(path: str | Path) -> bytes:

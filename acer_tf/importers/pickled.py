@@ -34,7 +34,7 @@ def read_pickle(data: bytes) -> Any:
     """
     try:
         return _Machine(data).run()
-    except (AttributeError, IndexError, KeyError, OverflowError, TypeError) as error:
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, UnicodeError) as error:
         raise ValueError("it is not a whole pickle") from error
 
 

@@ -18,6 +18,7 @@ from acer_tf.importers.layers import grouped, network, numbered
 from acer_tf.importers.objects import Inert
 from acer_tf.importers.pickled import read_pickle
 from acer_tf.storage import arrays
+from acer_tf.storage.recognition import Content
 from acer_tf.storage.zip_files import check_members
 
 _DEFAULT_BUFFER_SIZE = 5000
@@ -41,7 +42,7 @@ def read_stable_baselines(path: str | Path) -> ImportedAgent:
     Raises:
         InputError: the file cannot be read, holds something else, or a policy that a file does not determine.
     """
-    with as_input_error(path, "an ACER agent of Stable Baselines 2"):
+    with as_input_error(path, "an ACER agent of Stable Baselines 2", Content.STABLE_BASELINES):
         return _agent(read_decompressed(path))
 
 
@@ -51,7 +52,7 @@ def is_stable_baselines(path: str | Path) -> bool:
     Raises:
         InputError: the file cannot be read, or is neither.
     """
-    with as_input_error(path, "an agent of Stable Baselines 2 or baselines"):
+    with as_input_error(path, "an agent of Stable Baselines 2 or baselines", Content.STABLE_BASELINES):
         data = read_decompressed(path)
         if data.startswith(b"PK"):
             return True

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any, SupportsFloat
 
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, type_in_words
 from acer_tf.logs.metrics import METRICS, full_name
 from acer_tf.segment import Episode
 
@@ -157,4 +157,4 @@ def _number(name: str, value: SupportsFloat) -> float:
             return float(value)
     except (TypeError, ValueError):
         pass
-    raise InputError(f"the value of {name} is a {type(value).__name__}; expected a number.")
+    raise InputError(f"the value of {name} is {type_in_words(value)}; expected a number.")

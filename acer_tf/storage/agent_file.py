@@ -15,10 +15,11 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, type_in_words
 from acer_tf.storage.arrays import read_arrays
 from acer_tf.storage.durable import replace
 from acer_tf.storage.paths import user_path
+from acer_tf.storage.recognition import Content, hint
 from acer_tf.storage.zip_files import check_members
 
 FORMAT = 2
@@ -28,12 +29,6 @@ DATA = "data.json"
 LARGEST_DATA = 2**26
 """Bytes of `data.json`."""
 SUFFIX = ".zip"
-_PICKLED = (b"\x80", b"\x78", b"\x1f\x8b", b"BZ", b"\xfd7zXZ", b"\x5d\x00")
-"""First bytes of a pickle, and of those that joblib compressed."""
-_IMPORTERS = (
-    " If Stable Baselines 2 or baselines wrote it, import it: ACER.import_stable_baselines, ACER.import_baselines, or "
-    "the command acer convert."
-)
 
 Arrays = dict[str, NDArray[Any]]
 File = str | Path | BinaryIO
@@ -46,12 +41,17 @@ def write_agent(target: File, data: Mapping[str, Any], groups: Mapping[str, Arra
         target: a path, which gets the ending .zip if it has none, or a file that is open for writing.
         data: plain values.
         groups: arrays by name, in groups by name.
+
+    Raises:
+        InputError: the target is neither.
+        OSError: it cannot be written.
     """
-    content = _packed(data, groups)
-    if not isinstance(target, str | os.PathLike):
-        target.write(content)
-        return
-    replace(with_suffix(target), content)
+    if isinstance(target, str | os.PathLike):
+        replace(with_suffix(target), _packed(data, groups))
+    elif hasattr(target, "write"):
+        target.write(_packed(data, groups))
+    else:
+        raise InputError(f"it is {type_in_words(target)}; expected a path, or a file open for writing.")
 
 
 def read_agent(source: File) -> tuple[dict[str, Any], dict[str, Arrays]]:
@@ -64,7 +64,7 @@ def read_agent(source: File) -> tuple[dict[str, Any], dict[str, Arrays]]:
     """
     name = file_name(source)
     if not isinstance(source, str | os.PathLike) and not hasattr(source, "read"):
-        raise InputError(f"it is a {type(source).__name__}; expected a path, or a file open for reading.")
+        raise InputError(f"it is {type_in_words(source)}; expected a path, or a file open for reading.")
     if isinstance(source, str | os.PathLike):
         path = user_path(source)
         path = path if path.is_file() else with_suffix(path)
@@ -112,22 +112,8 @@ def _read(file: BinaryIO, name: str) -> tuple[dict[str, Any], dict[str, Arrays]]
             groups = {Path(member).stem: _arrays_of(archive, member) for member in members}
             return data, _from_format_1(groups) if found == 1 else groups
     except (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
-        importers = _IMPORTERS if _may_be_old(file) else ""
-        raise InputError(
-            f"{name} is not the file of a trained agent, or not whole ({error!s:.200}).{importers}"
-        ) from error
-
-
-def _may_be_old(file: BinaryIO) -> bool:
-    """Returns whether a file may be an agent of Stable Baselines 2, a zip or a pickle, or of baselines, a pickle."""
-    file.seek(0)
-    if file.read(max(map(len, _PICKLED))).startswith(_PICKLED):
-        return True
-    try:
-        with zipfile.ZipFile(file) as archive:
-            return "parameter_list" in archive.namelist()
-    except (ValueError, OSError, RuntimeError, zipfile.BadZipFile):
-        return False
+        known = hint(file, Content.AGENT)
+        raise InputError(f"{name} is not the file of a trained agent, or not whole ({error!s:.200}).{known}") from error
 
 
 def _arrays_of(archive: zipfile.ZipFile, member: str) -> Arrays:

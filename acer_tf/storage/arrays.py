@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from acer_tf.errors import InputError
 from acer_tf.storage.durable import replacing
 from acer_tf.storage.paths import user_path
+from acer_tf.storage.recognition import Content, hint
 from acer_tf.storage.zip_files import check_members
 
 LARGEST_EMPTY = 2**20
@@ -39,8 +40,12 @@ def load_arrays(path: str | Path) -> dict[str, Array]:
         raise InputError(f"{path} is not a file; expected an npz file of saved arrays.")
     try:
         with source.open("rb") as file:
-            return read_arrays(file)
-    except (ValueError, OSError) as error:
+            try:
+                return read_arrays(file)
+            except ValueError as error:
+                known = hint(file, Content.WEIGHTS)
+                raise InputError(f"{path} is not a readable npz file of arrays ({error!s:.200}).{known}") from error
+    except OSError as error:
         raise InputError(f"{path} is not a readable npz file of arrays ({error!s:.200}).") from error
 
 

@@ -47,6 +47,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
     After a crash or an exception either the old file is there or the new one, never a part of it. A link is replaced,
     not followed.
+
+    Raises:
+        OSError: the file cannot be written; it names `path`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = unfinished(path)
@@ -54,8 +57,11 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         with creating(temporary) as file:
             yield file
         os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError) and error.filename == str(temporary):
+            error.filename, error.filename2 = str(path), None
         raise
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, type_in_words
 from acer_tf.storage.durable import read_bounded
 from acer_tf.storage.paths import user_path
 from acer_tf.suggestions import suggestion
@@ -139,8 +139,10 @@ def parse_settings(source: str, text: bytes, loader: type[_Plain] = _Plain) -> d
         InputError: it is not valid YAML, not a mapping, nested too deeply, or beyond a limit of this module.
     """
     settings = _parsed(source, text, loader)
+    if settings is None:
+        raise InputError(f"{source} is empty; expected settings by name.")
     if not isinstance(settings, dict):
-        raise InputError(f"{source} holds a {type(settings).__name__}; expected settings by name.")
+        raise InputError(f"{source} holds {type_in_words(settings)}; expected settings by name.")
     return settings
 
 

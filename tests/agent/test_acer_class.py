@@ -160,7 +160,7 @@ def test_a_seed_begins_all_streams_anew() -> None:
         ({"normalize_observations": 1}, "normalize_observations is 1; expected True or False"),
         ({"optimizer": "adm"}, "optimizer is 'adm'; expected rmsprop, adam or a Keras optimizer"),
         ({"sigma": 0.5}, "sigma is 0.5, but the actions are Discrete"),
-        ({"env": None}, "the environment is a NoneType"),
+        ({"env": None}, "the environment is None"),
     ],
 )
 def test_arguments_that_cannot_work(kwargs: dict[str, Any], message: str) -> None:

@@ -120,7 +120,7 @@ def agent() -> ACER:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (3, "the dataset is a int; expected arrays obs and actions by name, the path of an npz file, or a Minari"),
+        (3, "the dataset is an int; expected arrays obs and actions by name, the path of an npz file, or a Minari"),
         ({"obs": np.zeros((3, 4))}, "the dataset has obs; expected obs and actions"),
         ({"obs": np.zeros((3, 4)), "actions": np.zeros(2)}, "the dataset has 3 observations and 2 actions"),
         ({"obs": np.zeros((3, 5)), "actions": np.zeros(3)}, r"an observation has shape \(3, 5\); expected \(4,\)"),

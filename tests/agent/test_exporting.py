@@ -179,8 +179,14 @@ def test_an_unknown_format(tmp_path: Path) -> None:
 
 def test_a_place_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "model").touch()
-    with pytest.raises(InputError, match="model is a file already; choose another path"):
+    with pytest.raises(InputError, match="model exists; choose another name"):
         tiny().export(tmp_path / "model")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(InputError, match=r"folder cannot be written \(Is a directory\); choose another file\.$"):
+        tiny().export(tmp_path / "folder", "tflite")
+    (tmp_path / "folder" / "earlier.pb").touch()
+    with pytest.raises(InputError, match="folder exists; choose another name"):
+        tiny().export(tmp_path / "folder")
 
 
 def test_parts_that_would_have_one_name(tmp_path: Path) -> None:

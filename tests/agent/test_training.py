@@ -204,7 +204,7 @@ def test_functions_and_lists_are_callbacks() -> None:
     agent = tiny()
     agent.learn(10, callback=[recorder, lambda variables, _: seen.append(variables["self"].num_timesteps)])
     assert seen == recorder.steps
-    with pytest.raises(InputError, match="the callback is a int; expected a BaseCallback"):
+    with pytest.raises(InputError, match="the callback is an int; expected a BaseCallback"):
         agent.learn(40, callback=3)
 
 

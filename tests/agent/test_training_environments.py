@@ -57,7 +57,7 @@ def test_environments_may_be_changed_for_more_or_fewer(agent: ACER) -> None:
         ),
         (ScriptedEnv(np.zeros((9, 2, 4), np.float64)), "observation space is"),
         ("Cartpole-v2", "environment 'Cartpole-v2' does not exist; the nearest are CartPole-v1"),
-        (3, r"the environment is a int; expected a gymnasium\.vector\.VectorEnv, a gymnasium\.Env, or a VecEnv"),
+        (3, r"the environment is an int; expected a gymnasium\.vector\.VectorEnv, a gymnasium\.Env, or a VecEnv"),
     ],
 )
 def test_environments_that_do_not_fit(agent: ACER, env: Any, message: str) -> None:

@@ -150,10 +150,10 @@ def test_kinds_that_are_accepted() -> None:
 @pytest.mark.parametrize(
     "wrong, message",
     [
-        (3, "the callback is a int; expected a BaseCallback, a function"),
+        (3, "the callback is an int; expected a BaseCallback, a function"),
         (lambda here: True, "the callback is a function; expected a BaseCallback, a function of two arguments"),
         ("checkpoint", "the callback is a str; expected a BaseCallback, a function"),
-        ([BaseCallback(), 3], "the callback is a int; expected a BaseCallback, a function"),
+        ([BaseCallback(), 3], "the callback is an int; expected a BaseCallback, a function"),
         (EvalCallback, r"the callback is the class EvalCallback; expected an object of it, such as EvalCallback\(\)"),
     ],
 )
@@ -219,5 +219,5 @@ def test_a_second_training_counts_from_where_it_begins() -> None:
 def test_bad_input_of_events(wrong: Any) -> None:
     with pytest.raises(InputError, match=f"n_steps is {wrong}; expected a whole number >= 1"):
         EveryNTimesteps(wrong, BaseCallback())
-    with pytest.raises(InputError, match="the callback is a int"):
+    with pytest.raises(InputError, match="the callback is an int"):
         EveryNTimesteps(5, 3)

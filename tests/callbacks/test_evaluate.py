@@ -161,6 +161,6 @@ def test_bad_input() -> None:
             EvalCallback(counters(1), eval_freq=eval_freq)
     with pytest.raises(InputError, match=r"expected a gymnasium\.vector\.VectorEnv"):
         EvalCallback("CartPole-v1")
-    with pytest.raises(InputError, match="the callback is a int"):
+    with pytest.raises(InputError, match="the callback is an int"):
         EvalCallback(counters(1), 3)
     assert isinstance(EvalCallback(counters(1), BaseCallback()).callback, BaseCallback)

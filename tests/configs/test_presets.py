@@ -139,7 +139,7 @@ def test_files_of_ones_own(tmp_path: Path) -> None:
         ("sigma: 0", "sigma is 0; expected a finite number > 0"),
         ("lrschedule: liner", "the nearest are linear"),
         ("- 1", "holds a list; expected settings by name"),
-        ("", "holds a NoneType; expected settings by name"),
+        ("", "is empty; expected settings by name"),
         ("a: [", "is not valid YAML"),
         ("a: !!python/object/apply:os.getpid []", "is not valid YAML"),
     ],

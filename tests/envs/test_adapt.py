@@ -82,7 +82,7 @@ class OfTheOldGym:
             r"a tests\.envs\.test_adapt\.OfTheOldGym, which is no gymnasium\.Env; derive .* shimmy\.GymV21",
         ),
         (Counter, r"the environment is the class Counter; give an object of it: Counter\(\)"),
-        (3, r"the environment is a int; expected a gymnasium\.vector\.VectorEnv, a gymnasium\.Env, or a VecEnv of"),
+        (3, r"the environment is an int; expected a gymnasium\.vector\.VectorEnv, a gymnasium\.Env, or a VecEnv of"),
     ],
 )
 def test_what_must_change_is_told(env: Any, message: str) -> None:

@@ -86,7 +86,7 @@ def test_unwrapping_keeps_what_the_environment_is() -> None:
 
 
 def test_what_is_no_environment_cannot_be_trained_in() -> None:
-    with pytest.raises(InputError, match=r"is a int; expected a gymnasium\.vector\.VectorEnv, a gymnasium\.Env, or"):
+    with pytest.raises(InputError, match=r"is an int; expected a gymnasium\.vector\.VectorEnv, a gymnasium\.Env, or"):
         training_env(3)
     with pytest.raises(InputError, match="reward_scale is inf"):
         training_env(make_vec_env("CartPole-v1"), reward_scale=float("inf"))

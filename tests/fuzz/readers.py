@@ -308,7 +308,8 @@ READERS: Mapping[str, Reader] = {
     "tables of sweeps": Reader(lambda folder: SweepTable(folder / "sweep.csv"), _table),
     "journals of searches": Reader(_open_journal, _journal),
     "reports of evaluate": Reader(
-        _each(_read_report), lambda: {"report.json": b'{"env": "A-v0", "mean": 1.5, "std": 0.5}'}
+        _each(_read_report),
+        lambda: {"report.json": b'{"env": "A-v0", "fingerprint": "0a", "mean": 1.5, "std": 0.5}'},
     ),
     "recordings": Reader(
         _each(read_recording), lambda: _of_folder(FIXTURES.parent / "golden", only=("mlp_value_copy.npz",))

@@ -48,7 +48,7 @@ CASES = [
     (
         "reports of evaluate",
         "report.json",
-        b'{"env": "A-v0", "mean": 1' + b"0" * 400 + b', "std": 1}',
+        b'{"env": "A-v0", "fingerprint": "0a", "mean": 1' + b"0" * 400 + b', "std": 1}',
         "mean is .*; expected a number",
     ),
     ("reports of evaluate", "report.json", b"[" * 100_000, "is not what"),

@@ -75,7 +75,7 @@ def test_every_kind_of_truncation_is_told(tmp_path: Path, compress: Any) -> None
     ],
 )
 def test_whatever_a_file_makes_python_raise_is_told_of_the_file(tmp_path: Path, error: type[Exception]) -> None:
-    (tmp_path / "file").touch()
+    (tmp_path / "file").write_text("x")
     with (
         pytest.raises(InputError, match=r"file does not hold an agent \(so\)\.$"),
         as_input_error(tmp_path / "file", "an agent"),
@@ -149,7 +149,7 @@ def test_an_array_in_an_order_that_joblib_does_not_write_is_refused(tmp_path: Pa
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("missing", r"missing does not exist; expected a file or folder with an ACER agent of baselines\."),
+        ("missing", r"missing does not exist; expected a file with an ACER agent of baselines\."),
         (".", r"does not hold an ACER agent of baselines \(it is not a file"),
     ],
 )

@@ -61,7 +61,7 @@ gamma: {low: 0.9, high: 0.99, when: {nlstm: 64}}
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "holds a NoneType; expected settings by name"),
+        ("", "is empty; expected settings by name"),
         ("{}", "is empty; expected lines such as lr: {low: 1e-4, high: 1e-2}."),
         ("lrr: {low: 1, high: 2}", r"space.yml: lrr is no setting of a file; the nearest are lr,"),
         ("ray-address: {choices: [a]}", "ray_address is no setting of a file"),

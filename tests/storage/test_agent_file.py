@@ -57,3 +57,8 @@ def test_names_of_format_1_become_those_of_the_model(tmp_path: Path) -> None:
 def test_a_file_of_format_1_without_a_part_is_refused(tmp_path: Path, member: str) -> None:
     with pytest.raises(InputError, match=r"old\.zip is not the file of a trained agent, or not whole"):
         read_agent(copied(tmp_path / "old.zip", without=member))
+
+
+def test_what_is_no_file_is_not_written() -> None:
+    with pytest.raises(InputError, match=r"^it is None; expected a path, or a file open for writing\.$"):
+        write_agent(None, {}, {})  # type: ignore[arg-type]

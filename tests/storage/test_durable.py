@@ -12,6 +12,7 @@ from acer_tf.storage.durable import (
     fingerprint,
     publish,
     read_bounded,
+    replace,
     replacing,
     write_json,
     writing,
@@ -51,6 +52,15 @@ def test_a_file_is_replaced_whole_and_a_link_is_not_followed(tmp_path: Path) -> 
     with replacing(tmp_path / "a"):
         assert temporary not in os.listdir(tmp_path), "nobody can make a link under its name beforehand"
     assert sorted(os.listdir(tmp_path)) == ["a", "target"]
+
+
+def test_an_error_names_the_file_that_was_to_be_written(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "x").touch()
+    with pytest.raises(OSError, match="Is a directory") as refused:
+        replace(tmp_path / "folder", b"new")
+    assert (refused.value.filename, refused.value.filename2) == (str(tmp_path / "folder"), None)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder"]
 
 
 def test_publishing_renames_files_and_folders(tmp_path: Path) -> None:

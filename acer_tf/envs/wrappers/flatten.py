@@ -12,7 +12,7 @@ from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from acer_tf.envs.wrappers.base import Array, ObservationWrapper
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, type_in_words
 from acer_tf.packing import Packed
 from acer_tf.system.console import say
 
@@ -232,7 +232,7 @@ def _leaf(space: gymnasium.Space[Any], path: Path) -> _Numbers | OneHots:
         return OneHots(space)
     if not isinstance(space, Box | MultiBinary):
         raise InputError(
-            f"{name} is a {type(space).__name__}; expected Box, Discrete, MultiDiscrete or MultiBinary, or a Dict or "
+            f"{name} is {type_in_words(space)}; expected Box, Discrete, MultiDiscrete or MultiBinary, or a Dict or "
             "Tuple of these."
         )
     assert space.dtype is not None

@@ -5,7 +5,7 @@ from typing import Any
 
 from gymnasium.vector import VectorEnv, VectorWrapper
 
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, type_in_words
 
 Indices = int | Iterable[int] | None
 """Environments by their index; None stands for all."""
@@ -53,7 +53,7 @@ class SingleEnvs(VectorWrapper[Any, Any, Any, Any, Any]):
     def _reachable(self, method: str) -> Any:
         found = getattr(self.unwrapped, method, None)
         if found is None:
-            raise InputError(f"a {type(self.unwrapped).__name__} gives no access to single environments.")
+            raise InputError(f"{type_in_words(self.unwrapped)} gives no access to single environments.")
         return found
 
 
