@@ -8,7 +8,7 @@ from pathlib import Path
 
 from acer_tf.cli.command import command
 from acer_tf.cli.parsing import Positional
-from acer_tf.errors import ExitStatus
+from acer_tf.errors import ExitStatus, InputError
 from acer_tf.recordings.comparison import Case, Quantity
 from acer_tf.recordings.recorded import CURVES, Recorded, find, read
 from acer_tf.storage.durable import write_json
@@ -40,6 +40,8 @@ class CompareBaselines:
             InputError: a recording cannot be read, or the results cannot be written.
         """
         recordings = [(path, None if path.suffix == ".csv" else read(path)) for path in find(self.paths)]
+        if all(recorded is None for _, recorded in recordings):
+            raise InputError(f"{recordings[0][0]} is a table of curves; expected an npz file of recorded numerics.")
         say(_prepare_tensorflow())
         cases = []
         for path, recorded in recordings:

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Meta
 
 from acer_tf.errors import InputError
-from acer_tf.suggestions import FEW, suggestion
+from acer_tf.suggestions import FEW, from_elsewhere, suggestion
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -129,7 +129,9 @@ def check_names(where: str, names: Iterable[object], known: Collection[str]) -> 
     """
     for name in names:
         if name not in known:
-            raise InputError(f"{where}: {name} is not a setting{suggestion(str(name), known)}.")
+            same = from_elsewhere(str(name), known)
+            choices = f"; it is called {same[0]} here" if same else suggestion(str(name), known)
+            raise InputError(f"{where}: {name} is not a setting{choices}.")
 
 
 def to_python(value: Any) -> Any:

@@ -118,11 +118,17 @@ def _empty(folder: Path) -> Path:
     return altered(folder, "vec_frame_stack", drop)
 
 
+def _table(folder: Path) -> Path:
+    (folder / "mine.csv").write_text("steps,return\n10,1\n")
+    return folder / "mine.csv"
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (_garbage, "not a readable npz file"),
         (_misshapen, "arrays that do not fit"),
+        (_table, "is a table of curves; expected an npz file of recorded numerics"),
         (_empty, "lacks the array 1/frames"),
         (lambda folder: folder / "missing.npz", "does not exist"),
         (lambda folder: folder, "holds no npz file"),

@@ -526,7 +526,8 @@ class ACER:
 
         Args:
             load_path_or_dict: arrays by name, or the file of an agent, which also has the average policy.
-            exact_match: whether there must be one for each parameter; else there must be at least one.
+            exact_match: whether there must be one for each parameter; False leaves those as they are that are not
+                given.
 
         Raises:
             InputError: an entry is missing, unknown, misshapen or not finite; nothing has been changed then.

@@ -69,6 +69,8 @@ def _spaces(old: ImportedAgent, path: str | Path, env: FrameStack | None, is_nor
 
 def _load(agent: AgentState, old: ImportedAgent, path: str | Path) -> None:
     """Loads weights, average policy and slots; where there is no average policy, it begins as the policy."""
+    if missing := sorted(agent.parameters().keys() - old.params.keys()):
+        raise InputError(f"the agent in {path} does not fit: it has no {missing[0]}.")
     try:
         agent.load_parameters(old.params, old.averages)
     except InputError as error:

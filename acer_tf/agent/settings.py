@@ -14,6 +14,7 @@ from acer_tf.errors import InputError
 from acer_tf.networks.names import ACTIVATIONS
 from acer_tf.networks.registry import Network, with_defaults
 from acer_tf.schema import Positive, SmallCount, to_python, validate_fields
+from acer_tf.storage.paths import user_path
 from acer_tf.suggestions import suggestion
 from acer_tf.system.streams import checked_seed
 
@@ -134,7 +135,7 @@ class Settings:
         plain: dict[str, Any] = {
             "policy_kwargs": {name: _named_activation(value) for name, value in (kwargs or {}).items()},
             "seed": checked_seed(self.seed),
-            "tensorboard_log": None if self.tensorboard_log is None else str(self.tensorboard_log),
+            "tensorboard_log": None if self.tensorboard_log is None else str(user_path(self.tensorboard_log)),
         }
         for name, value in plain.items():
             object.__setattr__(self, name, value)

@@ -95,6 +95,8 @@ class Spaces:
             masks: as `ACER.predict` takes them.
             nenvs: number of observations, N.
         """
+        if not isinstance(self.network_actions, Discrete):
+            raise InputError(f"action masks are for choices, but the actions are {self.action_space}; leave them out.")
         rows = np.atleast_2d(numeric_array("an action mask", masks))
         if isinstance(self.action_space, Choices):
             rows = joint_masks(rows, self.action_space)

@@ -206,6 +206,7 @@ class Training:
         variables = {"self": agent} | {name: value for name, value in locals().items() if name not in ("self", "agent")}
         total_timesteps = validated("total_timesteps", total_timesteps, Count)
         log_interval = validated("log_interval", log_interval, Count)
+        reset_num_timesteps = validated("reset_num_timesteps", reset_num_timesteps, bool)
         callbacks = None if callback is None else CallbackList.of(callback)
         if callbacks is not None and self._state.settings.config.overlap:
             raise InputError("overlap collects steps while updates run, where callbacks cannot follow; leave one out.")

@@ -15,6 +15,7 @@ from acer_tf.envs.module_ids import bare_env_id, module_refused
 from acer_tf.envs.saved_kwargs import check_saved_kwargs
 from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import Predictor
+from acer_tf.storage.agent_file import with_suffix
 from acer_tf.storage.run_folder import read_settings
 from acer_tf.storage.saved_agents import Choice, SavedAgent, read_saved_agent
 from acer_tf.suggestions import nearest
@@ -85,6 +86,7 @@ def find_trained(
         InputError: the run or its agent does not exist or is damaged, the environment is unknown, or the run's
             arguments of it are refused by `check_saved_kwargs`.
     """
+    run = _with_ending(run)
     saved = find_agent(run, checkpoint)
     if not run.exists():
         env_id = read_card(saved.name).env if env_id is None else env_id
@@ -110,7 +112,7 @@ def find_agent(run: Path, checkpoint: Choice = "latest") -> SavedAgent:
     Raises:
         InputError: it does not exist or is damaged.
     """
-    if run.exists():
+    if (run := _with_ending(run)).exists():
         return read_saved_agent(run, checkpoint)
     name, names = str(run).lower(), demo_names()
     if name not in names:
@@ -119,6 +121,11 @@ def find_agent(run: Path, checkpoint: Choice = "latest") -> SavedAgent:
             f"that ships with this package ({', '.join(nearest(str(run), names) or names)})."
         )
     return read_saved_agent(demo_file(name), checkpoint)._replace(name=name)
+
+
+def _with_ending(run: Path) -> Path:
+    """Returns the path of an agent's file with its ending, if that was left out as `ACER.save` allows."""
+    return file if not run.exists() and (file := with_suffix(run)).is_file() else run
 
 
 def _env_id_of_run(run: Path, settings: Mapping[str, Any]) -> str:

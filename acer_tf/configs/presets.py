@@ -9,6 +9,7 @@ from acer_tf.config import Config, Continuous, Preprocessing
 from acer_tf.envs.module_ids import bare_env_id
 from acer_tf.envs.saved_kwargs import check_saved_kwargs
 from acer_tf.errors import InputError
+from acer_tf.networks.names import ARGUMENTS
 from acer_tf.schema import Count, Text, check_names, validated
 from acer_tf.storage.yaml_text import load_settings, settings_names, settings_path
 
@@ -72,6 +73,9 @@ def load_preset(name: str | Path, env_id: str | None = None) -> Preset:
     """
     where = f"preset {name}"
     settings = load_settings(where, settings_path("preset", str(name), FOLDER))
+    for key in settings:
+        if key in ARGUMENTS:
+            raise InputError(f"{where}: {key} is an argument of the network; give it under network_kwargs.")
     check_names(where, settings, [*COMMAND, *_names(Config), *_names(Continuous)])
     command = {
         key: validated(f"{where}: {key}", settings[key], kind) for key, kind in COMMAND.items() if key in settings

@@ -42,10 +42,18 @@ def checked_env(env: Any) -> gymnasium.Env[Any, Any]:
     """Returns a single environment.
 
     Raises:
-        InputError: it is none of gymnasium's.
+        InputError: it is none of gymnasium's, or has no spaces.
     """
     if isinstance(env, gymnasium.Env):
+        for space in ("observation_space", "action_space"):
+            if not hasattr(env, space):
+                raise InputError(
+                    f"{type(env.unwrapped).__name__} has no {space}; set self.{space} in __init__, to one of "
+                    "gymnasium.spaces."
+                )
         return env
+    if isinstance(env, str):
+        raise InputError(f"the environment is the id {env!r}; give an environment: gymnasium.make({env!r}).")
     kind = f"{type(env).__module__}.{type(env).__name__}"
     if isinstance(env, type):
         raise InputError(f"the environment is the class {env.__name__}; give an object of it: {env.__name__}().")
@@ -56,7 +64,7 @@ def checked_env(env: Any) -> gymnasium.Env[Any, Any]:
         )
     raise InputError(
         f"the environment is {type_in_words(env)}; expected a gymnasium.vector.VectorEnv, a gymnasium.Env, or a "
-        "VecEnv of Stable Baselines (to train in, an id will do, too)."
+        "VecEnv of Stable Baselines."
     )
 
 

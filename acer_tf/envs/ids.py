@@ -3,6 +3,7 @@
 import contextlib
 import importlib
 import re
+import traceback
 from typing import Any
 
 import ale_py  # noqa: F401  (registers the Atari ids)
@@ -11,7 +12,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import SyncVectorEnv, VectorEnv
 
 from acer_tf.envs import registered  # noqa: F401  (registers MaskedCartPole-v1 and MinAtar's games)
-from acer_tf.errors import InputError, environment_errors, install
+from acer_tf.errors import InputError, StoppedError, install
 from acer_tf.suggestions import likeness, suggestion
 
 SUITE = "dm_control/"
@@ -68,11 +69,17 @@ def typed_env_id(text: str) -> str:
     module, colon, env_id = text.rpartition(":")
     if not colon:
         return full_env_id(text)
-    with environment_errors():
-        try:
-            importlib.import_module(module)
-        except (ImportError, TypeError, ValueError) as error:  # the last two: no name of a module
-            raise InputError(f"environment '{text}': module '{module}' cannot be imported ({error}).") from error
+    try:
+        importlib.import_module(module)
+    except (KeyboardInterrupt, StoppedError):
+        raise
+    except BaseException as error:  # of any code, sys.exit() included
+        *_, (frame, line) = traceback.walk_tb(error.__traceback__)
+        where = f"in line {line} of {frame.f_code.co_filename}"
+        where = f", {where}" if "importlib" not in frame.f_code.co_filename else ""
+        raise InputError(
+            f"environment '{text}': module '{module}' cannot be imported ({type(error).__name__}: {error}{where})."
+        ) from error
     return env_id
 
 

@@ -103,6 +103,11 @@ def make_vec_env(
         raise InputError(f"make_vec_env takes no argument {name}; {_instead_of(name)}.")
     if isinstance(env_id, str):
         check_env_id(env_id)
+    elif isinstance(env_id, gymnasium.Env | VectorEnv):
+        raise InputError(
+            "make_vec_env got an environment; expected an id, or a class or function that makes one. ACER takes "
+            "environments as they are."
+        )
     validated("n_envs", n_envs, Count)
     validated("num_workers", num_workers, CountOrZero | None)
     validated("max_episode_frames", max_episode_frames, CountOrZero | None)

@@ -89,6 +89,8 @@ NETWORKS: dict[str, Mapping[str, Argument]] = {
 }
 """Arguments of each network by name; a test compares them with the functions."""
 
+ARGUMENTS = {name for arguments in NETWORKS.values() for name in arguments}
+
 
 def check_network(network: str, known: Collection[str] = NETWORKS) -> None:
     """Checks that a network has this name.

@@ -68,11 +68,11 @@ def register(name: str, sees_pixels: bool = False) -> Callable[[AnyBuilder], Any
         ...     return lambda inputs: keras.layers.Dense(units)(keras.ops.cast(inputs, "float32"))
 
     Raises:
-        InputError: the name is taken.
+        InputError: the name is another function's; the same one, of a notebook's cell that is run again, is replaced.
     """
 
     def add(builder: AnyBuilder) -> AnyBuilder:
-        if name in _BUILDERS:
+        if name in _BUILDERS and not _is_anew(builder, _BUILDERS[name]):
             raise InputError(f"network '{name}' is registered already; choose another name.")
         _BUILDERS[name] = builder
         if sees_pixels:
@@ -80,6 +80,12 @@ def register(name: str, sees_pixels: bool = False) -> Callable[[AnyBuilder], Any
         return builder
 
     return add
+
+
+def _is_anew(builder: Builder, old: Builder) -> bool:
+    """Returns whether a function is another's new definition."""
+    names = [(getattr(f, "__module__", None), getattr(f, "__qualname__", None)) for f in (builder, old)]
+    return None not in names[0] and names[0] == names[1]
 
 
 def network_fn(network: str | Network, rng: np.random.RandomState, network_kwargs: dict[str, Any]) -> Network:

@@ -154,7 +154,7 @@ def on_axis(series: Series, axis: Axis, source: Path, env: str) -> Series:
     """Replaces agent steps of a run folder by raw frames or by the time spent in training.
 
     Raises:
-        InputError: frames of an environment that is not an Atari game, or the run's files lack the seconds.
+        InputError: frames of an environment that is not an Atari game; or seconds, which the source lacks.
     """
     if axis == "frames":
         if not is_atari(env):
@@ -163,6 +163,8 @@ def on_axis(series: Series, axis: Axis, source: Path, env: str) -> Series:
             )
         return series._replace(x=series.x * FRAMES_PER_STEP)
     if axis in _SECONDS:
+        if source.is_file():
+            raise InputError(f"{source} has no times; --x {axis} needs run folders, expected --x steps.")
         return series._replace(x=np.interp(series.x, *clock(source)) / _SECONDS[axis])
     return series
 

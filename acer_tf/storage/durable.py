@@ -1,6 +1,7 @@
 """Files that survive a crash of the process or of the machine: written durably, and checked before they are read."""
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -82,13 +83,19 @@ def write_json(path: Path, values: object) -> None:
 
 
 def require_free(path: Path) -> None:
-    """Checks that a file does not exist yet.
+    """Checks that a file or folder does not exist yet, and that it can be made as far as permissions tell.
 
     Raises:
-        InputError: it exists.
+        InputError: it exists, or nothing can be written there.
     """
-    if path.exists():
-        raise InputError(f"{path} exists; choose another name.")
+    with writing(path):
+        if path.exists():
+            raise InputError(f"{path} exists; choose another name.")
+        folder = next(folder for folder in path.absolute().parents if folder.exists())
+        if not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 @contextlib.contextmanager

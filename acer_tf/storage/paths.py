@@ -4,9 +4,17 @@ import itertools
 import os
 from pathlib import Path
 
+from acer_tf.errors import InputError, type_in_words
+
 
 def user_path(path: str | os.PathLike[str]) -> Path:
-    """Returns a path that a user gave, with `~` as their home folder, also where no shell has replaced it."""
+    """Returns a path that a user gave, with `~` as their home folder, also where no shell has replaced it.
+
+    Raises:
+        InputError: it is no path.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"a path is {type_in_words(path)}; expected text or a pathlib.Path.")
     return Path(os.path.expanduser(path))
 
 

@@ -105,7 +105,8 @@ def settings_path(kind: str, name: str, folder: Path) -> Path:
         return user_path(name)
     names = settings_names(folder)
     if name not in names:
-        raise InputError(f"{kind} '{name}' does not exist{suggestion(name, names)}.")
+        choices = suggestion(name, names, "expected a name, or a file that ends in .yml")
+        raise InputError(f"{kind} '{name}' does not exist{choices}.")
     return folder / f"{name}.yml"
 
 

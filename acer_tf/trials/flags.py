@@ -9,7 +9,7 @@ from acer_tf.cli.env_kwargs import env_kwargs
 from acer_tf.config import Collecting, Config, Continuous
 from acer_tf.envs.saved_kwargs import check_saved_kwargs
 from acer_tf.errors import InputError
-from acer_tf.networks.names import NETWORKS
+from acer_tf.networks.names import ARGUMENTS
 from acer_tf.suggestions import suggestion
 from acer_tf.training.job import (
     CheckpointSettings,
@@ -25,7 +25,7 @@ GROUPS = (Config, Continuous, GymnasiumSettings, EvaluationSettings, Collecting)
 IN_FILES = {
     *(field.name for group in GROUPS for field in dataclasses.fields(group)),
     *("num_env", "max_episode_frames", "num_workers", "threads", "network", "policy", "value_network"),
-    *(argument for arguments in NETWORKS.values() for argument in arguments),
+    *ARGUMENTS,
 } - {"ray_address"}
 """Names of those that a file may set: no path, address, service, nor whatever could import code or overwrite a run."""
 OTHERS = (RunSettings, EnvironmentSettings, CheckpointSettings, LoggingSettings, MachineSettings)

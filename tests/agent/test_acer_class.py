@@ -155,6 +155,7 @@ def test_a_seed_begins_all_streams_anew() -> None:
         ({"correction_term": 0}, "correction_term is 0; expected a finite number > 0"),
         ({"buffer_size": 5}, "buffer_size 5 is smaller than replay_start 10"),
         ({"verbose": 3}, "verbose is 3; expected 0, 1 or 2"),
+        ({"tensorboard_log": 5}, "a path is an int; expected text"),
         ({"seed": -1}, "seed is -1; expected a whole number"),
         ({"n_cpu_tf_sess": 0}, "n_cpu_tf_sess is 0; expected a whole number from 1 to 1024"),
         ({"normalize_observations": 1}, "normalize_observations is 1; expected True or False"),

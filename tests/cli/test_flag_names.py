@@ -1,9 +1,10 @@
 import pytest
 
 from acer_tf import evaluate, run, run_atari, sweep
-from acer_tf.cli.flag_names import ALIASES, ELSEWHERE, flag_name
+from acer_tf.cli.flag_names import ALIASES, flag_name
 from acer_tf.cli.parsing import parse
 from acer_tf.errors import InputError
+from acer_tf.suggestions import ELSEWHERE
 
 TYPED = {
     # Stable-Baselines3, its Zoo, Stable Baselines 2

@@ -99,6 +99,12 @@ def test_a_file_chooses_no_window_no_path_and_no_code(tmp_path: Path, saved: dic
     assert find_trained(run, None, env_kwargs=saved).env_kwargs == saved
 
 
+def test_the_ending_of_a_file_may_be_left_out(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run")
+    (run / "model.zip").rename(run / "mine.zip")
+    assert find_trained(run / "mine", "CartPole-v1").name == str(run / "mine.zip")
+
+
 def test_bad_input(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is a single agent; a checkpoint is chosen in the folder of a run"):
         find_trained(Path("cartpole"), None, 5)

@@ -64,6 +64,10 @@ class OfTheOldGym:
     def step(self, action: Any) -> Any: ...
 
 
+class NoSpaces(gymnasium.Env[Any, Any]):
+    """Says nothing about its observations and actions."""
+
+
 @pytest.mark.parametrize(
     ("env", "message"),
     [
@@ -82,6 +86,11 @@ class OfTheOldGym:
             r"a tests\.envs\.test_adapt\.OfTheOldGym, which is no gymnasium\.Env; derive .* shimmy\.GymV21",
         ),
         (Counter, r"the environment is the class Counter; give an object of it: Counter\(\)"),
+        (NoSpaces(), r"NoSpaces has no observation_space; set self\.observation_space in __init__, to one of gymnas"),
+        (
+            "CartPole-v1",
+            r"the environment is the id 'CartPole-v1'; give an environment: gymnasium\.make\(",
+        ),
         (3, r"the environment is an int; expected a gymnasium\.vector\.VectorEnv, a gymnasium\.Env, or a VecEnv of"),
     ],
 )

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from acer_tf.envs.atari.pool import AtariPool
-from acer_tf.envs.make import make_training_env
+from acer_tf.envs.make import make_training_env, make_vec_env
 from acer_tf.errors import InputError
 
 
@@ -89,6 +89,11 @@ def test_keeps_the_dtype_of_the_observations() -> None:
 def test_refuses(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         make_training_env(**{"env_id": "CartPole-v1", "num_env": 1, **arguments})
+
+
+def test_an_environment_is_no_id() -> None:
+    with pytest.raises(InputError, match=r"^make_vec_env got an environment; expected an id, or a class or function"):
+        make_vec_env(gymnasium.make("CartPole-v1"), 2)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", [gymnasium.error.DependencyNotInstalled, ModuleNotFoundError])

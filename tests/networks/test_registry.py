@@ -37,6 +37,18 @@ def test_a_name_is_given_once() -> None:
         register("mlp")(lambda rng: lambda inputs: inputs)
 
 
+def test_a_function_that_is_defined_again_takes_the_place_of_the_old_one() -> None:
+    def cell(units: int) -> None:
+        @register("of_a_cell")
+        def of_a_cell(rng: RandomState) -> NetworkFn:
+            return lambda inputs: keras.layers.Dense(units)(inputs)
+
+    cell(3)
+    cell(5)
+    network = network_fn("of_a_cell", RandomState(0), {})
+    assert callable(network) and network(keras.Input((2,))).shape == (None, 5)
+
+
 @pytest.mark.parametrize(
     ("network", "message"),
     [("cn", "'cn' does not exist; the nearest are cnn"), ("MPL", "nearest are mlp"), (None, "'None' does not exist")],

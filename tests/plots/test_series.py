@@ -151,6 +151,12 @@ def test_time_is_that_of_the_episodes_that_ended_before_and_after(tmp_path: Path
     np.testing.assert_array_equal(on_axis(series((300, 8)), "hours", run, "A-v0").x, [0.05])
 
 
+def test_a_file_of_returns_has_no_times(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("steps,return\n10,1\n")
+    with pytest.raises(InputError, match=r"a\.csv has no times; --x minutes needs run folders, expected --x steps\.$"):
+        on_axis(series((10, 1)), "minutes", tmp_path / "a.csv", "")
+
+
 def test_time_needs_the_file_that_has_it(tmp_path: Path) -> None:
     (write_run(tmp_path / "run", [1.0]) / "monitor.csv").unlink()
     with pytest.raises(InputError, match=r"monitor\.csv does not exist"):

@@ -14,6 +14,7 @@ from acer_tf.storage.durable import (
     read_bounded,
     replace,
     replacing,
+    require_free,
     write_json,
     writing,
 )
@@ -52,6 +53,20 @@ def test_a_file_is_replaced_whole_and_a_link_is_not_followed(tmp_path: Path) -> 
     with replacing(tmp_path / "a"):
         assert temporary not in os.listdir(tmp_path), "nobody can make a link under its name beforehand"
     assert sorted(os.listdir(tmp_path)) == ["a", "target"]
+
+
+def test_a_place_where_nothing_can_be_written_is_told_before(tmp_path: Path) -> None:
+    require_free(tmp_path / "a" / "b" / "new.json")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="file exists; choose another name"):
+        require_free(tmp_path / "file")
+    with pytest.raises(InputError, match=r"new\.json cannot be written \(Not a directory\); choose another file"):
+        require_free(tmp_path / "file" / "a" / "new.json")
+    (tmp_path / "closed").mkdir(mode=0o500)
+    if not os.access(tmp_path / "closed", os.W_OK):  # as root, everything can
+        with pytest.raises(InputError, match=r"new\.json cannot be written \(Permission denied\)"):
+            require_free(tmp_path / "closed" / "new.json")
 
 
 def test_an_error_names_the_file_that_was_to_be_written(tmp_path: Path) -> None:

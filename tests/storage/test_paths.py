@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from acer_tf.errors import InputError
 from acer_tf.storage.paths import free_path, path_text, user_path
 
 
@@ -21,6 +22,11 @@ def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         Path("a/~"),
         Path(),
     ]
+
+
+def test_what_is_no_path_is_told() -> None:
+    with pytest.raises(InputError, match=r"^a path is None; expected text or a pathlib\.Path\.$"):
+        user_path(None)  # type: ignore[arg-type]
 
 
 def test_bytes_that_are_no_text_are_escaped() -> None:

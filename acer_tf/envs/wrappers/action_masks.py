@@ -99,8 +99,7 @@ def possible_actions(infos: Mapping[str, Any], nenvs: int, space: Space[Any]) ->
     masks = np.asarray(infos[MASKS])
     if masks.shape != (nenvs, space.n):
         raise InputError(
-            f"the environments give action masks of shape {masks.shape}; expected {(nenvs, int(space.n))} "
-            "(environments, actions)."
+            f"the action masks have shape {masks.shape}; expected {(nenvs, int(space.n))} (environments, actions)."
         )
     masks = masks.astype(np.bool_)
     if not (any_possible := masks.any(axis=1)).all():

@@ -83,7 +83,7 @@ def joint_masks(masks: Array, space: Choices) -> Array:
     masks = np.asarray(masks).astype(np.bool_)
     if masks.ndim != 2 or masks.shape[1] != sum(sizes):
         raise InputError(
-            f"the environments give action masks of shape {masks.shape}; expected {(len(masks), sum(sizes))} "
+            f"the action masks have shape {masks.shape}; expected {(len(masks), sum(sizes))} "
             "(environments, choices of all dimensions, one after the other)."
         )
     joint = np.ones((len(masks), 1), np.bool_)  # a joint action is possible if all of its choices are
