@@ -11,7 +11,7 @@ from acer_tf.envs.atari.human_scores import human_normalized
 from acer_tf.envs.ids import atari_game, is_atari
 from acer_tf.errors import InputError
 from acer_tf.logs.metrics import LAST_EPISODES
-from acer_tf.plots.curves import ENOUGH_SEEDS, Curve
+from acer_tf.plots.curves import ENOUGH_SEEDS, Curve, binned
 from acer_tf.plots.figures import View, figure_of_curves
 from acer_tf.plots.pages import render
 from acer_tf.plots.runs import Run, default_widths, differing, env_of, mean_curves, names_of_settings, short_number
@@ -150,7 +150,10 @@ def _pictures(records: Sequence[Record], metric: str, series: Callable[[Record],
     """Draws a picture for each environment, so that they can be arranged on any width of page."""
     runs = [Run(r.env, r.setting, found) for r in records if (found := series(r)) is not None]
     widths = default_widths(runs, metric)
-    curves = mean_curves(runs, widths)
+    try:
+        curves = mean_curves(runs, widths)
+    except InputError:  # runs of a setting have no steps in common, as where one ended early: each has its own line
+        curves = [binned(run.env, run.setting, run.series, widths[run.env]) for run in runs]
     return [
         Picture(
             title=f"learning curve of {env or 'the run'}",

@@ -52,6 +52,14 @@ def test_a_page_has_curves_settings_scores_commands_and_versions(tmp_path: Path)
     assert "Evaluations" not in text
 
 
+def test_runs_without_steps_in_common_are_drawn_one_by_one(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / str(seed), [1.0, 2.0], env="A-v0", network="mlp", seed=seed) for seed in (0, 1)]
+    episodes = (runs[1] / "episodes.csv").read_text().splitlines()
+    (runs[1] / "episodes.csv").write_text("\n".join([episodes[0], *(f"9{line}" for line in episodes[1:])]) + "\n")
+    text = report(runs)
+    assert text.count("<picture>") == 1 and "A-v0" in text
+
+
 def test_evaluations_are_drawn_where_they_exist(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a", [1.0], env="A-v0", network="mlp")
     (run / "evaluations.csv").write_text("steps,mean_return\n100,7\n200,8\n")
