@@ -66,6 +66,8 @@ def _read_report(path: Path) -> Mapping[str, Any]:
     """Reads the environment of an evaluation, the fingerprint of its agent, its mean and its deviation."""
     try:
         report = json.loads(read_bounded(path, LARGEST_REPORT))
+        if "mean" in report and "fingerprint" not in report:
+            raise InputError(f"{path} is of an earlier version, which did not note the agent; evaluate it again.")
         return {name: validated(f"{path}: {name}", report[name], kind) for name, kind in REPORT.items()}
     except InputError:
         raise

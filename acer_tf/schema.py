@@ -130,7 +130,7 @@ def check_names(where: str, names: Iterable[object], known: Collection[str]) -> 
     for name in names:
         if name not in known:
             same = from_elsewhere(str(name), known)
-            choices = f"; it is called {same[0]} here" if same else suggestion(str(name), known)
+            choices = f"; the nearest here is {same[0]}" if same else suggestion(str(name), known)
             raise InputError(f"{where}: {name} is not a setting{choices}.")
 
 

@@ -14,8 +14,9 @@ from acer_tf.configs.presets import load_preset
 from acer_tf.envs.ids import check_env_id, full_env_id, is_atari, typed_env_id
 from acer_tf.errors import InputError
 from acer_tf.search.search import Base, SearchFlags, search
+from acer_tf.storage.run_files import CHECKPOINTS
 from acer_tf.training.job import Job
-from acer_tf.training.resume import resumed_settings
+from acer_tf.training.resume import compared
 from acer_tf.trials.execution import Execution
 from acer_tf.trials.scheduler import Trial
 
@@ -47,17 +48,12 @@ class Sweep(SearchFlags, Execution):
         """Returns the trials, ordered by seed; the rest are flags of each.
 
         Raises:
-            InputError: a flag of the sweep or of a trial has a value that cannot work, or is another than that of the
-                run in a trial's folder.
+            InputError: a flag of the sweep or of a trial has a value that cannot work.
         """
         names, seeds, given = self._checked(rest)
         trials = [self._trial(name, name, seed, given, rest) for seed in seeds for name in names]
-        # Of the first seed; the others differ in nothing that could be wrong.
-        jobs = {trial.name: _job(trial) for trial in trials[: len(names)]}
-        for trial in trials:
-            job = jobs[trial.name]
-            settings = job.settings() | {"seed": trial.seed}
-            resumed_settings(trial.folder, settings, job.run.force, "choose another folder with --out")
+        for trial in trials[: len(names)]:  # of the first seed; the others differ in nothing that could be wrong
+            _job(trial)
         return trials
 
     def run(self, rest: Sequence[str]) -> int:
@@ -68,10 +64,10 @@ class Sweep(SearchFlags, Execution):
 
         Raises:
             LockedError: another sweep works in the folder.
-            InputError: as `planned`, or the folder cannot be made.
+            InputError: as `planned`, or the folder cannot be made, or the run in a trial's folder has other settings.
         """
         if self.search is None:
-            return self.run_all(self.planned(rest), self.out)
+            return self.run_all(self.planned(rest), self.out, check=_check_settings)
         return search(self.search, self, self, self._base(rest), self.out)
 
     def _checked(self, rest: Sequence[str]) -> tuple[list[str], list[int], set[str]]:
@@ -125,6 +121,13 @@ def _job(trial: Trial) -> Job:
     name, *words = trial.command
     read = run_atari.read if name == run_atari.__name__ else run.read
     return read(words)
+
+
+def _check_settings(trial: Trial) -> None:
+    """Checks that the run that a trial goes on with, if there is one, has its settings."""
+    if (trial.folder / CHECKPOINTS).is_dir():
+        job = _job(trial)
+        compared(trial.folder, job.settings(), job.run.force, "choose another folder with --out")
 
 
 def _env_id(name: str) -> str:

@@ -17,7 +17,20 @@ Point = TypeVar("Point")
 
 
 @dataclasses.dataclass(frozen=True)
-class LoopFlags:
+class Output:
+    """The numbers."""
+
+    json: Path | None = None
+    """File that they are written to as well."""
+
+    def write(self, numbers: object) -> None:
+        """Writes the numbers to the file, if one is given."""
+        if self.json is not None:
+            write_json(self.json, numbers)
+
+
+@dataclasses.dataclass(frozen=True)
+class LoopFlags(Output):
     """Flags of the benchmarks that measure the whole loop."""
 
     env: str = "BreakoutNoFrameskip-v4"
@@ -32,8 +45,6 @@ class LoopFlags:
     """Replay updates per on-policy update, on average; replay is active from the second segment on."""
     seconds: float = 60
     """Seconds for which the loop is measured."""
-    json: Path | None = None
-    """File that the numbers are written to as well."""
 
     def config(self, **settings: Any) -> Config:
         """Returns hyper-parameters with which replay is active from the second segment on."""
@@ -45,11 +56,6 @@ class LoopFlags:
             lrschedule="constant",
             **settings,
         )
-
-    def write(self, numbers: Mapping[str, Any]) -> None:
-        """Writes the numbers to the file, if one is given."""
-        if self.json is not None:
-            write_json(self.json, numbers)
 
 
 def in_turns(

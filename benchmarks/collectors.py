@@ -8,21 +8,19 @@ import functools
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Literal
 
 from acer_tf.cli.command import command
 from acer_tf.errors import require
-from acer_tf.storage.durable import write_json
 from acer_tf.storage.usage import processor_seconds
-from benchmarks import in_turns, medians, prepare
+from benchmarks import Output, in_turns, medians, prepare
 
 WARM_UP = 5
 """Segments of every collector before the clock starts: functions are traced then."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Collectors:
+class Collectors(Output):
     """Measures agent steps per second, and processor time per segment, of learner, collectors and Ray together."""
 
     mode: Literal["waiting", "atari"] = "waiting"
@@ -43,8 +41,6 @@ class Collectors:
     """How long each configuration is measured, each time."""
     repeats: int = 3
     """How often all configurations are measured, one after the other; the numbers are medians."""
-    json: Path | None = None
-    """File that the numbers are written to as well."""
 
 
 def measure(flags: Collectors, actors: int) -> dict[str, float]:
@@ -108,8 +104,7 @@ def run(flags: Collectors) -> None:
             f" {cpu / base['cpu_s_per_segment']:7.2f} {numbers.get('actors_staleness_mean', 0):11.1f}"
             f" {numbers.get('actors_idle_share', 0):14.0%}"
         )
-    if flags.json is not None:
-        write_json(flags.json, {"medians": middle, "runs": found})
+    flags.write({"medians": middle, "runs": found})
 
 
 main = command("benchmarks.collectors", Collectors, run)

@@ -8,7 +8,6 @@ import contextlib
 import dataclasses
 import statistics
 import sys
-from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -25,15 +24,14 @@ from acer_tf.replay.columns import CompressedColumn
 from acer_tf.replay.size import FIRST_SEGMENTS, compressed_row
 from acer_tf.runner import Runner
 from acer_tf.segment import Action
-from acer_tf.storage.durable import write_json
-from benchmarks import seconds
+from benchmarks import Output, seconds
 
 ENVS = 16
 """Environments of the buffer whose sizes are printed, with `Config.buffer_size` agent steps of each."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Compression:
+class Compression(Output):
     """Compares what replay of Atari games takes with what training projects, and times storing and drawing."""
 
     games: tuple[str, ...] = ("BreakoutNoFrameskip-v4",)
@@ -42,8 +40,6 @@ class Compression:
     """Environments that are played."""
     steps: int = 4000
     """Agent steps of each environment, rounded down to whole segments."""
-    json: Path | None = None
-    """File that the numbers are written to as well."""
 
 
 class RandomActor:
@@ -114,8 +110,7 @@ def run(flags: Compression) -> None:
     for env_id in flags.games:
         rows.append(compare(env_id, flags.num_env, flags.steps))
         print(_line(rows[-1]), flush=True)
-    if flags.json is not None:
-        write_json(flags.json, rows)
+    flags.write(rows)
 
 
 def _line(row: dict[str, Any]) -> str:

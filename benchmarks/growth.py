@@ -16,15 +16,14 @@ from acer_tf.cli.command import command
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.logs.logger import Logger
-from acer_tf.storage.durable import write_json
-from benchmarks import in_turns, medians, prepare
+from benchmarks import Output, in_turns, medians, prepare
 
 WARM_UP = 3
 """Iterations before the clock starts, in which TensorFlow traces its functions."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Growth:
+class Growth(Output):
     """Measures how speed and memory grow; each configuration in a process of its own."""
 
     env: str = "BreakoutNoFrameskip-v4"
@@ -53,8 +52,6 @@ class Growth:
     """How long each configuration is measured, each time."""
     repeats: int = 3
     """How often all configurations are measured, one after the other; the numbers are medians."""
-    json: Path | None = None
-    """File that the numbers are written to as well."""
     plot: Path | None = None
     """PNG file for a plot."""
 
@@ -153,8 +150,7 @@ def _line(axis: str, row: dict[str, Any]) -> str:
 def run(flags: Growth) -> None:
     """Runs the measurements."""
     found = tables(flags)
-    if flags.json is not None:
-        write_json(flags.json, found)
+    flags.write(found)
     if flags.plot is not None:
         plot(found, flags.plot)
 

@@ -15,8 +15,8 @@ import psutil
 
 from acer_tf.cli.command import command
 from acer_tf.errors import InputError
-from acer_tf.storage.durable import write_json
 from acer_tf.storage.run_files import PROGRESS
+from benchmarks import Output
 
 POLL_SECONDS = 1.0
 WARM = 1.5
@@ -24,7 +24,7 @@ WARM = 1.5
 
 
 @dataclasses.dataclass(frozen=True)
-class Memory:
+class Memory(Output):
     """Trains on an Atari game in a process of its own, and samples the memory of that process at each row of its log.
 
     The buffer is small, so that it is full for most of the run and only what else grows shows.
@@ -40,8 +40,6 @@ class Memory:
     """Steps per environment in replay."""
     replay_ratio: int = 1
     """Updates from replay per new segment, on average."""
-    json: Path | None = None
-    """File that all samples are written to as well."""
 
 
 class Sample(NamedTuple):
@@ -111,8 +109,7 @@ def run(flags: Memory) -> None:
         for sample in samples(training_command(flags, Path(folder) / "run"), Path(folder)):
             taken.append(sample)
             print(f"{sample.step:8,} {sample.rss / 2**20:8.1f} MiB {sample.descriptors:6}", flush=True)
-    if flags.json is not None:
-        write_json(flags.json, {"flags": {**vars(flags), "json": None}, "samples": [list(sample) for sample in taken]})
+    flags.write({"flags": {**vars(flags), "json": None}, "samples": [list(sample) for sample in taken]})
     steps, rss, descriptors = zip(*(sample for sample in taken if sample.step >= WARM * full), strict=True)
     print(f"from step {steps[0]:,} on: {slope(steps, rss) / 2**20:.2f} MiB per 100,000 steps")
     print(f"descriptors: {min(descriptors)} to {max(descriptors)}")

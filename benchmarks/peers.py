@@ -30,6 +30,7 @@ from acer_tf.cli.parsing import Positional
 from acer_tf.envs.ids import check_env_id
 from acer_tf.errors import InputError
 from acer_tf.experiments.collecting import BINS
+from acer_tf.experiments.reading import SCORE
 from acer_tf.experiments.results import Result, Returns, rounded, write
 from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.plots.curves import binned
@@ -44,8 +45,6 @@ ATARI_REPLAY = 100_000
 
 QR-DQN's default, a million, takes 26 GiB.
 """
-WINDOW = (0.9, 1.0)
-"""Part of a run that its score is about."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -245,7 +244,7 @@ def run(flags: Peers) -> None:
     check_env_id(flags.env)
     for seed in range(flags.first_seed, flags.first_seed + flags.seeds):
         result = train(flags, seed)
-        write(flags.results, [result], WINDOW)
+        write(flags.results, [result], SCORE)
         facts = result.facts
         print(
             f"{flags.algorithm} {flags.env} seed {seed}: {facts['trained']:,} of {facts['steps']:,} steps in "

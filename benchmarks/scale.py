@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from acer_tf.cli.command import command
 from acer_tf.schema import Count, Positive, Weight, validate_fields
-from acer_tf.storage.durable import write_json
+from benchmarks import Output
 
 COLLECTORS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
 SEGMENTS = 3000
@@ -24,7 +24,7 @@ SEGMENTS = 3000
 
 
 @dataclasses.dataclass(frozen=True)
-class Scale:
+class Scale(Output):
     """Simulates env-steps per second, efficiency and staleness; the defaults were measured with Breakout."""
 
     collectors: Annotated[tuple[Count, ...], Meta(min_length=1, description="whole numbers >= 1")] = COLLECTORS
@@ -57,8 +57,6 @@ class Scale:
     """Updates between two versions of the weights."""
     actor_depth: Count = 1
     """Orders that a collector has."""
-    json: Path | None = None
-    """File that the numbers are written to as well."""
     plot: Path | None = None
     """PNG file for a picture, such as docs/scale.png."""
 
@@ -100,7 +98,7 @@ class _Link:
         return self._free_at
 
 
-def simulate(flags: Scale, collectors: int, call_s: float, ratio: float, segments: int = SEGMENTS) -> Result:
+def simulate(flags: Scale, collectors: int, call_s: float, ratio: float) -> Result:
     """Simulates a number of collectors.
 
     Args:
@@ -108,7 +106,6 @@ def simulate(flags: Scale, collectors: int, call_s: float, ratio: float, segment
         collectors: how many there are.
         call_s: seconds of an update.
         ratio: updates from replay for each on-policy update.
-        segments: how many segments are counted.
     """
     rng = np.random.default_rng(0)
     down, up = _Link(flags.gbit), _Link(flags.gbit)
@@ -136,7 +133,7 @@ def simulate(flags: Scale, collectors: int, call_s: float, ratio: float, segment
     waited = began = 0.0
     warm = collectors * flags.actor_depth
     batch: deque[int] = deque()
-    for taken in range(warm + segments):
+    for taken in range(warm + SEGMENTS):
         if taken == warm:
             began, waited, up.busy, down.busy = now, 0.0, 0.0, 0.0
             staleness.clear()
@@ -153,7 +150,7 @@ def simulate(flags: Scale, collectors: int, call_s: float, ratio: float, segment
             updates += number
             now += number * call_s
     seconds = now - began
-    rate = segments * flags.steps / seconds
+    rate = SEGMENTS * flags.steps / seconds
     alone = flags.steps / (flags.collect_s + flags.trip_ms / 1e3)
     return Result(
         collectors,
@@ -209,8 +206,7 @@ def run(flags: Scale) -> None:
     validate_fields(flags)
     tables = _table(flags)
     _print(tables)
-    if flags.json is not None:
-        write_json(flags.json, {name: [result._asdict() for result in results] for name, results in tables.items()})
+    flags.write({name: [result._asdict() for result in results] for name, results in tables.items()})
     if flags.plot is not None:
         _draw(flags.plot, tables)
 

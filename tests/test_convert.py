@@ -77,13 +77,13 @@ def test_wrong_files_and_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str
     new, text = tmp_path / "new.zip", tmp_path / "text"
     text.write_text("no agent")
     baselines = write_joblib(tmp_path / "baselines", recording("mlp_defaults"))
-    assert "missing does not exist; expected a file with an agent of Stable Baselines 2 or base" in refused(
+    assert "missing does not exist; expected an agent of Stable Baselines 2 or base" in refused(
         capsys, tmp_path / "missing", new
     )
     assert f"{text} does not hold an agent of Stable Baselines 2 or baselines" in refused(capsys, text, new)
     assert "expected settings and parameters, or" in refused(capsys, pickled(tmp_path / "list", [1]), new)
     assert "--statistics are of Stable Baselines" in refused(capsys, baselines, new, "--statistics", tmp_path)
-    assert "missing does not exist; expected a file with a VecNormalize of Stable Baselines" in refused(
+    assert "missing does not exist; expected a VecNormalize of Stable Baselines" in refused(
         capsys, stable_baselines(tmp_path / "stable"), new, "--statistics", tmp_path / "missing"
     )
     assert "the agent in" in refused(capsys, baselines, new, "--env", "Acrobot-v1")

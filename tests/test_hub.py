@@ -207,10 +207,14 @@ def test_bad_input(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch
     assert "is not what `acer evaluate --json` writes" in failure(
         capsys, publish.main, "run", "./agents/x", "--evaluation", "score.json"
     )
+    Path("score.json").write_text('{"env": "CartPole-v1", "mean": 1, "std": 1}')
+    assert "score.json is of an earlier version" in failure(
+        capsys, publish.main, "run", "./agents/x", "--evaluation", "score.json"
+    )
     score = {"env": "CartPole-v1", "fingerprint": FINGERPRINT, "mean": 1, "std": 1}
     for wrong, message in (
         ({"env": "Acrobot-v1"}, "score.json is an evaluation in Acrobot-v1; the agent plays CartPole-v1."),
-        ({"fingerprint": "0" * 64}, "score.json is an evaluation of another agent; evaluate run/model.zip, which"),
+        ({"fingerprint": "0" * 64}, "score.json is an evaluation of another agent; evaluate run"),
         ({"mean": float("nan")}, "score.json: mean is nan; expected a number."),
         ({"std": True}, "score.json: std is True; expected a number."),
     ):

@@ -3,7 +3,10 @@ from pathlib import Path
 
 import pytest
 
+from acer_tf.storage.checkpoint import FORMAT, checkpoint_folders
+from acer_tf.storage.lock import locked
 from acer_tf.sweep import Sweep, main
+from tests.saved import forge_manifest
 
 
 def commands(*rest: str, **flags: object) -> list[str]:
@@ -90,7 +93,7 @@ def test_a_preset_of_an_unknown_environment(tmp_path: Path, capsys: pytest.Captu
 def test_a_folder_that_cannot_be_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").touch()
     assert main(["--envs", "CartPole-v1", "--out", str(tmp_path / "file" / "sweep")]) == 2
-    assert capsys.readouterr().err.endswith("cannot be made (Not a directory); choose another folder with --out.\n")
+    assert capsys.readouterr().err.endswith("cannot be written (Not a directory); choose another folder with --out.\n")
 
 
 def test_trains_and_goes_on_where_one_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,21 +120,31 @@ def test_trains_and_goes_on_where_one_fails(tmp_path: Path, capsys: pytest.Captu
 def test_a_changed_setting_is_refused_before_any_trial_runs_or_loses_its_row(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    def sweep(*flags: str, seeds: str = "2") -> tuple[int, str]:
+        common = ["--envs", "CartPole-v1", "--out", str(out), "--total_timesteps", "100", "--nsteps", "5"]
+        status = main([*common, "--seeds", seeds, *flags])
+        printed = capsys.readouterr()
+        return status, printed.out + printed.err
+
     out = tmp_path / "sweep"
-    flags = ["--envs", "CartPole-v1", "--seeds", "1", "--out", str(out), "--total_timesteps", "100", "--nsteps", "5"]
-    assert main(flags) == 0
-    table = (out / "sweep.csv").read_bytes()
-    capsys.readouterr()
     run = out / "CartPole-v1" / "seed-0"
+    assert sweep()[0] == 0
+    table = (out / "sweep.csv").read_bytes()
     for changed, message in (
         ("--lr=0.1", f"the run in {run} has lr 0.0007 (now 0.1); give the same, or --force to change."),
-        (
-            "--num_hidden=9",
-            f"the run in {run} has num_hidden 64 (now 9), which cannot change; choose another folder with ",
-        ),
+        ("--num_hidden=9", f"the run in {run} has num_hidden 64 (now 9), which cannot change; choose another folder"),
     ):
-        assert main([*flags, changed]) == 2
-        assert message in capsys.readouterr().err
-    assert (out / "sweep.csv").read_bytes() == table
-    assert main([*flags, "--num_hidden=64"]) == 0
-    assert "done CartPole-v1 seed 0" in capsys.readouterr().out
+        status, said = sweep(changed)
+        assert status == 2 and message in said
+        assert (out / "sweep.csv").read_bytes() == table
+    with locked(out):
+        assert sweep("--lr=0.1")[0] == 69  # the lock counts first
+    status, said = sweep("--num_hidden=64")
+    assert status == 0 and "2 trials, 0 done before" in said and "done CartPole-v1 seed 1" in said
+    forge_manifest(checkpoint_folders(run / "checkpoints")[0], format=FORMAT - 1)
+    status, said = sweep("--num_hidden=64")
+    assert status == 0 and "2 trials, 2 done before" in said  # which are not looked at
+    status, said = sweep("--lr=0.1", seeds="1")
+    assert status == 2 and "begin anew in another folder" in said
+    status, said = sweep("--lr=0.1", "--force", "--seeds", "1", "2", seeds="1")
+    assert status == 0 and "done CartPole-v1 seed 1" in said

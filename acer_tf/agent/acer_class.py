@@ -126,7 +126,8 @@ class ACER:
             seed: of environments, weights, replay and sampling; None draws one.
             n_cpu_tf_sess: threads of TensorFlow; None lets TensorFlow choose (Stable Baselines: 1). Small networks
                 need no more than 2. For a given seed it changes results only in the last bits.
-            **beyond: arguments that Stable Baselines did not have, see `acer_tf.agent.settings.BeyondStableBaselines`.
+            **beyond: arguments that Stable Baselines did not have: fields of the dataclasses in `acer_tf.config`, as
+                `acer_tf.agent.settings.BeyondStableBaselines` lists them.
 
         Raises:
             InputError: an argument or the environment cannot work.

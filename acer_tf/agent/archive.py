@@ -103,7 +103,8 @@ def load_weights(source: File | SavedAgent, agent: AgentState) -> None:
         )
     try:
         normalization = _normalization(groups, agent.spaces, name)
-        agent.load_weights(_group(groups, "model", name), name)
+        stream = {"random": agent.model.state_dict()["random"]}  # which stays as it is
+        agent.model.load_state_dict(_group(groups, "model", name) | stream, name)
     except InputError:
         check_same_spaces(agent.spaces, theirs, f"{name}: its")  # says more than shapes of weights
         raise

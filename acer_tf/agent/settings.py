@@ -39,40 +39,12 @@ PLAIN = (bool, int, float, str, type(None))
 class BeyondStableBaselines(TypedDict, total=False):
     """Arguments of `ACER` that Stable Baselines did not have.
 
-    Their defaults are those of `Config`, `Continuous` and `Collecting`, but for `bootstrap_truncated`, which is True:
-    an agent of the class, unlike `learn` and the commands with discrete actions, is not to be faithful there
-    (docs/environments.md).
-
-    Attributes:
-        optimizer: "rmsprop" (TensorFlow 1's form), "adam", or a Keras optimizer, of which a copy is used, at the rate
-            of `learning_rate` and `lr_schedule`.
-        normalize_observations: by their running mean and variance, which are saved with the agent; off by default.
-        normalize_rewards: by the running deviation of the discounted return; off by default.
-        reward_scale: factor on the rewards that the agent sees, 1 by default; recorded returns are without it. Not for
-            Atari.
-        compress_replay: whether replay keeps images compressed; this and the rest up to `action_masks` are in `Config`.
-        replay_state: where a recurrent policy's state starts in training.
-        burn_in: first steps of a segment that only warm it up.
-        correction: whether the policy gradient has its bias correction.
-        q_lambda: trace of Q(lambda) in place of Retrace.
-        on_policy_updates: whether new segments are trained on at once.
-        bootstrap_truncated: whether returns go on where a time limit cut an episode short.
-        overlap: whether the next segment is collected while updates from replay run; callbacks cannot follow then.
-        precision: in which the layers below the heads compute: "float32", or "bfloat16" (docs/performance.md).
-        action_masks: whether the masks of possible actions that an environment gives are obeyed.
-        sigma: the policy's standard deviation; this and the next four are in `Continuous`.
-        learn_sigma: whether sigma is learned.
-        num_samples: actions that the dueling network samples.
-        dueling: whether Q is built from V and sampled advantages.
-        use_q_opc: whether the policy gradient uses Q^opc.
-        actors: collectors on Ray, which collect segments while this process trains (docs/scale.md), without callbacks;
-            0 collects here. This and the rest are in `Collecting`, and in no file of an agent.
-        ray_address: HOST:PORT of a Ray cluster's head; None starts Ray on this machine.
-        segments_per_update: segments that one update is made on.
-        publish_every: updates between two versions of the weights that collectors get.
-        actor_depth: segments of each collector that are being collected, or wait to be trained on.
-        max_staleness: most updates since the weights that a new segment was collected with.
-        actor_timeout: seconds without a segment after which a collector is replaced.
+    Each is explained at the field of its name in `acer_tf.config`, whose defaults hold here, too, but for that of
+    `bootstrap_truncated`, which is True: an agent of the class, unlike `learn` and the commands with discrete actions,
+    is not to be faithful there (docs/environments.md). Further, `optimizer` may be a Keras optimizer, of which a copy
+    is used, at the rate of `learning_rate` and `lr_schedule`. What `normalize_observations` has seen is saved with the
+    agent. `reward_scale` is not for Atari. With `overlap` or `actors`, no callbacks can follow. What belongs to
+    collectors (`Collecting`) is in no file of an agent.
     """
 
     optimizer: object

@@ -144,10 +144,6 @@ class AgentState:
         self.actor.generator.state.assign(random["predictions"])
         self.model.load_state_dict(model | {"random": random["sampling"]}, source)
 
-    def load_weights(self, arrays: Arrays, source: str) -> None:
-        """Loads parameters, average policy and slots, or changes nothing; the streams stay as they are."""
-        self.model.load_state_dict({**arrays, "random": self.model.state_dict()["random"]}, source)
-
     def parameters(self) -> dict[str, tf.Variable]:
         """Returns the variables of the policy by name."""
         return dict(zip(self.model.policy.params, self.model.params, strict=True))

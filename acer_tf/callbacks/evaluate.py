@@ -87,7 +87,7 @@ class EvalCallback(EventCallback):
         self.evaluations_length: list[list[int]] = []
 
     def _on_training_start(self) -> None:
-        """Refuses the environments of training and folders that cannot be made; reads earlier evaluations.
+        """Refuses environments of training or of other spaces, and folders that cannot be made; reads evaluations.
 
         Those after the agent's steps are forgotten: training has begun anew.
         """
@@ -95,9 +95,9 @@ class EvalCallback(EventCallback):
             if path is not None:
                 make_folder(path.parent)
         # Raises now what else the first evaluation would.
-        check_same_spaces(self.model, EnvSpaces.of(self.eval_env), "eval_env's")
         Player().enter(self.eval_env)
         copy_moments(self.training_env, self.eval_env.unwrapped)
+        check_same_spaces(self.model, EnvSpaces.of(self.eval_env), "eval_env's", any_float=True)
         if self._evaluated is self.model:
             return
         if not self.evaluations_timesteps and self.log_path is not None and self.log_path.exists():

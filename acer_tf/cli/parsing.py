@@ -1,6 +1,5 @@
 """Flags that dataclasses describe: words of a command line to values, and the help."""
 
-import ast
 import contextlib
 import dataclasses
 import functools
@@ -8,7 +7,6 @@ import inspect
 import itertools
 import operator
 import re
-import textwrap
 import types
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -286,7 +284,10 @@ class Parser:
 
     def _docs(self) -> dict[str, str]:
         """Returns the docstring of each field."""
-        return {field: doc for kind in {flag.group for flag in self._flags} for field, doc in _field_docs(kind)}
+        from docstring_parser import parse_from_object  # only help and messages need it
+
+        fields = (field for kind in {flag.group for flag in self._flags} for field in parse_from_object(kind).params)
+        return {field.arg_name: " ".join((field.description or "").split()) for field in fields}
 
     def _sentence(self, error: CycloptsError, words: Sequence[str]) -> str:
         """Returns the error in the words of a command line in one sentence."""
@@ -317,7 +318,8 @@ class Parser:
 
     def _unused(self, word: str, words: Sequence[str]) -> str:
         """Returns the message that a word is neither an argument nor the value of a flag."""
-        before = flag_name(words[words.index(word) - 1]) if word in words[1:] else ""
+        pairs = itertools.pairwise(words)
+        before = next((flag_name(flag) for flag, other in pairs if other == word and flag.startswith("--")), "")
         if before in self._switches:
             return _not_a_switch(before, word)
         if before in self.names:
@@ -325,16 +327,6 @@ class Parser:
         if self._arguments:
             return f"'{word}' is one word too many; expected {self._usage()}."
         return stray(word, self.names)
-
-
-def _field_docs(kind: type[Any]) -> Iterator[tuple[str, str]]:
-    """Yields the fields of a class with the docstrings below them."""
-    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-    assert isinstance(definition, ast.ClassDef)
-    for pair in itertools.pairwise(definition.body):
-        match pair:
-            case ast.AnnAssign(target=ast.Name(field)), ast.Expr(ast.Constant(str(doc))):
-                yield field, " ".join(doc.split())
 
 
 def _parameter(flag: Flag, default: Any, group: Group, doc: str) -> inspect.Parameter:

@@ -12,7 +12,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import SyncVectorEnv, VectorEnv
 
 from acer_tf.envs import registered  # noqa: F401  (registers MaskedCartPole-v1 and MinAtar's games)
-from acer_tf.errors import InputError, StoppedError, install
+from acer_tf.errors import InputError, StoppedError, install, with_own_extra
 from acer_tf.suggestions import likeness, suggestion
 
 SUITE = "dm_control/"
@@ -74,13 +74,19 @@ def typed_env_id(text: str) -> str:
     except (KeyboardInterrupt, StoppedError):
         raise
     except BaseException as error:  # of any code, sys.exit() included
-        *_, (frame, line) = traceback.walk_tb(error.__traceback__)
-        where = f"in line {line} of {frame.f_code.co_filename}"
-        where = f", {where}" if "importlib" not in frame.f_code.co_filename else ""
-        raise InputError(
-            f"environment '{text}': module '{module}' cannot be imported ({type(error).__name__}: {error}{where})."
-        ) from error
+        if (advice := with_own_extra(str(error))) != str(error):
+            raise InputError(f"environment '{text}': {advice}") from error
+        cause = f"{type(error).__name__}: {error}{_place_in(module, error)}"
+        raise InputError(f"environment '{text}': module '{module}' cannot be imported ({cause}).") from error
     return env_id
+
+
+def _place_in(module: str, error: BaseException) -> str:
+    """Returns the last line of a module of the user's that an error came through; nothing where there is none."""
+    for frame, line in reversed([*traceback.walk_tb(error.__traceback__)]):
+        if f"{frame.f_globals.get('__name__')}.".startswith(f"{module}."):
+            return f", in line {line} of {frame.f_code.co_filename}"
+    return ""
 
 
 def check_env_id(env_id: str) -> None:

@@ -1,6 +1,5 @@
 """Compares the spaces of environments and agents, which must be the same for them to belong together."""
 
-import operator
 from typing import Any, NamedTuple, Protocol
 
 import gymnasium
@@ -42,28 +41,34 @@ class EnvSpaces(NamedTuple):
         return cls(own.single_observation_space, own.single_action_space)
 
 
-def check_same_spaces(agent: HasSpaces, other: HasSpaces, owner: str = "the environment's") -> None:
+def check_same_spaces(
+    agent: HasSpaces, other: HasSpaces, owner: str = "the environment's", *, any_float: bool = False
+) -> None:
     """Checks that the spaces are an agent's, but for the bounds of observations, which the networks ignore.
 
     Args:
         agent: the agent, or its spaces.
         other: what is to have the same spaces.
         owner: whose these are, for the message.
+        any_float: whether observations may be of another type of floating-point numbers, as where the agent only acts.
 
     Raises:
         InputError: they differ.
     """
-    for name, theirs, ours, is_same in (
-        ("observation", other.observation_space, agent.observation_space, _is_alike),
-        ("action", other.action_space, agent.action_space, operator.eq),
-    ):
-        if not is_same(theirs, ours):
-            there, here = _in_words(theirs), _in_words(ours)
-            there += " of other bounds" if there == here else ""
-            raise InputError(
-                f"{owner} {name} space is {there}; the agent's is {here}. Choose an agent and an environment that "
-                "belong together."
-            )
+    theirs, ours = (_without_bounds(has.observation_space, any_float) for has in (other, agent))
+    if theirs != ours:
+        raise _differ("observation", owner, other.observation_space, agent.observation_space)
+    if other.action_space != agent.action_space:
+        raise _differ("action", owner, other.action_space, agent.action_space)
+
+
+def _differ(name: str, owner: str, theirs: Space, ours: Space) -> InputError:
+    there, here = _in_words(theirs), _in_words(ours)
+    there += " of other bounds" if there == here else ""
+    return InputError(
+        f"{owner} {name} space is {there}; the agent's is {here}. Choose an agent and an environment that belong "
+        "together."
+    )
 
 
 def _in_words(space: Space) -> str:
@@ -74,13 +79,12 @@ def _in_words(space: Space) -> str:
     return f"a Box of shape {space.shape} and {space.dtype}" if isinstance(space, Box) else type_in_words(space)
 
 
-def _is_alike(theirs: Space, ours: Space) -> bool:
-    """Returns whether two spaces of observations differ at most in the bounds of Boxes."""
-    there, here = list(parts_of(theirs)), list(parts_of(ours))
-    if [path for path, _ in there] != [path for path, _ in here]:
-        return False
-    return all(_without_bounds(one) == _without_bounds(other) for (_, one), (_, other) in zip(there, here, strict=True))
+def _without_bounds(space: Space, any_float: bool) -> list[Any]:
+    """Returns the parts of a space of observations with their places, and of Boxes only shape and type."""
 
+    def kind(part: Space) -> Any:
+        if not isinstance(part, Box):
+            return part
+        return part.shape, "float" if any_float and part.dtype.kind == "f" else part.dtype
 
-def _without_bounds(part: Space) -> Any:
-    return (part.shape, part.dtype) if isinstance(part, Box) else part
+    return [(path, kind(part)) for path, part in parts_of(space)]

@@ -30,19 +30,18 @@ def aggregated(found: Findings, axis: Axis) -> dict[str, Band]:
     experiment = found.experiment
     if min(len(experiment.envs), len(experiment.variations)) < 2 or found.whole < found.needed:
         return {}
-    by_env = [[found.shared(variation.name, env) for variation in experiment.variations] for env in experiment.envs]
-    scales = [scale(experiment, env, groups) for env, groups in zip(experiment.envs, by_env, strict=True)]
+    shared = {v.name: [found.shared(v.name, env) for env in experiment.envs] for v in experiment.variations}
+    scales = [scale(experiment, env, groups) for env, *groups in zip(experiment.envs, *shared.values(), strict=True)]
     if not all(low < high for low, high in scales):
         return {}
     bands: dict[str, Band] = {}
-    for variation in experiment.variations:
-        groups = [found.shared(variation.name, env) for env in experiment.envs]
+    for name, groups in shared.items():
         x = _places(groups, axis)
         values = [
             [(_at(x, result, axis) - low) / (high - low) for result in group]
             for group, (low, high) in zip(groups, scales, strict=True)
         ]
-        bands[variation.name] = iqm_curve(np.swapaxes(np.array(values), 0, 1), x)
+        bands[name] = iqm_curve(np.swapaxes(np.array(values), 0, 1), x)
     return bands
 
 

@@ -41,7 +41,7 @@ def as_input_error(path: str | Path, expected: str, *own: Content) -> Iterator[N
     """
     file = user_path(path)
     if not file.exists():
-        raise InputError(f"{path} does not exist; expected a file with {expected}.")
+        raise InputError(f"{path} does not exist; expected {expected}.")
     try:
         yield
     except ERRORS as error:

@@ -176,9 +176,7 @@ class ProgressCsv(CsvSink):
     Recorded numbers of one's own may come later: each gets a column, which is nan in the rows before.
     """
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._rows = 0
+    _rows = 0
 
     def state_dict(self) -> dict[str, Any]:
         """Returns the state of a file, and how many columns and rows it has: a column more changes every row's size."""
@@ -278,9 +276,6 @@ class EpisodesCsv(FileSink):
 class EvaluationsCsv(CsvSink):
     """Writes a row for each evaluation: returns are raw and of whole episodes, lengths in agent steps."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, EVALUATION_COLUMNS)
-
     def evaluation(self, steps: int, values: Mapping[str, float]) -> None:
         """Writes one row, without `cut` in the file of a run that an earlier version began."""
         row = {"steps": steps, **values}
@@ -308,7 +303,7 @@ def file_logger(folder: Path, env_id: str | None, *curves: Sink) -> Logger:
             ProgressJsonLines(folder / PROGRESS_LINES),
             MonitorCsv(folder / MONITOR, env_id),
             EpisodesCsv(folder / EPISODES),
-            EvaluationsCsv(folder / EVALUATIONS),
+            EvaluationsCsv(folder / EVALUATIONS, EVALUATION_COLUMNS),
             *curves,
         ]
     )

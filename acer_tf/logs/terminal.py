@@ -159,9 +159,7 @@ class ProgressSink(RecentEpisodes):
 class LineSink(ProgressSink):
     """Prints a line on standard error, at most one every `LINE_INTERVAL` seconds."""
 
-    def __init__(self, total_steps: int, replay_steps: int = 0) -> None:
-        super().__init__(total_steps, replay_steps)
-        self._next_line = -math.inf
+    _next_line = -math.inf
 
     def show(self, steps: int, texts: dict[str, str]) -> None:
         """Prints the texts, unless the last line is less than `LINE_INTERVAL` seconds old."""

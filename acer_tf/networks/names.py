@@ -1,4 +1,4 @@
-"""Names of the built-in networks and of their arguments, available without importing TensorFlow."""
+"""Names of the built-in networks, with the types and defaults of their arguments; without TensorFlow."""
 
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Literal, NamedTuple, get_args
@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 from msgspec import Meta
 
 from acer_tf.errors import InputError
-from acer_tf.schema import Count, Text, is_setting, validated
+from acer_tf.schema import Count, is_setting, validated
 from acer_tf.suggestions import suggestion
 
 ActivationName = Literal[
@@ -27,6 +27,7 @@ NetArch = Annotated[
     list[int | str | dict[str, list[int]]], Meta(description="a list such as [64, {pi: [32], vf: [32]}]")
 ]
 FeatureExtraction = Literal["mlp", "cnn", "multi_input"]
+Torso = Literal["mlp", "cnn", "cnn_a3c", "cnn_small", "cnn_minatar", "impala_cnn", "conv_only"]
 
 
 class Argument(NamedTuple):
@@ -48,7 +49,7 @@ def _sb_policy(feature_extraction: str = "mlp", **more: Argument) -> dict[str, A
         "layers": Argument(Widths | None, None),
         **more,
         "feature_extraction": Argument(FeatureExtraction, feature_extraction),
-        "cnn_extractor": Argument(Text, "cnn"),
+        "cnn_extractor": Argument(Torso, "cnn"),
     }
 
 

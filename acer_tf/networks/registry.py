@@ -75,8 +75,7 @@ def register(name: str, sees_pixels: bool = False) -> Callable[[AnyBuilder], Any
         if name in _BUILDERS and not _is_anew(builder, _BUILDERS[name]):
             raise InputError(f"network '{name}' is registered already; choose another name.")
         _BUILDERS[name] = builder
-        if sees_pixels:
-            _PIXEL_NETWORKS.add(name)
+        (_PIXEL_NETWORKS.add if sees_pixels else _PIXEL_NETWORKS.discard)(name)
         return builder
 
     return add
@@ -84,8 +83,8 @@ def register(name: str, sees_pixels: bool = False) -> Callable[[AnyBuilder], Any
 
 def _is_anew(builder: Builder, old: Builder) -> bool:
     """Returns whether a function is another's new definition."""
-    names = [(getattr(f, "__module__", None), getattr(f, "__qualname__", None)) for f in (builder, old)]
-    return None not in names[0] and names[0] == names[1]
+    name, other = ((getattr(f, "__module__", None), getattr(f, "__qualname__", "<lambda>")) for f in (builder, old))
+    return name == other and "<lambda>" not in name[1]
 
 
 def network_fn(network: str | Network, rng: np.random.RandomState, network_kwargs: dict[str, Any]) -> Network:

@@ -21,7 +21,6 @@ def write_curves(path: Path, curves: Sequence[Curve], view: View) -> None:
     Raises:
         InputError: the file exists and holds something else.
     """
-    _require_header(path, [f"label,{axis}," for axis in get_args(Axis)], "curves")
     mean = "mean_return" if view.metric in RETURNS else view.metric
     count = "episodes" if view.metric == "episodes" else "values"
     columns = ("label", view.axis, mean, count, "seeds", "deviation", "environment")
@@ -30,7 +29,7 @@ def write_curves(path: Path, curves: Sequence[Curve], view: View) -> None:
         for c in curves
         for row in zip(*(array.tolist() for array in (c.x, c.mean, c.values, c.seeds, c.deviation)), strict=True)
     )
-    _write(path, columns, rows)
+    _write(path, "curves", [f"label,{axis}," for axis in get_args(Axis)], columns, rows)
 
 
 def write_intervals(path: Path, intervals: Mapping[str, Mapping[str, Interval]]) -> None:
@@ -39,18 +38,16 @@ def write_intervals(path: Path, intervals: Mapping[str, Mapping[str, Interval]])
     Raises:
         InputError: the file exists and holds something else.
     """
-    _require_header(path, [",".join(INTERVAL_COLUMNS)], "intervals")
     rows = ([setting, name, *found] for name, by_setting in intervals.items() for setting, found in by_setting.items())
-    _write(path, INTERVAL_COLUMNS, rows)
+    _write(path, "intervals", [",".join(INTERVAL_COLUMNS)], INTERVAL_COLUMNS, rows)
 
 
-def _require_header(path: Path, beginnings: Sequence[str], content: str) -> None:
-    """Raises an `InputError` if the file exists and its header begins with none of these."""
+def _write(
+    path: Path, content: str, beginnings: Iterable[str], columns: Sequence[str], rows: Iterable[Sequence[object]]
+) -> None:
+    """Writes rows below a header, unless the file holds something else: its header begins with none of these."""
     if path.exists():
         with path.open("rb") as old:
             if not old.readline().startswith(tuple(beginning.encode() for beginning in beginnings)):
                 raise InputError(f"{path} holds something other than {content}; choose another name.")
-
-
-def _write(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     replace(path, csv_lines([columns, *rows]))

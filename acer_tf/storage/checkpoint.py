@@ -149,7 +149,8 @@ def _parsed(path: Path, text: bytes) -> Checkpoint:
     if fields["format"] != FORMAT and digest == _digest(fields):
         raise OtherFormatError(
             f"{path / MANIFEST} has format {fields['format']}; expected {FORMAT}: resume with the version of acer_tf "
-            "that wrote it, or begin anew with --restart_behavior restart, which keeps the folder under another name."
+            "that wrote it, or begin anew in another folder, or with --restart_behavior restart, which keeps this one "
+            "under another name."
         )
     del fields["format"]
     replay = [ReplayFile(*entry) for entry in fields.pop("replay")]

@@ -50,7 +50,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     not followed.
 
     Raises:
-        OSError: the file cannot be written; it names `path`.
+        OSError: the file cannot be written; it names no temporary file.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = unfinished(path)
@@ -91,7 +91,9 @@ def require_free(path: Path) -> None:
     with writing(path):
         if path.exists():
             raise InputError(f"{path} exists; choose another name.")
-        folder = next(folder for folder in path.absolute().parents if folder.exists())
+        folder = next((folder for folder in path.absolute().parents if folder.exists()), None)
+        if folder is None:  # a drive that is not there
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         if not folder.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         if not os.access(folder, os.W_OK | os.X_OK):

@@ -207,12 +207,20 @@ def _require_own(folder: Path) -> None:
     """
     if holds_run(folder):
         return
-    below = itertools.chain(folder.glob("*/"), folder.glob("*/*/"))  # as deep as those of a sweep
-    if other := next(filter(holds_run, below), None):
+    below = itertools.chain(*(folder.glob(depth) for depth in ("*/", "*/*/", "*/*/*/")))  # as deep as results of sweeps
+    if other := next(filter(_has_trained, below), None):
         raise InputError(
             f"{folder} holds other runs, such as {other.relative_to(folder)}; expected a folder of the run's own, such "
             f"as {free_path(folder / 'one')}."
         )
+
+
+def _has_trained(folder: Path) -> bool:
+    """Whether a folder holds a run, not an agent alone; one that cannot be read holds none that matters."""
+    try:
+        return (folder / PROGRESS).exists() or _has_checkpoints(folder)
+    except OSError:
+        return False
 
 
 def _has_checkpoints(folder: Path) -> bool:

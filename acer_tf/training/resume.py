@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from acer_tf.config import Config
 from acer_tf.envs.module_ids import bare_env_id
@@ -22,17 +22,47 @@ FIXED = ("nsteps", "buffer_size", "compress_replay", "trust_region", "optimizer"
 ANEW = "choose another logdir, or --restart_behavior restart to keep that run under another name"
 
 
-def resumed_settings(run: Path, settings: Mapping[str, Any], is_forced: bool, elsewhere: str = ANEW) -> dict[str, Any]:
-    """Compares settings with those of the newest checkpoint; prints changes that are forced.
+class Compared(NamedTuple):
+    """A run that may be resumed.
+
+    Attributes:
+        seed: its seed.
+        changed: old and new values of the settings that are to change, by name.
+    """
+
+    seed: int
+    changed: Mapping[str, tuple[Any, Any]]
+
+
+def resumed_settings(run: Path, settings: Mapping[str, Any], is_forced: bool) -> dict[str, Any]:
+    """Compares settings with those of the newest checkpoint, as `compared` does, and prints changes that are forced.
+
+    Returns:
+        The run's seed as `{"seed": ...}`; empty without a checkpoint.
+
+    Raises:
+        OtherFormatError: as `compared`.
+        InputError: likewise.
+    """
+    found = compared(run, settings, is_forced)
+    if found is None:
+        return {}
+    if found.changed:
+        say(f"changed: {describe(found.changed)}", is_error=True)
+    return {"seed": found.seed}
+
+
+def compared(run: Path, settings: Mapping[str, Any], is_forced: bool, elsewhere: str = ANEW) -> Compared | None:
+    """Compares settings with those of the newest checkpoint.
 
     Args:
-        run: folder of the run; without a checkpoint in it, every setting is accepted.
+        run: folder of the run.
         settings: plain values; a seed of None accepts that of the run.
         is_forced: whether hyper-parameters other than `FIXED` may change.
         elsewhere: the way out for settings that cannot change, in messages.
 
     Returns:
-        The run's seed as `{"seed": ...}`; empty without a checkpoint.
+        None without a checkpoint: every setting is accepted.
 
     Raises:
         OtherFormatError: another version of this package wrote a checkpoint.
@@ -40,7 +70,7 @@ def resumed_settings(run: Path, settings: Mapping[str, Any], is_forced: bool, el
     """
     started = _settings_of_newest(run / CHECKPOINTS)
     if started is None:
-        return {}
+        return None
     # What a run's version did not have yet was as the default is.
     started = {name: value for name, value in DEFAULTS.items() if name in settings} | started
     own = default_arguments(started["network"]) if started["network"] == settings["network"] else {}
@@ -56,9 +86,7 @@ def resumed_settings(run: Path, settings: Mapping[str, Any], is_forced: bool, el
         raise InputError(f"the run in {run} has {describe(fixed)}, which cannot change; {elsewhere}.")
     if changed and not is_forced:
         raise InputError(f"the run in {run} has {describe(changed)}; give the same, or --force to change.")
-    if changed:
-        say(f"changed: {describe(changed)}", is_error=True)
-    return {"seed": settings["seed"]}
+    return Compared(settings["seed"], changed)
 
 
 def resuming(words: Sequence[str]) -> list[str]:

@@ -14,6 +14,7 @@ from acer_tf.envs.ids import is_atari
 from acer_tf.errors import ExitStatus, InputError, require
 from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.schema import Count, validate_fields
+from acer_tf.storage.durable import writing
 from acer_tf.storage.lock import locked
 from acer_tf.system.command_line import command_line
 from acer_tf.system.compute import cores
@@ -41,8 +42,20 @@ class Execution:
     trial_cpus: Count = 1
     """Processors (and threads) of a trial on Ray."""
 
-    def run_all(self, trials: Sequence[Trial], out: Path, done: Callable[[Trial], object] = lambda _: None) -> int:
-        """Runs the trials that are not done yet, in their order; `done` is called with each that has ended well.
+    def run_all(
+        self,
+        trials: Sequence[Trial],
+        out: Path,
+        done: Callable[[Trial], object] = lambda _: None,
+        check: Callable[[Trial], object] = lambda _: None,
+    ) -> int:
+        """Runs the trials that are not done yet, in their order.
+
+        Args:
+            trials: in their order.
+            out: folder of the table.
+            done: called with each that has ended well.
+            check: called with each that is to run before the first one does.
 
         Returns:
             The exit status: 0 if all trials are done, 1 if one failed; 129, 130 or 143 after a signal.
@@ -53,6 +66,8 @@ class Execution:
         """
         with self.sweep(out) as sweep:
             remaining = [trial for trial in trials if not sweep.table.is_done(trial)]
+            for trial in remaining:
+                check(trial)
             for trial in trials:
                 if trial not in remaining:  # whoever reads the results wants those of before, too
                     done(trial)
@@ -77,10 +92,8 @@ class Execution:
             InputError: the folder cannot be made.
         """
         never_wait()
-        try:
+        with writing(out, "folder with --out"):
             out.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{out} cannot be made ({error.strerror}); choose another folder with --out.") from error
         with locked(out), stop_on_signals() as stop:  # two sweeps would write one table
             yield RunningSweep(self, SweepTable(out / TABLE), stop)
 
@@ -99,9 +112,8 @@ class Execution:
             InputError: one has a value that cannot work, or belongs to the other engine.
         """
         validate_fields(self)
-        of_ray = {"ray_address": self.ray_address, "slots": self.slots, "trial_cpus": self.trial_cpus}
-        defaults = {field.name: field.default for field in dataclasses.fields(Execution)}
-        changed = [name for name, value in of_ray.items() if value != defaults[name]]
+        of_ray = ("ray_address", "slots", "trial_cpus")
+        changed = [name for name in of_ray if getattr(self, name) != getattr(Execution, name)]
         if self.engine == "local" and changed:
             raise InputError(f"--{changed[0]} requires --engine ray.")
         if self.engine == "ray":

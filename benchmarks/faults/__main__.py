@@ -15,7 +15,7 @@ from pathlib import Path
 
 from acer_tf.cli.command import command
 from acer_tf.errors import ExitStatus, InputError
-from acer_tf.storage.durable import write_json
+from benchmarks import Output
 from benchmarks.faults.process import survivors
 from benchmarks.faults.scratch import Scratch, scratch
 from benchmarks.faults.story import Story, ViolationError
@@ -26,7 +26,7 @@ MOST_FAULTS = 10
 
 
 @dataclasses.dataclass(frozen=True)
-class Faults:
+class Faults(Output):
     """Kills, stops, fills disks, damages files; resumes each time, and checks what is promised."""
 
     minutes: float = 60
@@ -37,8 +37,6 @@ class Faults:
     """Trainings to disturb."""
     keep: Path = Path("faults")
     """Folder for the run folder and the output of every run that breaks a promise."""
-    json: Path | None = None
-    """File that the table is written to as well."""
 
     def check(self) -> None:
         """Checks the flags.
@@ -119,9 +117,8 @@ def run(flags: Faults) -> int:
             )
     print(table(faults))
     print(f"{runs} runs, {faults.total()} faults, {violations} violations")
-    if flags.json is not None:
-        counts = [[*key, count] for key, count in sorted(faults.items())]
-        write_json(flags.json, {"runs": runs, "violations": violations, "faults": counts, "seed": flags.seed})
+    counts = [[*key, count] for key, count in sorted(faults.items())]
+    flags.write({"runs": runs, "violations": violations, "faults": counts, "seed": flags.seed})
     return ExitStatus.FAILED if violations else 0
 
 

@@ -6,6 +6,7 @@ import random
 import signal
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -94,18 +95,19 @@ def _stop_and_continue(training: Training, around: Around) -> None:
     _go_on(training, around)
 
 
-def _fill_disk(training: Training, around: Around) -> None:
-    with around.scratch.full():
+def _in_trouble(training: Training, around: Around, trouble: AbstractContextManager[None]) -> None:
+    with trouble:
         _go_on(training, around, may_kill=around.draw.random() < 0.5)
     if training.process.poll() is None:
         _go_on(training, around)
+
+
+def _fill_disk(training: Training, around: Around) -> None:
+    _in_trouble(training, around, around.scratch.full())
 
 
 def _refuse_a_file(training: Training, around: Around) -> None:
-    with around.disk.refusing(around.draw.choice(REFUSED)):
-        _go_on(training, around, may_kill=around.draw.random() < 0.5)
-    if training.process.poll() is None:
-        _go_on(training, around)
+    _in_trouble(training, around, around.disk.refusing(around.draw.choice(REFUSED)))
 
 
 def _jump(training: Training, around: Around) -> None:

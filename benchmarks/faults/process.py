@@ -84,12 +84,11 @@ class Training:
         match = re.search(r"resumed at step ([\d,]+)", self.said())
         return None if match is None else int(match[1].replace(",", ""))
 
-    def wait_until(self, condition: Callable[[], object], seconds: float = PATIENCE) -> bool:
-        """Waits until the condition holds, the process ends or time is up; returns whether the condition holds."""
+    def wait_until(self, condition: Callable[[], object], seconds: float = PATIENCE) -> None:
+        """Waits until the condition holds, the process ends or time is up."""
         end = time.monotonic() + seconds
-        while not (holds := bool(condition())) and self.process.poll() is None and time.monotonic() < end:
+        while not condition() and self.process.poll() is None and time.monotonic() < end:
             time.sleep(POLL)
-        return holds
 
     def descriptors(self) -> int:
         """Counts the open descriptors of the first process, 0 if it has ended."""

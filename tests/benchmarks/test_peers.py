@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from acer_tf.errors import InputError
+from acer_tf.experiments.reading import SCORE
 from acer_tf.experiments.results import read, write
-from benchmarks.peers import WINDOW, Evaluation, Log, Peers, result_of, train, zoo_settings
+from benchmarks.peers import Evaluation, Log, Peers, result_of, train, zoo_settings
 
 ATARI = {"policy": "CnnPolicy", "frame_stack": 4, "env_wrapper": ["wrappers.Atari"], "batch_size": 32}
 FILE: dict[str, dict[str, Any]] = {
@@ -53,7 +54,7 @@ def test_an_algorithm_without_settings_for_a_kind_of_environment_is_refused() ->
 def test_results_hold_bins_and_the_better_kind_of_evaluation(tmp_path: Path) -> None:
     log = Log(steps=[4, 9, 10, 15, 400], returns=[4, 5, 6, 5, 385], seconds=[0.1, 0.2, 0.3, 0.4, 8.0])
     log.evaluations = [Evaluation(100, 20.0, 30.0), Evaluation(200, 90.0, 40.0)]
-    write(tmp_path, [result_of(log, 20, FACTS)], WINDOW)
+    write(tmp_path, [result_of(log, 20, FACTS)], SCORE)
     result = read(tmp_path)["ppo", "CartPole-v1", 3]
     np.testing.assert_array_equal(result.training.steps, [4, 12, 16, 400])  # hundredths of what was trained
     np.testing.assert_array_equal(result.training.mean, [4, 5.5, 5, 385])

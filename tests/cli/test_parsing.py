@@ -154,6 +154,7 @@ def test_mistakes_with_positional_arguments() -> None:
         "": "RUN is missing: Run folder",
         "a b": "'b' is one word too many; expected python -m acer_tf.evaluate RUN [OPTIONS].",
         "a --deterministic off": "--deterministic: expected True or False, got 'off'.",
+        "a a --deterministic": "'a' is one word too many; expected python -m acer_tf.evaluate RUN [OPTIONS].",
         "a --video film": "'film' belongs to no flag; if it is meant for --video, write --video=film.",
         "--env_kwargs gravity:5 a": "RUN is missing; write it before --env_kwargs, which takes all words after it.",
         "--episods 3 a": "--episods is not a flag; the nearest is --episodes.",

@@ -125,8 +125,8 @@ def test_files_of_ones_own(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("ent_coeff: 0", "ent_coeff is not a setting; the nearest are ent_coef,"),
-        ("learning_rate: 1", "learning_rate is not a setting; it is called lr here."),
-        ("n_timesteps: 1", "n_timesteps is not a setting; it is called total_timesteps here."),
+        ("learning_rate: 1", "learning_rate is not a setting; the nearest here is lr."),
+        ("n_timesteps: 1", "n_timesteps is not a setting; the nearest here is total_timesteps."),
         ("num_hidden: 1", "num_hidden is an argument of the network; give it under network_kwargs."),
         ("num_evn: 3", "num_evn is not a setting; the nearest are num_env,"),
         ("ray_address: 10.0.0.1:6379", "ray_address is not a setting"),

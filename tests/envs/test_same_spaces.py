@@ -26,6 +26,15 @@ def test_observations_may_differ_in_their_bounds_alone(ours: Any, theirs: Any, i
         check_same_spaces(EnvSpaces(ours, Discrete(2)), EnvSpaces(theirs, Discrete(2)))
 
 
+def test_who_only_acts_may_see_any_float() -> None:
+    ours, theirs = (EnvSpaces(Box(0, 1, (2,), dtype), Discrete(2)) for dtype in (np.float32, np.float64))
+    check_same_spaces(ours, theirs, any_float=True)
+    with pytest.raises(InputError, match="observation space is"):
+        check_same_spaces(ours, theirs)
+    with pytest.raises(InputError, match="observation space is"):
+        check_same_spaces(ours, EnvSpaces(Box(0, 1, (2,), np.uint8), Discrete(2)), any_float=True)
+
+
 def test_bounds_of_actions_matter() -> None:
     wider = Box(-2, 2, (3,))
     with pytest.raises(InputError, match="action space is"):

@@ -149,7 +149,7 @@ def test_an_array_in_an_order_that_joblib_does_not_write_is_refused(tmp_path: Pa
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("missing", r"missing does not exist; expected a file with an ACER agent of baselines\."),
+        ("missing", r"missing does not exist; expected an ACER agent of baselines\."),
         (".", r"does not hold an ACER agent of baselines \(it is not a file"),
     ],
 )

@@ -5,7 +5,7 @@ from gymnasium.spaces import Box
 from numpy.random import RandomState
 
 from acer_tf.errors import InputError
-from acer_tf.networks.registry import NetworkFn, network_fn, register
+from acer_tf.networks.registry import NetworkFn, check_pixels, network_fn, register
 from acer_tf.networks.trunk import Trunk
 from acer_tf.packing import Packed
 
@@ -39,7 +39,7 @@ def test_a_name_is_given_once() -> None:
 
 def test_a_function_that_is_defined_again_takes_the_place_of_the_old_one() -> None:
     def cell(units: int) -> None:
-        @register("of_a_cell")
+        @register("of_a_cell", sees_pixels=units == 3)
         def of_a_cell(rng: RandomState) -> NetworkFn:
             return lambda inputs: keras.layers.Dense(units)(inputs)
 
@@ -47,6 +47,10 @@ def test_a_function_that_is_defined_again_takes_the_place_of_the_old_one() -> No
     cell(5)
     network = network_fn("of_a_cell", RandomState(0), {})
     assert callable(network) and network(keras.Input((2,))).shape == (None, 5)
+    check_pixels("of_a_cell", Box(0, 1, (2,)))  # is not for images any more
+    register("lambda")(lambda rng: lambda inputs: inputs)
+    with pytest.raises(InputError, match="'lambda' is registered already"):
+        register("lambda")(lambda rng: lambda inputs: inputs)
 
 
 @pytest.mark.parametrize(

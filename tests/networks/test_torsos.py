@@ -139,7 +139,7 @@ import inspect
 import acer_tf.networks.actor_critic
 from acer_tf.networks.names import NETWORKS
 from acer_tf.networks.registry import _BUILDERS
-from acer_tf.schema import is_setting
+from acer_tf.schema import is_setting, validated
 
 assert NETWORKS.keys() == _BUILDERS.keys()
 for name, builder in _BUILDERS.items():
@@ -147,6 +147,7 @@ for name, builder in _BUILDERS.items():
     assert {p.name: p.default for p in parameters} == {n: a.default for n, a in NETWORKS[name].items()}, name
     kinds = {p.name: p.annotation for p in parameters if is_setting(p.annotation)}
     assert kinds == {n: NETWORKS[name][n].kind for n in kinds}, name
+    assert all(validated(n, a.default, a.kind) == a.default for n, a in NETWORKS[name].items()), name
 """
     subprocess.run([sys.executable, "-c", code], check=True)
 

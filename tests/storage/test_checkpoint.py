@@ -137,7 +137,7 @@ def test_a_manifest_that_is_none_is_refused(folder: Path, text: str) -> None:
 
 def test_another_format_is_named(folder: Path) -> None:
     path = forge_manifest(step_folder(folder, 2), format=FORMAT + 1)
-    advice = "resume with the version of acer_tf that wrote it, or begin anew with --restart_behavior restart"
+    advice = "resume with the version of acer_tf that wrote it, or begin anew in another folder, or with --restart_beh"
     with pytest.raises(OtherFormatError, match=rf"has format {FORMAT + 1}; expected {FORMAT}: {advice}"):
         read_manifest(path)
 

@@ -72,7 +72,7 @@ def test_a_place_where_nothing_can_be_written_is_told_before(tmp_path: Path) -> 
 def test_an_error_names_the_file_that_was_to_be_written(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "x").touch()
-    with pytest.raises(OSError, match="Is a directory") as refused:
+    with pytest.raises(OSError, match=r"director|denied") as refused:
         replace(tmp_path / "folder", b"new")
     assert (refused.value.filename, refused.value.filename2) == (str(tmp_path / "folder"), None)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder"]

@@ -88,6 +88,11 @@ def test_networks_are_checked() -> None:
         ("conv_only", {"convs": [[32, 8]]}, r"convs is \[\[32, 8\]\]; expected filters, size and stride"),
         ("MlpLstmPolicy", {"n_lstm": 0}, "n_lstm is 0; expected a whole number >= 1"),
         ("MlpPolicy", {"net_arch": "64"}, r"net_arch is '64'; expected a list such as \[64, \{pi: "),
+        (
+            "CnnPolicy",
+            {"cnn_extractor": "cnnn"},
+            "cnn_extractor is 'cnnn'; expected mlp, cnn, cnn_a3c, ",
+        ),
         ("CnnPolicy", {"feature_extraction": "cn"}, "feature_extraction is 'cn'; expected mlp, cnn or multi_input"),
     ],
 )

@@ -129,6 +129,7 @@ def test_a_command_says_what_to_do_with_checkpoints_of_another_version(
     assert (out, err) == (
         "",
         f"error: {file} has format {FORMAT - 1}; expected {FORMAT}: resume with the version of acer_tf that wrote it, "
-        "or begin anew with --restart_behavior restart, which keeps the folder under another name.\n",
+        "or begin anew in another folder, or with --restart_behavior restart, which keeps this one under another "
+        "name.\n",
     )
     assert hashes(run) == before
