@@ -151,7 +151,7 @@ def test_another_run_does_not_touch_the_first(trained: tuple[Path, str], capsys:
     before = hashes(folder)
     assert main(["--logdir", str(folder)]) == 2
     error = capsys.readouterr().err
-    for difference in ("num_env 2 (now 1)", "num_hidden 8 (now None)", "value_network copy (now shared)"):
+    for difference in ("num_env 2 (now 1)", "num_hidden 8 (now 64)", "value_network copy (now shared)"):
         assert difference in error
     assert hashes(folder) == before
 

@@ -82,7 +82,7 @@ def test_explains_what_the_agent_does_where_it_can(tmp_path: Path) -> None:
 
     record_video(Explaining(1), Counter(2), tmp_path / "video.mp4", explain=True)
     assert [picture.shape for picture in frames(tmp_path / "video.mp4")] == [(440, 720, 3)] * 3
-    with pytest.raises(InputError, match="the agent is a Always without the method explain"):
+    with pytest.raises(InputError, match="the agent is an Always without the method explain"):
         record_video(Always(), Counter(2), tmp_path / "video.mp4", explain=True)
 
 

@@ -47,7 +47,7 @@ LAUGHS = b"a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + b"".join(
         (b"a: &x [*x]", r"it is not valid YAML: the alias \*x stands for what it is in"),
         (b"a: !!python/object/apply:os.getpid []", "it is not valid YAML: could not determine a constructor"),
         (b"[1]", "it holds a list; expected settings by name"),
-        (b"", "it holds a NoneType"),
+        (b"", "it is empty"),
     ],
 )
 def test_anything_else_is_one_sentence(text: bytes, message: str) -> None:

@@ -90,7 +90,7 @@ def test_masks_of_dimensions_become_masks_of_joint_actions() -> None:
 
 
 def test_masks_that_do_not_fit_are_told() -> None:
-    with pytest.raises(InputError, match=r"action masks of shape \(2, 4\); expected \(2, 3\)"):
+    with pytest.raises(InputError, match=r"the action masks have shape \(2, 4\); expected \(2, 3\)"):
         possible_actions({MASKS: np.ones((2, 4))}, 2, Discrete(3))
     with pytest.raises(InputError, match="environment 1 gives no action mask; expected one at every reset and step"):
         possible_actions({MASKS: np.ones((2, 3)), f"_{MASKS}": np.array([True, False])}, 2, Discrete(3))

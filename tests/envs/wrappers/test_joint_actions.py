@@ -53,5 +53,7 @@ def test_a_joint_action_is_possible_where_all_its_choices_are(sizes: list[int], 
 
 
 def test_masks_of_joint_actions_are_refused() -> None:
-    with pytest.raises(InputError, match=r"masks of shape \(1, 6\); expected \(1, 5\) \(environments, choices of all"):
+    with pytest.raises(
+        InputError, match=r"the action masks have shape \(1, 6\); expected \(1, 5\) \(environments, choices of all"
+    ):
         joint_masks(np.array([[1, 0, 1, 1, 0, 0]]), MultiDiscrete([2, 3]))
