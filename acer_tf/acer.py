@@ -61,7 +61,7 @@ class SegmentSource(Protocol):
         """Returns arrays and plain values by name."""
         ...
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> bool:
+    def load_state_dict(self, state: Mapping[str, Any], heartbeat: Callable[[], object] = lambda: None) -> bool:
         """Restores what `state_dict` returned; returns whether the environments are where they were then."""
         ...
 
@@ -213,8 +213,14 @@ class TrainingLoop:
             "logger": self.logger.state_dict(),
         }
 
-    def load_state_dict(self, state: Mapping[str, Mapping[str, Any]]) -> bool:
+    def load_state_dict(
+        self, state: Mapping[str, Mapping[str, Any]], heartbeat: Callable[[], object] = lambda: None
+    ) -> bool:
         """Restores what `state_dict` returned.
+
+        Args:
+            state: the result.
+            heartbeat: called after each step that brings environments back to where they were.
 
         Returns:
             Whether the environments are where they were then; else they have to be restarted.
@@ -225,7 +231,7 @@ class TrainingLoop:
         # The model first: one of another network is refused before anything has been changed.
         self.model.load_state_dict(state["model"])
         self._collected = None
-        is_restored = self._source.load_state_dict(state["runner"])
+        is_restored = self._source.load_state_dict(state["runner"], heartbeat)
         self.episode_stats.load_state_dict(state["episode_stats"])
         self.logger.load_state_dict(state["logger"])
         load_stream_state(self._rng, state["random"])

@@ -12,6 +12,7 @@ import tensorflow as tf
 from acer_tf.acer import RemoteSegments, TrainingLoop
 from acer_tf.buffer import Buffer
 from acer_tf.config import CONTINUOUS, Config, Continuous
+from acer_tf.envs.adapt import as_vector_env
 from acer_tf.envs.check import check_vec_env
 from acer_tf.envs.wrap import stacked
 from acer_tf.envs.wrappers.frame_stack import FrameStack
@@ -82,6 +83,7 @@ def learn(
     config = Config(**{field.name: arguments[field.name] for field in dataclasses.fields(Config)})
     logger = Logger([TableSink()]) if logger is None else logger
     check_vec_env(env)
+    env = env if isinstance(env, FrameStack) else as_vector_env(env)
     # The last S frames are stacked here, unless the environments do so themselves.
     loop = make_model_and_loop(
         network, stacked(env), checked_seed(seed), config, logger, load_path, continuous, False, **network_kwargs

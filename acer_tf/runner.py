@@ -139,8 +139,12 @@ class Runner:
         own = {"seconds": seconds, "restart_seed": self._restart_seed, "state": self._state}
         return own | actions | normalization_state(self._env)
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> bool:
+    def load_state_dict(self, state: Mapping[str, Any], heartbeat: Callable[[], object] = lambda: None) -> bool:
         """Restores the policy's state, and the environments by replaying the recorded actions.
+
+        Args:
+            state: a result of `state_dict`.
+            heartbeat: called after each step.
 
         Returns:
             Whether the environments are where they were: there was a recorded restart, of environments of a Runner.
@@ -152,10 +156,10 @@ class Runner:
         normalization = {name: state[name] for name in normalization_state(self._env) if name in state}
         load_normalization_state(self._env, normalization)
         with frozen(self._env):  # the normalization counts these steps already
-            self._replay_actions(state)
+            self._replay_actions(state, heartbeat)
         return state["restart_seed"] is not None
 
-    def _replay_actions(self, state: Mapping[str, Any]) -> None:
+    def _replay_actions(self, state: Mapping[str, Any], heartbeat: Callable[[], object]) -> None:
         if state["restart_seed"] is not None:
             self.restart(state["restart_seed"], is_recorded=True)
         if "actions" in state:
@@ -164,6 +168,7 @@ class Runner:
                 # Environments cannot be saved; the same seed and actions lead to the same states.
                 for actions in np.moveaxis(state["actions"], 1, 0):
                     self._obs, _, terminations, truncations, infos = self._env.step(actions)
+                    heartbeat()
             self._dones = terminations | truncations
             self._action_masks = self._possible(infos)
         self._state = state["state"]

@@ -13,6 +13,7 @@ from gymnasium.vector import VectorEnv
 from acer_tf.cli.command import command
 from acer_tf.cli.env_kwargs import env_kwargs
 from acer_tf.cli.parsing import Positional
+from acer_tf.configs.presets import load_preset
 from acer_tf.configs.tasks import MINUTES, Task, Traits, kinds, nearest, tasks
 from acer_tf.envs.conventions import reported_episodes
 from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
@@ -58,6 +59,8 @@ class Suggest:
         words = ["acer", "run-atari" if is_atari(env_id) else "run", "--preset", task.preset, "--env", self.env]
         words += ["--env_kwargs", *self.env_kwargs] if self.env_kwargs else []
         words += ["--network", NETWORKS[traits.observations]] if traits.observations != task.traits.observations else []
+        is_normalized = load_preset(task.preset).command.get("normalize_observations", False)
+        words += ["--no_normalize_observations"] if is_normalized and "images" in traits.observations else []
         say(f"{env_id}: {described(traits)}.\n{reason(env_id, task, traits, has_arguments=bool(self.env_kwargs))}")
         say(f"\n    {shlex.join(words)}\n\n{expectation(task)}")
 

@@ -88,7 +88,8 @@ def test_images_with_continuous_actions_get_a_network_for_them(capsys: pytest.Ca
     assert main(["CarRacing-v3"]) == 0
     out = capsys.readouterr().out
     assert "No preset has learned continuous actions from images." in out
-    assert out.split("\n    acer run ")[1].splitlines()[0].endswith("--env CarRacing-v3 --network cnn")
+    command = out.split("\n    acer run ")[1].splitlines()[0]
+    assert command.endswith("--env CarRacing-v3 --network cnn --no_normalize_observations")
 
 
 def test_an_error_of_the_environment_keeps_its_traceback_and_ends_with_a_line(

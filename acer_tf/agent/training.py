@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
+import numpy as np
 from gymnasium.vector import VectorEnv
 
 from acer_tf.acer import RemoteSegments, TrainingLoop
@@ -155,13 +156,18 @@ class Training:
             self._environment,
             state.model,
             state.rng,
-            state.seed,
+            self._environments_seed(),
             logger,
             is_quiet=is_quiet,
             remote=self._remote_segments(self._environment, goes_on),
         )
         self._loop.count_from(state.num_timesteps)
         return self._loop
+
+    def _environments_seed(self) -> int:
+        """Returns the agent's seed or, if it has trained before, another, lest the episodes be those of before."""
+        seed, steps = self._state.seed, self._state.num_timesteps
+        return seed if not steps else int(np.random.SeedSequence([seed, steps]).generate_state(1)[0])
 
     def _remote_segments(self, environment: FrameStack, goes_on: Callable[[], bool]) -> RemoteSegments | None:
         """Starts collectors, if there are to be any."""
@@ -183,7 +189,9 @@ class Training:
             settings.continuous,
             settings.reward_scale,
         )
-        self._collectors = start_collectors(blueprint, environment, state.model, collecting, state.seed, goes_on)
+        self._collectors = start_collectors(
+            blueprint, environment, state.model, collecting, self._environments_seed(), goes_on
+        )
         return RemoteSegments(self._collectors, collecting.actors, collecting.segments_per_update)
 
     def restart_streams(self) -> None:

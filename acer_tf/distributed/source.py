@@ -106,7 +106,7 @@ class CollectorSource:
         """Returns the time so far; environments that are stepped elsewhere cannot be restored."""
         return {"seconds": time.monotonic() - self._start}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> bool:
+    def load_state_dict(self, state: Mapping[str, Any], heartbeat: Callable[[], object] = lambda: None) -> bool:
         """Restores the time; returns False, since the collectors have to start new episodes."""
         self._start = time.monotonic() - state["seconds"]
         return False

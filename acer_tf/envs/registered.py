@@ -55,10 +55,12 @@ class MinAtar(gymnasium.Env[Image, np.int64]):
         self.observation_space = Box(0, 255, self._game.state_shape(), np.uint8)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Image, dict[str, Any]]:
-        """Starts an episode; a seed restarts the game's random stream."""
+        """Starts an episode; a seed determines it, as it restarts the game's random stream."""
         super().reset(seed=seed)
         self._game.seed(seed)
         self._game.reset()
+        if seed is not None:
+            self._game.last_action = 0  # else the first action could still be that of an episode before the seed
         return self._observation(), {}
 
     def step(self, action: np.int64) -> tuple[Image, float, bool, bool, dict[str, Any]]:

@@ -162,7 +162,7 @@ class CsvSink(FileSink):
             return
         try:
             with reading(self._path), self._path.open(encoding="utf-8", newline="") as file:
-                self._name(next(csv.reader(file), ()))
+                self._name(next(csv.reader(file), ()) or self._names)
         except (UnicodeDecodeError, csv.Error) as error:
             raise InputError(f"{self._path} is damaged ({error}); move it away, and a new one begins.") from error
 

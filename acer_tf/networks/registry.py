@@ -51,6 +51,10 @@ Builder = Callable[..., Network]
 """Called as `builder(rng, **network_kwargs)`; initial weights are drawn from `rng`, or by Keras."""
 AnyBuilder = TypeVar("AnyBuilder", bound=Builder)
 
+MOST_NARROW = 20.0
+"""Range of observations that are no pixels, from which a division by 255 would leave next to nothing: that of
+normalised ones (`acer_tf.envs.wrappers.normalize.CLIP`), and less."""
+
 _BUILDERS: dict[str, Builder] = {}
 _PIXEL_NETWORKS: set[str] = set()
 
@@ -125,9 +129,10 @@ def check_pixels(network: object, observation_space: gym.spaces.Box) -> None:
         InputError: they are not images, or their bounds lie so close together that a division by 255 would leave next
             to nothing of them.
     """
-    if isinstance(network, str) and isinstance(observation_space, Packed):
-        for image in observation_space.images.values():
-            _check_image(network, image)
+    if isinstance(observation_space, Packed):
+        if network in _PIXEL_NETWORKS or str(network).startswith("MultiInput"):
+            for image in observation_space.images.values():
+                _check_image(network, image)
     elif network in _PIXEL_NETWORKS:
         _check_image(network, observation_space)
 
@@ -146,8 +151,8 @@ def _check_image(network: object, observation_space: gym.spaces.Box) -> None:
             "environment."
         )
     low, high = float(observation_space.low.min()), float(observation_space.high.max())
-    if high - low <= 2:
+    if high - low <= MOST_NARROW:
         raise InputError(
             f"network '{network}' divides observations by 255, but these lie between {low:g} and {high:g}; give images "
-            "from 0 to 255, best as uint8."
+            "from 0 to 255, best as uint8, and leave normalize_observations off."
         )

@@ -135,7 +135,8 @@ def _torso(rng: np.random.RandomState, feature_extraction: str, cnn_extractor: s
         raise InputError(f"cnn_extractor is {cnn_extractor!r}; expected a feed-forward network such as cnn.")
 
     def torso(inputs: Observations) -> KerasTensor:
-        if feature_extraction == "multi_input" and not isinstance(inputs, dict) and inputs.dtype != "uint8":
+        is_image = isinstance(inputs, dict) or (len(inputs.shape) == 4 and inputs.dtype == "uint8")
+        if feature_extraction == "multi_input" and not is_image:
             return flat(inputs)
         if isinstance(cnn_extractor, str):
             return keras.layers.Flatten()(extractor(inputs))

@@ -47,7 +47,7 @@ def write_preset(path: Path, run: Path, note: str) -> None:
     """
     settings = read_settings(run)
     if settings is None:
-        raise InputError(f"{run} lacks its settings; the trial has to run again.")
+        raise InputError(f"{run} lacks its settings, config.yml; run the trial's command in sweep.csv again.")
     preset = _preset(settings)
     replace(path, f"# {note}\n{yaml.safe_dump(preset, sort_keys=False)}".encode())
     load_preset(path)

@@ -115,9 +115,8 @@ def _mend(journal: Path) -> None:
         file.truncate(file.tell() - len(lines[-1]))
     for number, line in enumerate(lines[:-1], 1):
         if not _is_entry(line):
-            raise InputError(
-                f"line {number} of {journal} is damaged; delete that line, or choose another folder with --out."
-            )
+            # Without the line, trials could be numbered differently.
+            raise InputError(f"line {number} of {journal} is damaged; choose another folder with --out.")
 
 
 def _is_entry(line: bytes) -> bool:

@@ -143,7 +143,9 @@ class CheckpointStore:
         readable = {path: c for path, c in found.items() if c is not None}  # the others are left for the user
         kept = set(list(readable)[: self._keep]) | _best(readable) | self._milestones(readable)
         used = [file for path in kept for file in readable[path].replay]
-        for path in (*(readable.keys() - kept), *unused(self.folder, used)):
+        # One that cannot be read now may need any file of replay.
+        replay = unused(self.folder, used) if len(readable) == len(found) else ()
+        for path in (*(readable.keys() - kept), *replay):
             _delete(path)
 
     def _milestones(self, checkpoints: Mapping[Path, Checkpoint]) -> set[Path]:

@@ -10,8 +10,8 @@ from pathlib import Path
 import filelock
 
 from acer_tf.errors import InputError, LockedError, SupersededError
-from acer_tf.storage.durable import cannot_be_written
-from acer_tf.storage.run_files import LEASE, LOCK
+from acer_tf.storage.durable import cannot_be_written, replace
+from acer_tf.storage.run_files import HOLDER, LEASE, LOCK
 from acer_tf.system.console import say
 
 if sys.platform != "win32":
@@ -22,28 +22,32 @@ LEASE_SECONDS = 60.0
 
 
 class Lease:
-    """The right to write to a folder, which another host may take over while this process is suspended or cut off."""
+    """The right to write to a folder, which another host may take over while this process is suspended or cut off.
+
+    Attributes:
+        token: random text that its file and `HOLDER` hold.
+    """
 
     def __init__(self, folder: Path, lease: filelock.SoftFileLease) -> None:
         """`lease` is held."""
         self._folder = folder
         self._lease = lease
-        self._token = lease.token
+        self.token = lease.token
 
     def check(self) -> None:
         """Checks that the lease is still this process's.
 
         A file that cannot be read, as in an outage of the network, is no reason to stop: whoever takes the lease over
-        leaves a new one.
+        leaves a new one and, if that process has ended since, its token.
 
         Raises:
-            SupersededError: it is another process's now, so that nothing more may be written to the folder.
+            SupersededError: it is, or has been, another process's, so that nothing more may be written to the folder.
         """
         owner = self._lease.owner
-        if owner is not None and owner.token != self._token:
+        if (last_token(self._folder) if owner is None else owner.token) not in (None, self.token):
             raise SupersededError(
-                f"process {owner.pid} on {owner.hostname} has taken {self._folder} over, because this one gave no sign "
-                f"of life for {self._lease.lease_duration:g} s; nothing more is written here."
+                f"{_holder(self._lease)} has taken {self._folder} over, because this one gave no sign of life for "
+                f"{self._lease.lease_duration:g} s; nothing more is written here."
             )
 
 
@@ -75,6 +79,7 @@ def locked(folder: Path, lease_seconds: float = LEASE_SECONDS) -> Iterator[Lease
             stack.enter_context(lock)  # exact on this host, and free as soon as its holder has ended
             _acquire(lease, folder)  # for other hosts; renewed by a thread until it is released
             stack.callback(lease.release)
+            replace(folder / HOLDER, str(lease.token).encode())  # which stays when the lease's file goes
         except (filelock.Timeout, filelock.LeaseSettingsMismatch) as error:
             raise LockedError(
                 f"{folder} is locked by {_holder(lease)}, which works in it; choose another folder."
@@ -82,6 +87,14 @@ def locked(folder: Path, lease_seconds: float = LEASE_SECONDS) -> Iterator[Lease
         except OSError as error:
             raise cannot_be_written(folder, error, "folder") from error
         yield Lease(folder, lease)
+
+
+def last_token(folder: Path) -> str | None:
+    """Returns the token of the lease that was held last; None if that cannot be read."""
+    try:
+        return (folder / HOLDER).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 def is_locked(folder: Path) -> bool:

@@ -25,13 +25,13 @@ TENSORBOARD = "tb"
 EVENTS = "events.out.tfevents."
 """Prefix by which TensorBoard recognizes its files."""
 WANDB, WANDB_ID = "wandb", "wandb_id"
-LOCK, LEASE = LOCK_FILES = ".lock", ".lease"
+LOCK, LEASE, HOLDER = LOCK_FILES = ".lock", ".lease", ".holder"
 
 _OF_EARLIER_VERSIONS = ("mlflow.db", "mlflow_id", ".attempt")
 _PLAIN = (SETTINGS, PROGRESS, PROGRESS_LINES, MONITOR, EPISODES, EVALUATIONS, USAGE, MODEL, BEST, WANDB_ID)
 _WRITTEN = re.compile(
     "|".join(map(re.escape, (*_PLAIN, *_OF_EARLIER_VERSIONS)))
-    + rf"|{NOT_FINITE}\d+\.npz|{TENSORBOARD}/{re.escape(EVENTS)}[^/]+|{WANDB}/.+"
+    + rf"|best-\d+(-\d+)?\.zip|{NOT_FINITE}\d+\.npz|{TENSORBOARD}/{re.escape(EVENTS)}[^/]+|{WANDB}/.+"
     rf"|{CHECKPOINTS}/[^/]*{STEP}(-[0-9a-f]+)?/({re.escape(MANIFEST)}|{re.escape(VALUES)}|\.?{re.escape(ARRAYS)}(-\d+)?)"
     rf"|{CHECKPOINTS}/{REPLAY}/({REPLAY_FILE}|{UNFINISHED_REPLAY})"
     r"|\.tmp-[^/]+-[0-9a-f]+|\.lease\.[^/]+|\.(attempt|[^/]+\.(zip|yml|npz))-\d+"  # unfinished, after a crash

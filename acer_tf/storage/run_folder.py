@@ -24,7 +24,7 @@ from acer_tf.storage.durable import (
     replace,
     writing,
 )
-from acer_tf.storage.lock import locked
+from acer_tf.storage.lock import last_token, locked
 from acer_tf.storage.paths import free_path, path_text
 from acer_tf.storage.run_files import BEST, CHECKPOINTS, LOCK_FILES, MODEL, PROGRESS, SETTINGS, check_links, delete_run
 from acer_tf.storage.yaml_text import LARGEST, parse_settings
@@ -34,6 +34,8 @@ from acer_tf.system.provenance import commit, origin
 
 LOST_REPLAY = "lost_replay"
 """Setting of a run that resumed without damaged files of replay: the agent steps at which it did."""
+CHANGED = "changed"
+"""Setting of a run that was resumed with --force: the values until then, with the agent steps."""
 FREE = (
     *("preset", "logdir", "load_path", "num_workers", "vectorization", "threads", "tune_malloc", "stall_seconds"),
     *("checkpoint_every", "exact_resume", "keep_checkpoints", "keep_every"),
@@ -45,7 +47,7 @@ FREE = (
 """Settings that may change, as learning does not depend on them; the settings of a preset are compared one by one."""
 MACHINE = ("commit", "versions", "cores", "tensorflow_threads", "processor", "onednn")
 """Settings that tell where a run was made."""
-UNNAMED = ("seed", "command", LOST_REPLAY, *MACHINE, *FREE)
+UNNAMED = ("seed", "command", LOST_REPLAY, CHANGED, *MACHINE, *FREE)
 """Settings that are not in the names of curves, so that the runs of a curve may differ in them."""
 
 
@@ -96,6 +98,8 @@ def run_folder(folder: Path | None, env_id: str = "") -> Iterator["RunFolder"]:
     with contextlib.ExitStack() as locks:
         try:
             yield RunFolder(folder, locks)
+        except LockedError:  # the folder is another process's
+            raise
         except (InputError, EnvironmentFailedError):
             # A mistake in the flags leaves no empty folder behind, and the next command may use the name.
             if is_new and {file.name for file in folder.iterdir()} <= {SETTINGS, *LOCK_FILES}:
@@ -166,7 +170,8 @@ class RunFolder:
         If the folder was moved or deleted, the run goes on in a new one of its name.
 
         Raises:
-            SupersededError: it is another process's now, so that nothing more may be written there.
+            SupersededError: it is another process's now, or holds another run, so that nothing more may be written
+                there.
         """
         if time.monotonic() - self._checked < CHECK_SECONDS:
             return
@@ -174,6 +179,8 @@ class RunFolder:
         self._checked = time.monotonic()
         if is_still(self.path, self._identity):
             return
+        if holds_run(self.path) and last_token(self.path) != self._lease.token:  # else it is a copy
+            raise SupersededError(f"{self.path} holds another run now; nothing more is written there.")
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self._lock()
@@ -252,7 +259,24 @@ def read_settings(folder: Path) -> dict[str, Any] | None:
 
 def note_lost_replay(folder: Path, step: int) -> None:
     """Adds an agent step to `LOST_REPLAY` in the settings of a run; does nothing if they cannot be read or written."""
+    _note(folder, LOST_REPLAY, step)
+
+
+def note_changed(folder: Path, step: int, changed: Mapping[str, tuple[Any, Any]]) -> None:
+    """Notes settings that change in the course of a run in its config.yml, if that can be read and written.
+
+    Args:
+        folder: of the run.
+        step: agent step from which the new values hold.
+        changed: old and new values by name.
+    """
+    old, new = ({name: values[i] for name, values in changed.items()} for i in range(2))
+    _note(folder, CHANGED, {"until": step, **old}, **new)
+
+
+def _note(folder: Path, name: str, entry: object, **settings: Any) -> None:
+    """Adds an entry to a list in the settings of a run, and replaces others."""
     with contextlib.suppress(InputError, OSError):
-        settings = read_settings(folder) or {}
-        settings[LOST_REPLAY] = [*settings.get(LOST_REPLAY, []), step]
-        replace(folder / SETTINGS, yaml.safe_dump(settings, sort_keys=False).encode())
+        old = read_settings(folder) or {}
+        new = {**old, **settings, name: [*old.get(name, []), entry]}
+        replace(folder / SETTINGS, yaml.safe_dump(new, sort_keys=False).encode())

@@ -44,7 +44,7 @@ def start_module(words: Sequence[str], log: Path, folder: Path | None = None) ->
                 stderr=subprocess.STDOUT,
                 cwd=folder,
                 start_new_session=True,
-                pass_fds=[lifeline],
+                pass_fds=[lifeline] if sys.platform == "linux" else [],
                 # SIGHUP has a training save and end.
                 preexec_fn=functools.partial(_end_with, lifeline, signal.SIGHUP) if sys.platform == "linux" else None,
             )

@@ -54,6 +54,7 @@ class Checkpointer:
         settings: Mapping[str, Any],
         origin: Mapping[str, Any],
         parts: Mapping[str, Part] = MappingProxyType({}),
+        heartbeat: Callable[[], object] = lambda: None,
     ) -> None:
         """Saves nothing before `begin` is called.
 
@@ -66,6 +67,7 @@ class Checkpointer:
             settings: those of the run, kept in each checkpoint.
             origin: software and hardware, kept in each checkpoint.
             parts: the other parts of the run by name; one that a checkpoint lacks stays as it is.
+            heartbeat: called after each step of environments that are brought back to where they were.
         """
         self._acer = acer
         self._checkpoints = checkpoints
@@ -75,6 +77,7 @@ class Checkpointer:
         self._settings = settings
         self._origin = origin
         self._parts = parts
+        self._heartbeat = heartbeat
         self._saved_at = time.monotonic()
         self._retry_at: float | None = None
 
@@ -154,7 +157,7 @@ class Checkpointer:
                 raise ValueError(f"its step is {state['loop']['steps']}")  # a forged or renamed checkpoint
             for name in self._parts.keys() & state.keys():  # an earlier version may lack a part
                 self._parts[name].load_state_dict(state[name])  # first: the agent compares its spaces
-            is_restored = self._acer.load_state_dict(state)
+            is_restored = self._acer.load_state_dict(state, self._heartbeat)
         if not is_restored:  # episodes cannot be saved: they begin anew
             self._restart_environments()
         kept = f"{self._acer.buffer.num_in_buffer:,} segments of replay"

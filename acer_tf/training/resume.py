@@ -9,16 +9,19 @@ from acer_tf.config import Config
 from acer_tf.envs.module_ids import bare_env_id
 from acer_tf.errors import InputError
 from acer_tf.networks.names import default_arguments
-from acer_tf.storage.checkpoint import OtherFormatError, checkpoint_folders, read_manifest
+from acer_tf.storage.checkpoint import Checkpoint, OtherFormatError, checkpoint_folders, read_manifest
 from acer_tf.storage.run_files import CHECKPOINTS
 from acer_tf.storage.run_folder import FREE
-from acer_tf.system.console import say
 from acer_tf.training.job import DEFAULTS
 
 FREE_COLLECTING = ("actors", "publish_every", "actor_depth", "max_staleness")
 """Settings that may change though learning depends on them: a run goes on with the machines that there are."""
-FIXED = ("nsteps", "buffer_size", "compress_replay", "trust_region", "optimizer")
-"""Hyper-parameters that never change, as the saved state or the columns of progress.csv depend on them."""
+FIXED = (
+    *("nsteps", "buffer_size", "compress_replay", "replay_state", "bootstrap_truncated", "action_masks"),
+    *("trust_region", "optimizer"),
+)
+"""Hyper-parameters that never change, as the saved state, the columns of replay or those of progress.csv depend on
+them."""
 ANEW = "choose another logdir, or --restart_behavior restart to keep that run under another name"
 
 
@@ -26,30 +29,14 @@ class Compared(NamedTuple):
     """A run that may be resumed.
 
     Attributes:
+        step: agent step of the newest checkpoint.
         seed: its seed.
         changed: old and new values of the settings that are to change, by name.
     """
 
+    step: int
     seed: int
     changed: Mapping[str, tuple[Any, Any]]
-
-
-def resumed_settings(run: Path, settings: Mapping[str, Any], is_forced: bool) -> dict[str, Any]:
-    """Compares settings with those of the newest checkpoint, as `compared` does, and prints changes that are forced.
-
-    Returns:
-        The run's seed as `{"seed": ...}`; empty without a checkpoint.
-
-    Raises:
-        OtherFormatError: as `compared`.
-        InputError: likewise.
-    """
-    found = compared(run, settings, is_forced)
-    if found is None:
-        return {}
-    if found.changed:
-        say(f"changed: {describe(found.changed)}", is_error=True)
-    return {"seed": found.seed}
 
 
 def compared(run: Path, settings: Mapping[str, Any], is_forced: bool, elsewhere: str = ANEW) -> Compared | None:
@@ -68,9 +55,10 @@ def compared(run: Path, settings: Mapping[str, Any], is_forced: bool, elsewhere:
         OtherFormatError: another version of this package wrote a checkpoint.
         InputError: settings have changed that never may, or may only if forced.
     """
-    started = _settings_of_newest(run / CHECKPOINTS)
-    if started is None:
+    newest = _newest_checkpoint(run / CHECKPOINTS)
+    if newest is None:
         return None
+    started = newest.settings
     # What a run's version did not have yet was as the default is.
     started = {name: value for name, value in DEFAULTS.items() if name in settings} | started
     own = default_arguments(started["network"]) if started["network"] == settings["network"] else {}
@@ -86,7 +74,7 @@ def compared(run: Path, settings: Mapping[str, Any], is_forced: bool, elsewhere:
         raise InputError(f"the run in {run} has {describe(fixed)}, which cannot change; {elsewhere}.")
     if changed and not is_forced:
         raise InputError(f"the run in {run} has {describe(changed)}; give the same, or --force to change.")
-    return Compared(settings["seed"], changed)
+    return Compared(newest.step, settings["seed"], changed)
 
 
 def resuming(words: Sequence[str]) -> list[str]:
@@ -101,10 +89,10 @@ def _comparable(settings: Mapping[str, Any]) -> dict[str, Any]:
     return plain | {"env": bare_env_id(plain["env"])}
 
 
-def _settings_of_newest(checkpoints: Path) -> dict[str, Any] | None:
+def _newest_checkpoint(checkpoints: Path) -> Checkpoint | None:
     for path in checkpoint_folders(checkpoints):
         try:
-            return read_manifest(path).settings
+            return read_manifest(path)
         except OtherFormatError:
             raise
         except InputError:

@@ -25,7 +25,7 @@ from acer_tf.segment import Episode
 from acer_tf.storage.arrays import save_arrays
 from acer_tf.storage.checkpoint_store import CheckpointStore
 from acer_tf.storage.run_files import BEST, CHECKPOINTS, MODEL, NOT_FINITE, TENSORBOARD
-from acer_tf.storage.run_folder import RunFolder, run_folder
+from acer_tf.storage.run_folder import RunFolder, note_changed, run_folder
 from acer_tf.storage.saved_agents import PART, read_saved_agent
 from acer_tf.storage.usage import Meter
 from acer_tf.system.command_line import command_line
@@ -35,7 +35,7 @@ from acer_tf.system.provenance import origin
 from acer_tf.system.streams import checked_seed
 from acer_tf.system.tensorflow_import import quiet_tensorflow
 from acer_tf.training.job import Job
-from acer_tf.training.resume import resumed_settings, resuming
+from acer_tf.training.resume import compared, describe, resuming
 from acer_tf.training.signals import stop_on_signals
 from acer_tf.training.watchdog import watchdog
 
@@ -146,9 +146,15 @@ def _begin(
     """Begins a run in the folder, or resumes the one that it holds; the stack closes what has to be closed."""
     kept, folder = job.checkpoints, run.path
     checkpoints = CheckpointStore(folder / CHECKPOINTS, kept.keep_checkpoints, kept.keep_every)
-    settings = _settings(job, folder)  # refuses what does not fit the run in the folder
+    settings = job.settings()
+    # Refuses what does not fit the run in the folder.
+    earlier = compared(folder, settings, job.run.force) if job.run.restart_behavior == "resume" else None
+    settings["seed"] = checked_seed(settings["seed"] if earlier is None else earlier.seed)
     check_replay(env, job.config)
     run.begin(settings, job.run.restart_behavior)  # from here on, the folder is changed
+    if earlier is not None and earlier.changed:
+        say(f"changed: {describe(earlier.changed)}", is_error=True)
+        note_changed(folder, earlier.step, earlier.changed)
     checkpoints.before_publishing = run.check
     logger = stack.enter_context(contextlib.closing(Logger([_Fence(run), _make_logger(folder, job, env, settings)])))
     if job.logging.verbose:
@@ -163,19 +169,11 @@ def _begin(
     stack.enter_context(contextlib.closing(evaluations))
     # What a checkpoint holds besides the loop: what `evaluate` needs of the agent, and the best evaluation so far.
     parts: dict[str, Part] = {PART: agent, "evaluations": evaluations}
-    checkpointer = _resume(loop, parts, checkpoints, job, settings)
+    checkpointer = _resume(loop, parts, checkpoints, job, settings, goes_on)
     goes_on()
     if job.logging.verbose:
         say(f"device: {_machine(env, job.collecting.actors)}")
     return Session(job, run, agent, loop, evaluations, checkpointer)
-
-
-def _settings(job: Job, run: Path) -> dict[str, Any]:
-    """Returns the settings for run folder and checkpoints; the seed is that of a resumed run, or else drawn."""
-    settings = job.settings()
-    if job.run.restart_behavior == "resume":
-        settings |= resumed_settings(run, settings, job.run.force)
-    return settings | {"seed": checked_seed(settings["seed"])}
 
 
 def _announce(job: Job, env: FrameStack, folder: Path) -> None:
@@ -235,6 +233,7 @@ def _resume(
     checkpoints: CheckpointStore,
     job: Job,
     settings: Mapping[str, Any],
+    goes_on: Callable[[], object],
 ) -> "Checkpointer":
     """Resumes from the newest checkpoint, or makes the first one."""
     from acer_tf.training.checkpointer import Checkpointer
@@ -248,6 +247,7 @@ def _resume(
         settings=settings,
         origin=origin(),
         parts=parts,
+        heartbeat=goes_on,
     )
     checkpointer.begin()
     return checkpointer
@@ -339,8 +339,14 @@ class _Fence(Sink):
     def episodes(self, episodes: Sequence[Episode]) -> None:
         self._run.check()
 
+    def evaluation(self, steps: int, values: Mapping[str, float]) -> None:
+        self._run.check()
+
     def progress(self, steps: int) -> None:
         self._run.check()
+
+    def close(self) -> None:
+        self._run.check()  # sinks write what they still have when they are closed
 
     def state_dict(self) -> dict[str, Any]:
         self._run.check()

@@ -41,6 +41,20 @@ def test_plays_the_packages_game_step_for_step(env_id: str, game: str) -> None:
     assert ends or game == "freeway"  # lasts 2,500 steps
 
 
+def test_a_seed_determines_an_episode_whatever_was_played_before() -> None:
+    """The package keeps the last action, which sticks, over resets."""
+    fresh, used = (MinAtar("breakout") for _ in range(2))
+    used.reset(seed=0)
+    for action in (1, 2, 1, 2, 2):
+        used.step(np.int64(action))
+    for seed in range(40):  # of which a tenth begin with the action before
+        shown = [env.reset(seed=seed)[0] for env in (fresh, used)]
+        shown += [env.step(np.int64(0))[0] for env in (fresh, used)]
+        np.testing.assert_array_equal(shown[2], shown[3])
+        used.step(np.int64(2))
+        fresh.step(np.int64(1))
+
+
 def test_an_episode_is_cut_after_5000_steps_and_that_is_an_end() -> None:
     for env_id in IDS:
         assert gymnasium.spec(env_id).max_episode_steps == 5000

@@ -270,7 +270,7 @@ def test_a_damaged_journal_is_one_sentence(tmp_path: Path, line: str) -> None:
     text = (tmp_path / JOURNAL).read_text()
     (tmp_path / JOURNAL).write_text(f"{text}{line}\n{text}")
     number = text.count("\n") + 1
-    with pytest.raises(InputError, match=f"line {number} of .*search.journal is damaged; delete that line, or choose"):
+    with pytest.raises(InputError, match=f"line {number} of .*search.journal is damaged; choose another"):
         Play(tmp_path, count=1)
 
 

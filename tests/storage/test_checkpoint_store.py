@@ -17,6 +17,7 @@ from tests.saved import (
     hashes,
     make_buffer,
     make_checkpoints,
+    make_state,
     put,
     save,
     save_some,
@@ -115,6 +116,20 @@ def test_damaged_ones_are_kept_and_take_no_place_among_the_last(tmp_path: Path) 
     assert steps(tmp_path) == [1, 2, 3]
     save(checkpoints, 4, buffer)
     assert steps(tmp_path) == [2, 3, 4]
+
+
+def test_replay_stays_as_long_as_a_checkpoint_that_may_need_it_cannot_be_read(tmp_path: Path) -> None:
+    """As where shared storage cannot read a manifest for a moment."""
+    checkpoints, buffer = make_checkpoints(tmp_path, keep=1), make_buffer(1)
+    save(checkpoints, 1, buffer)
+    manifest = step_folder(tmp_path, 1) / "manifest.json"
+    whole, replay = manifest.read_bytes(), {*(tmp_path / "replay").iterdir()}
+    manifest.write_text("garbage")
+    make_checkpoints(tmp_path, keep=1).save(2, make_state(2), make_buffer(), None, {}, {})
+    assert replay <= {*(tmp_path / "replay").iterdir()}
+    manifest.write_bytes(whole)
+    make_checkpoints(tmp_path, keep=1).save(3, make_state(3), make_buffer(), None, {}, {})
+    assert steps(tmp_path) == [3] and not replay & {*(tmp_path / "replay").iterdir()}
 
 
 def test_what_a_crash_left_is_tidied_up(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from subprocess import PIPE, Popen
 
 import pytest
 
-from acer_tf.errors import InputError, LockedError
+from acer_tf.errors import InputError, LockedError, SupersededError
 from acer_tf.storage.lock import locked
 
 HOLD = """
@@ -120,3 +120,17 @@ def test_a_lease_that_a_crash_left_unwritten_is_taken_over(tmp_path: Path, conte
     with locked(tmp_path, lease_seconds=1.0):
         assert (tmp_path / ".lease").read_bytes() not in (b"", content)
     assert time.monotonic() - began < 20
+
+
+def test_a_host_that_has_taken_the_lease_over_and_ended_leaves_its_token(tmp_path: Path) -> None:
+    """As a suspended process finds the folder again: no lease, but the token of who held it last."""
+    with locked(tmp_path, SECONDS) as lease:
+        (tmp_path / ".lease").unlink()
+        lease.check()  # deleted by hand, or together with the folder
+        (tmp_path / ".lock").unlink()
+        with locked(tmp_path, SECONDS):
+            with pytest.raises(SupersededError, match=f"process {os.getpid()} on .* has taken {tmp_path} over"):
+                lease.check()
+        assert not (tmp_path / ".lease").exists()
+        with pytest.raises(SupersededError, match=f"another process has taken {tmp_path} over"):
+            lease.check()

@@ -2,6 +2,7 @@ import contextlib
 import errno
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ import yaml
 from acer_tf import __version__
 from acer_tf.errors import InputError, LockedError, SupersededError
 from acer_tf.storage.run_files import LOCK_FILES
-from acer_tf.storage.run_folder import RunFolder, default_run_folder, read_settings, run_folder
+from acer_tf.storage.run_folder import RunFolder, default_run_folder, note_changed, read_settings, run_folder
 from acer_tf.system.compute import cores, tensorflow_threads
 from acer_tf.system.provenance import commit
 from acer_tf.training.job import Job
@@ -284,6 +285,60 @@ def test_a_folder_that_goes_away_is_made_and_locked_again(tmp_path: Path, capsys
             run.check()
     with run_folder(folder):
         pass
+
+
+@pytest.mark.parametrize("has_token", [True, False])  # runs of an earlier version have none
+def test_another_run_that_has_taken_the_place_is_left_alone(tmp_path: Path, has_token: bool) -> None:
+    with begun(tmp_path / "other", {"env": "Other-v0"}, "resume"):
+        (tmp_path / "other" / "progress.csv").touch()
+    if not has_token:
+        (tmp_path / "other" / ".holder").unlink()
+    with run_folder(tmp_path / "run") as run:
+        run.begin({"env": "Some-v0"}, "resume")
+        (tmp_path / "run").rename(tmp_path / "away")
+        (tmp_path / "other").rename(tmp_path / "run")
+        run._checked = 0.0
+        with pytest.raises(
+            SupersededError, match="taken .*run over, .*; nothing more" if has_token else "run holds another run"
+        ):
+            run.check()
+    settings = read_settings(tmp_path / "run")
+    assert settings is not None and settings["env"] == "Other-v0"
+
+
+def test_a_copy_of_the_run_in_its_place_is_gone_on_with(tmp_path: Path) -> None:
+    with run_folder(tmp_path / "run") as run:
+        run.begin({"env": "Some-v0"}, "resume")
+        (tmp_path / "run" / "progress.csv").touch()
+        shutil.copytree(tmp_path / "run", tmp_path / "copy", ignore=shutil.ignore_patterns(".lock", ".lease"))
+        (tmp_path / "run").rename(tmp_path / "away")
+        (tmp_path / "copy").rename(tmp_path / "run")
+        run._checked = 0.0
+        run.check()
+
+
+def test_who_is_refused_deletes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes may both find that there is no folder yet."""
+    monkeypatch.setattr("acer_tf.storage.run_folder.make_folder", lambda folder: folder.mkdir(exist_ok=True) or True)
+    with run_folder(tmp_path / "run") as run:
+        run.begin({"env": "Some-v0"}, "resume")
+        with pytest.raises(LockedError), run_folder(tmp_path / "run"):
+            pass
+        assert (tmp_path / "run" / "config.yml").exists()
+
+
+def test_changes_by_force_are_noted(tmp_path: Path) -> None:
+    with begun(tmp_path, {"lr": 0.1, "gamma": 0.9}, "resume"):
+        pass
+    note_changed(tmp_path, 40, {"lr": (0.1, 0.2)})
+    note_changed(tmp_path, 60, {"lr": (0.2, 0.3), "gamma": (0.9, 0.8)})
+    settings = read_settings(tmp_path)
+    assert settings is not None
+    assert {name: settings[name] for name in ("lr", "gamma", "changed")} == {
+        "lr": 0.3,
+        "gamma": 0.8,
+        "changed": [{"until": 40, "lr": 0.1}, {"until": 60, "lr": 0.2, "gamma": 0.9}],
+    }
 
 
 def test_default_folder_is_named_after_environment_and_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

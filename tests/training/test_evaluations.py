@@ -85,6 +85,21 @@ def test_a_resumed_run_has_the_same_curve_and_the_same_best(run: Path, tmp_path:
         assert (again / name).read_bytes() == (run / name).read_bytes(), name
 
 
+def test_the_best_of_steps_that_are_lost_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As after a kill: best.zip is of an agent that no checkpoint has."""
+    agent = tiny()
+    agent.num_timesteps = 400
+    agent.save(tmp_path / "best.zip")
+    lost = (tmp_path / "best.zip").read_bytes()
+    resumed = evaluations(agent, file_logger(tmp_path, None), tmp_path)
+    resumed.load_state_dict({"step": 400, "best": 5.0})
+    assert (tmp_path / "best.zip").read_bytes() == lost and resumed.state_dict() == {"step": 400, "best": 5.0}
+    resumed.load_state_dict({"step": 200, "best": 5.0})
+    assert "best.zip is of step 400, which is lost; it is " in capsys.readouterr().err
+    assert (tmp_path / "best-000000000400.zip").read_bytes() == lost and not (tmp_path / "best.zip").exists()
+    assert resumed.state_dict() == {"step": 200, "best": None}
+
+
 def test_an_evaluation_that_was_abandoned_stays_due(tmp_path: Path) -> None:
     """As SIGTERM abandons one: nothing is written, the checkpoint says so, and the next process makes up for it."""
     agent = tiny()

@@ -9,7 +9,7 @@ from acer_tf.run import main
 from acer_tf.storage.checkpoint import FORMAT, checkpoint_folders, step_folder
 from acer_tf.storage.checkpoint_store import CheckpointStore
 from acer_tf.storage.lock import locked
-from acer_tf.training.resume import resumed_settings
+from acer_tf.training.resume import compared, describe
 from tests.saved import forge_manifest, hashes, make_buffer, make_state
 
 STARTED: dict[str, Any] = {
@@ -21,6 +21,12 @@ STARTED: dict[str, Any] = {
 }  # fmt: skip
 
 
+def seed_of(run: Path, settings: dict[str, Any], is_forced: bool) -> int:
+    found = compared(run, settings, is_forced)
+    assert found is not None
+    return found.seed
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     checkpoints = CheckpointStore(tmp_path / "run" / "checkpoints", 5, None)
@@ -30,12 +36,12 @@ def run(tmp_path: Path) -> Path:
 
 
 def test_without_a_run_anything_goes(tmp_path: Path) -> None:
-    assert resumed_settings(tmp_path, {"seed": None, "env": "x"}, is_forced=False) == {}
+    assert compared(tmp_path, {"seed": None, "env": "x"}, is_forced=False) is None
 
 
 @pytest.mark.parametrize("seed", [7, None])
 def test_the_same_settings_go_on_with_the_seed_of_the_run(run: Path, seed: int | None) -> None:
-    assert resumed_settings(run, STARTED | {"seed": seed}, is_forced=False) == {"seed": 7}
+    assert seed_of(run, STARTED | {"seed": seed}, is_forced=False) == 7
 
 
 @pytest.mark.parametrize(
@@ -48,25 +54,24 @@ def test_the_same_settings_go_on_with_the_seed_of_the_run(run: Path, seed: int |
     ],
 )
 def test_what_changes_nothing_may_change(run: Path, changes: dict[str, Any]) -> None:
-    assert resumed_settings(run, STARTED | changes, is_forced=False) == {"seed": 7}
+    assert seed_of(run, STARTED | changes, is_forced=False) == 7
 
 
 def test_a_run_of_an_older_version_in_lockstep_goes_on(tmp_path: Path) -> None:
     checkpoints = CheckpointStore(tmp_path / "run" / "checkpoints", 5, None)
     checkpoints.save(1, make_state(1), make_buffer(), None, STARTED | {"actors": 2, "lockstep": True}, {})
-    assert resumed_settings(tmp_path / "run", STARTED | {"actors": 0}, is_forced=False) == {"seed": 7}
+    assert seed_of(tmp_path / "run", STARTED | {"actors": 0}, is_forced=False) == 7
 
 
 @pytest.mark.parametrize("changes", [{"lr": 1e-3}, {"gamma": 0.5, "total_timesteps": 2000}, {"precision": "float32"}])
-def test_hyper_parameters_change_only_by_force(
-    run: Path, changes: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_hyper_parameters_change_only_by_force(run: Path, changes: dict[str, Any]) -> None:
     said = ", ".join(f"{name} {STARTED[name]} (now {value})" for name, value in changes.items())
     with pytest.raises(InputError) as refused:
-        resumed_settings(run, STARTED | changes, is_forced=False)
+        compared(run, STARTED | changes, is_forced=False)
     assert str(refused.value) == f"the run in {run} has {said}; give the same, or --force to change."
-    assert resumed_settings(run, STARTED | changes, is_forced=True) == {"seed": 7}
-    assert capsys.readouterr().err == f"changed: {said}\n"
+    forced = compared(run, STARTED | changes, is_forced=True)
+    assert forced == (2, 7, {name: (STARTED[name], value) for name, value in changes.items()})
+    assert describe(forced.changed) == said
 
 
 @pytest.mark.parametrize(
@@ -82,30 +87,34 @@ def test_hyper_parameters_change_only_by_force(
         {"nsteps": 10},
         {"buffer_size": 1000},
         {"trust_region": False},
+        {"replay_state": "stored"},
+        {"bootstrap_truncated": True},
+        {"action_masks": False},
     ],
 )
 @pytest.mark.parametrize("is_forced", [False, True])
 def test_what_the_state_does_not_fit_never_changes(run: Path, changes: dict[str, Any], is_forced: bool) -> None:
     with pytest.raises(InputError) as refused:
-        resumed_settings(run, STARTED | changes | {"lr": 1.0}, is_forced)
-    started = {"num_hidden": 64, "layer_norm": False} | STARTED
+        compared(run, STARTED | changes | {"lr": 1.0}, is_forced)
+    of_replay = {"replay_state": "zero", "bootstrap_truncated": False, "action_masks": True}
+    started = {"num_hidden": 64, "layer_norm": False} | of_replay | STARTED
     said = ", ".join(f"{name} {started[name]} (now {value})" for name, value in sorted(changes.items()))
     way_out = "choose another logdir, or --restart_behavior restart to keep that run under another name"
     assert str(refused.value) == f"the run in {run} has {said}, which cannot change; {way_out}."
 
 
 def test_a_setting_that_a_run_did_not_have_yet_was_as_its_default(run: Path) -> None:
-    assert resumed_settings(run, STARTED | {"overlap": False}, is_forced=False) == {"seed": 7}
+    assert seed_of(run, STARTED | {"overlap": False}, is_forced=False) == 7
     with pytest.raises(InputError, match="has overlap False \\(now True\\); give the same"):
-        resumed_settings(run, STARTED | {"overlap": True}, is_forced=False)
+        compared(run, STARTED | {"overlap": True}, is_forced=False)
 
 
 def test_the_newest_readable_manifest_counts(run: Path) -> None:
     (step_folder(run / "checkpoints", 2) / "manifest.json").write_text("garbage")
     with pytest.raises(InputError, match="num_env 2"):
-        resumed_settings(run, STARTED | {"num_env": 3}, is_forced=False)
+        compared(run, STARTED | {"num_env": 3}, is_forced=False)
     (step_folder(run / "checkpoints", 1) / "manifest.json").write_text("garbage")
-    assert resumed_settings(run, STARTED, is_forced=False) == {}
+    assert compared(run, STARTED, is_forced=False) is None
 
 
 def test_a_folder_in_use_is_told_before_its_settings_are_compared(
