@@ -7,13 +7,14 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, MultiBinary
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from acer_tf.agent import ACER
 from acer_tf.config import Config
 from acer_tf.envs.wrap import training_env
 from acer_tf.errors import InputError
 from acer_tf.evaluation import evaluate_policy
-from acer_tf.learning import make_model_and_loop
+from acer_tf.learning import learn, make_model_and_loop
 from acer_tf.logs.logger import Logger
 from tests.envs.wrappers.test_action_masks import Clock, TwoWheels
 
@@ -60,6 +61,13 @@ def test_replay_with_masks_comes_back_from_its_rows() -> None:
     first, second = (b.get(np.random.RandomState(3)) for b in (loop.buffer, other.buffer))
     for ours, theirs in zip(first, second, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_learn_obeys_the_masks_of_environments() -> None:
+    """`Clock` refuses any other action."""
+    env = SyncVectorEnv([Clock] * 2, autoreset_mode=AutoresetMode.SAME_STEP)
+    model = learn("mlp", env, seed=0, total_timesteps=40, nsteps=5, num_hidden=8, logger=Logger())
+    assert model.updates > 0
 
 
 class Limited(Clock):

@@ -18,6 +18,7 @@ import acer_tf
 from acer_tf.agent import ACER
 from acer_tf.errors import InputError
 from acer_tf.storage.checkpoint import step_folder
+from tests.counter import Counter
 from tests.saved import make_buffer, make_checkpoints
 from tests.small_agents import TINY, assert_same, everything, observations, saved, tiny, vec_env
 
@@ -107,6 +108,15 @@ def test_training_goes_on_in_another_process_as_if_nothing_had_happened(tmp_path
     np.testing.assert_array_equal(np.load(paths[2]), actions)
     assert_same(agent, ACER.load(paths[1]))
     assert Path(paths[1]).read_bytes() == saved(agent, tmp_path / "here.zip")
+
+
+def test_an_agent_that_trains_again_has_other_episodes(tmp_path: Path) -> None:
+    env = Counter(3)
+    tiny(env=env).learn(20).save(tmp_path / "agent")
+    for _ in range(2):
+        ACER.load(tmp_path / "agent", env).learn(20, reset_num_timesteps=False).save(tmp_path / "agent")
+    seeds = [seed for seed in env.seeds if seed is not None]
+    assert len({*seeds}) == len(seeds) == 3
 
 
 def test_overrides(agent: ACER, tmp_path: Path) -> None:

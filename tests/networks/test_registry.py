@@ -4,6 +4,7 @@ import pytest
 from gymnasium.spaces import Box
 from numpy.random import RandomState
 
+from acer_tf.envs.wrappers.normalize import CLIP
 from acer_tf.errors import InputError
 from acer_tf.networks.registry import NetworkFn, check_pixels, network_fn, register
 from acer_tf.networks.trunk import Trunk
@@ -107,6 +108,18 @@ def test_images_whose_channels_come_first_are_refused(network: str) -> None:
             Trunk(network, space, RandomState(0))
     with pytest.raises(InputError, match="in which channels come first"):
         Trunk("MultiInputPolicy", space, RandomState(0), cnn_extractor="impala_cnn")
+
+
+@pytest.mark.parametrize("network", ["mlp", "lstm", "MlpPolicy"])
+def test_networks_that_divide_nothing_take_any_pictures(network: str) -> None:
+    Trunk(network, Packed({"grid": Box(0, 1, (3, 8, 8), np.uint8)}), RandomState(0))
+
+
+@pytest.mark.parametrize("network", ["cnn", "CnnPolicy"])
+def test_normalised_pictures_are_refused(network: str) -> None:
+    message = f"'{network}' divides observations by 255, but these lie between -10 and 10; .* leave normalize_obs"
+    with pytest.raises(InputError, match=message):
+        Trunk(network, Box(-CLIP, CLIP, (84, 84, 1), np.float32), RandomState(0))
 
 
 @pytest.mark.parametrize("network", ["cnn", "impala_cnn", "cnn_lstm", "CnnPolicy", "CnnLnLstmPolicy"])

@@ -116,6 +116,13 @@ def test_policies_for_images() -> None:
     assert list(shapes(small)) == ["shared/shared_fc0/kernel", "pi_head/kernel", "q_head/kernel"]
 
 
+@pytest.mark.parametrize("policy", ["MultiInputPolicy", "MultiInputLstmPolicy"])
+def test_whole_numbers_that_are_no_picture_need_no_cnn(policy: str) -> None:
+    """As the choices of a Dict, or the memory of an Atari game."""
+    network = make(policy, Box(0, 255, (7,), np.uint8))
+    assert not [name for name in shapes(network) if "/c1/" in name]
+
+
 def test_an_extractor_of_ones_own_gets_scaled_images() -> None:
     seen = []
 

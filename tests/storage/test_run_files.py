@@ -9,6 +9,7 @@ from tests.saved import make_buffer, make_checkpoints, save, save_some
 
 WRITTEN = [
     *("config.yml", "model.zip", "not-finite-000000000120.npz", "best.zip", "evaluations.csv", "usage.csv"),
+    *("best-000000000400.zip", "best-000000000400-2.zip"),
     *("mlflow.db", "mlflow_id", "wandb_id", "wandb/offline-run-1/files/config.yaml"),
     *(".attempt", ".model.zip-123", ".attempt-123"),  # of an earlier version
     *(f".tmp-model.zip-{'0' * 16}", f".lease.break.123.{'0' * 32}"),  # after a crash
