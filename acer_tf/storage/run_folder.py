@@ -179,7 +179,8 @@ class RunFolder:
         self._checked = time.monotonic()
         if is_still(self.path, self._identity):
             return
-        if holds_run(self.path) and last_token(self.path) != self._lease.token:  # else it is a copy
+        # A copy has this process's token; a new folder, in which it has written since, no settings yet.
+        if (self.path / SETTINGS).exists() and last_token(self.path) != self._lease.token:
             raise SupersededError(f"{self.path} holds another run now; nothing more is written there.")
         try:
             self.path.mkdir(parents=True, exist_ok=True)
