@@ -44,10 +44,13 @@ class SegmentSource(Protocol):
     Attributes:
         episodes: whole episodes that ended during the last `run`.
         first_env: index of the last segment's first environment among those of all segments.
+        dropped: segments that the last `run` found too stale to train on, with their `first_env`; they count in
+            statistics alone.
     """
 
     episodes: list[Episode]
     first_env: int
+    dropped: list[tuple[int, Segment]]
 
     def run(self, after_step: AfterStep | None = None, /) -> Segment:
         """Returns the next segment."""
@@ -265,9 +268,9 @@ class TrainingLoop:
         segments, episodes = list[Segment](), list[Episode]()
         for _ in range(self.buffer.segments_per_update):
             segment = self._collect()
-            # An episode that begins with the segment ends the count of the one before it.
-            begins = segment.masks[:, 0]
-            self.episode_stats.feed(segment.rewards, segment.dones, self._source.first_env, begins)
+            for first, played in (*self._source.dropped, (self._source.first_env, segment)):
+                # An episode that begins with the segment ends the count of the one before it.
+                self.episode_stats.feed(played.rewards, played.dones, first, begins=played.masks[:, 0])
             episodes += self._source.episodes
             segments.append(segment)
         self._report_steps(episodes, self.nbatch)

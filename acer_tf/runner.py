@@ -67,6 +67,7 @@ class Runner:
     Attributes:
         episodes: whole episodes that ended during the last `run`, if the environments report them.
         first_env: index of a segment's first environment, 0: every segment is of all environments.
+        dropped: none: every segment is trained on.
     """
 
     first_env = 0
@@ -109,6 +110,7 @@ class Runner:
         self._restart_seed: int | None = None
         self._actions: list[NDArray[Any]] = []
         self.episodes: list[Episode] = []
+        self.dropped: list[tuple[int, Segment]] = []
 
     def metrics(self) -> dict[str, float]:
         """Returns the number of the environments' worker processes that were replaced since the start."""

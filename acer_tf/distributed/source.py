@@ -51,6 +51,7 @@ class CollectorSource:
     Attributes:
         episodes: whole episodes that ended in the last segment.
         first_env: index of its first environment among those of all collectors.
+        dropped: see `acer_tf.acer.SegmentSource`.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class CollectorSource:
         """Takes over the collectors, which begin with the first `run`; see `start_collectors` for the arguments."""
         self.episodes: list[Episode] = []
         self.first_env = 0
+        self.dropped: list[tuple[int, Segment]] = []
         self._fleet, self._signature, self._model = fleet, Signature.of(env), model
         self._collecting, self._seed, self._goes_on = collecting, seed, goes_on
         # One state a collector, whichever process is behind it at the time.
@@ -82,14 +84,12 @@ class CollectorSource:
             EnvironmentFailedError: an environment of a collector raised an error, or gave a number that is not finite.
             TrainingStoppedError: `goes_on` returned False while this waited.
         """
-        self.episodes = []
+        self.episodes, self.dropped = [], []
         assert after_step is None, "callbacks cannot follow collectors"
         index, collected = self._take()
         self._submit_orders()  # the collector goes on while the loop trains
-        self.first_env = index * self._signature.num_env
-        # Environments are numbered over all collectors, so that logs tell them apart.
-        seconds = time.monotonic() - self._start  # the learner's clock, which goes on when a run is resumed
-        self.episodes = [e._replace(env=self.first_env + e.env, t=seconds) for e in collected.episodes]
+        self._count(index, collected)
+        self.first_env = self._first_env(index)
         return collected.whole_segment()
 
     def restart(self, seed: int, is_recorded: bool) -> None:
@@ -119,6 +119,15 @@ class CollectorSource:
         """Ends the collectors; may be called again."""
         self._fleet.close()
 
+    def _first_env(self, index: int) -> int:
+        # Environments are numbered over all collectors, so that logs tell them apart.
+        return index * self._signature.num_env
+
+    def _count(self, index: int, collected: Collected) -> None:
+        """Adds a segment's episodes to those that have ended."""
+        first, seconds = self._first_env(index), time.monotonic() - self._start  # the clock goes on with a resumed run
+        self.episodes += [e._replace(env=first + e.env, t=seconds) for e in collected.episodes]
+
     def _take(self) -> tuple[int, Collected]:
         """Returns the next segment that is not too stale, and the number of its collector."""
         began, most = time.monotonic(), self._collecting.max_staleness
@@ -129,11 +138,13 @@ class CollectorSource:
             state.untaken -= 1
             # Importance weights correct for old weights as they do for replay; learning may still suffer from very old.
             staleness = self._model.updates - order.version
+            assert order.collected is not None
             if most is None or staleness <= most:
                 break
             self._metrics.dropped += 1
+            self._count(state.index, order.collected)
+            self.dropped.append((self._first_env(state.index), order.collected.segment))
         self._metrics.took(staleness, waited=time.monotonic() - began)
-        assert order.collected is not None
         return state.index, order.collected
 
     def _submit_orders(self) -> None:

@@ -139,6 +139,20 @@ def test_segments_that_are_too_stale_are_dropped() -> None:
     fleet.close()
 
 
+def test_episodes_go_on_over_segments_that_are_dropped() -> None:
+    class Lengths(Sink):
+        def episodes(self, episodes: Any) -> None:
+            lengths.extend(episode.l for episode in episodes)
+
+    lengths: list[int] = []
+    acer, fleet, source = loop(2, logger=Logger([Lengths()]), collecting={"max_staleness": 1})
+    train(acer, 30)
+    fleet.close()
+    assert source._metrics.row(2)["actors_segments_dropped"] > 9
+    assert 9 < len(lengths) <= 40
+    assert sorted(acer.episode_stats.state_dict()["last_lengths"]) == sorted(lengths)
+
+
 @pytest.mark.parametrize(("publish_every", "max_staleness"), [(4, 1), (3, 0)])
 def test_weights_that_are_about_to_be_too_stale_are_published_anew(publish_every: int, max_staleness: int) -> None:
     rows = Rows()
