@@ -146,5 +146,5 @@ def test_a_changed_setting_is_refused_before_any_trial_runs_or_loses_its_row(
     assert status == 0 and "2 trials, 2 done before" in said  # which are not looked at
     status, said = sweep("--lr=0.1", seeds="1")
     assert status == 2 and "begin anew in another folder" in said
-    status, said = sweep("--lr=0.1", "--force", "--seeds", "1", "2", seeds="1")
+    status, said = sweep("--lr=0.1", "--force", "--seeds", "1", "1")
     assert status == 0 and "done CartPole-v1 seed 1" in said

@@ -40,6 +40,7 @@ class RecordedRunner:
         self.episodes: list[Episode] = []
         self.current: Segment | None = None
         self.first_env = 0
+        self.dropped: list[tuple[int, Segment]] = []
         calls = np.flatnonzero(~recorded["batch/from_replay"])
         self.left = [replica.segment(recorded, call) for call in calls.tolist()]
 
