@@ -133,7 +133,11 @@ def test_a_run_keeps_its_precision_and_says_what_it_costs(
     )
     assert main([*argv, "--precision", "bfloat16"]) == 0
     assert main([*argv, "--force"]) == 0
-    assert "precision:" not in capsys.readouterr().out.partition("changed")[2]
+    said = capsys.readouterr()
+    assert "precision:" not in said.out.partition("changed")[2]
+    assert "changed: precision bfloat16 (now float32)\n" in said.err
+    config = yaml.safe_load((tmp_path / "run" / "config.yml").read_text())
+    assert (config["precision"], config["changed"]) == ("float32", [{"until": 40, "precision": "bfloat16"}])
 
 
 def test_a_network_in_float32_has_nothing_of_bfloat16() -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
-import numpy as np
 from gymnasium.vector import VectorEnv
 
 from acer_tf.acer import RemoteSegments, TrainingLoop
@@ -30,6 +29,7 @@ from acer_tf.learning import make_loop
 from acer_tf.logs.logger import Logger
 from acer_tf.networks.registry import check_pixels
 from acer_tf.schema import Count, validated
+from acer_tf.system.streams import derived_seed
 
 if TYPE_CHECKING:
     from acer_tf.distributed.source import CollectorSource
@@ -167,7 +167,7 @@ class Training:
     def _environments_seed(self) -> int:
         """Returns the agent's seed or, if it has trained before, another, lest the episodes be those of before."""
         seed, steps = self._state.seed, self._state.num_timesteps
-        return seed if not steps else int(np.random.SeedSequence([seed, steps]).generate_state(1)[0])
+        return derived_seed(seed, steps) if steps else seed
 
     def _remote_segments(self, environment: FrameStack, goes_on: Callable[[], bool]) -> RemoteSegments | None:
         """Starts collectors, if there are to be any."""

@@ -18,6 +18,7 @@ from acer_tf.model import Model
 from acer_tf.runner import AfterStep, TrainingStoppedError
 from acer_tf.segment import Episode, Segment
 from acer_tf.system.console import say
+from acer_tf.system.streams import derived_seed
 
 START_SECONDS = 600.0
 """Longest start-up of a collector, which imports TensorFlow and makes environments."""
@@ -174,8 +175,7 @@ class CollectorSource:
     def _drawn_seed(self, state: CollectorState) -> int:
         """Returns the seed of a collector's episodes, different each time that it begins."""
         # A collector that is replaced must not play the same episodes again.
-        sequence = np.random.SeedSequence([self._seed, state.index, state.incarnation])
-        return int(sequence.generate_state(1)[0])
+        return derived_seed(self._seed, state.index, state.incarnation)
 
     def _newest(self) -> _Published:
         """Returns the published weights, new ones if they are due; those that no order needs any more are freed."""

@@ -276,8 +276,9 @@ def note_changed(folder: Path, step: int, changed: Mapping[str, tuple[Any, Any]]
 
 
 def _note(folder: Path, name: str, entry: object, **settings: Any) -> None:
-    """Adds an entry to a list in the settings of a run, and replaces others."""
+    """Adds an entry to a list in the settings of a run, once, and replaces others."""
     with contextlib.suppress(InputError, OSError):
         old = read_settings(folder) or {}
-        new = {**old, **settings, name: [*old.get(name, []), entry]}
+        entries = [other for other in old.get(name, []) if other != entry]
+        new = {**old, **settings, name: [*entries, entry]}
         replace(folder / SETTINGS, yaml.safe_dump(new, sort_keys=False).encode())

@@ -24,9 +24,14 @@ def checked_seed(seed: int | None) -> int:
     return int(validated("seed", seed, Seed))
 
 
+def derived_seed(*numbers: int) -> int:
+    """Returns a seed that whole numbers determine, the first of them a seed, and that has nothing else of theirs."""
+    return int(np.random.SeedSequence(numbers).generate_state(1)[0])
+
+
 def prediction_seed(seed: int) -> int:
     """Derives the seed of an agent's predictions: they draw from a stream of their own, and change nothing learned."""
-    return int(np.random.SeedSequence([seed, _PREDICTIONS]).generate_state(1)[0])
+    return derived_seed(seed, _PREDICTIONS)
 
 
 @contextlib.contextmanager

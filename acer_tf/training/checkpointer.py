@@ -6,8 +6,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 
-import numpy as np
-
 from acer_tf.acer import TrainingLoop
 from acer_tf.errors import InputError
 from acer_tf.importers.files import as_input_error
@@ -15,6 +13,7 @@ from acer_tf.storage.checkpoint import Checkpoint
 from acer_tf.storage.checkpoint_store import CheckpointStore
 from acer_tf.storage.run_folder import note_lost_replay
 from acer_tf.system.console import counted, say
+from acer_tf.system.streams import derived_seed
 from acer_tf.training.resume import describe, differences
 
 SECONDS = 600.0
@@ -176,8 +175,7 @@ class Checkpointer:
 
     def _restart_environments(self) -> None:
         # From seed and step alone: an undisturbed run and a resumed one draw the same.
-        seed = np.random.SeedSequence([self._seed, self._acer.steps]).generate_state(1)
-        self._acer.restart_environments(int(seed[0]), is_recorded=self._is_exact)
+        self._acer.restart_environments(derived_seed(self._seed, self._acer.steps), is_recorded=self._is_exact)
 
 
 def write_at_last(write: Callable[[], object], path: Path, goes_on: Callable[[], bool]) -> None:

@@ -156,7 +156,11 @@ def _begin(
         say(f"changed: {describe(earlier.changed)}", is_error=True)
         note_changed(folder, earlier.step, earlier.changed)
     checkpoints.before_publishing = run.check
-    logger = stack.enter_context(contextlib.closing(Logger([_Fence(run), _make_logger(folder, job, env, settings)])))
+    shown = _terminal_sinks(job)
+    for sink in shown:  # the terminal is restored even if the fence keeps other sinks from being closed
+        stack.enter_context(contextlib.closing(sink))
+    sinks = [_Fence(run), _file_logger(folder, job, env, settings), *shown]
+    logger = stack.enter_context(contextlib.closing(Logger(sinks)))
     if job.logging.verbose:
         _announce(job, env, folder)
     if isinstance(env.unwrapped, AtariPool):
@@ -312,19 +316,19 @@ def resume_command(folder: Path) -> str:
     return shlex.join(resuming([*words, *([] if has_folder else ["--logdir", str(folder)])]))
 
 
-def _make_logger(folder: Path, job: Job, env: FrameStack, settings: Mapping[str, Any]) -> Logger:
-    config, verbose = job.config, job.logging.verbose
-    replay_steps = config.buffer_size // config.nsteps * config.nsteps * job.environment.num_env
+def _file_logger(folder: Path, job: Job, env: FrameStack, settings: Mapping[str, Any]) -> Logger:
     curves: list[Sink] = [TensorBoardSink(folder / TENSORBOARD, frames_per_step(env), settings)]
     if job.logging.track is not None:
         curves.append(WandbSink(folder, frames_per_step(env), settings))
-    return Logger(
-        [
-            file_logger(folder, job.environment.env_id, *curves),
-            *table_sinks(verbose),
-            *([progress_sink(config.total_timesteps, replay_steps if config.replay_ratio else 0)] * bool(verbose)),
-        ]
-    )
+    return file_logger(folder, job.environment.env_id, *curves)
+
+
+def _terminal_sinks(job: Job) -> Sequence[Sink]:
+    config, verbose = job.config, job.logging.verbose
+    if not verbose:
+        return []
+    replay_steps = config.buffer_size // config.nsteps * config.nsteps * job.environment.num_env
+    return [*table_sinks(verbose), progress_sink(config.total_timesteps, replay_steps if config.replay_ratio else 0)]
 
 
 class _Fence(Sink):

@@ -67,9 +67,8 @@ def test_load_names_the_importers_of_an_old_file(tmp_path: Path) -> None:
         write_joblib(tmp_path / "compressed", recorded, compress=3),
     ]
     for path in old:
-        with pytest.raises(
-            InputError, match=r"import it: ACER\.import_stable_baselines, .*or the command acer convert"
-        ):
+        both = "" if path.name == "zip" else r"ACER\.import_baselines, "  # a zip is none of baselines
+        with pytest.raises(InputError, match=rf"ACER\.import_stable_baselines, {both}or the command acer convert"):
             ACER.load(path)
     (tmp_path / "text").write_text("no agent")
     with pytest.raises(InputError, match=r"a trained agent, or not whole \(File is not a zip file\)\.$"):
