@@ -66,6 +66,7 @@ def test_an_exported_policy_acts_alike_without_this_package(tmp_path: Path) -> N
     images, state = random.integers(0, 256, (5, 24, 24, 2)).astype(np.uint8), random.normal(size=(5, 6))
     mask = np.array([True, False, False, True, False])
     write(tmp_path / "recurrent", recurrent, obs=images, state=state.astype(np.float32), mask=mask)
+    Mixed.observation_space.seed(0)
     parts = [Mixed.observation_space.sample() for _ in range(9)]
     joined = {name: np.stack([part[name] for part in parts]) for name in Mixed.observation_space}
     write(tmp_path / "mixed", mixed, **{f"obs_{name}": array for name, array in joined.items()})
@@ -166,6 +167,7 @@ def agents(kind: str) -> tuple[ACER, Any]:
     if kind == "joint":
         agent = tiny(env=Joint(1), policy_kwargs=TINY)
         return agent, observations(agent, 9)
+    Mixed.observation_space.seed(0)
     parts = [Mixed.observation_space.sample() for _ in range(9)]
     return tiny(env=Mixed(), policy_kwargs=TINY), {
         name: np.stack([part[name] for part in parts]) for name in Mixed.observation_space
