@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acer_tf.envs.conventions import environment_seeds, reported_episodes
-from acer_tf.envs.wrappers.action_masks import MASKS, has_masks, possible_actions
+from acer_tf.envs.same_spaces import EnvSpaces
+from acer_tf.envs.wrappers.action_masks import MASKS, has_masks, masks_of, possible_actions
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.envs.wrappers.normalize import frozen, load_normalization_state, normalization_state
 from acer_tf.errors import InputError, NotFiniteError, environment_errors
@@ -270,7 +271,7 @@ class Runner:
         """Returns the masks of the present states; `()` where there are none, or none are obeyed."""
         if not self._obeys_masks or not has_masks(infos, self._had_masks):
             return ()
-        return possible_actions(infos, self._env.num_envs, self._env.single_action_space)
+        return possible_actions(infos, self._env.num_envs, EnvSpaces.of(self._env).action_space)
 
     def _observe(self, segment: Segment, t: int) -> None:
         """Notes the observation before step t, and where an episode ended just before it."""
@@ -332,7 +333,9 @@ class Runner:
                 "False."
             )
         # The environments are in their next episodes already; only final_info has the masks of the last.
-        return np.where(is_cut[:, np.newaxis], final[MASKS], self._action_masks).astype(np.bool_)
+        masks = self._action_masks.copy()
+        masks[is_cut] = masks_of(final[MASKS][is_cut], int(is_cut.sum()), EnvSpaces.of(self._env).action_space)
+        return masks
 
     def _values_of_step(
         self, t: int, actions: Any, mus: Any, segment: Segment, infos: dict[str, Any]

@@ -18,7 +18,8 @@ from acer_tf.configs.tasks import MINUTES, Task, Traits, kinds, nearest, tasks
 from acer_tf.envs.conventions import reported_episodes
 from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
 from acer_tf.envs.make import closing, make_training_env
-from acer_tf.envs.wrappers.action_masks import MASKS
+from acer_tf.envs.same_spaces import EnvSpaces
+from acer_tf.envs.wrappers.action_masks import MASKS, possible_actions
 from acer_tf.errors import environment_errors
 from acer_tf.system.console import counted, say
 
@@ -77,7 +78,7 @@ def random_play(env: VectorEnv[Any, Any, Any]) -> Traits:
     lengths, returns, steps = list[int](), list[float](), 0
     start = time.perf_counter()
     while (seconds := time.perf_counter() - start) < (SECONDS if lengths else LONGEST):
-        mask = np.asarray(infos[MASKS][0], np.int8) if MASKS in infos else None
+        mask = possible_actions(infos, 1, EnvSpaces.of(env).action_space)[0].astype(np.int8) if MASKS in infos else None
         infos = env.step(np.asarray([space.sample(mask)]))[-1]
         steps += 1
         for _, returned, length in reported_episodes(infos):

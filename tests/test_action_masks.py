@@ -1,5 +1,6 @@
 """Masks and joint actions all the way: environment, segment, replay, update, agent, file, evaluation."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +48,33 @@ def test_without_masks_nothing_is_kept() -> None:
     assert loop.buffer.get(np.random.RandomState(0)).action_masks == ()
 
 
-def test_masks_can_be_ignored() -> None:
-    loop = loop_of(gym.make("Taxi-v4"), action_masks=False)
+class Lights(gym.Env[Any, Any]):
+    """Shows three bits; the reward is the share of switches set to them."""
+
+    observation_space, action_space = Box(0, 1, (3,), np.float32), MultiBinary(3)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.t, self.bits = 0, self.np_random.integers(0, 2, 3)
+        return self.bits.astype(np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        assert self.action_space.contains(action), action
+        reward, self.t = float((action == self.bits).mean()), self.t + 1
+        self.bits = self.np_random.integers(0, 2, 3)
+        return self.bits.astype(np.float32), reward, self.t == 10, False, {}
+
+
+class Joint(Lights):
+    """Gives masks of joint actions, which are not what its space asks for."""
+
+    def action_masks(self) -> Any:
+        return np.ones(8)
+
+
+@pytest.mark.parametrize("make", [lambda: gym.make("Taxi-v4"), Joint])
+def test_masks_can_be_ignored(make: Callable[[], Any]) -> None:
+    loop = loop_of(make(), action_masks=False)
     loop.learn(end=50)
     assert loop.buffer.get(np.random.RandomState(0)).action_masks == ()
 
@@ -148,23 +174,6 @@ def test_masks_at_resets_or_steps_alone_are_told(at: str, message: str) -> None:
     assert evaluate_policy(ignorant, gym.wrappers.TimeLimit(Forgetful(at), 5), 1)[1] == 0
 
 
-class Lights(gym.Env[Any, Any]):
-    """Shows three bits; the reward is the share of switches set to them."""
-
-    observation_space, action_space = Box(0, 1, (3,), np.float32), MultiBinary(3)
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-        super().reset(seed=seed)
-        self.t, self.bits = 0, self.np_random.integers(0, 2, 3)
-        return self.bits.astype(np.float32), {}
-
-    def step(self, action: Any) -> Any:
-        assert self.action_space.contains(action), action
-        reward, self.t = float((action == self.bits).mean()), self.t + 1
-        self.bits = self.np_random.integers(0, 2, 3)
-        return self.bits.astype(np.float32), reward, self.t == 10, False, {}
-
-
 def test_switches_are_learned_saved_and_evaluated_in_the_environments_own_form(tmp_path: Path) -> None:
     quick = {"gamma": 0.0, "learning_rate": 5e-3, "lr_schedule": "constant", "replay_start": 100}
     model = ACER("mlp", Lights(), policy_kwargs={"num_hidden": 32, "num_layers": 1}, seed=0, **quick)
@@ -191,6 +200,7 @@ def test_the_class_obeys_masks_in_training_evaluation_and_prediction(tmp_path: P
     for deterministic in (True, False):
         np.testing.assert_array_equal(model.predict(obs, deterministic=deterministic, action_masks=mask)[0], [2, 0])
     np.testing.assert_array_equal(model.action_probability(obs, action_masks=mask), [0, 0, 0, 0, 1, 0])
+    np.testing.assert_array_equal(model.predict(obs, action_masks=(mask[:3], mask[3:]))[0], [2, 0])
     with pytest.raises(InputError, match=r"shape \(1, 4\); expected \(1, 5\)"):
         model.predict(obs, action_masks=np.ones(4))
 

@@ -448,8 +448,8 @@ class ACER:
             deterministic: takes the most probable action (the mean); else it is drawn.
             episode_start: Stable-Baselines3's name of `mask`.
             action_masks: the possible actions, [N, A] or, for one observation, [A]; of MultiDiscrete and MultiBinary
-                actions the masks of the dimensions, one after the other. None: all are possible. Ignored by an agent
-                with `action_masks=False`.
+                actions the masks of the dimensions, one after the other (of one observation, a tuple will do). None:
+                all are possible. Ignored by an agent with `action_masks=False`.
 
         Returns:
             The action or actions, in the environment's own units and bounds, and the state [N, P] float32 after them,

@@ -11,10 +11,10 @@ from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
 from acer_tf.envs.same_spaces import EnvSpaces
-from acer_tf.envs.wrappers.action_masks import MASKS, possible_actions
+from acer_tf.envs.wrappers.action_masks import MASKS, flat_mask, possible_actions
 from acer_tf.envs.wrappers.box_actions import from_space, to_space
 from acer_tf.envs.wrappers.flatten import Flatten
-from acer_tf.envs.wrappers.joint_actions import Choices, from_choices, joint_masks, number_of_actions, to_choices
+from acer_tf.envs.wrappers.joint_actions import Choices, from_choices, number_of_actions, to_choices
 from acer_tf.envs.wrappers.normalize import CLIP, normalized
 from acer_tf.errors import InputError
 from acer_tf.storage.arrays import finite_array, numeric_array
@@ -97,10 +97,12 @@ class Spaces:
         """
         if not isinstance(self.network_actions, Discrete):
             raise InputError(f"action masks are for choices, but the actions are {self.action_space}; leave them out.")
+        if isinstance(self.action_space, Choices) and isinstance(masks, tuple):
+            masks = flat_mask(masks)  # of one observation, in the form of `MultiDiscrete.sample`
+        elif isinstance(masks, np.ndarray) and masks.dtype == object:
+            masks = list(map(flat_mask, masks))  # as gymnasium's own vector environments gather them
         rows = np.atleast_2d(numeric_array("an action mask", masks))
-        if isinstance(self.action_space, Choices):
-            rows = joint_masks(rows, self.action_space)
-        return possible_actions({MASKS: rows}, nenvs, self.network_actions)
+        return possible_actions({MASKS: rows}, nenvs, self.action_space)
 
     def encode_actions(self, actions: Any) -> Array:
         """Returns the networks' actions, [N] int64 or [N, D] float32, for the user's; a Box's are not clipped."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from acer_tf.envs.rendering import rendered
 from acer_tf.envs.returns import ARRAYS, batch_of, check_info, numbers_of
-from acer_tf.envs.wrappers.action_masks import MASKS, METHOD
+from acer_tf.envs.wrappers.action_masks import MASKS, METHOD, flat_mask
 from acer_tf.envs.wrappers.base import Array, StepReturn
 from acer_tf.errors import EnvironmentFailedError, InputError, type_in_words, with_own_extra
 from acer_tf.system.children import START_METHOD, become_worker, program_hidden
@@ -223,7 +223,7 @@ def gather_infos(infos: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         is_given = np.array([name in info for info in infos])
         given = [info[name] for info in infos if name in info]
         if name == MASKS:
-            given = list(map(np.ravel, given))  # lists will do, too
+            given = list(map(flat_mask, given))  # lists and tuples will do, too
         if name != "final_obs" and all(isinstance(value, dict) for value in given):
             gathered[name] = gather_infos([info.get(name, {}) for info in infos])
         else:

@@ -206,7 +206,7 @@ def test_infos_under_names_of_vector_environments_are_left_out_but_in_the_last_o
 
 
 def test_masks_may_be_lists() -> None:
-    env = make_vec_env(lambda: Told(infos=[{"action_mask": [True, False]}, {"action_mask": (0, 1)}]), 2)
+    env = make_vec_env(lambda: Told(infos=[{"action_mask": [True, False]}, {"action_mask": (np.array([0]), [1])}]), 2)
     env.reset()
     assert env.step(np.array([0, 1]))[-1]["action_mask"].tolist() == [[1, 0], [0, 1]]
 

@@ -1,6 +1,6 @@
 """Masks of possible actions: as `action_masks()` gives them (sb3-contrib's convention) or `info["action_mask"]`."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from gymnasium.vector import VectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
 from acer_tf.envs.wrappers.base import Array, StepReturn, wrappers_of
+from acer_tf.envs.wrappers.joint_actions import Choices, joint_masks, number_of_choices
 from acer_tf.errors import InputError
 
 MASKS = "action_mask"
@@ -35,7 +36,7 @@ class ActionMasks(VectorWrapper[Array, Any, Array, Any, Array]):
 
     def _masks(self) -> Array:
         call: Callable[[str], Iterable[Any]] = getattr(self.env.unwrapped, "call")  # noqa: B009 (not of every VectorEnv)
-        return np.stack([np.ravel(mask) for mask in call(METHOD)])
+        return np.stack(list(map(flat_mask, call(METHOD))))
 
 
 def with_action_masks(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
@@ -47,12 +48,9 @@ def with_action_masks(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]
     return ActionMasks(env) if len(have_method) > 0 and all(have_method) else env
 
 
-def map_masks(infos: dict[str, Any], transform: Callable[[Array], Array]) -> dict[str, Any]:
-    """Returns infos with their masks transformed, those of episodes' last states included."""
-    mapped = {**infos, MASKS: transform(infos[MASKS])}
-    if MASKS in infos.get("final_info", ()):
-        mapped["final_info"] = infos["final_info"] | {MASKS: transform(infos["final_info"][MASKS])}
-    return mapped
+def flat_mask(mask: Any) -> Array:
+    """Returns a mask as one array [A]; several dimensions may have a tuple of masks, as in `MultiDiscrete.sample`."""
+    return np.concatenate(list(map(flat_mask, mask))) if isinstance(mask, tuple) else np.ravel(mask)
 
 
 def has_masks(infos: Mapping[str, Any], had_masks: bool) -> bool:
@@ -80,31 +78,56 @@ def possible_actions(infos: Mapping[str, Any], nenvs: int, space: Space[Any]) ->
     Args:
         infos: hold `action_mask`.
         nenvs: number of environments, N.
-        space: of one environment's actions.
+        space: of one environment's actions, without the wrappers of training.
 
     Returns:
-        [N, A] bool, True for possible actions.
+        [N, A] bool, True for possible actions; for MultiDiscrete and MultiBinary, joint ones.
 
     Raises:
-        InputError: the actions are not Discrete, an environment gives no mask, the masks have another shape, or one
-            leaves no action possible.
+        InputError: the actions have no masks, an environment gives none, they have another shape, or one leaves no
+            action possible.
     """
-    if not isinstance(space, Discrete):
-        raise InputError(f"the environments give action masks for {space}; make action_masks False to ignore them.")
     is_given = infos.get(f"_{MASKS}", True)  # where gymnasium collected the infos of single environments
     if not np.all(is_given):
         raise InputError(
             f"environment {int(np.argmin(is_given))} gives no action mask; expected one at every reset and step."
         )
-    masks = np.asarray(infos[MASKS])
-    if masks.shape != (nenvs, space.n):
-        raise InputError(
-            f"the action masks have shape {masks.shape}; expected {(nenvs, int(space.n))} (environments, actions)."
-        )
-    masks = masks.astype(np.bool_)
+    masks = masks_of(infos[MASKS], nenvs, space)
     if not (any_possible := masks.any(axis=1)).all():
         raise InputError(
             f"the action mask of environment {int(np.argmin(any_possible))} leaves no action possible; where none is, "
             "the episode must end, by terminated or by the truncated of a time limit."
         )
     return masks
+
+
+def masks_of(given: Sequence[Any], nenvs: int, space: Space[Any]) -> NDArray[np.bool_]:
+    """Returns masks in the networks' form.
+
+    Args:
+        given: one mask for each environment; of MultiDiscrete and MultiBinary actions those of the dimensions, one
+            after the other.
+        nenvs: number of environments, N.
+        space: of one environment's actions, without the wrappers of training.
+
+    Returns:
+        [N, A] bool, True for possible actions; for MultiDiscrete and MultiBinary, joint ones.
+
+    Raises:
+        InputError: the actions have no masks, or these have another shape.
+    """
+    if isinstance(space, Discrete):
+        expected, axis = int(space.n), "actions"
+    elif isinstance(space, Choices):
+        expected, axis = number_of_choices(space), "choices of all dimensions, one after the other"
+    else:
+        raise InputError(f"the environments give action masks for {space}; make action_masks False to ignore them.")
+    rows = list(map(flat_mask, given))
+    sizes = {row.size for row in rows}
+    if len(rows) != nenvs or sizes != {expected}:
+        found = (
+            f"shape {(len(rows), *sizes)}" if len(sizes) == 1 else f"{' and '.join(map(str, sorted(sizes)))} numbers"
+        )
+        raise InputError(f"the action masks have {found}; expected {(nenvs, expected)} (environments, {axis}).")
+    masks = np.array(rows, np.bool_)
+    return joint_masks(masks, space) if isinstance(space, Choices) else masks

@@ -7,9 +7,7 @@ from gymnasium.spaces import Discrete, MultiBinary, MultiDiscrete
 from gymnasium.vector import VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
-from acer_tf.envs.wrappers.action_masks import MASKS, map_masks
 from acer_tf.envs.wrappers.base import Array, StepReturn
-from acer_tf.errors import InputError
 
 LARGEST = 4096
 """Most joint actions that are enumerated."""
@@ -18,7 +16,7 @@ Choices = MultiDiscrete | MultiBinary
 
 
 class JointActions(VectorWrapper[Array, Array, Array, Any, Array]):
-    """Takes the numbers of joint actions, [N] int64, in place of the actions; joins the masks of the dimensions.
+    """Takes the numbers of joint actions, [N] int64, in place of the actions.
 
     The last dimension varies fastest.
     """
@@ -31,23 +29,19 @@ class JointActions(VectorWrapper[Array, Array, Array, Any, Array]):
         self.single_action_space = Discrete(number_of_actions(space))
         self.action_space = batch_space(self.single_action_space, env.num_envs)
 
-    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Resets the environments."""
-        obs, infos = self.env.reset(seed=seed, options=options)
-        return obs, self._join(infos)
-
     def step(self, actions: Array) -> StepReturn:
         """Steps the environments."""
-        obs, rewards, terminations, truncations, infos = self.env.step(to_choices(actions, self._space))
-        return obs, rewards, terminations, truncations, self._join(infos)
-
-    def _join(self, infos: dict[str, Any]) -> dict[str, Any]:
-        return map_masks(infos, lambda masks: joint_masks(masks, self._space)) if MASKS in infos else infos
+        return self.env.step(to_choices(actions, self._space))
 
 
 def number_of_actions(space: Choices) -> int:
     """Counts the joint actions of a space."""
     return int(np.prod(_sizes(space), dtype=object))
+
+
+def number_of_choices(space: Choices) -> int:
+    """Counts the choices of all dimensions of a space."""
+    return sum(_sizes(space))
 
 
 def to_choices(actions: Array, space: Choices) -> Array:
@@ -73,21 +67,11 @@ def joint_masks(masks: Array, space: Choices) -> Array:
     """Returns which joint actions are possible, [N, A] bool.
 
     Args:
-        masks: [N, sum of the dimensions' choices], the masks of the dimensions one after the other.
+        masks: [N, number_of_choices(space)] bool, the masks of the dimensions one after the other.
         space: of the actions.
-
-    Raises:
-        InputError: the masks have another shape.
     """
-    sizes = _sizes(space)
-    masks = np.asarray(masks).astype(np.bool_)
-    if masks.ndim != 2 or masks.shape[1] != sum(sizes):
-        raise InputError(
-            f"the action masks have shape {masks.shape}; expected {(len(masks), sum(sizes))} "
-            "(environments, choices of all dimensions, one after the other)."
-        )
     joint = np.ones((len(masks), 1), np.bool_)  # a joint action is possible if all of its choices are
-    for part in np.split(masks, np.cumsum(sizes)[:-1], axis=1):
+    for part in np.split(masks, np.cumsum(_sizes(space))[:-1], axis=1):
         joint = (joint[:, :, np.newaxis] & part[:, np.newaxis]).reshape(len(masks), -1)
     return joint
 

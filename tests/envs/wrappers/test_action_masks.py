@@ -79,12 +79,52 @@ class TwoWheels(Clock):
         return np.concatenate([np.arange(3) == self.t % 3, np.arange(2) == self.t % 2])
 
 
+class Tuples(TwoWheels):
+    """Its masks have the form of gymnasium's `MultiDiscrete.sample`; with `is_method` False they are in the infos."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "action_masks" and not self.is_method:
+            raise AttributeError(name)
+        return super().__getattribute__(name)
+
+    def __init__(self, length: int = 4, is_method: bool = True) -> None:
+        super().__init__(length)
+        self.is_method = is_method
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        obs, _ = super().reset(seed=seed)
+        return obs, {} if self.is_method else {MASKS: self.possible()}
+
+    def step(self, action: Any) -> Any:
+        *results, _ = super().step(action)
+        return *results, {} if self.is_method else {MASKS: self.possible()}
+
+    def possible(self) -> tuple[Any, Any]:
+        return (np.arange(3) == self.t % 3).astype(np.int8), (np.arange(2) == self.t % 2).astype(np.int8)
+
+    def action_masks(self) -> Any:
+        return self.possible()
+
+
+@pytest.mark.parametrize("is_method", [True, False])
+@pytest.mark.parametrize("is_vector", [True, False])
+def test_masks_may_be_tuples_of_those_of_the_dimensions(is_method: bool, is_vector: bool) -> None:
+    """In gymnasium's own vector environments, too, which gather them as objects."""
+    singles = [lambda: Tuples(8, is_method)] * 2
+    env = training_env(SyncVectorEnv(singles, autoreset_mode=AutoresetMode.SAME_STEP) if is_vector else singles[0]())
+    _, infos = env.reset()
+    for t in range(10):
+        masks = possible_actions(infos, env.num_envs, Tuples.action_space)
+        np.testing.assert_array_equal(masks.nonzero()[1], [t % 8 % 3 * 2 + t % 8 % 2] * env.num_envs)
+        *_, infos = env.step(masks.argmax(axis=1))
+
+
 def test_masks_of_dimensions_become_masks_of_joint_actions() -> None:
     env = training_env(TwoWheels(length=8))
     assert env.single_action_space == Discrete(6)
     _, infos = env.reset()
     for _ in range(10):
-        masks = possible_actions(infos, 1, env.single_action_space)
+        masks = possible_actions(infos, 1, TwoWheels.action_space)
         assert masks.sum() == 1
         *_, infos = env.step(masks.argmax(axis=1))
 
@@ -96,6 +136,10 @@ def test_masks_that_do_not_fit_are_told() -> None:
         possible_actions({MASKS: np.ones((2, 3)), f"_{MASKS}": np.array([True, False])}, 2, Discrete(3))
     with pytest.raises(InputError, match="environment 1 leaves no action possible"):
         possible_actions({MASKS: np.array([[0, 1, 0], [0, 0, 0]])}, 2, Discrete(3))
+    with pytest.raises(InputError, match=r"masks have 2 and 3 numbers; expected \(2, 3\) \(environments, actions\)"):
+        possible_actions({MASKS: [[0, 1, 0], [0, 1]]}, 2, Discrete(3))
+    with pytest.raises(InputError, match=r"shape \(1, 6\); expected \(1, 5\) \(environments, choices of all dim"):
+        possible_actions({MASKS: [[1, 0, 1, 1, 0, 0]]}, 1, MultiDiscrete([2, 3]))  # that of joint actions
     with pytest.raises(InputError, match="make action_masks False to ignore them"):
         possible_actions({MASKS: np.ones((2, 3))}, 2, Box(-1, 1, (3,)))
 

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acer_tf.envs.wrappers.joint_actions import from_choices, joint_masks, number_of_actions, to_choices
-from acer_tf.errors import InputError
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=4)
 
@@ -45,15 +44,8 @@ def test_choices_outside_of_the_space_are_errors(choices: Any) -> None:
 def test_a_joint_action_is_possible_where_all_its_choices_are(sizes: list[int], seed: int) -> None:
     space = MultiDiscrete(sizes)
     parts = [np.random.default_rng([seed, i]).random((3, n)) < 0.6 for i, n in enumerate(sizes)]
-    joint = joint_masks(np.concatenate(parts, axis=1).astype(np.int8), space)
+    joint = joint_masks(np.concatenate(parts, axis=1), space)
     for env in range(3):
         expected = [all(part[env, choice] for part, choice in zip(parts, choices, strict=True))
                     for choices in itertools.product(*map(range, sizes))]  # fmt: skip
         np.testing.assert_array_equal(joint[env], expected)
-
-
-def test_masks_of_joint_actions_are_refused() -> None:
-    with pytest.raises(
-        InputError, match=r"the action masks have shape \(1, 6\); expected \(1, 5\) \(environments, choices of all"
-    ):
-        joint_masks(np.array([[1, 0, 1, 1, 0, 0]]), MultiDiscrete([2, 3]))
