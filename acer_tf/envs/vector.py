@@ -262,6 +262,7 @@ class _Autoreset:
         self._index = index
         self._name = type(env.unwrapped).__name__
         self._has_masks = env.has_wrapper_attr(METHOD)
+        self._has_statistics = env.has_wrapper_attr("return_queue")  # an attribute of RecordEpisodeStatistics alone
 
     def describe(self) -> Description:
         env = self._env
@@ -309,8 +310,17 @@ class _Autoreset:
             return obs, reward, False, False, _without_reserved(info)
         # Before reset, which may write into anything that the environment has returned.
         last, reward = {"final_obs": copy.deepcopy(obs), "final_info": _copied(info)}, copy.copy(reward)
+        counted = self._counted()
         obs, info = self.reset()
+        if counted and "episode" not in last["final_info"] and self._counted()["l"] == 0:
+            # What ended the episode, such as a time limit, is outside of the wrapper that would have reported it.
+            last["final_info"]["episode"] = counted
         return obs, reward, terminated, truncated, last | info
+
+    def _counted(self) -> dict[str, Any]:
+        """Returns return and length so far of the episode, if it is in RecordEpisodeStatistics."""
+        names = {"r": "episode_returns", "l": "episode_lengths"} if self._has_statistics else {}
+        return {key: self._env.get_wrapper_attr(name) for key, name in names.items()}
 
     def _wrong_step(self, found: str) -> InputError:
         return InputError(

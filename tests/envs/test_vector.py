@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from gymnasium.wrappers import TimeLimit
+from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit
 
 import acer_tf.envs.registered  # noqa: F401  (registers the games)
 from acer_tf.envs.adapt import as_vector_env
+from acer_tf.envs.conventions import reported_episodes
 from acer_tf.envs.ids import env_id
 from acer_tf.envs.make import make_single, make_vec_env
 from acer_tf.envs.vector import ParallelEnvs, SerialEnvs, gather_infos
@@ -209,6 +210,33 @@ def test_masks_may_be_lists() -> None:
     env = make_vec_env(lambda: Told(infos=[{"action_mask": [True, False]}, {"action_mask": (np.array([0]), [1])}]), 2)
     env.reset()
     assert env.step(np.array([0, 1]))[-1]["action_mask"].tolist() == [[1, 0], [0, 1]]
+
+
+class Life(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Ends an episode after two steps; the game goes on."""
+
+    def step(self, action: Any) -> Any:
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        self.is_over = terminated or truncated
+        return obs, reward, terminated or obs[0] == 2, truncated, info
+
+    def reset(self, **kwargs: Any) -> Any:
+        return self.env.reset(**kwargs) if getattr(self, "is_over", True) else (np.array([2]), {})
+
+
+def test_episodes_that_end_outside_of_their_statistics_are_reported() -> None:
+    env = training_env(TimeLimit(RecordEpisodeStatistics(Told()), 2))
+    env.reset()
+    reported = [list(reported_episodes(env.step(np.zeros(1, np.int64))[-1])) for _ in range(4)]
+    assert reported == [[], [(0, 2.0, 2)], [], [(0, 2.0, 2)]]
+
+
+def test_the_end_of_a_life_is_not_that_of_the_game() -> None:
+    env = training_env(Life(RecordEpisodeStatistics(Told())))
+    env.reset()
+    steps = [env.step(np.zeros(1, np.int64)) for _ in range(3)]
+    assert [bool(terminated[0] or truncated[0]) for _, _, terminated, truncated, _ in steps] == [False, True, True]
+    assert [list(reported_episodes(infos)) for *_, infos in steps] == [[], [], [(0, 3.0, 3)]]
 
 
 class Parts(Told):
