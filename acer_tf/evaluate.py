@@ -10,6 +10,7 @@ from acer_tf.cli.command import command
 from acer_tf.cli.play import PlayFlags
 from acer_tf.cli.trained import Trained
 from acer_tf.envs.atari.human_scores import human_normalized
+from acer_tf.envs.ids import is_atari
 from acer_tf.envs.make import closing
 from acer_tf.evaluation.episodes import Played, Predictor, said_of_cuts, summarize
 from acer_tf.schema import Count
@@ -77,7 +78,7 @@ class Report:
         self._returns = [episode.r for episode in played]
         self._lengths = [episode.l for episode in played]
         self._summary = summarize(self._returns, self._lengths)
-        self._score = None if trained.game is None else human_normalized(trained.game, self._summary.mean)
+        self._score = human_normalized(trained.env_id, self._summary.mean)
 
     def lines(self) -> Iterator[str]:
         """Yields the report line by line."""
@@ -96,7 +97,7 @@ class Report:
             yield f"{cuts}: their returns are those until then; --max_episode_steps sets the limit"
         if self._score is not None:
             yield f"human-normalised: {self._score:.3f} (0 is random play, 1 is a human)"
-        elif self._trained.game is not None:
+        elif is_atari(self._trained.env_id):
             yield "human-normalised: no reference scores for this game"
 
     def as_json(self) -> dict[str, Any]:

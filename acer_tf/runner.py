@@ -333,7 +333,7 @@ class Runner:
                 "False."
             )
         # The environments are in their next episodes already; only final_info has the masks of the last.
-        masks = self._action_masks.copy()
+        masks = np.array(self._action_masks)
         masks[is_cut] = masks_of(final[MASKS][is_cut], int(is_cut.sum()), EnvSpaces.of(self._env).action_space)
         return masks
 

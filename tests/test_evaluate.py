@@ -93,7 +93,7 @@ def test_an_atari_game_and_its_video(game: Path, tmp_path: Path, capsys: pytest.
     assert main([str(game), *words]) == 0
     found = json.loads((tmp_path / "a.json").read_text())
     assert all(0 < length <= 100 for length in found["lengths"])  # cut as in training, after 400 frames
-    assert found["human_normalized"] == human_normalized("breakout", found["mean"])
+    assert found["human_normalized"] == human_normalized("BreakoutNoFrameskip-v4", found["mean"])
     out = capsys.readouterr().out
     assert f"human-normalised: {found['human_normalized']:.3f} (0 is random play, 1 is a human)" in out
     assert f": {tmp_path / 'a.mp4'}" in out

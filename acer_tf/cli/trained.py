@@ -9,7 +9,7 @@ from gymnasium.vector import VectorEnv
 
 from acer_tf.config import MAX_EPISODE_FRAMES
 from acer_tf.demos.cards import demo_file, demo_names, read_card
-from acer_tf.envs.ids import atari_game, check_env_id, is_atari
+from acer_tf.envs.ids import check_env_id
 from acer_tf.envs.make import make_vec_env
 from acer_tf.envs.module_ids import bare_env_id, module_refused
 from acer_tf.envs.saved_kwargs import check_saved_kwargs
@@ -43,11 +43,6 @@ class Trained(NamedTuple):
     def name(self) -> str:
         """Name of the agent: its file or checkpoint."""
         return self.saved.name
-
-    @property
-    def game(self) -> str | None:
-        """Name of the ROM; None unless the environment is an Atari game."""
-        return atari_game(self.env_id) if is_atari(self.env_id) else None
 
     def make_env(self, num_env: int, render_mode: str | None = None) -> VectorEnv[Any, Any, Any]:
         """Makes environments as in training, but with whole games and raw rewards."""

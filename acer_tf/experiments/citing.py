@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acer_tf.envs.atari.human_scores import human_normalized
-from acer_tf.envs.ids import atari_game, is_atari
+from acer_tf.envs.ids import is_atari
 from acer_tf.experiments.aggregate import aggregated, scale
 from acer_tf.experiments.experiment import Environment
 from acer_tf.experiments.findings import HOUR, Findings
@@ -121,7 +121,7 @@ def _human_matrices(found: Findings) -> dict[str, Floats]:
         v.name: np.array(
             [
                 [
-                    human_normalized(atari_game(env.id), result.training.score(*env.part(found.experiment.score)))
+                    human_normalized(env.id, result.training.score(*env.part(found.experiment.score)))
                     for result in found.shared(v.name, env)
                 ]
                 for env in experiment.envs
@@ -133,7 +133,7 @@ def _human_matrices(found: Findings) -> dict[str, Floats]:
 
 
 def _human(env: Environment, scores: Floats) -> str:
-    normalized = human_normalized(atari_game(env.id), scores.mean()) if is_atari(env.id) else None
+    normalized = human_normalized(env.id, scores.mean())
     return "" if normalized is None else f"{normalized:.3f}"
 
 

@@ -7,8 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta
 
-from acer_tf.envs.atari.human_scores import HUMAN_SCORES
-from acer_tf.envs.ids import atari_game, is_atari
+from acer_tf.envs.atari.human_scores import score_range
 from acer_tf.errors import InputError
 from acer_tf.experiments.experiment import Criterion, Environment, Experiment, Reference, Seeds, Variation, Window
 from acer_tf.schema import Count, CountOrZero, Number, PositiveOrInfinite, Text, check_names, read
@@ -85,7 +84,7 @@ def load_experiment(name: str) -> Experiment:
         score=_window(f"{where}: score", file.score),
         over_time=file.over_time,
         references=tuple(_reference(f"{where}, reference", path.parent, values) for values in file.references),
-        random={**{env: level for env in file.envs if (level := _random_play(env)) is not None}, **file.random},
+        random={**{env: scores.random for env in file.envs if (scores := score_range(env)) is not None}, **file.random},
         criteria=(),
     )
     for key in ("envs", "variations"):
@@ -163,11 +162,6 @@ def _check_score(where: str, values: Mapping[str, Any], criterion: Criterion) ->
         raise InputError(f"{where}: window has no effect for {WITHOUT_WINDOW[criterion.of]}; leave it out.")
     if criterion.of == "area_of_minutes" and not criterion.than:
         raise InputError(f"{where}: area_of_minutes compares two variations; expected than.")
-
-
-def _random_play(env: str) -> float | None:
-    game = atari_game(env) if is_atari(env) else ""
-    return HUMAN_SCORES[game].random if game in HUMAN_SCORES else None
 
 
 def _window(name: str, window: Window) -> Window:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acer_tf.envs.atari.human_scores import human_normalized
-from acer_tf.envs.ids import atari_game, is_atari
 from acer_tf.errors import InputError
 from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.plots.curves import ENOUGH_SEEDS, Curve, binned
@@ -140,7 +139,7 @@ def scores(records: Sequence[Record]) -> list[Score]:
         estimate = mean_interval(np.array(values))
         few = f"none below {ENOUGH_SEEDS} seeds"
         limits = few if len(values) < ENOUGH_SEEDS else f"{estimate.low:.4g} to {estimate.high:.4g}"
-        human = human_normalized(atari_game(env), estimate.estimate) if is_atari(env) else None
+        human = human_normalized(env, estimate.estimate)
         shown = "" if human is None else f"{human:.2f}"
         found.append(Score(env, setting, len(values), estimate.estimate, limits, shown))
     return found

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acer_tf.envs.atari.human_scores import human_normalized
-from acer_tf.envs.ids import atari_game, is_atari
+from acer_tf.envs.ids import is_atari
 from acer_tf.errors import InputError
 from acer_tf.plots.curves import ENOUGH_SEEDS, binned
 from acer_tf.plots.figures import draw_bands
@@ -98,7 +98,7 @@ def _normalized(env: str, score: Any) -> Any:
     """
     if not is_atari(env):
         return score
-    found = human_normalized(atari_game(env), score)
+    found = human_normalized(env, score)
     if found is None:
         raise InputError(f"no human score of {env} is known; leave it out of --rliable.")
     return found

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acer_tf.envs.atari.game import FRAMES_PER_STEP
-from acer_tf.envs.atari.human_scores import HUMAN_SCORES
-from acer_tf.envs.ids import atari_game, is_atari
+from acer_tf.envs.atari.human_scores import score_range
 from acer_tf.errors import InputError
 from acer_tf.plots.curves import binned
 from acer_tf.plots.runs import POINTS
@@ -72,10 +71,10 @@ def read_references(names: Sequence[str], envs: Sequence[str], axis: Axis) -> li
 
 
 def _level_of_game(name: str, env: str) -> ReferenceLine:
-    game = atari_game(env) if is_atari(env) else ""
-    if game not in HUMAN_SCORES:
+    scores = score_range(env)
+    if scores is None:
         raise InputError(f"--reference {name} needs an Atari game with a known score; {env or 'the run'} has none.")
-    return level(env, f"{name} play" if name == "random" else name, getattr(HUMAN_SCORES[game], name))
+    return level(env, f"{name} play" if name == "random" else name, getattr(scores, name))
 
 
 def _on_axis(reference: ReferenceLine, axis: Axis) -> ReferenceLine:

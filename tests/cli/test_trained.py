@@ -25,14 +25,13 @@ def test_a_run_folder_says_what_was_played(tmp_path: Path) -> None:
     run = write_run(tmp_path, env="PongNoFrameskip-v4", max_episode_frames=2000)
     trained = find_trained(run, None)
     assert (trained.name, *trained[1:3]) == (str(run / "model.zip"), "PongNoFrameskip-v4", 2000)
-    assert trained.game == "pong"
     env = trained.make_env(3)
     assert env.num_envs == 3 and env.single_observation_space.shape == (84, 84, 4)
 
 
 def test_another_environment_may_be_given(tmp_path: Path) -> None:
     trained = find_trained(write_run(tmp_path, env="CartPole-v1"), "Acrobot-v1")
-    assert (trained.env_id, trained.game) == ("Acrobot-v1", None)
+    assert trained.env_id == "Acrobot-v1"
 
 
 def test_a_file_needs_an_environment(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from acer_tf.envs.atari.human_scores import human_normalized
-from acer_tf.envs.ids import atari_game, is_atari
+from acer_tf.envs.ids import is_atari
 from acer_tf.experiments.experiment import Reference
 from acer_tf.experiments.published import read_reference_runs, reference_final, reference_scores, to_draw
 from acer_tf.experiments.reading import experiment_names, load_experiment
@@ -102,7 +102,7 @@ def test_games_that_the_published_agent_has_not_learned_have_no_criterion(name: 
         for env in (env for env in criterion.envs if is_atari(env)):
             values = criterion.values or {env: reference_final(runs, criterion.reference, env)}
             if criterion.kind != "better":
-                normalized = human_normalized(atari_game(env), values[env])
+                normalized = human_normalized(env, values[env])
                 assert normalized is not None and normalized / share >= 0.05, env
 
 

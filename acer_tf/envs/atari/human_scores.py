@@ -6,6 +6,8 @@ learning", 2016; Video Pinball's random score, 0 there, as later measured for DQ
 
 from typing import NamedTuple
 
+from acer_tf.envs.ids import atari_game, is_atari
+
 
 class ScoreRange(NamedTuple):
     """Mean scores that a game's scores are normalised by.
@@ -81,14 +83,18 @@ HUMAN_SCORES = {
 """By name of the ROM."""
 
 
-def human_normalized(game: str, score: float) -> float | None:
-    """Returns (score − random) / (human − random); None for a game without reference.
+def score_range(env_id: str) -> ScoreRange | None:
+    """Returns the scores of an environment; None unless it is an Atari game for which they are known."""
+    return HUMAN_SCORES.get(atari_game(env_id)) if is_atari(env_id) else None
+
+
+def human_normalized(env_id: str, score: float) -> float | None:
+    """Returns (score − random) / (human − random); None where these are not known.
 
     Args:
-        game: name of a ROM, such as `breakout`.
+        env_id: id of an environment.
         score: raw score of whole games.
     """
-    if game not in HUMAN_SCORES:
+    if (scores := score_range(env_id)) is None:
         return None
-    random, human = HUMAN_SCORES[game]
-    return (score - random) / (human - random)
+    return (score - scores.random) / (scores.human - scores.random)
