@@ -83,7 +83,7 @@ PUBLISHED = {
     "lunarlander": Published("presets-classic"),
     "minatar-breakout": Published("presets-minatar"),
     "pendulum": Published("ablation", "complete"),
-    "pong": Published("presets-atari", relation="the same preset with its own, larger network"),
+    "pong": Published("presets-atari", relation="the same preset in bfloat16, with its own, larger network"),
 }
 
 

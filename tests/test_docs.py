@@ -287,7 +287,7 @@ def test_the_readme_is_a_door() -> None:
     first_screen, _, rest = text.partition("\n## ")
     commands = re.findall(r"^    (\S.*)$", first_screen, re.MULTILINE)
     assert commands == [
-        "pip install -e .",
+        'pip install -e ".[video]"',
         "acer enjoy cartpole",
         "acer run --preset CartPole-v1",
         "pip install -e . && python -m acer_tf.run_atari --env BreakoutNoFrameskip-v4 --logdir runs/breakout",

@@ -53,7 +53,9 @@ def checked_env(env: Any) -> gymnasium.Env[Any, Any]:
                 )
         return env
     if isinstance(env, str):
-        raise InputError(f"the environment is the id {env!r}; give environments: acer_tf.make_vec_env({env!r}).")
+        raise InputError(
+            f"the environment is the id {env!r}; give environments: acer_tf.envs.make.make_vec_env({env!r})."
+        )
     kind = f"{type(env).__module__}.{type(env).__name__}"
     if isinstance(env, type):
         raise InputError(f"the environment is the class {env.__name__}; give an object of it: {env.__name__}().")

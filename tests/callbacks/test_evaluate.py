@@ -159,7 +159,7 @@ def test_bad_input() -> None:
     for eval_freq in (0, -1):
         with pytest.raises(InputError, match=f"eval_freq is {eval_freq}; expected a whole number >= 1"):
             EvalCallback(counters(1), eval_freq=eval_freq)
-    with pytest.raises(InputError, match=r"give environments: acer_tf\.make_vec_env\('CartPole-v1'\)"):
+    with pytest.raises(InputError, match=r"give environments: acer_tf\.envs\.make\.make_vec_env\('CartPole-v1'\)"):
         EvalCallback("CartPole-v1")
     with pytest.raises(InputError, match="the callback is an int"):
         EvalCallback(counters(1), 3)

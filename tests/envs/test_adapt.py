@@ -89,7 +89,7 @@ class NoSpaces(gymnasium.Env[Any, Any]):
         (NoSpaces(), r"NoSpaces has no observation_space; set self\.observation_space in __init__, to one of gymnas"),
         (
             "CartPole-v1",
-            r"the environment is the id 'CartPole-v1'; give environments: acer_tf\.make_vec_env\(",
+            r"the environment is the id 'CartPole-v1'; give environments: acer_tf\.envs\.make\.make_vec_env\(",
         ),
         (3, r"the environment is an int; expected a gymnasium\.vector\.VectorEnv, a gymnasium\.Env, or a VecEnv of"),
     ],

@@ -201,7 +201,7 @@ def test_bad_input() -> None:
         evaluate_policy(Recorder(), counters(1), 1, max_episode_steps=-1)
     with pytest.raises(InputError, match="the number of episodes is 0; expected a whole number >= 1"):
         evaluate_policy(Recorder(), counters(1), 0)
-    with pytest.raises(InputError, match=r"the environment is the id .CartPole-v1.; give environments: acer_tf"):
+    with pytest.raises(InputError, match=r"is the id .CartPole-v1.; give environments: acer_tf\.envs\.make"):
         evaluate_policy(Recorder(), "CartPole-v1", 1)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="autoreset mode is NEXT_STEP"):
         evaluate_policy(Recorder(), SyncVectorEnv([lambda: Counter(0)]), 1)
