@@ -1,7 +1,7 @@
 """Run folders to play from."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,22 @@ from tests.counter import Counter
 
 
 @contextlib.contextmanager
+def registered(name: str, entry: Callable[..., gymnasium.Env[Any, Any]]) -> Iterator[None]:
+    """An id of gymnasium's, within the block."""
+    gymnasium.register(name, entry)
+    try:
+        yield
+    finally:
+        del gymnasium.registry[name]
+
+
+@contextlib.contextmanager
 def counter_run(folder: Path) -> Iterator[Path]:
     """A run of Counter-v0, which is registered meanwhile; the agent takes action 0 most often, but not always."""
-    gymnasium.register("Counter-v0", lambda render_mode=None: Counter(3, render_mode))
-    agent = ACER("MlpPolicy", gymnasium.make("Counter-v0"), seed=0, policy_kwargs={"net_arch": [4]})
-    agent.load_parameters({"pi_head/bias": np.array([1.0, 0.0])}, exact_match=False)
-    yield write_run(folder, agent, env="Counter-v0", num_env=4)
-    del gymnasium.registry["Counter-v0"]
+    with registered("Counter-v0", lambda render_mode=None: Counter(3, render_mode)):
+        agent = ACER("MlpPolicy", gymnasium.make("Counter-v0"), seed=0, policy_kwargs={"net_arch": [4]})
+        agent.load_parameters({"pi_head/bias": np.array([1.0, 0.0])}, exact_match=False)
+        yield write_run(folder, agent, env="Counter-v0", num_env=4)
 
 
 def write_run(folder: Path, agent: ACER, **settings: Any) -> Path:

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import gymnasium
 import numpy as np
 import pytest
 
@@ -14,7 +13,7 @@ from acer_tf import ACER
 from acer_tf.enjoy import main
 from acer_tf.envs.rendering import has_display
 from tests.counter import Counter
-from tests.played import counter_run, write_run
+from tests.played import counter_run, registered, write_run
 from tests.videos import frames
 
 GAME = "BreakoutNoFrameskip-v4"
@@ -87,10 +86,9 @@ def test_an_environment_that_cannot_be_shown(
     run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DISPLAY", ":0")
-    gymnasium.register("Dark-v0", lambda: Counter(3, None))
-    assert main([str(run), "--env", "Dark-v0"]) == 2
+    with registered("Dark-v0", lambda: Counter(3, None)):
+        assert main([str(run), "--env", "Dark-v0"]) == 2
     assert "environment 'Dark-v0' cannot be rendered" in capsys.readouterr().err
-    del gymnasium.registry["Dark-v0"]
 
 
 def test_bad_input(capsys: pytest.CaptureFixture[str]) -> None:

@@ -204,6 +204,7 @@ def test_what_a_callback_is_shown_stays_as_it_was() -> None:
         return True
 
     segment = runner.run(after_step)
+    assert [step["t"] for step in shown] == [*range(1, NSTEPS + 1)]
     for t, step in enumerate(shown):
         np.testing.assert_array_equal(step["obs"], segment.obs[:, t + 1])
         np.testing.assert_array_equal(step["dones"], segment.dones[:, t])

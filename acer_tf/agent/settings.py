@@ -256,8 +256,6 @@ def _optimizer_to_plain(optimizer: keras.optimizers.Optimizer) -> Any:
 def _optimizer_from_plain(plain: Mapping[str, Any], learning_rate: float) -> keras.optimizers.Optimizer:
     if plain["class"] not in OPTIMIZERS:
         raise ValueError(f"its optimizer is none of {', '.join(OPTIMIZERS)}")
-    if not _is_plain(plain["arguments"]):
-        raise ValueError("an optimizer's arguments are plain values")
     optimizer: keras.optimizers.Optimizer = getattr(keras.optimizers, plain["class"])(
         learning_rate=learning_rate, **plain["arguments"]
     )

@@ -78,20 +78,28 @@ class Flawed(Counter):
 
 
 @pytest.mark.parametrize(
-    ("failure", "error"),
-    [(float("nan"), InputError), (OSError("no"), EnvironmentFailedError), (KeyboardInterrupt(), KeyboardInterrupt)],
+    ("failure", "error", "message"),
+    [
+        (float("nan"), InputError, "gave an observation that is not a finite number"),
+        (OSError("no"), EnvironmentFailedError, "OSError: no"),
+        (KeyboardInterrupt(), KeyboardInterrupt, ""),
+    ],
 )
-def test_after_an_error_episodes_begin_anew(failure: Any, error: type[BaseException]) -> None:
+def test_after_an_error_episodes_begin_anew(failure: Any, error: type[BaseException], message: str) -> None:
     agent = tiny(env=Flawed(failure))
-    with pytest.raises(error):
+    with pytest.raises(error, match=message):
         agent.learn(20)
     assert episode_lengths(agent, 15) == [7, 7]
 
 
 def test_a_learn_that_is_refused_changes_nothing() -> None:
     agent, twin = tiny().learn(20), tiny().learn(20)
-    for callback in (StopTrainingOnRewardThreshold(5), EvalCallback(agent.get_env()), lambda one: True):
-        with pytest.raises(InputError):
+    for callback, message in (
+        (StopTrainingOnRewardThreshold(5), "stands alone; give it to EvalCallback"),
+        (EvalCallback(agent.get_env()), "the environment is that of training"),
+        (lambda one: True, "callback"),
+    ):
+        with pytest.raises(InputError, match=message):
             agent.learn(20, callback)
         assert agent.num_timesteps == 20
     assert_same(agent.learn(10, reset_num_timesteps=False), twin.learn(10, reset_num_timesteps=False))

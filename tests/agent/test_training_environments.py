@@ -37,14 +37,15 @@ def test_the_scale_of_rewards_is_kept(tmp_path: Path) -> None:
         tiny(reward_scale=0)
 
 
-def test_environments_may_be_changed_for_more_or_fewer(agent: ACER) -> None:
+def test_environments_may_be_changed_for_more_or_fewer() -> None:
     agent = tiny().learn(10)
     for n in (3, 1):
         agent.set_env(vec_env(n=n))
         assert agent.n_envs == agent.get_env().num_envs == n
         before = everything(agent)
         agent.learn(15, log_interval=1, reset_num_timesteps=False)
-        assert any((array != before[name]).any() for name, array in everything(agent).items())
+        for name, array in everything(agent).items():
+            assert not name.startswith("param/") or (array != before[name]).any(), name
     assert agent.num_timesteps == 10 + 15 + 15
 
 

@@ -35,7 +35,7 @@ def test_a_killed_and_terminated_run_ends_as_the_undisturbed_one(tmp_path: Path)
     with training(tmp_path / "undisturbed", **flags) as undisturbed:
         with training(folder, **flags) as run:
             run.wait_for_checkpoint(200)
-            time.sleep(random.uniform(0, 0.2))
+            time.sleep(random.Random(1).uniform(0, 0.2))
             run.kill()
         assert undisturbed.end() == 0, undisturbed.said
     expected = results(undisturbed.folder)

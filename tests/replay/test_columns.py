@@ -56,29 +56,25 @@ def test_frames_that_repeat_take_little() -> None:
     assert 0 < many.nbytes < 2 * one.nbytes
 
 
-KINDS: dict[str, Callable[[], Column]] = {
-    "compressed": lambda: CompressedColumn(4, SHAPE),
-    "plain": lambda: PlainColumn(4, images()),
-    "frames, none shared": lambda: FrameColumn(4, images(), SHAPE[1]),
-}
-
-
-def test_bytes_are_those_of_the_rows_that_are_there() -> None:
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: CompressedColumn(4, SHAPE),
+        lambda: PlainColumn(4, images()),
+        lambda: FrameColumn(4, images(), SHAPE[1]),
+    ],
+)
+def test_bytes_are_those_of_the_rows_that_are_there(make: Callable[[], Column]) -> None:
     """Whether they were put or loaded, or a row took the place of another."""
     row = images()
-    for make in (
-        lambda: CompressedColumn(4, SHAPE),
-        lambda: PlainColumn(4, row),
-        lambda: FrameColumn(4, row, SHAPE[1]),
-    ):
-        column, other = make(), make()
-        assert column.nbytes == 0
-        for slot, filled in ((0, 1), (1, 2), (0, 2)):
-            column.put(slot, row)
-            dumped = sum(array.nbytes for name, array in column.dump(np.arange(filled)).items() if name != "sizes")
-            assert column.nbytes == dumped > 0
-        other.load(np.arange(2), column.dump(np.arange(2)))
-        assert other.nbytes == column.nbytes
+    column, other = make(), make()
+    assert column.nbytes == 0
+    for slot, filled in ((0, 1), (1, 2), (0, 2)):
+        column.put(slot, row)
+        dumped = sum(array.nbytes for name, array in column.dump(np.arange(filled)).items() if name != "sizes")
+        assert column.nbytes == dumped > 0
+    other.load(np.arange(2), column.dump(np.arange(2)))
+    assert other.nbytes == column.nbytes
 
 
 def test_what_is_dumped_loads() -> None:

@@ -18,6 +18,7 @@ from acer_tf.storage.durable import (
     write_json,
     writing,
 )
+from tests.users import closed_folder
 
 
 def write_durably(path: Path, data: bytes) -> None:
@@ -63,10 +64,9 @@ def test_a_place_where_nothing_can_be_written_is_told_before(tmp_path: Path) -> 
         require_free(tmp_path / "file")
     with pytest.raises(InputError, match=r"new\.json cannot be written \(Not a directory\); choose another file"):
         require_free(tmp_path / "file" / "a" / "new.json")
-    (tmp_path / "closed").mkdir(mode=0o500)
-    if not os.access(tmp_path / "closed", os.W_OK):  # as root, everything can
+    with closed_folder(0o555) as folder:
         with pytest.raises(InputError, match=r"new\.json cannot be written \(Permission denied\)"):
-            require_free(tmp_path / "closed" / "new.json")
+            require_free(folder / "new.json")
 
 
 def test_an_error_names_the_file_that_was_to_be_written(tmp_path: Path) -> None:

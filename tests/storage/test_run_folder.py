@@ -19,8 +19,7 @@ from acer_tf.storage.run_folder import RunFolder, default_run_folder, note_chang
 from acer_tf.system.compute import cores, tensorflow_threads
 from acer_tf.system.provenance import commit
 from acer_tf.training.job import Job
-
-NOBODY = 65534
+from tests.users import closed_folder
 
 
 @contextlib.contextmanager
@@ -174,19 +173,10 @@ def test_a_folder_that_no_run_can_have_is_told(folder: Path, message: str) -> No
             pass
 
 
-def test_a_folder_below_one_that_cannot_be_read_is_told(tmp_path: Path) -> None:
-    (tmp_path / "closed").mkdir(mode=0)
-    user = os.geteuid()
-    if user == 0:
-        os.seteuid(NOBODY)  # the superuser may read anything
-    try:
-        with pytest.raises(
-            InputError, match=r"closed/run cannot be written \(Permission denied\); choose another folder"
-        ):
-            with run_folder(tmp_path / "closed" / "run"):
-                pass
-    finally:
-        os.seteuid(user)
+def test_a_folder_below_one_that_cannot_be_read_is_told() -> None:
+    message = r"closed/run cannot be written \(Permission denied\); choose another folder"
+    with closed_folder(0) as folder, pytest.raises(InputError, match=message), run_folder(folder / "run"):
+        pass
 
 
 @pytest.mark.parametrize("behavior", ["resume", "restart", "overwrite"])
@@ -227,26 +217,24 @@ def test_a_file_in_the_way_is_an_input_error(tmp_path: Path) -> None:
             pass
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write anywhere")
-def test_a_write_protected_folder_is_an_input_error(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    with pytest.raises(InputError, match="Permission denied"):
-        with begun(tmp_path / "run", {}, "resume"):
+def test_a_write_protected_folder_is_an_input_error() -> None:
+    with closed_folder(0o555) as folder, pytest.raises(InputError, match="Permission denied"):
+        with begun(folder / "run", {}, "resume"):
             pass
 
 
 def test_a_refused_run_leaves_no_folder(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no"):
+    with pytest.raises(InputError, match=r"^refused on purpose$"):
         with begun(tmp_path / "run", {}, "resume"):
-            raise InputError("no")
+            raise InputError("refused on purpose")
     assert not (tmp_path / "run").exists()
 
 
 def test_an_input_error_late_in_a_run_keeps_its_files(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no"):
+    with pytest.raises(InputError, match=r"^refused on purpose$"):
         with begun(tmp_path / "run", {}, "resume"):
             (tmp_path / "run" / "monitor.csv").write_text("r,l,t\n")
-            raise InputError("no")
+            raise InputError("refused on purpose")
     assert names(tmp_path / "run") == {"config.yml", "monitor.csv"}
 
 
@@ -306,15 +294,21 @@ def test_another_run_that_has_taken_the_place_is_left_alone(tmp_path: Path, has_
     assert settings is not None and settings["env"] == "Other-v0"
 
 
-def test_a_copy_of_the_run_in_its_place_is_gone_on_with(tmp_path: Path) -> None:
+def test_a_copy_of_the_run_in_its_place_is_gone_on_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with run_folder(tmp_path / "run") as run:
         run.begin({"env": "Some-v0"}, "resume")
         (tmp_path / "run" / "progress.csv").touch()
         shutil.copytree(tmp_path / "run", tmp_path / "copy", ignore=shutil.ignore_patterns(".lock", ".lease"))
         (tmp_path / "run").rename(tmp_path / "away")
         (tmp_path / "copy").rename(tmp_path / "run")
+        (tmp_path / "run" / "config.yml").write_text("env: Changed-v0\n")
         run._checked = 0.0
         run.check()
+        assert "goes on in a new folder of that name" in capsys.readouterr().err
+        settings = read_settings(tmp_path / "run")
+        assert settings is not None and settings["env"] == "Some-v0"
+        with pytest.raises(LockedError), run_folder(tmp_path / "run"):
+            pass
 
 
 def test_who_is_refused_deletes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
