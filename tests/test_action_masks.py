@@ -89,6 +89,17 @@ def test_replay_with_masks_comes_back_from_its_rows() -> None:
         np.testing.assert_array_equal(ours, theirs)
 
 
+def test_a_resumed_run_obeys_the_masks_of_where_it_was() -> None:
+    loop, again = loop_of(Clock(length=7)), loop_of(Clock(length=7))
+    loop.restart_environments(5, is_recorded=True)
+    loop.learn(end=25)
+    again.load_state_dict(loop.state_dict())
+    segment = again._source.run()
+    t = 25 % 7
+    assert t % 3 != 0, "another mask than after a reset"
+    np.testing.assert_array_equal(segment.actions[0], [(t + i) % 7 % 3 for i in range(5)])
+
+
 def test_learn_obeys_the_masks_of_environments() -> None:
     """`Clock` refuses any other action."""
     env = SyncVectorEnv([Clock] * 2, autoreset_mode=AutoresetMode.SAME_STEP)
@@ -113,6 +124,14 @@ def test_the_value_at_a_time_limit_is_that_of_the_possible_action() -> None:
     expected = loop.model.actor.values(last, segment.states, mask)
     np.testing.assert_array_equal(segment.final_values[0, t], expected[0])
     assert expected[0] != loop.model.actor.values(last, segment.states)[0]
+
+
+def test_the_value_at_a_time_limit_needs_the_mask_of_that_state() -> None:
+    """`action_masks` of gymnasium's own vector environments answers for the next episode already."""
+    env = SyncVectorEnv([lambda: Limited(length=4)], autoreset_mode=AutoresetMode.SAME_STEP)
+    loop = loop_of(env, bootstrap_truncated=True)
+    with pytest.raises(InputError, match="bootstrap_truncated needs the action mask of the state in which a time"):
+        loop._source.run()
 
 
 class Stuck(Limited):

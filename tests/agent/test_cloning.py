@@ -1,3 +1,4 @@
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -6,8 +7,9 @@ import numpy as np
 import pytest
 
 from acer_tf.agent import ACER
+from acer_tf.agent.cloning import Cloning
 from acer_tf.agent.expert import expert_arrays
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, NotFiniteError
 from tests.small_agents import assert_same, everything, tiny, vec_env
 
 N = 600
@@ -92,6 +94,43 @@ def test_a_recurrent_policy_learns_from_what_was_before() -> None:
         assert (chosen == actions[:, t]).mean() > 0.95
 
 
+def test_the_average_policy_follows_also_after_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent, train = tiny(), Cloning.train
+    updates = iter(range(3))
+
+    def interrupted(self: Cloning, batch: Any) -> float:
+        if next(updates) == 2:
+            raise KeyboardInterrupt
+        return train(self, batch)
+
+    before = everything(agent)
+    monkeypatch.setattr(Cloning, "train", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        agent.pretrain(cartpole_expert(), n_epochs=20, learning_rate=0.02)
+    after = everything(agent)
+    assert (after["param/pi_head/kernel"] != before["param/pi_head/kernel"]).any()
+    np.testing.assert_array_equal(after["average/pi_head/kernel"], after["param/pi_head/kernel"])
+
+
+def test_a_loss_that_is_not_finite_is_told_and_not_learned_from() -> None:
+    agent = tiny(env=vec_env("Pendulum-v1"))
+    bias = agent.model.policy.params["pi_head/bias"]
+    bias.assign(np.full(bias.shape, np.nan))
+    before = everything(agent)
+    with pytest.raises(NotFiniteError, match="the loss of pretraining is not finite"):
+        agent.pretrain({"obs": np.zeros((3, 3)), "actions": np.zeros((3, 1))}, n_epochs=1)
+    for name, array in everything(agent).items():
+        if name.startswith("param/"):
+            np.testing.assert_array_equal(array, before[name], err_msg=name)
+
+
+def test_a_box_takes_finite_actions_and_a_recurrent_policy_whole_segments() -> None:
+    with pytest.raises(InputError, match="the dataset holds an action that is not a finite number"):
+        tiny(env=vec_env("Pendulum-v1")).pretrain({"obs": np.zeros((1, 3)), "actions": [[np.inf]]})
+    with pytest.raises(InputError, match="the dataset has 4 steps; expected at least 5"):
+        tiny("lstm", policy_kwargs={"nlstm": 3}).pretrain({"obs": np.zeros((4, 4)), "actions": np.zeros(4)})
+
+
 def test_files_of_stable_baselines(tmp_path: Path) -> None:
     expert = cartpole_expert()
     np.savez(
@@ -110,6 +149,27 @@ def test_minari_datasets() -> None:
     assert arrays["obs"]["a"][:, 0].tolist() == [0, 1, 0, 1, 2]
     assert arrays["actions"].tolist() == [2, 2, 3, 3, 3]
     assert arrays["episode_starts"].tolist() == [True, False, True, False, False]
+
+
+def test_parts_of_a_tuple_are_joined_one_by_one() -> None:
+    episodes = [SimpleNamespace(observations=(np.zeros(3), np.full(3, n)), actions=np.zeros(2)) for n in (1, 2)]
+    arrays = expert_arrays(SimpleNamespace(iterate_episodes=lambda: iter(episodes)))
+    assert [part.tolist() for part in arrays["obs"]] == [[0] * 4, [1, 1, 2, 2]]
+
+
+def test_what_minari_does_not_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="the Minari dataset has no episodes"):
+        expert_arrays(SimpleNamespace(iterate_episodes=lambda: iter(())))
+
+    def absent(name: str) -> Any:
+        raise FileNotFoundError(f"Dataset {name} not found")
+
+    monkeypatch.setitem(sys.modules, "minari", SimpleNamespace(load_dataset=absent))
+    with pytest.raises(InputError, match=r"the Minari dataset 'no/such-v0' cannot be loaded \(Dataset no/such-v0 "):
+        expert_arrays("no/such-v0")
+    monkeypatch.setitem(sys.modules, "minari", None)
+    with pytest.raises(InputError, match=r"'no/such-v0' is an id of Minari, which is not installed .*\[minari\]"):
+        expert_arrays("no/such-v0")
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,10 @@
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.spaces import Box, MultiBinary
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from acer_tf.envs.adapt import as_vector_env
@@ -11,6 +13,7 @@ from acer_tf.envs.wrap import stacked, training_env, unwrap
 from acer_tf.envs.wrappers.base import wrappers_of
 from acer_tf.envs.wrappers.box_actions import BoxActions
 from acer_tf.envs.wrappers.frame_stack import FrameStack
+from acer_tf.envs.wrappers.joint_actions import JointActions
 from acer_tf.errors import InputError
 
 
@@ -30,14 +33,20 @@ def test_continuous_actions_are_mapped_and_rewards_scaled_but_not_in_recorded_re
     assert np.abs(obs).max() < 10 and (obs != raw_obs).all()
 
 
-def test_stacked_frames_without_mapped_actions_are_refused() -> None:
-    make = [lambda: gymnasium.make("Pendulum-v1")]
-    plain = SyncVectorEnv(make, autoreset_mode=AutoresetMode.SAME_STEP)
-    with pytest.raises(InputError, match="put BoxActions between the two"):
+class Switches(gymnasium.Env[Any, Any]):
+    observation_space, action_space = Box(0, 1, (2,)), MultiBinary(2)
+
+
+@pytest.mark.parametrize(
+    ("make", "wrapper"), [(lambda: gymnasium.make("Pendulum-v1"), BoxActions), (Switches, JointActions)]
+)
+def test_stacked_frames_without_mapped_actions_are_refused(make: Callable[[], Any], wrapper: type[Any]) -> None:
+    plain = SyncVectorEnv([make], autoreset_mode=AutoresetMode.SAME_STEP)
+    with pytest.raises(InputError, match=f"put {wrapper.__name__} between the two"):
         stacked(FrameStack(plain, 1))
-    env = FrameStack(BoxActions(plain), 1)
+    env = FrameStack(wrapper(plain), 1)
     assert stacked(env) is env
-    assert isinstance(stacked(plain).env, BoxActions)
+    assert isinstance(stacked(plain).env, wrapper)
 
 
 def names(env: Any) -> list[str]:

@@ -1,7 +1,9 @@
+import errno
 import hashlib
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +12,8 @@ from acer_tf.storage.durable import (
     Fingerprint,
     creating,
     fingerprint,
+    is_missing,
+    is_still,
     publish,
     read_bounded,
     replace,
@@ -67,6 +71,20 @@ def test_a_place_where_nothing_can_be_written_is_told_before(tmp_path: Path) -> 
     with closed_folder(0o555) as folder:
         with pytest.raises(InputError, match=r"new\.json cannot be written \(Permission denied\)"):
             require_free(folder / "new.json")
+
+
+def test_an_outage_of_the_network_is_no_proof_that_a_folder_went(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known, absent = tmp_path.stat(), tmp_path / "absent"
+    assert is_still(tmp_path, known) and not is_still(absent, known) and not is_still(tmp_path.parent, known)
+    assert is_missing(absent) and not is_missing(tmp_path)
+
+    def stale(path: Path) -> Any:
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+    monkeypatch.setattr(Path, "stat", stale)
+    assert is_still(tmp_path, known) and not is_missing(absent)
 
 
 def test_an_error_names_the_file_that_was_to_be_written(tmp_path: Path) -> None:

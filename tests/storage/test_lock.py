@@ -53,10 +53,8 @@ def test_a_link_in_the_place_of_a_lock_is_refused_and_its_target_is_left(tmp_pat
     (tmp_path / "target").write_text("precious")
     for name in (".lock", ".lease"):
         (tmp_path / name).symlink_to(tmp_path / "target")
-        with (
-            pytest.raises(InputError, match=r"\.lease is a link|Too many levels of symbolic links"),
-            locked(tmp_path, lease_seconds=0.5),
-        ):
+        message = r"\.lease is a link|Too many levels of symbolic links"
+        with pytest.raises(InputError, match=message), locked(tmp_path, lease_seconds=0.5):
             pass
         assert (tmp_path / "target").read_text() == "precious"
         (tmp_path / name).unlink()

@@ -9,7 +9,8 @@ from acer_tf.run import main
 from acer_tf.storage.checkpoint import FORMAT, checkpoint_folders, step_folder
 from acer_tf.storage.checkpoint_store import CheckpointStore
 from acer_tf.storage.lock import locked
-from acer_tf.training.resume import compared, describe
+from acer_tf.training.job import DEFAULTS
+from acer_tf.training.resume import FIXED, compared, describe
 from tests.saved import forge_manifest, hashes, make_buffer, make_state
 
 STARTED: dict[str, Any] = {
@@ -51,6 +52,7 @@ def test_the_same_settings_go_on_with_the_seed_of_the_run(run: Path, seed: int |
         {"checkpoint_every": None, "exact_resume": False, "keep_checkpoints": 1, "keep_every": 50},
         {"env": "module:CartPole-v1"},  # what older versions did not keep
         {"num_hidden": 64, "activation": "tanh"},  # the default, given only the second time
+        {"actors": 2, "publish_every": 5, "actor_depth": 3, "max_staleness": 50},  # the machines that there are
     ],
 )
 def test_what_changes_nothing_may_change(run: Path, changes: dict[str, Any]) -> None:
@@ -90,14 +92,15 @@ def test_hyper_parameters_change_only_by_force(run: Path, changes: dict[str, Any
         {"replay_state": "stored"},
         {"bootstrap_truncated": True},
         {"action_masks": False},
+        {"compress_replay": False},
+        {"optimizer": "adam"},
     ],
 )
 @pytest.mark.parametrize("is_forced", [False, True])
 def test_what_the_state_does_not_fit_never_changes(run: Path, changes: dict[str, Any], is_forced: bool) -> None:
     with pytest.raises(InputError) as refused:
         compared(run, STARTED | changes | {"lr": 1.0}, is_forced)
-    of_replay = {"replay_state": "zero", "bootstrap_truncated": False, "action_masks": True}
-    started = {"num_hidden": 64, "layer_norm": False} | of_replay | STARTED
+    started = {"num_hidden": 64, "layer_norm": False} | {name: DEFAULTS[name] for name in FIXED} | STARTED
     said = ", ".join(f"{name} {started[name]} (now {value})" for name, value in sorted(changes.items()))
     way_out = "choose another logdir, or --restart_behavior restart to keep that run under another name"
     assert str(refused.value) == f"the run in {run} has {said}, which cannot change; {way_out}."
