@@ -3,8 +3,6 @@
 import ast
 import os
 import pickle
-import tracemalloc
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,7 +16,9 @@ from acer_tf.storage.agent_file import read_agent
 from acer_tf.storage.arrays import load_arrays
 from acer_tf.storage.checkpoint import LARGEST_TEXT, read_manifest, step_folder
 from tests.agents import make_model
+from tests.memory import at_most
 from tests.saved import files, forge_manifest, found, make_buffer, make_checkpoints, save, save_some
+from tests.zips import write_members
 
 SOURCES = sorted(Path(acer_tf.__file__).parent.rglob("*.py"))
 MODULES = {"pickle", "cPickle", "cloudpickle", "dill", "joblib", "shelve", "marshal", "imp"}
@@ -167,13 +167,8 @@ def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def assert_refused(read: Callable[[], object], path: Path) -> None:
-    tracemalloc.start()
-    try:
-        with pytest.raises(InputError, match=path.name):
-            read()
-        assert tracemalloc.get_traced_memory()[1] < 20e6
-    finally:
-        tracemalloc.stop()
+    with at_most(20e6), pytest.raises(InputError, match=path.name):
+        read()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -194,9 +189,8 @@ def test_agents_that_are_something_else_do_nothing(tmp_path: Path, kind: Callabl
     kind(tmp_path / "member", trace)
     if (tmp_path / "member").resolve().is_file():
         path.unlink()
-        with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("data.json", '{"format": 1}')
-            archive.writestr("parameters.npz", (tmp_path / "member").read_bytes())
+        content = {"data.json": b'{"format": 1}', "parameters.npz": (tmp_path / "member").read_bytes()}
+        write_members(path, content)
         assert_refused(lambda: read_agent(path), path)
     assert not trace.exists()
 
@@ -246,10 +240,8 @@ def test_a_huge_manifest_is_not_read(tmp_path: Path) -> None:
     path = step_folder(tmp_path, 2) / "manifest.json"
     with path.open("r+b") as file:
         file.truncate(LARGEST_TEXT + 1)  # a hole: takes no room
-    tracemalloc.start()
-    assert found(tmp_path)[0].step == 1
-    assert tracemalloc.get_traced_memory()[1] < 20e6
-    tracemalloc.stop()
+    with at_most(20e6):
+        assert found(tmp_path)[0].step == 1
 
 
 def test_no_file_outside_is_touched_by_a_manifest_that_names_it(tmp_path: Path) -> None:

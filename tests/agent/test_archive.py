@@ -21,6 +21,7 @@ from acer_tf.storage.checkpoint import step_folder
 from tests.counter import Counter
 from tests.saved import make_buffer, make_checkpoints
 from tests.small_agents import TINY, assert_same, everything, observations, saved, tiny, vec_env
+from tests.zips import members, write_members
 
 
 def recurrent(**kwargs: Any) -> ACER:
@@ -199,17 +200,6 @@ def test_optimizers_are_in_the_file_with_their_slots(tmp_path: Path, optimizer: 
     assert any((array != before[name]).any() for name, array in loaded.get_parameters().items())
 
 
-def members(path: Path) -> dict[str, bytes]:
-    with zipfile.ZipFile(path) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def write(path: Path, content: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> None:
-    with zipfile.ZipFile(path, "w", compression) as archive:
-        for name, data in content.items():
-            archive.writestr(name, data)
-
-
 def changed(data: bytes, **fields: Any) -> bytes:
     return json.dumps(json.loads(data) | fields).encode()
 
@@ -240,10 +230,10 @@ def test_damaged_and_foreign_files(agent: ACER, tmp_path: Path) -> None:
         content | {"data.json": changed(data, format=3)},
         content | {"model.npz": b"abc"},
     ):
-        write(path, other)
+        write_members(path, other)
         with pytest.raises(InputError, match=r"agent\.zip is not the file of a trained agent, or not whole"):
             ACER.load(path)
-    write(path, content, zipfile.ZIP_DEFLATED)
+    write_members(path, content, zipfile.ZIP_DEFLATED)
     with pytest.raises(InputError, match="it has compressed members"):
         ACER.load(path)
     for other in (
@@ -258,13 +248,13 @@ def test_damaged_and_foreign_files(agent: ACER, tmp_path: Path) -> None:
         content | {"model.npz": npz(a=np.ones(3))},
         content | {"normalization.npz": npz(obs_mean=np.ones(7), obs_var=np.ones(7), obs_count=np.ones(()))},
     ):
-        write(path, other)
+        write_members(path, other)
         with pytest.raises(InputError, match=r"agent\.zip|network '3' does not exist"):
             ACER.load(path)
 
 
 def test_versions_that_are_none(content: dict[str, bytes], tmp_path: Path) -> None:
-    write(tmp_path / "agent.zip", content | {"data.json": changed(content["data.json"], versions=[1])})
+    write_members(tmp_path / "agent.zip", content | {"data.json": changed(content["data.json"], versions=[1])})
     with pytest.raises(InputError, match=r"agent\.zip is damaged"):
         ACER.load(tmp_path / "agent.zip", print_system_info=True)
 
@@ -297,14 +287,14 @@ def discrete(n: int, start: int = 0) -> dict[str, Any]:
     ],
 )
 def test_values_that_no_agent_has(content: dict[str, bytes], tmp_path: Path, fields: Any, message: str) -> None:
-    write(tmp_path / "agent.zip", content | {"data.json": changed(content["data.json"], **fields)})
+    write_members(tmp_path / "agent.zip", content | {"data.json": changed(content["data.json"], **fields)})
     with pytest.raises(InputError, match=message):
         ACER.load(tmp_path / "agent.zip")
 
 
 def test_a_network_larger_than_the_weights_in_the_file(content: dict[str, bytes], tmp_path: Path) -> None:
     settings = json.loads(content["data.json"])["settings"] | {"policy_kwargs": {"n_lstm": 3, "layers": [2**50]}}
-    write(tmp_path / "agent.zip", content | {"data.json": changed(content["data.json"], settings=settings)})
+    write_members(tmp_path / "agent.zip", content | {"data.json": changed(content["data.json"], settings=settings)})
     with pytest.raises(
         InputError, match=r"of another network: it has too few weights of shape \(3, 1125899906842624\)"
     ):
@@ -340,7 +330,7 @@ def test_a_file_asks_for_activations_by_name(tmp_path: Path, policy: str, name: 
     layer = {"module": "keras.layers", "class_name": "TFSMLayer", "config": {"filepath": attacked}}
     for value in (writes, layer, "Custom>relu", "deserialize", ["relu"], 3, None):
         data = changed(content["data.json"], settings=settings | {"policy_kwargs": {name: value}})
-        write(path, content | {"data.json": data})
+        write_members(path, content | {"data.json": data})
         with pytest.raises(InputError, match=r"the activation .* does not exist; "):
             ACER.load(path)
         preset = tmp_path / "own.yml"
@@ -415,7 +405,7 @@ def test_arrays_that_no_agent_has(
     whole = arrays(content, group)
     other = {key: array if key != name else change(array) for key, array in whole.items()}
     damaged = npz(**{key: array for key, array in other.items() if array is not None})
-    write(tmp_path / "agent.zip", content | {f"{group}.npz": damaged})
+    write_members(tmp_path / "agent.zip", content | {f"{group}.npz": damaged})
     with pytest.raises(InputError, match=message):
         ACER.load(tmp_path / "agent.zip")
     if group == "random":
@@ -430,7 +420,7 @@ def test_arrays_that_no_agent_has(
 def test_numbers_of_another_precision_are_converted(agent: ACER, content: dict[str, bytes], tmp_path: Path) -> None:
     whole = arrays(content, "model")
     wide = {name: array.astype(np.float64) if name.startswith("param/") else array for name, array in whole.items()}
-    write(tmp_path / "agent.zip", content | {"model.npz": npz(**wide)})
+    write_members(tmp_path / "agent.zip", content | {"model.npz": npz(**wide)})
     assert_same(agent, ACER.load(tmp_path / "agent.zip"))
 
 

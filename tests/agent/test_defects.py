@@ -96,16 +96,6 @@ def test_load_keeps_every_argument(tmp_path: Path) -> None:
     assert (loaded.observation_space, loaded.action_space) == (agent.observation_space, agent.action_space)
 
 
-def test_pretraining_moves_the_average_policy() -> None:
-    agent = tiny()
-    before, obs = everything(agent), observations(agent, 100)
-    agent.pretrain({"obs": obs, "actions": (obs[:, 0] > 0).astype(np.int64)}, n_epochs=3, learning_rate=0.01)
-    for average, param in zip(agent.model.averages, agent.model.params, strict=True):
-        np.testing.assert_array_equal(average, param)
-    after = everything(agent)
-    assert any((array != before[name]).any() for name, array in after.items() if name.startswith("average/"))
-
-
 def test_the_first_observation_is_the_environments() -> None:
     frames = np.random.default_rng(0).integers(1, 256, (50, 2, 36, 36, 1)).astype(np.uint8)
     env, seen = ScriptedEnv(frames), []

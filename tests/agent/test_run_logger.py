@@ -2,7 +2,6 @@ import copy
 import csv
 import json
 import sys
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from acer_tf.storage.lock import locked
 from tests.counter import Counter, counters
 from tests.event_files import read, read_settings
 from tests.small_agents import everything, tiny, vec_env
+from tests.zips import members, write_members
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -130,14 +130,11 @@ def test_no_file_says_where_is_written(tmp_path: Path) -> None:
     """A stranger's agent would choose a folder."""
     agent = counting(tmp_path / "tb")
     agent.save(tmp_path / "agent")
-    with zipfile.ZipFile(tmp_path / "agent.zip") as archive:
-        content = {name: archive.read(name) for name in archive.namelist()}
+    content = members(tmp_path / "agent.zip")
     data = json.loads(content["data.json"])
     assert "tensorboard_log" not in data["settings"]
     data["settings"]["tensorboard_log"] = str(tmp_path / "chosen")
-    with zipfile.ZipFile(tmp_path / "agent.zip", "w") as archive:
-        for name, member in content.items():
-            archive.writestr(name, json.dumps(data) if name == "data.json" else member)
+    write_members(tmp_path / "agent.zip", content | {"data.json": json.dumps(data).encode()})
     loaded = ACER.load(tmp_path / "agent", counters(2)).learn(10)
     assert loaded.tensorboard_log is None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["agent.zip"]

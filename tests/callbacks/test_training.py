@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from acer_tf import ACER
-from acer_tf.callbacks import BaseCallback, CheckpointCallback, EvalCallback, EveryNTimesteps, ProgressBarCallback
+from acer_tf.callbacks import BaseCallback, CheckpointCallback, EvalCallback, ProgressBarCallback
 from acer_tf.evaluation import evaluate_policy
 from tests.callbacks.test_base import Diary
 
@@ -69,34 +69,6 @@ def test_hooks_come_in_order_and_know_the_steps(agent: ACER) -> None:
     assert steps == [2, 4, 6, 8, 10, 12, 14, 16]
     assert (callback.n_calls, callback.model, callback.training_env.env) == (8, agent, agent.env)
     assert callback.locals["self"] is agent and callback.locals["total_timesteps"] == 16
-
-
-def test_false_ends_training_at_that_step_and_learns_nothing_from_the_segment(agent: ACER) -> None:
-    before: dict[str, Any] = {}
-
-    class Stop(BaseCallback):
-        ended = False
-
-        def _on_rollout_start(self) -> None:
-            before.update(parameters(agent))
-
-        def _on_step(self) -> bool:
-            return self.num_timesteps < 12
-
-        def _on_training_end(self) -> None:
-            self.ended = True
-
-    stop = Stop()
-    agent.learn(100, stop)
-    assert stop.n_calls == 6 and stop.ended
-    assert agent.num_timesteps == 12
-    assert_equal(before, parameters(agent))
-
-
-def test_functions_and_lists(agent: ACER) -> None:
-    seen: list[int] = []
-    agent.learn(8, [lambda here, there: seen.append(here["self"].num_timesteps), EveryNTimesteps(4, BaseCallback())])
-    assert seen == [2, 4, 6, 8]
 
 
 def test_the_best_model_is_the_agent_of_that_moment(tmp_path: Path) -> None:

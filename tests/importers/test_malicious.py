@@ -3,7 +3,6 @@
 import base64
 import json
 import os
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from acer_tf.importers.normalization import read_moments, read_normalization
 from acer_tf.importers.stable_baselines import read_stable_baselines
 from tests.importers.old_files import data_of, layers_of, named, recording, write_joblib, write_pickle, write_zip
 from tests.importers.test_pickled import KINDS, Call, evil
+from tests.zips import members, write_members
 
 READERS = [read_stable_baselines, read_baselines, read_moments, read_normalization]
 
@@ -36,13 +36,10 @@ def test_a_malicious_file_is_refused(tmp_path: Path, kind: str, reader: Callable
 def test_a_malicious_setting_in_a_zip_is_refused(tmp_path: Path, kind: str, key: str) -> None:
     recorded = recording("mlp_value_copy")
     path = write_zip(tmp_path / "agent", data_of(recorded, "MlpPolicy"), named(layers_of(recorded)))
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
+    content = members(path)
     blob = base64.b64encode(evil(tmp_path / "trace")[kind]).decode()
-    members["data"] = json.dumps(json.loads(members["data"]) | {key: {":serialized:": blob}}).encode()
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
+    content["data"] = json.dumps(json.loads(content["data"]) | {key: {":serialized:": blob}}).encode()
+    write_members(path, content)
     with pytest.raises(InputError):
         read_stable_baselines(path)
     assert not (tmp_path / "trace").exists()

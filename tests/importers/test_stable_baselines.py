@@ -30,6 +30,7 @@ from tests.importers.old_files import (
     write_pickle,
     write_zip,
 )
+from tests.zips import members, write_members
 
 POLICIES = "stable_baselines.common.policies"
 OLDEST = ("wx", "gx", "bx", "wh", "gh", "bh", "b", "gc", "bc")
@@ -270,19 +271,15 @@ def test_parameters_that_are_others_are_told(tmp_path: Path, params: Any, messag
 def test_a_zip_that_is_another_is_told(tmp_path: Path, member: str, content: str | None) -> None:
     recorded = recording("mlp_value_copy")
     whole = as_zip(tmp_path / "whole", data_of(recorded, "MlpPolicy"), layers_of(recorded))
-    with zipfile.ZipFile(whole) as old_archive, zipfile.ZipFile(tmp_path / "agent", "w") as archive:
-        for name in old_archive.namelist():
-            if name != member or content is not None:
-                archive.writestr(name, old_archive.read(name) if name != member else str(content))
+    others = {name: data for name, data in members(whole).items() if name != member}
+    write_members(tmp_path / "agent", others if content is None else others | {member: content.encode()})
     with pytest.raises(InputError, match="does not hold an ACER agent of Stable Baselines 2"):
         read_stable_baselines(tmp_path / "agent")
 
 
 def packed_again(whole: Path, path: Path) -> Path:
     """Its members compressed."""
-    with zipfile.ZipFile(whole) as archive, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
-        for name in archive.namelist():
-            packed.writestr(name, archive.read(name))
+    write_members(path, members(whole), zipfile.ZIP_DEFLATED)
     return path
 
 

@@ -1,5 +1,4 @@
 import io
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +6,7 @@ import pytest
 
 from acer_tf.errors import InputError
 from acer_tf.storage.agent_file import read_agent, write_agent
+from tests.zips import members, write_members
 
 GROUPS = {"model": {"param/a": np.arange(3.0), "ms/a": np.ones(3)}, "random": {"sampling": np.array([7])}}
 LSTM = Path(__file__).parents[1] / "fixtures" / "format-1" / "lstm.zip"
@@ -37,10 +37,7 @@ def test_the_same_agent_gives_the_same_bytes() -> None:
 
 
 def copied(path: Path, without: str) -> Path:
-    with zipfile.ZipFile(LSTM) as old, zipfile.ZipFile(path, "w") as new:
-        for name in old.namelist():
-            if name != without:
-                new.writestr(name, old.read(name))
+    write_members(path, {name: data for name, data in members(LSTM).items() if name != without})
     return path
 
 

@@ -1,6 +1,4 @@
-import tracemalloc
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +6,8 @@ import pytest
 import acer_tf.storage.arrays
 from acer_tf.errors import InputError
 from acer_tf.storage.arrays import check_arrays, finite_array, load_arrays, numeric_array, save_arrays
+from tests.memory import at_most
+from tests.zips import write_members
 
 ARRAYS = {"a/kernel": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.array(3, dtype=np.int64)}
 
@@ -73,12 +73,6 @@ def test_a_missing_file_is_named(tmp_path):
         load_arrays(tmp_path / "nothing.npz")
 
 
-def write_members(path: Path, **members: bytes) -> None:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in members.items():
-            archive.writestr(name.replace("__", "/"), data)
-
-
 def npy(header: str, data: bytes = b"") -> bytes:
     text = header.encode()
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + data
@@ -116,21 +110,17 @@ HEADERS = [
 @pytest.mark.parametrize("header", HEADERS)
 def test_headers_that_lie_are_refused_before_memory_is_taken(tmp_path, header):
     path = tmp_path / "lie.npz"
-    write_members(path, **{"a.npy": npy(header, bytes(4))})
-    tracemalloc.start()
-    with pytest.raises(InputError, match=r"lie\.npz is not a readable npz file"):
+    write_members(path, {"a.npy": npy(header, bytes(4))}, zipfile.ZIP_DEFLATED)
+    with at_most(30e6), pytest.raises(InputError, match=r"lie\.npz is not a readable npz file"):
         load_arrays(path)
-    taken = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert taken < 30e6
 
 
 @pytest.mark.parametrize("shape", ["(1180591620717411303424, 0)", "(16777216, 0)", "(0, 99999999999999999999999)"])
 def test_arrays_without_numbers_have_no_long_axes(tmp_path, shape):
-    write_members(tmp_path / "lie.npz", **{"a.npy": npy(described(shape))})
+    write_members(tmp_path / "lie.npz", {"a.npy": npy(described(shape))}, zipfile.ZIP_DEFLATED)
     with pytest.raises(InputError, match=r"lie\.npz is not a readable npz file .*a\.npy holds an array of shape"):
         load_arrays(tmp_path / "lie.npz")
-    write_members(tmp_path / "none.npz", **{"a.npy": npy(described("(0, 84, 84, 4)"))})
+    write_members(tmp_path / "none.npz", {"a.npy": npy(described("(0, 84, 84, 4)"))}, zipfile.ZIP_DEFLATED)
     assert load_arrays(tmp_path / "none.npz")["a"].shape == (0, 84, 84, 4)
 
 
@@ -139,26 +129,25 @@ def test_a_small_file_does_not_become_a_large_array(tmp_path, monkeypatch):
     path = tmp_path / "bomb.npz"
     np.savez_compressed(path, a=np.zeros(2**19, np.uint8), b=np.zeros(2**25, np.uint8))
     assert path.stat().st_size < 2**17
-    tracemalloc.start()
-    with pytest.raises(InputError, match="it would unpack to"):
+    with at_most(2**20), pytest.raises(InputError, match="it would unpack to"):
         load_arrays(path)
-    assert tracemalloc.get_traced_memory()[1] < 2**20
-    tracemalloc.stop()
     np.savez_compressed(path, a=np.zeros(2**19, np.uint8))
     assert load_arrays(path)["a"].shape == (2**19,)
 
 
-@pytest.mark.parametrize("name", ["..__..__evil.npy", "__evil.npy", "a__b.npy"])
+@pytest.mark.parametrize("name", ["../../evil.npy", "/evil.npy", "a/b.npy"])
 def test_names_of_members_are_only_names(tmp_path, name):
     path = tmp_path / "in" / "names.npz"
     path.parent.mkdir()
-    write_members(path, **{name: npy(described("()"), bytes(4))})
-    assert list(load_arrays(path)) == [name.replace("__", "/").removesuffix(".npy")]
+    write_members(path, {name: npy(described("()"), bytes(4))}, zipfile.ZIP_DEFLATED)
+    assert list(load_arrays(path)) == [name.removesuffix(".npy")]
     assert sorted(tmp_path.rglob("*")) == [path.parent, path]
 
 
 def test_no_other_member_is_read(tmp_path):
-    write_members(tmp_path / "a.npz", **{"a.npy": npy(described("()"), bytes(4)), "note.txt": b"hello"})
+    write_members(
+        tmp_path / "a.npz", {"a.npy": npy(described("()"), bytes(4)), "note.txt": b"hello"}, zipfile.ZIP_DEFLATED
+    )
     with pytest.raises(InputError):
         load_arrays(tmp_path / "a.npz")
 

@@ -1,6 +1,5 @@
 import io
 import pickle
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -14,25 +13,28 @@ from acer_tf.importers.stable_baselines import is_stable_baselines, read_stable_
 from acer_tf.model import Model
 from acer_tf.storage.agent_file import read_agent
 from acer_tf.storage.recognition import Content, hint
+from tests.zips import zipped
 
 
-def zipped(*names: str) -> bytes:
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w") as archive:
-        for name in names:
-            archive.writestr(name, "x")
-    return data.getvalue()
+def holding(*names: str) -> bytes:
+    return zipped(dict.fromkeys(names, b"x"))
 
 
 FILES = {
     "nothing": (b"", Content.NOTHING),
     "agent": (demo_file("cartpole").read_bytes(), Content.AGENT),
-    "weights": (zipped("param/pi/mlp_fc0/kernel.npy", "average/pi/mlp_fc0/kernel.npy"), Content.WEIGHTS),
-    "sb2": (zipped("data", "parameter_list", "parameters"), Content.STABLE_BASELINES),
-    "sb3": (zipped("data", "policy.pth", "_stable_baselines3_version"), Content.STABLE_BASELINES3),
+    "weights": (
+        holding("param/pi/mlp_fc0/kernel.npy", "average/pi/mlp_fc0/kernel.npy"),
+        Content.WEIGHTS,
+    ),
+    "sb2": (holding("data", "parameter_list", "parameters"), Content.STABLE_BASELINES),
+    "sb3": (
+        holding("data", "policy.pth", "_stable_baselines3_version"),
+        Content.STABLE_BASELINES3,
+    ),
     "pickle": (pickle.dumps({}), Content.PICKLE),
     "text": (b"hello", None),
-    "npz": (zipped("timesteps.npy"), None),
+    "npz": (holding("timesteps.npy"), None),
 }
 
 

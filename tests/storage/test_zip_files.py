@@ -1,7 +1,6 @@
 import contextlib
 import io
 import struct
-import tracemalloc
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,26 +12,15 @@ from acer_tf.errors import InputError
 from acer_tf.storage.agent_file import read_agent
 from acer_tf.storage.arrays import load_arrays
 from acer_tf.storage.zip_files import MOST_MEMBERS, check_members
+from tests.memory import at_most
+from tests.zips import zipped
 
 
 @contextlib.contextmanager
 def refused(message: str) -> Iterator[None]:
     """Without taking much memory."""
-    tracemalloc.start()
-    try:
-        with pytest.raises(InputError, match=message):
-            yield
-        assert tracemalloc.get_traced_memory()[1] < 40e6
-    finally:
-        tracemalloc.stop()
-
-
-def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes:
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", method) as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    return content.getvalue()
+    with at_most(40e6), pytest.raises(InputError, match=message):
+        yield
 
 
 def npy(array: np.ndarray) -> bytes:
