@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from acer_tf.acer import TrainingLoop
 from acer_tf.buffer import Buffer
 from acer_tf.errors import InputError
 from acer_tf.storage.checkpoint import Checkpoint, checkpoint_folders, step_of
@@ -117,3 +118,13 @@ def hashes(folder: Path) -> dict[str, str]:
     """sha256 of every file below a folder but the lock's."""
     found = [path for path in files(folder) if path.name not in LOCK_FILES]
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in found}
+
+
+def assert_same_runs(first: TrainingLoop, second: TrainingLoop) -> None:
+    """All but seconds, to the bit."""
+    ours, theirs = first.state_dict(), second.state_dict()
+    assert ours.keys() == theirs.keys()
+    for part, leaves in ours.items():
+        assert leaves.keys() == theirs[part].keys(), part
+        for name in leaves.keys() - {"seconds"}:
+            np.testing.assert_array_equal(leaves[name], theirs[part][name], err_msg=f"{part} {name}")

@@ -17,6 +17,7 @@ from acer_tf.model import Model
 from acer_tf.policies.categorical import CategoricalPolicy
 from acer_tf.runner import Runner
 from acer_tf.segment import Episode, Segment
+from tests.saved import assert_same_runs
 
 SMALL = {"num_layers": 1, "num_hidden": 4}
 NENVS, NSTEPS = 2, 5
@@ -158,16 +159,6 @@ def cartpole(seed: int, network: str = "mlp", **config: Any) -> TrainingLoop:
 def train(acer: TrainingLoop, iterations: int) -> None:
     last = acer.steps + iterations * acer.nbatch
     acer.learn(lambda: acer.steps >= last)
-
-
-def assert_same_runs(first: TrainingLoop, second: TrainingLoop) -> None:
-    """All but seconds, to the bit."""
-    ours, theirs = first.state_dict(), second.state_dict()
-    assert ours.keys() == theirs.keys()
-    for part, leaves in ours.items():
-        assert leaves.keys() == theirs[part].keys(), part
-        for name in leaves.keys() - {"seconds"}:
-            np.testing.assert_array_equal(leaves[name], theirs[part][name], err_msg=f"{part} {name}")
 
 
 @pytest.mark.parametrize("network", ["mlp", pytest.param("lstm", marks=pytest.mark.slow)])

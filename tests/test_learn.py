@@ -134,7 +134,10 @@ def test_a_network_may_have_a_memory_of_the_users_own() -> None:
 )
 def test_recurrent_networks_train(network: str, settings: dict[str, Any]) -> None:
     model = quick(network, nlstm=4, nsteps=6, total_timesteps=60, **settings)
-    assert all(np.isfinite(param.numpy()).all() for param in model.params)
+    untrained = quick(network, nlstm=4, nsteps=6, total_timesteps=12, replay_ratio=0, **settings)
+    assert model.updates > untrained.updates == 1
+    for param, before in zip(model.params, untrained.params, strict=True):
+        assert np.isfinite(param.numpy()).all() and (param.numpy() != before.numpy()).any(), param.path
     for nenvs in (1, 3):  # trained on two
         state, mask = model.initial_state(nenvs), np.zeros(nenvs, np.bool_)
         assert (model.act(np.ones((nenvs, 4), np.float32), state, mask).state != 0).any()

@@ -34,6 +34,10 @@ def test_the_arguments_are_those_of_stable_baselines() -> None:
     assert acer_tf.ACER is ACER
 
 
+def test_an_old_name_of_the_number_of_threads_is_taken() -> None:
+    assert tiny(num_procs=1, _init_setup_model=False).n_cpu_tf_sess == 1
+
+
 def test_all_other_arguments_are_declared_and_misspelt_ones_refused() -> None:
     own = set(inspect.signature(ACER.__init__).parameters)
     assert set(BeyondStableBaselines.__annotations__) == set(ARGUMENTS) - own

@@ -236,20 +236,25 @@ def test_damaged_and_foreign_files(agent: ACER, tmp_path: Path) -> None:
     write_members(path, content, zipfile.ZIP_DEFLATED)
     with pytest.raises(InputError, match="it has compressed members"):
         ACER.load(path)
-    for other in (
-        {name: member for name, member in content.items() if name != "model.npz"},
-        {name: member for name, member in content.items() if name != "random.npz"},
-        content | {"random.npz": npz(sampling=np.zeros(3))},
-        content | {"data.json": changed(data, settings={})},
-        content | {"data.json": changed(data, settings=settings | {"policy": 3})},
-        content | {"data.json": changed(data, action_space={"type": "Box", "shape": [10**12]})},
-        content | {"data.json": changed(data, observation_space={"type": "Text"})},
-        content | {"data.json": changed(data, settings=settings | {"optimizer": {"class": "system", "arguments": {}}})},
-        content | {"model.npz": npz(a=np.ones(3))},
-        content | {"normalization.npz": npz(obs_mean=np.ones(7), obs_var=np.ones(7), obs_count=np.ones(()))},
+    moments = {"obs_mean": np.ones(7), "obs_var": np.ones(7), "obs_count": np.ones(())}
+    system = settings | {"optimizer": {"class": "system", "arguments": {}}}
+    for other, message in (
+        ({name: member for name, member in content.items() if name != "model.npz"}, r"damaged: it has no model\.npz"),
+        ({name: member for name, member in content.items() if name != "random.npz"}, r"damaged: it has no random\.npz"),
+        (content | {"random.npz": npz(sampling=np.zeros(3))}, "of another network: predictions has shape none there"),
+        (content | {"data.json": changed(data, settings={})}, "damaged, or of another version"),
+        (content | {"data.json": changed(data, settings=settings | {"policy": 3})}, "network '3' does not exist"),
+        (
+            content | {"data.json": changed(data, action_space={"type": "Box", "shape": [10**12]})},
+            "a space has 1,000,000,000,000",
+        ),
+        (content | {"data.json": changed(data, observation_space={"type": "Text"})}, "the observation space is a Text"),
+        (content | {"data.json": changed(data, settings=system)}, "its optimizer is none of"),
+        (content | {"model.npz": npz(a=np.ones(3))}, "it has no weights for the actions"),
+        (content | {"normalization.npz": npz(**moments)}, r"obs_mean has shape \(7,\) there"),
     ):
         write_members(path, other)
-        with pytest.raises(InputError, match=r"agent\.zip|network '3' does not exist"):
+        with pytest.raises(InputError, match=message):
             ACER.load(path)
 
 

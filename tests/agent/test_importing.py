@@ -144,6 +144,8 @@ def test_weights_that_do_not_fit_together_are_told(tmp_path: Path) -> None:
     path = write_zip(tmp_path / "old", data_of(recording("mlp_value_copy"), "MlpPolicy"), named(layers))
     with pytest.raises(InputError, match=r"the agent in .*old does not fit: the parameter pi_fc1/kernel has shape"):
         ACER.import_stable_baselines(path)
+    with pytest.raises(InputError, match=r"the agent in .*whole does not fit: it has no "):
+        ACER.import_stable_baselines(stable_baselines(tmp_path / "whole"), policy_kwargs={"layers": [32, 32, 32]})
 
 
 def test_an_unknown_argument_is_told(tmp_path: Path) -> None:
