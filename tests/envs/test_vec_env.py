@@ -256,6 +256,27 @@ def test_gymnasiums_own_are_told_apart() -> None:
     assert isinstance(env.unwrapped, SerialEnvs)
 
 
+class Drawn(PlainVecEnv):
+    """Has pictures, and options for the next reset, as Stable-Baselines3's do."""
+
+    render_mode = "rgb_array"
+    options: Any = None
+
+    def get_images(self) -> list[Any]:
+        return [np.full((2, 2, 3), i) for i in range(self.num_envs)]
+
+    def set_options(self, options: Any) -> None:
+        self.options = options
+
+
+def test_pictures_and_options_of_stable_baselines() -> None:
+    given = Drawn([lambda: Counter(3)] * 2)
+    env = as_vector_env(given)
+    env.reset(options={"level": 2})
+    assert given.options == {"level": 2}
+    assert [picture[0, 0, 0] for picture in env.render()] == [0, 1]
+
+
 class Agents(VectorEnv[Any, Any, Any]):
     """Two agents that count to three, as SuperSuit gives those of PettingZoo's parallel environments."""
 
@@ -278,6 +299,9 @@ class Agents(VectorEnv[Any, Any, Any]):
             self.t = 0
         return self._obs(), np.ones(2, np.float32), over, cut, infos
 
+    def render(self) -> Any:
+        return np.full((2, 2, 3), self.t)
+
     def _obs(self) -> Any:
         return np.full((2, 1), self.t, np.float32)
 
@@ -296,6 +320,7 @@ def test_supersuits_agents_are_environments() -> None:
     assert [step[0].tolist() for step in steps] == [[[t]] * 2 for t in (1, 2, 0, 1)]
     assert [step[3].tolist() for step in steps] == [[t] * 2 for t in (False, False, True, False)]
     assert not any(step[2].any() for step in steps)
+    assert [picture.tolist() for picture in env.render()] == [[[[1] * 3] * 2] * 2] * 2
     infos = steps[2][-1]
     assert [obs.tolist() for obs in infos["final_obs"]] == [[3], [3]]
     assert [(r, n) for _, r, n in reported_episodes(infos)] == [(3, 3), (3, 3)]

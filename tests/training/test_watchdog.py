@@ -44,6 +44,14 @@ def test_a_stuck_process_shows_its_stacks_and_ends(hang: str) -> None:
     assert "Current thread" in ended.stderr and "in stuck_here" in ended.stderr
 
 
+def test_a_thread_does_it_where_there_are_no_signals() -> None:
+    """As on Windows."""
+    program = "import sys\nsys.platform = 'win32'\n" + STUCK.format(hang=BUSY)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (1, "alive\n")
+    assert "Timeout" in ended.stderr and "in stuck_here" in ended.stderr
+
+
 def test_it_ends_where_nothing_can_be_printed() -> None:
     words = [sys.executable, "-c", STUCK.format(hang=IN_C)]
     with open("/dev/full", "w") as full:
