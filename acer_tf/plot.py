@@ -11,7 +11,7 @@ from acer_tf.cli.parsing import Positional
 from acer_tf.errors import InputError
 from acer_tf.plots.csv_files import write_curves, write_intervals
 from acer_tf.plots.curves import ENOUGH_SEEDS, Curve
-from acer_tf.plots.figures import AXIS_LABELS, View, figure_of_curves
+from acer_tf.plots.figures import View, figure_of_curves
 from acer_tf.plots.performance import Performance, figure_of_performance, performance
 from acer_tf.plots.references import read_references
 from acer_tf.plots.runs import default_widths, mean_curves, read_runs
@@ -72,7 +72,7 @@ class Plot:
             if found is not None:
                 picture = self.out.with_name(f"{self.out.stem}-intervals{self.out.suffix}")
                 write_intervals(picture.with_suffix(".csv"), found.intervals)
-                save(figure_of_performance(found, AXIS_LABELS[self.x]), picture)
+                save(figure_of_performance(found, self.x), picture)
         for line in _performance_lines(found) if found is not None else ():
             say(line)
         _warn_of_few_seeds(curves)

@@ -1,6 +1,7 @@
 """Reproduces published results: `python -m acer_tf.reproduce minatar-original`."""
 
 import dataclasses
+import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from acer_tf.errors import InputError
 from acer_tf.experiments.collecting import collect
 from acer_tf.experiments.experiment import Experiment, Window
 from acer_tf.experiments.findings import find, read_results
-from acer_tf.experiments.markdown import PAGE, all_findings, check_index, rows, write_index, write_page
+from acer_tf.experiments.markdown import PAGE, all_findings, check_folder, check_index, rows, write_index, write_page
 from acer_tf.experiments.plan import Planned, plan, selected
 from acer_tf.experiments.reading import experiment_names, load_experiment
 from acer_tf.experiments.results import SEEDS, check_same, read, write
@@ -71,6 +72,7 @@ class Reproduce(Execution):
             raise InputError("--steps makes this another experiment, which needs a folder of its own: --results DIR.")
         whole = selected(load_experiment(self.name), (), (), self.steps)
         check_index(self.results)
+        check_folder(self.results / whole.name, whole)
         status = self._run(selected(whole, self.variations, self.envs, None))
         self._report(whole)
         return status
@@ -97,9 +99,12 @@ class Reproduce(Execution):
         folder = self.results / experiment.name
         found = find(experiment, read_results(folder, experiment))
         envs = [env.id for env in experiment.envs]
-        words = ["--envs", *envs] if any(":" in env for env in envs) else []
+        words = [str(self.name), *(["--envs", *envs] if any(":" in env for env in envs) else [])]
+        words += [] if self.steps is None else ["--steps", str(self.steps)]
+        words += [] if self.out is None else ["--out", str(self.out)]
+        words += [] if self.results == RESULTS else ["--results", str(self.results)]
         with writing(folder / PAGE):
-            write_page(folder, found, " ".join([program("acer_tf.reproduce"), str(self.name), *words]))
+            write_page(folder, found, f"{program('acer_tf.reproduce')} {shlex.join(words)}")
         for verdict in found.verdicts:
             env = f"{verdict.env}: " if verdict.env else ""
             say(f"{verdict.outcome.value}: {env}{verdict.question}: {verdict.numbers}")

@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from acer_tf.cli.command import command
 from acer_tf.cli.output import print_table
 from acer_tf.configs.presets import load_preset
-from acer_tf.envs.make import make_training_env
 from acer_tf.logs.logger import Logger
 from benchmarks import prepare
 
@@ -83,21 +82,11 @@ def differences(exact: "Model", rounded: "Model", segments: Iterable["Segment"])
 def measure(flags: Precision) -> dict[str, Difference]:
     """Trains, and compares."""
     from acer_tf.agent import ACER  # imports TensorFlow, which takes its threads and kernels as they are chosen then
-    from acer_tf.config import Config
 
-    preset = load_preset(flags.preset)
-    wrappers: dict[str, Any] = {name: value for name, value in preset.command.items() if name.startswith("normalize")}
-    with contextlib.closing(make_training_env(preset.command["env"], preset.command["num_env"], **wrappers)) as env:
-        agents = [
-            ACER.from_config(
-                preset.command["network"],
-                env,
-                Config(**{**preset.config, "precision": precision}),
-                policy_kwargs=preset.network_kwargs,
-                seed=0,
-            )
-            for precision in ("float32", "bfloat16")
-        ]
+    with contextlib.ExitStack() as stack:
+        agents = [ACER.from_preset(flags.preset, seed=0, precision=p) for p in ("float32", "bfloat16")]
+        for agent in agents:
+            stack.callback(agent.close)
         exact, rounded = (agent.model for agent in agents)
         loop = agents[0].begin(Logger())
         loop.learn(end=flags.total_timesteps)

@@ -113,7 +113,9 @@ def test_interval_estimates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert main([*runs, "--out", str(tmp_path / "a.png"), "--rliable"]) == 0
     lines = (tmp_path / "a-intervals.csv").read_text().splitlines()
     assert lines[0] == "label,aggregate,estimate,low,high"
-    assert [line.split(",")[:3] for line in lines[1:]] == [["mlp", name, "2.5"] for name in ("IQM", "median", "mean")]
+    assert [line.split(",")[:3] for line in lines[1:]] == [
+        ["mlp", name, "2.5"] for name in ("IQM", "median of environments", "mean")
+    ]
     for line in lines[1:]:
         estimate, low, high = map(float, line.split(",")[2:])
         assert 1 <= low < estimate < high <= 4

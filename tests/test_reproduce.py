@@ -1,4 +1,5 @@
 import csv
+import shlex
 import shutil
 import subprocess
 import sys
@@ -162,6 +163,29 @@ def test_scores_follow_the_window_of_the_experiment(tmp_path: Path) -> None:
         with (tmp_path / "results" / SEEDS).open(newline="") as file:
             scores += [row["score"] for row in csv.DictReader(file)]
     assert scores == ["5.0", "1.5"]
+
+
+def test_files_of_somebody_else_are_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The results of mine/tiny.yml in the folder above it would be in mine."""
+    place = Place(tmp_path)
+    folder = tmp_path / "results" / "tiny"
+    folder.mkdir(parents=True)
+    (folder / "README.md").write_text("# My thesis\n")
+    (folder / "curves.csv").write_text("steps,mean_return\n")
+    assert main([*place.words, "--report_only"]) == 2
+    assert f"{folder} holds files that acer reproduce did not write; choose another" in capsys.readouterr().err
+    assert sorted(path.name for path in folder.iterdir()) == ["README.md", "curves.csv"]
+    (tmp_path / "results" / "README.md").write_text("# Results of my thesis\n")
+    (folder / "README.md").write_text("# Tiny\n")
+    assert main([*place.words, "--report_only"]) == 2
+    assert "README.md was not written by acer reproduce" in capsys.readouterr().err
+
+
+def test_the_page_has_the_command_that_goes_on(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    assert main([*place.words, "--steps", "500", "--report_only"]) == 0
+    words = shlex.join([*place.words[:1], "--steps", "500", *place.words[1:]])
+    assert f"python -m acer_tf.reproduce {words}\n" in place.page
 
 
 def test_nothing_has_been_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

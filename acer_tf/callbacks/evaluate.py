@@ -17,6 +17,7 @@ from acer_tf.schema import Count, CountOrZero, Number, validated
 from acer_tf.storage.arrays import load_arrays, save_arrays
 from acer_tf.storage.durable import make_folder
 from acer_tf.storage.paths import user_path
+from acer_tf.storage.saved_agents import keep_lost
 from acer_tf.system.console import say
 
 EVALUATIONS = "evaluations.npz"
@@ -176,6 +177,8 @@ class EvalCallback(EventCallback):
             say(f"{len(self.evaluations_timesteps) - rows} evaluations after step {self.num_timesteps:,} are dropped")
         for column in (self.evaluations_timesteps, self.evaluations_results, self.evaluations_length):
             del column[rows:]
+        if self.best_model_save_path is not None:
+            keep_lost(self.best_model_save_path, self.num_timesteps)
         has_best = self.best_model_save_path is None or self.best_model_save_path.exists()
         means = [float(np.mean(returns)) for returns in self.evaluations_results] if has_best else []
         self.best_mean_reward = max((mean for mean in means if not np.isnan(mean)), default=-np.inf)

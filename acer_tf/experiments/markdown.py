@@ -9,7 +9,7 @@ from acer_tf.experiments.experiment import Experiment
 from acer_tf.experiments.findings import Findings, cost, find, read_results, summary_of_size
 from acer_tf.experiments.pictures import draw
 from acer_tf.experiments.reading import experiment_names, load_experiment
-from acer_tf.experiments.results import replace_files
+from acer_tf.experiments.results import SEEDS, replace_files
 from acer_tf.experiments.tables import evaluation_rows, score_rows, under_way_rows
 from acer_tf.experiments.verdicts import overall
 from acer_tf.plots.pages import render
@@ -19,7 +19,7 @@ from acer_tf.storage.lock import exclusive
 PAGE = "README.md"
 PAGE_TEMPLATE, INDEX_TEMPLATE = (Path(__file__).with_name(name) for name in ("page.md", "index.md"))
 INDEX_TITLE = "# Results"
-BEGINNINGS = {PAGE: INDEX_TITLE, CITING: TITLE, SETTINGS: ",".join(SETTINGS_COLUMNS)}
+BEGINNINGS = {PAGE: f"{INDEX_TITLE}\n", CITING: f"{TITLE}\n", SETTINGS: ",".join(SETTINGS_COLUMNS)}
 """Of the files above the reports, by which they are known."""
 SEARCHES = "searches.md"
 """The page on how presets were found; linked if the folder has it."""
@@ -122,6 +122,21 @@ def check_index(results: Path) -> None:
         with reading(path):
             if path.exists() and not path.read_text(encoding="utf-8").startswith(beginning):
                 raise InputError(f"{path} was not written by acer reproduce; choose another folder with --results.")
+
+
+def check_folder(folder: Path, experiment: Experiment) -> None:
+    """Checks that the results and the page of an experiment may be written.
+
+    Raises:
+        InputError: the folder holds something, but nothing of these.
+    """
+    with reading(folder):
+        names = {path.name for path in folder.glob("[!.]*")}
+        page = (folder / PAGE).read_text(encoding="utf-8") if PAGE in names else ""
+    if names and SEEDS not in names and not page.startswith(f"# {experiment.title}\n"):
+        raise InputError(
+            f"{folder} holds files that acer reproduce did not write; choose another folder with --results."
+        )
 
 
 def write_index(results: Path) -> None:

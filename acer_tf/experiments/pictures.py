@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from acer_tf.errors import InputError
 from acer_tf.experiments.aggregate import aggregated
 from acer_tf.experiments.collecting import BINS
 from acer_tf.experiments.findings import Findings
@@ -48,11 +49,12 @@ def draw(found: Findings) -> list[Picture]:
         if any(len(result.evaluations.steps) > 1 for result in found.runs):
             title = "Mean raw return of evaluations over agent steps"
             pictures.append(Picture("evaluations.png", title, _evaluation_curves(found)))
+        pictures = [picture._replace(title=picture.title + choice) for picture in pictures]
         bands = {X_LABELS[axis]: aggregated(found, axis) for axis in axes}
         if all(bands.values()):
             drawn = rendered(figure_of_bands(bands, "normalised return"), ".png")
             pictures.append(Picture("aggregate.png", "Normalised return over all environments", drawn))
-    return [picture._replace(title=picture.title + choice) for picture in pictures]
+    return pictures
 
 
 def _curves(found: Findings, axis: Axis) -> bytes | None:
@@ -78,7 +80,15 @@ def _mean_curves(found: Findings, curve: Callable[[Result], Curve | None]) -> li
     order = [e.id for e in found.experiment.envs]
     groups = sorted(found.results.items(), key=lambda item: order.index(item[0][1]))
     by_group = [[c for r in averaged(group) if (c := curve(r)) is not None] for _, group in groups if group]
-    return highest([mean_curve(curves) for curves in by_group if curves])
+    return highest([drawn for curves in by_group if curves for drawn in _averaged(curves)])
+
+
+def _averaged(curves: Sequence[Curve]) -> Sequence[Curve]:
+    """Returns the mean of the curves, or, where they have no steps in common, each of them."""
+    try:
+        return [mean_curve(curves)]
+    except InputError:
+        return curves
 
 
 def highest(curves: Sequence[Curve]) -> list[Curve]:

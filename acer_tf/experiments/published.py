@@ -59,7 +59,7 @@ def to_draw(experiment: Experiment, runs: Sequence[ReferenceRun], ends: Mapping[
 
 def reference_seeds(runs: Sequence[ReferenceRun], label: str, env: str, end: float) -> set[int]:
     """Returns the seeds of those runs of a reference that go on to an agent step."""
-    return {int(r.seed) for r in _whole(runs, label, env, end) if r.seed}
+    return {int(float(r.seed)) for r in _whole(runs, label, env, end) if r.seed}
 
 
 def reference_scores(

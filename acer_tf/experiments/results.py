@@ -229,7 +229,7 @@ def _seed_rows(results: Sequence[Result], window: Window) -> list[list[str]]:
 def _curve_rows(result: Result) -> Iterator[list[str]]:
     for kind, returns in zip(KINDS, (result.training, result.evaluations), strict=True):
         for steps, mean, episodes, seconds in zip(*returns, strict=True):
-            numbers = f"{steps:.0f}", f"{mean:.{DIGITS}g}", f"{episodes:.0f}", f"{seconds:.{DIGITS}g}"
+            numbers = f"{steps:.12g}", f"{mean:.{DIGITS}g}", f"{episodes:.0f}", f"{seconds:.{DIGITS}g}"
             yield [*map(str, result.key), kind, *numbers]
 
 

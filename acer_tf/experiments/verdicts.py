@@ -23,6 +23,8 @@ from acer_tf.plots.statistics import (
 LEVEL = 0.05
 """Of the test beside `better`: with a larger p-value it is undecided."""
 
+NOTHING_LEARNED = "nothing has been learned that the margin could be a share of"
+
 Results = Mapping[tuple[str, str], Sequence[Result]]
 """Results by variation and environment, ordered by seed."""
 
@@ -104,7 +106,9 @@ def _same(criterion: Criterion, env: Environment, scores: Floats, others: Floats
     question = _question(criterion, env)
     if not len(others):
         return Verdict(question, env.id, "the reference has no run as long as that", Outcome.UNDECIDED)
-    found = difference(scores, others)
+    if math.isnan(margin):
+        return Verdict(question, env.id, NOTHING_LEARNED, Outcome.UNDECIDED)
+    found = difference(scores, others, is_exact=not criterion.than and len(others) == 1)
     numbers = (
         f"{_number(scores.mean())} ({len(scores)} seeds), {_other(criterion)} {_number(others.mean())} "
         f"({len(others)}); difference {_shown(found)} ({100 * CONFIDENCE_OF_DIFFERENCE:g} %), margin ±{_number(margin)}"
@@ -139,7 +143,10 @@ def _better(experiment: Experiment, criterion: Criterion, results: Results) -> V
         return Verdict(question, env, f"{total - missing} of {total} runs", Outcome.INCOMPLETE)
     number = min(len(scores) for group in both for scores in group)
     first, second = (np.stack([[*scores.values()][:number] for scores in group], axis=1) for group in both)
-    second += [_margin(experiment, criterion, e, _final(results[criterion.variation, e.id], e)) for e in envs]
+    margins = [_margin(experiment, criterion, e, _final(results[criterion.variation, e.id], e)) for e in envs]
+    if any(map(math.isnan, margins)):
+        return Verdict(question, env, NOTHING_LEARNED, Outcome.UNDECIDED)
+    second += margins
     estimate, low, high = improvement(first, second)
     p = permutation_test(first, second)
     numbers = f"probability {estimate:.2f} [{low:.2f}, {high:.2f}]"
@@ -184,12 +191,18 @@ def _shared_seconds(results: Results, criterion: Criterion, env: Environment) ->
 
 
 def _final(runs: Sequence[Result], env: Environment) -> float:
-    """Returns the mean score of whole runs in their last tenth."""
-    return float(np.mean([r.training.score(0.9 * env.steps, env.steps) for r in runs if r.is_whole]))
+    """Returns the mean score of whole runs in their last tenth, of those that have one; nan without any."""
+    scores = [r.training.score(0.9 * env.steps, env.steps) for r in runs if r.is_whole]
+    known = [score for score in scores if not math.isnan(score)]
+    return float(np.mean(known)) if known else math.nan
 
 
 def _margin(experiment: Experiment, criterion: Criterion, env: Environment, final: float) -> float:
-    return criterion.margin * (final - experiment.random[env.id]) if criterion.margin else 0.0
+    """Returns the margin in units of the score; nan where nothing has been learned that it could be a share of."""
+    if not criterion.margin:
+        return 0.0
+    learned = final - experiment.random[env.id]
+    return criterion.margin * learned if learned > 0 else math.nan
 
 
 def _question(criterion: Criterion, env: Environment) -> str:

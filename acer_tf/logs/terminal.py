@@ -77,23 +77,23 @@ class ShortTableSink(RecentEpisodes):
     def write(self, values: Mapping[str, float]) -> None:
         """Prints one line; return and length are those of the last 100 whole episodes."""
         own = [name for name in values if name not in METRICS]
-        widths = _WIDTHS | {name: max(9, len(name) + 2) for name in own}
+        columns = [*_WIDTHS.items(), *((name, max(9, len(name) + 2)) for name in own)]
         if self._lines % HEADER_EVERY == 0 or own != self._own:
-            say("".join(f"{name:>{width}}" for name, width in widths.items()))
+            say("".join(f"{name:>{width}}" for name, width in columns))
             self._lines, self._own = 0, own
         self._lines += 1
-        numbers = {
-            "steps": values["total_timesteps"],
-            "return": self.mean_return,
-            "length": self.mean_length,
-            "entropy": values["entropy"],
-            "expl.var.": values["explained_variance"],
-            "KL": values.get("average_kl", math.nan),
-            "steps/s": values["recent_fps"] or math.nan,  # the first row has no steps before it
-            "replay": values["replay_size"],
-            **{name: values[name] for name in own},
-        }
-        say("".join(f"{short(number):>{widths[name]}}" for name, number in numbers.items()))
+        numbers = [
+            values["total_timesteps"],
+            self.mean_return,
+            self.mean_length,
+            values["entropy"],
+            values["explained_variance"],
+            values.get("average_kl", math.nan),
+            values["recent_fps"] or math.nan,  # the first row has no steps before it
+            values["replay_size"],
+            *(values[name] for name in own),
+        ]
+        say("".join(f"{short(number):>{width}}" for number, (_, width) in zip(numbers, columns, strict=True)))
 
 
 def table_sinks(verbose: int) -> list[Sink]:

@@ -110,7 +110,9 @@ def figure_of_bands(panels: Mapping[str, Mapping[str, Band]], y_label: str) -> "
         panel.set(xlabel=x_label, ylabel=y_label, xlim=(0, None))
     draw_legend(figure, settings, [looks[setting] for setting in settings])
     figure.suptitle(
-        "Lines: interquartile means. Bands: 95 % stratified bootstrap intervals.", fontsize="small", color=GREY
+        f"Lines: interquartile means. Bands: 95 % stratified bootstrap intervals, from {ENOUGH_SEEDS} seeds on.",
+        fontsize="small",
+        color=GREY,
     )
     return figure
 

@@ -77,7 +77,7 @@ def read_records(folders: Sequence[Path]) -> list[Record]:
     """
     runs = [run for runs in distinct_runs(folders) for run in runs]
     settings = [_settings(run) for run in runs]
-    names = names_of_settings(settings)
+    names = names_of_settings(settings, "episodes")
     return [_record(run, s, name) for run, s, name in zip(runs, settings, names, strict=True)]
 
 
@@ -91,16 +91,17 @@ def _settings(folder: Path) -> dict[str, Any]:
 def _record(folder: Path, settings: dict[str, Any], name: str) -> Record:
     has_episodes, has_evaluations = has_rows(folder / EPISODES), has_rows(folder / EVALUATIONS)
     episodes = read_returns(folder) if has_episodes else None
+    steps = trained_steps(folder, episodes)
     return Record(
         folder=folder,
         settings=settings,
         env=env_of(settings),
         setting=name,
-        steps=trained_steps(folder, episodes),
+        steps=steps,
         episodes=episodes,
         evaluations=read_series(folder, "eval") if has_evaluations else None,
         seconds=clock(folder)[1][-1] if has_episodes and has_rows(folder / MONITOR) else None,
-        is_finished=(folder / MODEL).exists(),
+        is_finished=(folder / MODEL).exists() and steps >= settings.get("total_timesteps", 0),
     )
 
 
@@ -147,7 +148,8 @@ def scores(records: Sequence[Record]) -> list[Score]:
 
 def _pictures(records: Sequence[Record], metric: str, series: Callable[[Record], Series | None]) -> list[Picture]:
     """Draws a picture for each environment, so that they can be arranged on any width of page."""
-    runs = [Run(r.env, r.setting, found) for r in records if (found := series(r)) is not None]
+    names = names_of_settings([r.settings for r in records], metric)
+    runs = [Run(r.env, name, s) for r, name in zip(records, names, strict=True) if (s := series(r)) is not None]
     widths = default_widths(runs, metric)
     try:
         curves = mean_curves(runs, widths)

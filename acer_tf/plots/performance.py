@@ -11,8 +11,9 @@ from acer_tf.envs.atari.human_scores import human_normalized
 from acer_tf.envs.ids import is_atari
 from acer_tf.errors import InputError
 from acer_tf.plots.curves import ENOUGH_SEEDS, binned
-from acer_tf.plots.figures import draw_bands
+from acer_tf.plots.figures import AXIS_LABELS, draw_bands
 from acer_tf.plots.runs import Run
+from acer_tf.plots.series import Axis
 from acer_tf.plots.statistics import AGGREGATES, Band, Interval, improvement, interval, iqm_curve, profiles
 from acer_tf.plots.style import GREY, Line, count_in_thousands, lines, new_figure
 
@@ -125,7 +126,7 @@ def _arranged(runs: Sequence[Run], value: Callable[[Run], Any]) -> dict[str, NDA
     return {setting: np.swapaxes(np.array(columns), 0, 1) for setting, columns in arranged.items()}
 
 
-def figure_of_performance(found: Performance, axis_label: str) -> "Figure":
+def figure_of_performance(found: Performance, axis: Axis) -> "Figure":
     """Draws a panel per aggregate, and below them what the estimates are made of; call it inside of `styled`."""
     settings = list(found.profiles)
     looks = lines(settings)
@@ -141,8 +142,9 @@ def figure_of_performance(found: Performance, axis_label: str) -> "Figure":
     draw_bands(panels[0], found.profiles, looks)
     panels[0].set(title="performance profile", xlabel=f"{found.unit} τ", ylabel="share of runs above τ", ylim=(0, 1.02))
     draw_bands(panels[1], found.efficiency, looks)
-    panels[1].set(title="sample efficiency", xlabel=axis_label, ylabel=f"IQM of the {found.unit}")
-    count_in_thousands(panels[1].xaxis)
+    panels[1].set(title="sample efficiency", xlabel=AXIS_LABELS[axis], ylabel=f"IQM of the {found.unit}")
+    if axis in ("steps", "frames"):
+        count_in_thousands(panels[1].xaxis)
     if found.improvements:
         for setting, estimated in found.improvements.items():
             _draw_bar(panels[2], setting, estimated, looks[setting])

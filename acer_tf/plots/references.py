@@ -60,13 +60,16 @@ def read_references(names: Sequence[str], envs: Sequence[str], axis: Axis) -> li
             references lack.
     """
     references = []
+    files = [user_path(name).name for name in names if name not in LEVELS]
     for name in names:
         if name in LEVELS:
             references += [_level_of_game(name, env) for env in envs]
         elif axis not in ("steps", "frames"):
             raise InputError(f"the reference {name} counts agent steps; expected --x steps or frames with it.")
         else:
-            references += [_on_axis(reference, axis) for reference in _read_file(user_path(name), envs)]
+            path = user_path(name)
+            found = _read_file(path, envs, is_alone=files.count(path.name) == 1)
+            references += [_on_axis(reference, axis) for reference in found]
     return references
 
 
@@ -81,15 +84,15 @@ def _on_axis(reference: ReferenceLine, axis: Axis) -> ReferenceLine:
     return reference._replace(x=reference.x * FRAMES_PER_STEP) if axis == "frames" else reference
 
 
-def _read_file(path: Path, envs: Sequence[str]) -> list[ReferenceLine]:
-    """Reads the curves of a file, one for each label and environment in it."""
+def _read_file(path: Path, envs: Sequence[str], is_alone: bool) -> list[ReferenceLine]:
+    """Reads the curves of a file, one for each label and environment in it; `is_alone`: with its name."""
     table = Table(path, "a reference with the columns steps and mean_return, or a monitor.csv, or human, or random")
     if set(table.columns) >= {"r", "l", "t"}:
-        return [_from_monitor(table, envs)]
+        return [_from_monitor(table, envs, path.name if is_alone else str(path))]
     steps, means = (next((c for c in choices if c in table.columns), choices[0]) for choices in (STEPS, MEANS))
     x, mean = table.numbers(steps, means)
     band = _band(table, mean)
-    (labels,) = table.text("label") if "label" in table.columns else [[path.stem] * len(x)]
+    (labels,) = table.text("label") if "label" in table.columns else [[path.stem if is_alone else str(path)] * len(x)]
     (found,) = table.text("environment") if "environment" in table.columns else [[_only(path, envs)] * len(x)]
     curves = []
     for (env, label), rows in grouped(found, labels).items():
@@ -113,7 +116,7 @@ def _band(table: Table, mean: NDArray[np.float64]) -> tuple[NDArray[np.float64],
     return None
 
 
-def _from_monitor(table: Table, envs: Sequence[str]) -> ReferenceLine:
+def _from_monitor(table: Table, envs: Sequence[str], name: str) -> ReferenceLine:
     """Averages the episodes of a monitor file of baselines, whose comment names the environment."""
     returns, lengths, seconds = table.numbers("r", "l", "t")
     if not len(returns):
@@ -126,7 +129,7 @@ def _from_monitor(table: Table, envs: Sequence[str]) -> ReferenceLine:
     env = _env_of_monitor(table) or _only(table.path, envs)
     if env not in envs:
         raise InputError(f"{table.path} is about {env:.80}; expected one of {', '.join(envs)}.")
-    return ReferenceLine(env, table.path.name, c.x, c.mean)
+    return ReferenceLine(env, printable(name), c.x, c.mean)
 
 
 def _env_of_monitor(table: Table) -> str:

@@ -1,16 +1,18 @@
 """Groups runs that differ only in their seed, and names each group in a plot by what makes it different."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from acer_tf.plots.curves import Curve, binned, mean_curve
 from acer_tf.plots.series import Axis, Series, distinct_runs, has_rows, on_axis, read_series
-from acer_tf.storage.run_files import EPISODES
+from acer_tf.storage.run_files import EPISODES, EVALUATIONS, PROGRESS
 from acer_tf.storage.run_folder import UNNAMED, read_settings
 from acer_tf.system.console import printable
 
+OF_EVALUATIONS = ("eval_deterministic", "eval_max_episode_steps")
+"""Settings on which evaluations depend, but training does not."""
 POINTS = 100
 """Points of a curve, unless the width of its bins is given."""
 
@@ -38,7 +40,7 @@ def read_runs(
     """Reads a metric of runs and names their settings.
 
     Args:
-        sources: run folders, folders of runs, of which those without an episode are left out, or CSV files as
+        sources: run folders, folders of runs, of which those without a row of the metric are left out, or CSV files as
             `read_returns` reads them.
         labels: the name of each source's setting; without labels runs have those that `names_of_settings` returns, and
             a run without settings has the name of its file or folder, and the environment of the others if it is one.
@@ -48,12 +50,12 @@ def read_runs(
     Raises:
         InputError: a file cannot be read, or lacks the metric or the axis.
     """
-    found = [_drawable(runs) for runs in distinct_runs(sources)]
+    found = [_drawable(runs, metric) for runs in distinct_runs(sources)]
     if labels:
         labels = [label for label, paths in zip(labels, found, strict=True) for _ in paths]
     sources = [path for paths in found for path in paths]
     settings = [read_settings(source) for source in sources]
-    names = iter(names_of_settings([s for s in settings if s is not None]))
+    names = iter(names_of_settings([s for s in settings if s is not None], metric))
     envs = {env_of(s) for s in settings if s is not None}
     only_env = envs.pop() if len(envs) == 1 else ""
     runs = []
@@ -65,14 +67,18 @@ def read_runs(
     return runs
 
 
-def _drawable(runs: list[Path]) -> list[Path]:
-    """Returns those of several runs that have an episode; a single run or file is read in any case."""
-    return [run for run in runs if has_rows(run / EPISODES)] or runs[:1]
+def _drawable(runs: list[Path], metric: str) -> list[Path]:
+    """Returns those of several runs that have rows of the metric's file; a single run or file is read in any case."""
+    file = {"episodes": EPISODES, "eval": EVALUATIONS}.get(metric, PROGRESS)
+    return [run for run in runs if has_rows(run / file)] or runs[:1]
 
 
-def names_of_settings(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Names each run by the settings that differ between runs of the same environment, or else by its network."""
-    named = differing(settings)
+def names_of_settings(settings: Sequence[Mapping[str, Any]], metric: str) -> list[str]:
+    """Names each run by the settings that differ between runs of the same environment, or else by its network.
+
+    Settings of evaluations count where the metric is theirs, `eval`.
+    """
+    named = differing(settings, OF_EVALUATIONS if metric == "eval" else ())
     return [
         printable(
             ", ".join(_abbreviated(name, s[name]) for name in named if s.get(name) is not None)
@@ -87,10 +93,10 @@ def env_of(settings: Mapping[str, Any]) -> str:
     return printable(str(settings.get("env", "")))
 
 
-def differing(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Returns the names of the settings that differ between runs of the same environment."""
+def differing(settings: Sequence[Mapping[str, Any]], besides: Collection[str] = ()) -> list[str]:
+    """Returns the names of the settings that differ between runs of the same environment, of `UNNAMED` some besides."""
     first = {str(s.get("env")): s for s in reversed(settings)}
-    names = dict.fromkeys(name for s in settings for name in s if name not in {"env", *UNNAMED})
+    names = dict.fromkeys(name for s in settings for name in s if name in besides or name not in {"env", *UNNAMED})
     return [name for name in names if any(s.get(name) != first[str(s.get("env"))].get(name) for s in settings)]
 
 

@@ -165,8 +165,18 @@ def on_axis(series: Series, axis: Axis, source: Path, env: str) -> Series:
     if axis in _SECONDS:
         if source.is_file():
             raise InputError(f"{source} has no times; --x {axis} needs run folders, expected --x steps.")
-        return series._replace(x=np.interp(series.x, *clock(source)) / _SECONDS[axis])
+        return series._replace(x=_seconds_at(series.x, *clock(source)) / _SECONDS[axis])
     return series
+
+
+def _seconds_at(
+    steps: NDArray[np.float64], ends: NDArray[np.float64], seconds: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Returns the time of agent steps, straight between the ends of episodes; after the last, as fast as until then."""
+    last = max(ends[-1], 1)
+    beyond = 2 * max(steps[-1], last)
+    known = np.interp(steps, [0, *ends, beyond], [0, *seconds, seconds[-1] * beyond / last])
+    return np.asarray(known, np.float64)
 
 
 class Table:

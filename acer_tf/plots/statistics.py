@@ -63,7 +63,7 @@ def iqm(scores: Floats) -> Floats:
 
 AGGREGATES: Mapping[str, Callable[[Floats], Floats]] = {
     "IQM": iqm,
-    "median": lambda scores: np.asarray(np.median(scores.mean(axis=0))),
+    "median of environments": lambda scores: np.asarray(np.median(scores.mean(axis=0))),
     "mean": lambda scores: np.asarray(scores.mean(axis=0).mean()),
 }
 """Functions of scores [seeds, environments]; median and mean are those of the environments' means."""
@@ -123,18 +123,23 @@ def iqm_curve(values: Floats, x: Floats) -> Band:
     return Band(x, *_bootstrap(iqm, values))
 
 
-def difference(first: Floats, second: Floats) -> Interval:
+def difference(first: Floats, second: Floats, is_exact: bool = False) -> Interval:
     """Estimates the first mean of [seeds] scores minus the second, with Welch's interval of `CONFIDENCE_OF_DIFFERENCE`.
 
-    A single score on the second side is taken as exact.
+    The limits are nan where a side has a single score.
+
+    Args:
+        first: scores.
+        second: scores.
+        is_exact: whether the second side is a single number without noise.
 
     Raises:
         InputError: scipy is not installed.
     """
     estimate = float(first.mean() - second.mean())
-    if len(first) < 2:
+    if len(first) < 2 or (len(second) < 2 and not is_exact):
         return Interval(estimate, math.nan, math.nan)
-    if len(second) == 1:
+    if is_exact:
         return _student(first - second, CONFIDENCE_OF_DIFFERENCE)
     if np.ptp(first) == np.ptp(second) == 0:
         return Interval(estimate, estimate, estimate)

@@ -1,5 +1,6 @@
 """Loads an agent from a file, run folder or checkpoint."""
 
+import contextlib
 import hashlib
 import math
 import os
@@ -19,7 +20,7 @@ from acer_tf.storage.checkpoint import (
     verify,
 )
 from acer_tf.storage.durable import reading
-from acer_tf.storage.paths import user_path
+from acer_tf.storage.paths import free_path, user_path
 from acer_tf.storage.run_files import BEST, CHECKPOINTS, MANIFEST, MODEL
 from acer_tf.system.console import say
 
@@ -52,6 +53,21 @@ class SavedAgent(NamedTuple):
             digest.update(f"{name} {array.dtype} {array.shape} ".encode())
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
+
+
+def keep_lost(path: Path, step: int) -> None:
+    """Keeps an agent that has learned more than is known any more under another name, before a new one replaces it.
+
+    Args:
+        path: of the agent's file, which need not exist.
+        step: the agent step that learning goes on from.
+    """
+    with contextlib.suppress(InputError, KeyError, TypeError, OSError):  # damaged, or none
+        learned = read_agent(path)[0]["num_timesteps"]
+        if learned > step:
+            kept = free_path(path.with_name(f"{path.stem}-{learned:012d}"), ".zip")
+            path.rename(kept)
+            say(f"{path} is of step {learned:,}, which is lost; it is {kept} now.", is_error=True)
 
 
 def part_of_checkpoint(data: Mapping[str, Any], groups: Mapping[str, Arrays]) -> dict[str, Any]:

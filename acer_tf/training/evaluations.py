@@ -1,6 +1,5 @@
 """Evaluates the agent of a run while it trains, and keeps the best."""
 
-import contextlib
 import io
 import math
 from collections.abc import Callable, Mapping
@@ -11,13 +10,12 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 
 from acer_tf.agent import ACER
-from acer_tf.errors import InputError, environment_errors
+from acer_tf.errors import environment_errors
 from acer_tf.evaluation.episodes import Played, play, said_of_cuts, summarize
 from acer_tf.logs.logger import Logger
 from acer_tf.storage.durable import replace
-from acer_tf.storage.paths import free_path
 from acer_tf.storage.run_files import BEST
-from acer_tf.storage.saved_agents import read_saved_agent
+from acer_tf.storage.saved_agents import keep_lost
 from acer_tf.system.console import say
 from acer_tf.training.job import EvaluationSettings
 
@@ -70,17 +68,9 @@ class Evaluations:
         name: what was learned meanwhile is lost, but not that agent.
         """
         self._step = state["step"]
-        self._keep_lost_best()
+        keep_lost(self._file, self._step)
         self._unwritten = np.asarray(state.get("unwritten", ()), np.uint8).tobytes()
         self._best = state["best"] if self._unwritten or self._file.exists() else None
-
-    def _keep_lost_best(self) -> None:
-        with contextlib.suppress(InputError, KeyError, TypeError, OSError):  # damaged, or none
-            step = read_saved_agent(self._file).data["num_timesteps"]
-            if step > self._step:
-                kept = free_path(self._file.with_name(f"best-{step:012d}"), ".zip")
-                self._file.rename(kept)
-                say(f"{self._file} is of step {step:,}, which is lost; it is {kept} now.", is_error=True)
 
     def if_due(self, goes_on: Callable[[], bool]) -> None:
         """Evaluates the agent if that is due, logs the result, and writes best.zip if it is the best so far.

@@ -97,6 +97,16 @@ def test_the_best_model_is_the_agent_of_that_moment(tmp_path: Path) -> None:
     assert ACER.load(tmp_path / "rl_model_80_steps.zip").num_timesteps == 80
 
 
+def test_the_best_model_of_lost_steps_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_agent().learn(16).save(tmp_path / "best_model")
+    env = gym.make("CartPole-v1")
+    kwargs = {"eval_freq": 1, "n_eval_episodes": 1, "log_path": tmp_path, "verbose": 0}
+    make_agent().learn(8, EvalCallback(env, best_model_save_path=tmp_path, **kwargs))
+    assert "best_model.zip is of step 16, which is lost; it is " in capsys.readouterr().err
+    assert ACER.load(tmp_path / "best_model-000000000016").num_timesteps == 16
+    assert ACER.load(tmp_path / "best_model").num_timesteps <= 8
+
+
 def test_evaluation_does_not_disturb_training() -> None:
     alone, watched = make_agent(), make_agent()
     alone.learn(40)

@@ -6,7 +6,7 @@ import pytest
 from acer_tf.experiments.experiment import Criterion, Reference
 from acer_tf.experiments.published import ReferenceRun
 from acer_tf.experiments.results import NOTHING, Result, Returns
-from acer_tf.experiments.verdicts import Outcome, Verdict, judge, overall
+from acer_tf.experiments.verdicts import NOTHING_LEARNED, Outcome, Verdict, judge, overall
 from tests.experiments.samples import evaluations, experiment, result
 
 CARTPOLE = ("CartPole-v1",)
@@ -251,6 +251,25 @@ def test_better_by_a_margin_is_by_a_share_of_what_the_variation_has_learned(ahea
     (verdict,) = judge(experiment(criterion, seeds=5), found, [])
     assert verdict.outcome is outcome, verdict.numbers
     assert verdict.question == "a is better than b by more than 30 % of what it learns, from 50 % to 100 % of the run"
+
+
+@pytest.mark.parametrize("kind", ["same", "better"])
+def test_where_nothing_is_learned_no_margin_is_a_share_of_it(kind: str) -> None:
+    """Random play is at 2; a negative margin would turn verdicts round."""
+    criterion = Criterion(kind, "a", CARTPOLE, HALF, than="b", margin=0.3, of="area")
+    learned, not_learned = [5.0, 6.0, 7.0, 8.0, 9.0], [-5.0, -4.9, -4.8, -4.7, -4.6]
+    first, second = (learned, not_learned) if kind == "same" else (not_learned, learned)
+    found = {("a", "CartPole-v1"): results(first), ("b", "CartPole-v1"): results(second, "b")}
+    (verdict,) = judge(experiment(criterion, seeds=5), found, [])
+    assert (verdict.numbers, verdict.outcome) == (NOTHING_LEARNED, Outcome.UNDECIDED)
+
+
+def test_one_seed_of_another_variation_is_not_exact() -> None:
+    criterion = SAME._replace(reference="", than="b")
+    envs = experiment(criterion, seeds=1)
+    found = {("a", "CartPole-v1"): results(THEIRS), ("b", "CartPole-v1"): results([12.0], "b")}
+    (verdict,) = judge(envs, found, [])
+    assert verdict.outcome is Outcome.UNDECIDED and "[nan, nan]" in verdict.numbers
 
 
 def test_areas_over_minutes_are_those_until_the_first_run_ends() -> None:

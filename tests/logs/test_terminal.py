@@ -281,6 +281,14 @@ def test_numbers_of_ones_own_are_columns_and_rows(capsys: pytest.CaptureFixture[
     assert "| replay_angle | 2 |" in capsys.readouterr().out
 
 
+def test_a_number_of_ones_own_takes_no_others_place(capsys: pytest.CaptureFixture[str]) -> None:
+    sink = ShortTableSink()
+    sink.episodes([Episode(0, 30.0, 100, 0.0)])
+    sink.write(ROW | {"return": 42.0})
+    header, row = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert (header[1], header[-1], row[1], row[-1]) == ("return", "return", "30", "42")
+
+
 def test_the_header_comes_again_and_unknown_numbers_are_dashes(capsys: pytest.CaptureFixture[str]) -> None:
     sink = ShortTableSink()
     row = {**ROW, "explained_variance": np.float32("nan"), "recent_fps": 0}

@@ -31,12 +31,14 @@ def test_scores_are_means_over_seeds_with_an_interval_from_three_on(tmp_path: Pa
 
 def test_a_page_has_curves_settings_scores_commands_and_versions(tmp_path: Path) -> None:
     common = {"network": "mlp", "gamma": 0.987, "trust_region": True, "versions": {"numpy": "9.9"}}
+    whole = {"total_timesteps": 10_000}
     runs = [
         write_run(tmp_path / "a", [1.0, 2.0], env="A-v0", lr=0.1, seed=1, command="acer run --env A-v0", **common),
-        write_run(tmp_path / "b", [5.0], env="A-v0", lr=0.2, seed=1, command="acer run --lr 0.2", **common),
+        write_run(tmp_path / "b", [5.0], env="A-v0", lr=0.2, seed=1, command="acer run --lr 0.2", **common, **whole),
         write_run(tmp_path / "c", [7.0], env="B-v0", lr=0.3, seed=2, command="acer run --env B-v0", **common),
     ]
-    (runs[0] / "model.zip").touch()
+    for run in runs[:2]:  # the second one has been stopped
+        (run / "model.zip").touch()
     save(make_checkpoints(runs[0] / "checkpoints"), 12_345, make_buffer())  # after the last episode's end
     text = report(runs)
     pictures = re.findall(r'(?:src|srcset)="data:image/svg\+xml;base64,([^"]+)"', text)
@@ -49,6 +51,7 @@ def test_a_page_has_curves_settings_scores_commands_and_versions(tmp_path: Path)
     assert "gamma" not in settings and "0.987" in common_ones and '<td class="long">yes</td>' in common_ones
     for shown in ("acer run --env B-v0", "numpy&nbsp;9.9"):
         assert shown in common_ones
+    assert re.findall(r">(finished|in progress or stopped)<", text) == ["finished", *["in progress or stopped"] * 2]
     assert "Evaluations" not in text
 
 

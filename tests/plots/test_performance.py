@@ -81,7 +81,7 @@ def test_settings_are_estimated_and_compared_with_the_first() -> None:
     random = np.random.default_rng(0)
     runs = [run("CartPole-v1", s, *random.normal(mean, 1, 3)) for s, mean in (("a", 0), ("b", 5)) for _ in range(10)]
     found = performance(runs)
-    assert list(found.intervals) == ["IQM", "median", "mean"] and list(found.improvements) == ["b"]
+    assert list(found.intervals) == ["IQM", "median of environments", "mean"] and list(found.improvements) == ["b"]
     for by_setting in found.intervals.values():
         for setting, (estimate, low, high) in by_setting.items():
             assert low < estimate < high and abs(estimate - {"a": 0, "b": 5}[setting]) < 1
@@ -99,9 +99,16 @@ def test_every_estimate_is_drawn_and_named(settings: list[str]) -> None:
         improvements={s: Interval(0.75, 0.65, 0.85) for s in settings[1:]},
     )
     with styled():
-        figure = figure_of_performance(found, "agent steps")
+        figure = figure_of_performance(found, "steps")
         rendered(figure, ".png")
-    titles = ["IQM", "median", "mean", "performance profile", "sample efficiency", "probability of improvement"]
+    titles = [
+        "IQM",
+        "median of environments",
+        "mean",
+        "performance profile",
+        "sample efficiency",
+        "probability of improvement",
+    ]
     assert [axes.get_title() for axes in figure.axes] == titles[: 5 + (len(settings) > 1)]
     bars, profile = figure.axes[0], figure.axes[3]
     assert [(bar.get_x(), bar.get_width()) for bar in bars.patches] == [(1.5, 1.5)] * len(settings)

@@ -51,6 +51,15 @@ def test_progress_of_baselines_is_a_reference(tmp_path: Path) -> None:
     np.testing.assert_array_equal([found.x, found.mean], [[80, 160], [-20.5, -20]])
 
 
+def test_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    paths = [tmp_path / name / "progress.csv" for name in ("a", "b")]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_text("mean_episode_reward,total_timesteps\n-20.5,80\n")
+    found = read_references([*map(str, paths), file(tmp_path, "steps,mean_return\n1,2\n")], [PONG], "steps")
+    assert [reference.label for reference in found][:2] == [*map(str, paths)] and "/" not in found[2].label
+
+
 def test_a_monitor_file_of_baselines_is_a_reference_in_the_order_of_time(tmp_path: Path) -> None:
     path = file(tmp_path, f'#{{"t_start": 1.0, "env_id": "{PONG}"}}\nr,l,t\n-20,100,2.5\n-21,50,1.5\n')
     (found,) = read_references([path], ["A-v0", PONG], "steps")

@@ -39,7 +39,7 @@ def test_names_are_short() -> None:
         {"env": "A-v0", "network": "mlp", "trust_region": True, "buffer_size": 50_000, "q_lambda": None},
         {"env": "A-v0", "network": "lstm", "trust_region": False, "buffer_size": 12_345, "q_lambda": 0.5},
     ]
-    assert names_of_settings(settings) == [
+    assert names_of_settings(settings, "episodes") == [
         "mlp, trust_region, buffer_size=50k",
         "lstm, no trust_region, buffer_size=12345, q_lambda=0.5",
     ]
@@ -60,7 +60,7 @@ def test_numbers_are_shortened_without_loss(number: float, text: str) -> None:
 def test_runs_of_one_setting_have_the_name_of_the_network(tmp_path: Path) -> None:
     sources = [write_run(tmp_path / str(i), [1], env="A-v0", network="mlp", lr=0.1, seed=i) for i in range(2)]
     assert names(read_runs(sources, [])) == [("A-v0", "mlp")] * 2
-    assert names_of_settings([{"env": "A-v0"}]) == ["ACER"]
+    assert names_of_settings([{"env": "A-v0"}], "episodes") == ["ACER"]
 
 
 def test_labels_are_the_setting(tmp_path: Path) -> None:
@@ -79,6 +79,24 @@ def test_a_folder_of_runs_stands_for_those_that_have_an_episode(tmp_path: Path) 
     assert [run.series.values.tolist() for run in runs] == [[1.0], [2.0], [1.0], [5.0]]
     with pytest.raises(InputError, match="no finished episode yet"):
         read_runs([tmp_path / "sweep" / "B-v0" / "seed-1"], [])
+
+
+def test_runs_are_drawn_where_they_have_rows_of_the_metric(tmp_path: Path) -> None:
+    for seed in (0, 1):
+        run = write_run(tmp_path / str(seed), [], env="A-v0", seed=seed, network="mlp")
+        (run / "progress.csv").write_text("total_timesteps,entropy\n10,0.5\n")
+    assert len(read_runs([tmp_path], [], "entropy")) == 2
+
+
+def test_evaluations_that_are_played_otherwise_are_another_curve(tmp_path: Path) -> None:
+    for seed, is_deterministic in enumerate((True, False)):
+        run = write_run(
+            tmp_path / str(seed), [1], env="A-v0", seed=seed, network="mlp", eval_deterministic=is_deterministic
+        )
+        (run / "evaluations.csv").write_text("steps,mean_return\n100,7\n")
+    expected = [("A-v0", "eval_deterministic"), ("A-v0", "no eval_deterministic")]
+    assert names(read_runs([tmp_path], [], "eval")) == expected
+    assert names(read_runs([tmp_path], [])) == [("A-v0", "mlp")] * 2
 
 
 def test_a_run_counts_once(tmp_path: Path) -> None:

@@ -151,6 +151,11 @@ def test_time_is_that_of_the_episodes_that_ended_before_and_after(tmp_path: Path
     np.testing.assert_array_equal(on_axis(series((300, 8)), "hours", run, "A-v0").x, [0.05])
 
 
+def test_time_before_the_first_end_and_after_the_last_is_told_by_the_speed(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [1.0, 2.0])
+    np.testing.assert_allclose(on_axis(series((0, 1), (50, 1), (300, 1)), "minutes", run, "A-v0").x, [0, 0.5, 3])
+
+
 def test_a_file_of_returns_has_no_times(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("steps,return\n10,1\n")
     with pytest.raises(InputError, match=r"a\.csv has no times; --x minutes needs run folders, expected --x steps\.$"):

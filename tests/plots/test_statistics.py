@@ -22,7 +22,7 @@ LOW = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
 SCORES = np.round(np.random.default_rng(0).normal(0, 1, (5, 3)), 3)
 RECORDED = {
     "IQM": (-0.17555555555555558, -0.6364694444444443, 0.24648888888888865),
-    "median": (-0.1814, -0.6466000000000001, 0.26),
+    "median of environments": (-0.1814, -0.6466000000000001, 0.26),
     "mean": (-0.235, -0.6800700000000001, 0.19107000000000005),
 }
 """Aggregates of `SCORES` and their intervals, as rliable 1.2.0 estimates them with 2,000 samples from the seed 0."""
@@ -154,9 +154,10 @@ def test_welchs_interval_of_a_difference() -> None:
     assert not difference(LOW - 0.5, LOW).is_within(2.35)
 
 
-def test_a_single_score_of_others_is_taken_as_exact() -> None:
+def test_a_number_without_noise_is_taken_as_exact() -> None:
     half = 2.131847 * math.sqrt(2.5 / 5)  # t(0.95) with four degrees of freedom
-    assert difference(LOW, np.array([2.0])) == pytest.approx((1, 1 - half, 1 + half), abs=1e-5)
+    assert difference(LOW, np.array([2.0]), is_exact=True) == pytest.approx((1, 1 - half, 1 + half), abs=1e-5)
+    assert math.isnan(difference(LOW, np.array([2.0])).low), "one of several scores"
 
 
 def test_a_difference_without_spread_and_one_without_enough_seeds() -> None:
