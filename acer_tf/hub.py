@@ -44,7 +44,7 @@ def name_of(address: str) -> str:
     """
     if _is_folder(address):
         return user_path(address).resolve().name
-    if address.count("/") != 1:
+    if address.count("/") != 1 or not all(address.split("/")):
         raise InputError(f"{address} is neither a folder nor a repository OWNER/NAME; a folder may begin with ./")
     return address.rpartition("/")[2]
 
@@ -78,13 +78,14 @@ def publish(
         else:
             require("huggingface_hub", "this needs", "hub")
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        write_agent(folder / MODEL, _without_paths(agent.data), agent.groups)
         public = {name: value for name, value in settings.items() if name not in PRIVATE and not _is_absolute(value)}
         if with_env_kwargs:
             public[ENV_KWARGS] = settings.get(ENV_KWARGS)
-        _write(folder / SETTINGS, yaml.safe_dump(public, sort_keys=False).encode())
         text = TEXT.format(env=settings["env"], version=__version__, settings=SETTINGS, address=address, name=name)
-        _write(folder / CARD, (_front_matter(settings["env"], name, score) + text).encode())
+        with durable.writing(folder):
+            write_agent(folder / MODEL, _without_paths(agent.data), agent.groups)
+            _write(folder / SETTINGS, yaml.safe_dump(public, sort_keys=False).encode())
+            _write(folder / CARD, (_front_matter(settings["env"], name, score) + text).encode())
         return address if is_folder else _upload(folder, address)
 
 
@@ -105,11 +106,13 @@ def fetch(address: str, revision: str | None, folder: Path) -> None:
     with _new_folder(folder) as new:
         source = user_path(address) if _is_folder(address) else _download(address, revision)
         for file, largest in FILES.items():
-            if _is_folder(address) and (source / file).is_symlink():
-                raise InputError(f"{source / file} is a link; expected a file.")
-            size = (source / file).stat().st_size if (source / file).is_file() else None
-            _check_size(address, file, size, largest)
-            _write(new / file, durable.read_bounded(source / file, largest))
+            with durable.reading(source / file):
+                if _is_folder(address) and (source / file).is_symlink():
+                    raise InputError(f"{source / file} is a link; expected a file.")
+                size = (source / file).stat().st_size if (source / file).is_file() else None
+                _check_size(address, file, size, largest)
+                content = durable.read_bounded(source / file, largest)
+            _write(new / file, content)
         read_agent(new / MODEL)
         read_settings(new)
 

@@ -10,6 +10,7 @@ from acer_tf.errors import InputError
 from acer_tf.plots.html import page, read_records
 from acer_tf.plots.series import sources_among
 from acer_tf.storage.durable import replace, writing
+from acer_tf.storage.paths import check_name
 from acer_tf.system.console import counted, say
 
 
@@ -31,6 +32,7 @@ class RunReport:
         Raises:
             InputError: a run cannot be read, or the page cannot be written.
         """
+        check_name(self.out)
         if self.out.suffix.lower() not in (".html", ".htm"):
             raise InputError(f"the page {self.out} is HTML; expected {self.out.with_suffix('.html')}.")
         records = read_records(sources_among(self.runs))

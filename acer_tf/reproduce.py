@@ -71,6 +71,11 @@ class Reproduce(Execution):
         if self.steps is not None and self.results == RESULTS:
             raise InputError("--steps makes this another experiment, which needs a folder of its own: --results DIR.")
         whole = selected(load_experiment(self.name), (), (), self.steps)
+        if self.results == RESULTS and whole.name in experiment_names() and self.name != whole.name:
+            raise InputError(
+                f"{self.name} has the name of an experiment of this package, whose results are in {RESULTS}; "
+                "rename it, or choose another folder with --results."
+            )
         check_index(self.results)
         check_folder(self.results / whole.name, whole)
         status = self._run(selected(whole, self.variations, self.envs, None))

@@ -13,13 +13,16 @@ from acer_tf.cli.parsing import Parser
 from acer_tf.configs.presets import load_preset
 from acer_tf.envs.ids import check_env_id, full_env_id, is_atari, typed_env_id
 from acer_tf.errors import InputError
+from acer_tf.networks.names import ARGUMENTS
 from acer_tf.search.search import Base, SearchFlags, search
 from acer_tf.storage.run_files import CHECKPOINTS
+from acer_tf.system.streams import checked_seed
 from acer_tf.training.job import Job
 from acer_tf.training.resume import compared
 from acer_tf.trials.execution import Execution
 from acer_tf.trials.scheduler import Trial
 
+MOST_SEEDS = 1000
 OWN = ("env", "preset", "seed", "logdir", "restart_behavior")
 """Flags of a training command that the sweep sets itself; trials that are started again always resume."""
 FLAGS = (*run.PARSER.names, *run_atari.PARSER.names)
@@ -77,6 +80,13 @@ class Sweep(SearchFlags, Execution):
         seeds = range(*self.seeds) if len(self.seeds) == 1 else dict.fromkeys(self.seeds)
         if not seeds:
             raise InputError("seeds is 0; expected a whole number >= 1.")
+        if len(seeds) > MOST_SEEDS:
+            raise InputError(
+                f"seeds is {len(seeds)}, a number of seeds; expected at most {MOST_SEEDS}. For the seed of that number "
+                "alone, give it twice."
+            )
+        for seed in seeds:
+            checked_seed(seed)
         self.check()
         self.check_search()
         given = {flag_name(word) for word in rest if word.startswith("--")}
@@ -98,6 +108,7 @@ class Sweep(SearchFlags, Execution):
 
         return Base(
             name=names[0],
+            kind="preset" if self.presets else "environment",
             words=[names[0], *rest],
             seeds=seeds,
             given=given,
@@ -142,7 +153,7 @@ PARSER = Parser("acer_tf.sweep", inspect.getdoc(Sweep) or "", [Sweep], takes_oth
 def _check_spelling(given: set[str]) -> None:
     """Checks that no flag that is passed on is a misspelt flag of the sweep's own."""
     own = PARSER.names
-    for name in sorted(given.difference(FLAGS)):
+    for name in sorted(given.difference(FLAGS, ARGUMENTS)):
         if intended_flag(name, [*own, *FLAGS]) in own:
             raise InputError(f"--{name} is not a flag; {instead_of(name, own)}.")
 

@@ -199,6 +199,7 @@ def test_an_unreachable_hub_is_told(capsys: pytest.CaptureFixture[str], monkeypa
 def test_bad_input(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     assert "me/none cannot be fetched" in failure(capsys, fetch.main, "me/none")
+    assert "me/ is neither a folder nor a repository OWNER/NAME" in failure(capsys, fetch.main, "me/")
     assert "a/b/c is neither a folder nor a repository OWNER/NAME" in failure(capsys, fetch.main, "a/b/c")
     assert "me/none cannot be published" in failure(capsys, publish.main, "run", "me/none")
     assert "which has no revisions" in failure(capsys, fetch.main, "./agents/cart", "--revision", "main")

@@ -3,9 +3,10 @@ from pathlib import Path
 
 import pytest
 
+from acer_tf.networks.names import ARGUMENTS
 from acer_tf.storage.checkpoint import FORMAT, checkpoint_folders
 from acer_tf.storage.lock import locked
-from acer_tf.sweep import Sweep, main
+from acer_tf.sweep import PARSER, Sweep, _check_spelling, main
 from tests.saved import forge_manifest
 
 
@@ -25,6 +26,14 @@ def test_every_environment_with_every_seed_those_of_the_first_seed_first() -> No
 
 def test_several_numbers_are_the_seeds_themselves() -> None:
     assert [trial.seed for trial in Sweep(envs=("CartPole-v1",), seeds=(3, 4, 5)).planned(())] == [3, 4, 5]
+
+
+def test_arguments_of_networks_are_no_misspelt_flags_of_the_sweep() -> None:
+    for words in (["--network", "MlpPolicy", "--net_arch=[64]"], ["--network", "conv_only", "--convs=[[8, 3, 1]]"]):
+        given, rest = PARSER.read(["--envs", "CartPole-v1", *words])
+        assert Sweep(**given).planned(rest)
+    for name in ARGUMENTS:
+        _check_spelling({name})
 
 
 def test_presets_bring_their_environment() -> None:
@@ -71,6 +80,8 @@ def test_trials_side_by_side_share_the_cores(monkeypatch: pytest.MonkeyPatch) ->
             "--envs CartPole-v1 --num_layers 1e9",
             "error: num_layers is 1000000000.0; expected a whole number from 0 to ",
         ),
+        ("--envs CartPole-v1 --seeds 20240101", "error: seeds is 20240101, a number of seeds; expected at most 1000."),
+        ("--envs CartPole-v1 --seeds 5000000000 1", "error: seed is 5000000000; expected a whole number from 0 to"),
         ("--envs CartPole-v1 --network mlpp", "error: network 'mlpp' does not exist; the nearest are mlp"),
     ],
 )

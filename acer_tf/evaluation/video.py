@@ -19,7 +19,7 @@ from acer_tf.evaluation.episodes import Moment, Played, Predictor, play
 from acer_tf.evaluation.explanation import Explainer
 from acer_tf.evaluation.panel import Panel
 from acer_tf.storage.durable import unfinished, writing
-from acer_tf.storage.paths import user_path
+from acer_tf.storage.paths import check_name, user_path
 from acer_tf.system.console import say
 
 FRAMES_PER_SECOND = 30
@@ -81,6 +81,7 @@ def check_video(path: Path) -> None:
     Raises:
         InputError: the path does not end in .mp4, or ffmpeg is not installed.
     """
+    check_name(path)
     if path.suffix != ".mp4":
         raise InputError(f"the video {path} is not an mp4 file; expected {path.with_suffix('.mp4')}.")
     try:

@@ -110,7 +110,7 @@ def _environments(where: str, file: _File) -> tuple[Environment, ...]:
     envs = (read(f"{where}, environment {id}", values, Environment, common, id=id) for id, values in file.envs.items())
     found = tuple(env._replace(flags={**file.flags, **env.flags}) for env in envs)
     for env in found:
-        check_flags(f"{where}, environment {env.id}", env.flags)
+        _check_flags(f"{where}, environment {env.id}", env.flags)
     return found
 
 
@@ -118,8 +118,14 @@ def _variation(where: str, name: str, values: Any) -> Variation:
     if not re.fullmatch(r"[\w-]+", name):
         raise InputError(f"{where}: expected a name of letters, digits, - and _, as it names a folder, too.")
     variation = read(where, values, Variation, name=name)
-    check_flags(where, variation.flags)
+    _check_flags(where, variation.flags)
     return variation
+
+
+def _check_flags(where: str, flags: Mapping[str, Any]) -> None:
+    check_flags(where, flags, has_command_line=False)
+    if "total_timesteps" in flags:
+        raise InputError(f"{where}: total_timesteps is no flag of an experiment; give steps.")
 
 
 def _reference(where: str, folder: Path, values: Any) -> Reference:

@@ -113,7 +113,7 @@ def returns_so_far(folder: Path) -> Series:
     """Reads the returns of a run that may be under way; none if there are none that can be read."""
     try:
         return read_returns(folder)
-    except InputError:
+    except (InputError, OSError):  # an outage of the network, for instance
         return Series(np.empty(0), np.empty(0))
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from acer_tf.errors import InputError, require
 from acer_tf.storage.durable import replace
+from acer_tf.storage.paths import check_name
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
@@ -118,6 +119,7 @@ def rendered(figure: "Figure", suffix: str) -> bytes:
 
 def require_format(path: Path) -> None:
     """Raises an `InputError` if pictures cannot be written in the format of this suffix."""
+    check_name(path)
     if path.suffix.lower() not in FORMATS:
         choices = ", ".join(str(path.with_suffix(suffix)) for suffix in FORMATS)
         raise InputError(f"{path} has no suffix of a picture; expected one of {choices}.")

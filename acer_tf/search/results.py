@@ -1,6 +1,6 @@
 """Results of a search: a table, the best settings as a preset, and pictures."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +10,11 @@ from acer_tf.config import CONTINUOUS, Config
 from acer_tf.configs.presets import COMMAND, load_preset
 from acer_tf.envs.ids import is_atari
 from acer_tf.envs.module_ids import bare_env_id
+from acer_tf.envs.saved_kwargs import check_saved_kwargs
 from acer_tf.errors import InputError, install
 from acer_tf.logs.files import csv_lines
 from acer_tf.networks.names import NETWORKS
+from acer_tf.plots.style import save
 from acer_tf.search.space import Space
 from acer_tf.storage.durable import replace
 from acer_tf.storage.run_folder import read_settings
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     import optuna
 
 TABLE, PRESET = "search.csv", "best.yml"
+ENV_KWARGS = "env_kwargs"
 PICTURES = ("history", "importances", "slices")
 _UNSET = ("log_interval",)
 """Settings that are no part of what was found."""
@@ -39,8 +42,11 @@ def write_table(path: Path, study: "optuna.Study", space: Space) -> None:
     replace(path, csv_lines(rows))
 
 
-def write_preset(path: Path, run: Path, note: str) -> None:
+def write_preset(path: Path, run: Path, note: str) -> Collection[str]:
     """Writes the settings of a run as a preset, with a comment in its first line, and reads it back.
+
+    Returns:
+        The names of settings of the run that a preset does not have.
 
     Raises:
         InputError: the run's settings cannot be read.
@@ -49,8 +55,15 @@ def write_preset(path: Path, run: Path, note: str) -> None:
     if settings is None:
         raise InputError(f"{run} lacks its settings, config.yml; run the trial's command in sweep.csv again.")
     preset = _preset(settings)
+    if ENV_KWARGS in preset:
+        try:
+            check_saved_kwargs(preset[ENV_KWARGS])
+        except InputError as error:  # they were typed, and no file may hold them
+            del preset[ENV_KWARGS]
+            say(f"{path} leaves {ENV_KWARGS} out ({error}); give --{ENV_KWARGS} with it", is_error=True)
     replace(path, f"# {note}\n{yaml.safe_dump(preset, sort_keys=False)}".encode())
     load_preset(path)
+    return set(settings) - set(preset) - set(preset.get("network_kwargs", ()))
 
 
 def _preset(settings: dict[str, Any]) -> dict[str, Any]:
@@ -95,11 +108,10 @@ def _drawn(path: Path, drawing: Callable[["optuna.Study"], Any], study: "optuna.
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Optuna's pictures are experimental, it says each time
-            axes = drawing(study)
+            figure = np.atleast_1d(drawing(study)).flat[0].figure
+        save(figure, path)
     except (ValueError, RuntimeError, OSError) as error:
         say(f"no picture {path.name}: {error}", is_error=True)
         return False
-    figure = np.atleast_1d(axes).flat[0].figure
-    figure.savefig(path, dpi=120, bbox_inches="tight")
     pyplot.close(figure)
     return True

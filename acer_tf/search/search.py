@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from acer_tf.errors import InputError, require
 from acer_tf.schema import Count
 from acer_tf.search.results import PRESET, TABLE, draw, write_preset, write_table
-from acer_tf.search.space import Value, check_space, read_space
+from acer_tf.search.space import Space, Value, check_space, read_space
 from acer_tf.search.study import PrunerName, Runs, SamplerName, StudyQueue, open_study
 from acer_tf.storage.durable import writing
 from acer_tf.system.console import counted, say
@@ -26,6 +27,7 @@ class Base(NamedTuple):
 
     Attributes:
         name: of the environment or preset.
+        kind: `environment` or `preset`.
         words: that every training begins with.
         seeds: of each trial.
         given: names of flags that have a value.
@@ -34,6 +36,7 @@ class Base(NamedTuple):
     """
 
     name: str
+    kind: str
     words: Sequence[str]
     seeds: Sequence[int]
     given: set[str]
@@ -86,7 +89,8 @@ def search(path: Path, flags: SearchFlags, execution: Execution, base: Base, out
 
     with execution.sweep(out) as sweep:
         study, left = open_study(out, flags.sampler, flags.pruner, sweep.stop)
-        _check_same(study, {"space": space, "command": base.words, "seeds": base.seeds}, out)
+        same = {"space": space, "kind of settings": base.kind, "command": base.words, "seeds": base.seeds}
+        _check_same(study, same, out)
 
         def told(number: int) -> None:
             try:
@@ -104,7 +108,7 @@ def search(path: Path, flags: SearchFlags, execution: Execution, base: Base, out
             queue.note(trial, status)
 
         sweep.run(queue, report)
-        is_well = _conclude(study, base, out)
+        is_well = _conclude(study, space, base, out)
     return sweep.status(is_well)
 
 
@@ -127,10 +131,12 @@ def _print(study: "optuna.Study", number: int) -> None:
     say(f"trial {number} {trial.state.name.lower()}{value} ({', '.join(words(trial.params))})")
 
 
-def _conclude(study: "optuna.Study", base: Base, out: Path) -> bool:
+def _conclude(study: "optuna.Study", space: Space, base: Base, out: Path) -> bool:
     """Writes what was found; returns whether all trials are over, one of them whole."""
     from optuna.trial import TrialState
 
+    with writing(out / TABLE):  # again: a full disk may not have taken the last row
+        write_table(out / TABLE, study, space)
     whole = study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
     if not whole:
         say("no trial is complete")
@@ -140,8 +146,10 @@ def _conclude(study: "optuna.Study", base: Base, out: Path) -> bool:
     trials = counted(len(study.trials), "trial")
     note = f"{base.name}: best of {trials}, mean return {best.value:.6g} over {counted(len(base.seeds), 'seed')}"
     with writing(out / PRESET):
-        write_preset(out / PRESET, run, note)
+        left = write_preset(out / PRESET, run, note)
     pictures = draw(out, study)
     say(f"best: trial {best.number}, mean return {best.value:.6g} ({', '.join(words(best.params))})")
-    say(f"preset: {out / PRESET}; pictures: {', '.join(map(str, pictures)) or 'none'}")
+    beside = [word for word in words(best.params) if word.removeprefix("--").partition("=")[0] in left]
+    say(f"preset: {out / PRESET}{', to be given with ' * bool(beside)}{shlex.join(beside)}")
+    say(f"pictures: {', '.join(map(str, pictures)) or 'none'}")
     return not study.get_trials(deepcopy=False, states=[TrialState.RUNNING])

@@ -86,7 +86,7 @@ def read_space(path: Path, taken: Collection[str]) -> Space:
     space: list[Parameter] = []
     for key, entry in entries.items():
         name = _flag(key)
-        check_flags(source, [name])
+        check_flags(source, [name], has_command_line=True)
         if name in taken:
             raise InputError(f"{source}: {name} is set by another flag of this command; leave out one of them.")
         space.append(_parameter(f"{source}: {name}", name, entry, space))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from acer_tf.errors import InputError, type_in_words
 from acer_tf.storage.arrays import read_arrays
 from acer_tf.storage.durable import replace
-from acer_tf.storage.paths import user_path
+from acer_tf.storage.paths import check_name, user_path
 from acer_tf.storage.recognition import Content, hint
 from acer_tf.storage.zip_files import check_members
 
@@ -83,6 +83,7 @@ def file_name(source: File) -> str:
 def with_suffix(path: str | os.PathLike[str]) -> Path:
     """Returns the path that is written: with the ending .zip if it has none."""
     path = user_path(path)
+    check_name(path)
     return path if path.suffix else path.with_name(path.name + SUFFIX)
 
 

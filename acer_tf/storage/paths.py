@@ -18,6 +18,16 @@ def user_path(path: str | os.PathLike[str]) -> Path:
     return Path(os.path.expanduser(path))
 
 
+def check_name(path: Path) -> None:
+    """Checks that a path has a last part, which a file could have as its name.
+
+    Raises:
+        InputError: it has none, as `.` and `/`.
+    """
+    if not path.name:
+        raise InputError(f"{path} is a folder; expected the name of a file.")
+
+
 def path_text(path: object) -> str:
     """Returns a path as text for files in UTF-8: bytes of its name that are none are escaped."""
     return str(path).encode(errors="backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""Schedules trials and records their status."""
+"""Runs the trials of a command: their shares of the cores, the folder with its table, signals and exit status."""
 
 import contextlib
 import dataclasses

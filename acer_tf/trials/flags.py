@@ -29,26 +29,28 @@ IN_FILES = {
 } - {"ray_address"}
 """Names of those that a file may set: no path, address, service, nor whatever could import code or overwrite a run."""
 OTHERS = (RunSettings, EnvironmentSettings, CheckpointSettings, LoggingSettings, MachineSettings)
-ON_THE_COMMAND_LINE = {
-    "ray_address",
-    *(field.name for group in OTHERS for field in dataclasses.fields(group)),
-} - IN_FILES
+ON_THE_COMMAND_LINE = {field.name for group in OTHERS for field in dataclasses.fields(group)} - IN_FILES
 
 
-def check_flags(where: str, names: Iterable[str]) -> None:
+def check_flags(where: str, names: Iterable[str], has_command_line: bool) -> None:
     """Checks that a file may set these flags.
+
+    Args:
+        where: the file, and the part of it, for messages.
+        names: of the flags.
+        has_command_line: whether the command that reads the file takes flags of training.
 
     Raises:
         InputError: it may not set one of them, or there is none of that name.
     """
     for name in names:
         if (flag := name.replace("-", "_")) not in IN_FILES:
-            raise InputError(f"{where}: {name} is no setting of a file{_way_out(name, flag)}.")
+            raise InputError(f"{where}: {name} is no setting of a file{_way_out(name, flag, has_command_line)}.")
 
 
-def _way_out(name: str, flag: str) -> str:
+def _way_out(name: str, flag: str, has_command_line: bool) -> str:
     if flag in ON_THE_COMMAND_LINE:
-        return "; give it on the command line"
+        return "; give it on the command line" if has_command_line else "; leave it out"
     if flag == "network_kwargs":  # as presets have it
         return "; give its entries as flags, such as num_hidden: 128"
     return suggestion(name, sorted(IN_FILES), "files set hyper-parameters")

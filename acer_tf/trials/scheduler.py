@@ -1,6 +1,7 @@
 """Runs trials in processes of their own, several side by side; a failing one does not affect the others."""
 
 import enum
+import errno
 import signal
 import time
 from collections import deque
@@ -18,6 +19,14 @@ POLL_SECONDS = 0.2
 LOCKED_SECONDS = 2.0
 """Before the next look at the folder of a trial in which another process works."""
 MOST_LOCKED_SECONDS = 60.0
+WITHOUT_ROOM_SECONDS = 10.0
+"""Before the next start after one that failed for want of room, memory or processes, or in an outage of the network."""
+PASSING = {
+    getattr(errno, name)
+    for name in ("ENOSPC", "EDQUOT", "EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "EIO", "ESTALE")
+    if hasattr(errno, name)
+}
+"""Errors that pass by themselves, or when somebody makes room."""
 
 
 class TrialStatus(enum.StrEnum):
@@ -140,8 +149,12 @@ class TrialQueue:
         return self._waiting.popleft() if self._waiting else self._locked.take()
 
     def put_back(self, trial: Trial) -> None:
-        """Takes back a trial that cannot start yet, as another process works in its folder, or the disk is full."""
+        """Takes back a trial in whose folder another process works."""
         self._locked.add(trial)
+
+    def put_first(self, trial: Trial) -> None:
+        """Takes back a trial that could not start for want of room, before any other."""
+        self._waiting.appendleft(trial)
 
     def is_exhausted(self) -> bool:
         """Returns whether no other trial will follow those that are running."""
@@ -165,18 +178,24 @@ def run_trials(
     """
     running: dict[Trial, Process] = {}
     ending: set[Trial] = set()
+    starts_at = 0.0
     try:
         while running or not (queue.is_exhausted() or stop()):
             # The number of slots may change: nodes of a cluster come and go.
-            while len(running) < engine.slots() and not stop() and (trial := queue.take()):
-                try:
-                    trial.log.parent.mkdir(parents=True, exist_ok=True)
-                    running[trial] = engine.start(trial)
-                except OSError as error:  # a full disk, for instance: the log has no place
-                    say(f"{trial.name} seed {trial.seed} cannot start ({error}); it will be tried again", is_error=True)
-                    queue.put_back(trial)
+            while (
+                time.monotonic() >= starts_at
+                and len(running) < engine.slots()
+                and not stop()
+                and (trial := queue.take())
+            ):
+                process, status = _start(trial, engine)
+                if process is not None:
+                    running[trial] = process
+                if status is None:
+                    queue.put_first(trial)
+                    starts_at = time.monotonic() + WITHOUT_ROOM_SECONDS
                 else:
-                    report(trial, TrialStatus.RUNNING)
+                    report(trial, status)
             for trial in running.keys() & set(running if stop() else queue.superfluous()) - ending:
                 running[trial].terminate()
                 ending.add(trial)  # once: a second signal would keep it from saving
@@ -192,6 +211,18 @@ def run_trials(
             process.terminate()
         for process in running.values():
             process.wait()
+
+
+def _start(trial: Trial, engine: Engine) -> tuple[Process | None, TrialStatus | None]:
+    """Starts a trial; returns its process and status, neither where it may start later."""
+    try:
+        trial.log.parent.mkdir(parents=True, exist_ok=True)
+        return engine.start(trial), TrialStatus.RUNNING
+    except OSError as error:
+        is_passing = error.errno in PASSING  # a full disk, for instance: the log has no place
+        way_out = "; it will be tried again" * is_passing
+        say(f"{trial.name} seed {trial.seed} cannot start ({error}){way_out}", is_error=True)
+        return None, None if is_passing else TrialStatus.FAILED
 
 
 def _status(trial: Trial, returncode: int) -> TrialStatus:

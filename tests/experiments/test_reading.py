@@ -154,6 +154,10 @@ def test_further_seeds_leave_out_those_that_were_chosen_with(tmp_path: Path) -> 
             "of is 'best'; expected training, area, area_of_minutes, evaluations or last_100",
         ),
         ({"criteria": [LAST | {"window": [0, 0.5]}]}, "window has no effect for the last 100 episodes"),
+        (
+            {"variations": {"a": {"flags": {"total_timesteps": 100}}}},
+            "total_timesteps is no flag of an experiment; give steps",
+        ),
     ],
 )
 def test_mistakes_are_one_sentence(tmp_path: Path, changes: dict[str, Any], message: str) -> None:

@@ -5,8 +5,12 @@ import signal
 from pathlib import Path
 
 import pytest
+import yaml
 
 from acer_tf import run
+from acer_tf.config import CONTINUOUS
+from acer_tf.configs.presets import load_preset
+from acer_tf.search.results import write_preset
 from acer_tf.sweep import main
 from tests.faults.processes import training
 from tests.faults.test_sweep import sweep_command
@@ -51,6 +55,18 @@ def test_what_cannot_work_is_one_sentence_and_starts_nothing(
 def test_flags_of_a_search_without_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--envs", "CartPole-v1", "--trials", "3"]) == 2
     assert capsys.readouterr().err == "error: --trials has no effect without --search FILE.\n"
+
+
+def test_what_no_preset_holds_is_to_be_given_with_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = {"env": "Ant-v5", "network": "mlp", "num_layers": 1, "gamma": 0.9, "segments_per_update": 4}
+    settings |= vars(CONTINUOUS)
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "config.yml").write_text(yaml.safe_dump(settings | {"env_kwargs": {"xml_file": "./own.xml"}}))
+    left = write_preset(tmp_path / "best.yml", run, "best of two")
+    assert "segments_per_update" in left and not left & {"gamma", "num_layers", "network"}
+    assert "best.yml leaves env_kwargs out (" in capsys.readouterr().err
+    assert load_preset(str(tmp_path / "best.yml")).config["gamma"] == 0.9
 
 
 @pytest.mark.slow

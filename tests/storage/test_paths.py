@@ -4,7 +4,11 @@ from pathlib import Path
 import pytest
 
 from acer_tf.errors import InputError
-from acer_tf.storage.paths import free_path, path_text, user_path
+from acer_tf.evaluation.video import check_video
+from acer_tf.plots.style import require_format
+from acer_tf.report import RunReport
+from acer_tf.storage.agent_file import with_suffix
+from acer_tf.storage.paths import check_name, free_path, path_text, user_path
 
 
 def test_a_free_path_is_numbered_before_its_suffix(tmp_path: Path) -> None:
@@ -31,3 +35,12 @@ def test_what_is_no_path_is_told() -> None:
 
 def test_bytes_that_are_no_text_are_escaped() -> None:
     assert path_text(Path(os.fsdecode(b"runs/\xff \xc3\xa9"))) == "runs/\\udcff é"
+
+
+@pytest.mark.parametrize("path", [".", "/", ""])
+def test_a_file_needs_a_name(path: str) -> None:
+    with pytest.raises(InputError, match="is a folder; expected the name of a file"):
+        check_name(Path(path))
+    for check in (require_format, check_video, with_suffix, lambda path: RunReport((), path).write()):
+        with pytest.raises(InputError, match="expected the name of a file"):
+            check(Path(path))

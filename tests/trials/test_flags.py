@@ -17,20 +17,22 @@ def test_files_set_no_paths_addresses_services_or_environments() -> None:
     }
     for name in (*sorted(NEVER), "ray-address", "lr=1 --logdir", "--logdir", "logdir\n"):
         with pytest.raises(InputError, match="is no setting of a file"):
-            check_flags("it", ["lr", name])
-    check_flags("it", ["lr", "num-env", "actors", "nlstm", "policy"])
+            check_flags("it", ["lr", name], has_command_line=True)
+    check_flags("it", ["lr", "num-env", "actors", "nlstm", "policy"], has_command_line=True)
 
 
 def test_a_name_that_is_like_another_one_is_told() -> None:
     with pytest.raises(InputError, match=r"^it: gama is no setting of a file; the nearest are gamma"):
-        check_flags("it", ["gama"])
-    for name in ("logdir", "ray-address", "checkpoint_every", "track"):
+        check_flags("it", ["gama"], has_command_line=True)
+    for name in ("logdir", "checkpoint_every", "track"):
         with pytest.raises(InputError, match=rf"^it: {name} is no setting of a file; give it on the command line\.$"):
-            check_flags("it", [name])
+            check_flags("it", [name], has_command_line=True)
+        with pytest.raises(InputError, match=rf"^it: {name} is no setting of a file; leave it out\.$"):
+            check_flags("it", [name], has_command_line=False)
     with pytest.raises(InputError, match=r"^it: network_kwargs is .*; give its entries as flags, such as num_h"):
-        check_flags("it", ["network_kwargs"])
+        check_flags("it", ["network_kwargs"], has_command_line=True)
     with pytest.raises(InputError, match=r"^it: xyzzy is no setting of a file; files set hyper-parameters\.$"):
-        check_flags("it", ["xyzzy"])
+        check_flags("it", ["xyzzy"], has_command_line=True)
 
 
 def test_words_are_those_of_a_command_line() -> None:

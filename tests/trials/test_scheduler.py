@@ -1,6 +1,8 @@
 import contextlib
+import errno
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,20 +54,32 @@ def test_a_failing_trial_does_not_stop_the_rest(tmp_path: Path) -> None:
     assert good.startswith("all well")
 
 
-def test_a_trial_whose_log_cannot_be_written_starts_when_it_can(
+def test_without_room_nothing_starts_and_then_the_same_trial_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(module, "LOCKED_SECONDS", 0.1)
+    """A search would ask for other settings meanwhile."""
+    monkeypatch.setattr(module, "WITHOUT_ROOM_SECONDS", 0.1)
+    asked, start_module = list[Path](), module.start_module
+
+    def full_disk(command: tuple[str, ...], log: Path) -> Any:
+        asked.append(log)
+        if len(asked) < 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return start_module(command, log)
+
+    monkeypatch.setattr(module, "start_module", full_disk)
+    first, second = trial(tmp_path, "first", *python("pass")), trial(tmp_path, "second", *python("pass"))
+    seen = noted([first, second])
+    assert seen == [("first", "running"), ("first", "done"), ("second", "running"), ("second", "done")]
+    assert asked == [first.log] * 3 + [second.log]
+    message = "first seed 0 cannot start ([Errno 28] No space left on device); it will be tried again\n"
+    assert capsys.readouterr().err == 2 * message
+
+
+def test_a_trial_that_never_can_start_has_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, second = trial(tmp_path, "first", *python("pass")), trial(tmp_path, "second", *python("pass"))
     first.log.mkdir(parents=True)
-
-    def stop(seen: list[str]) -> bool:
-        if seen == ["running", "done"] and first.log.is_dir():
-            first.log.rmdir()
-        return False
-
-    seen = noted([first, second], stop=stop)
-    assert seen == [("second", "running"), ("second", "done"), ("first", "running"), ("first", "done")]
+    assert noted([first, second]) == [("first", "failed"), ("second", "running"), ("second", "done")]
     assert "first seed 0 cannot start ([Errno 21] Is a directory" in capsys.readouterr().err
 
 
