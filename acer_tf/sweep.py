@@ -20,7 +20,7 @@ from acer_tf.system.streams import checked_seed
 from acer_tf.training.job import Job
 from acer_tf.training.resume import compared
 from acer_tf.trials.execution import Execution
-from acer_tf.trials.scheduler import Trial
+from acer_tf.trials.scheduler import Trial, seed_folder
 
 MOST_SEEDS = 1000
 OWN = ("env", "preset", "seed", "logdir", "restart_behavior")
@@ -122,7 +122,7 @@ class Sweep(SearchFlags, Execution):
         else:
             flag, env_id = "--env", typed_env_id(name)
         module = run_atari if is_atari(env_id) else run
-        folder = self.out / label.replace("/", "-").replace(":", "-") / f"seed-{seed}"
+        folder = self.out / seed_folder(label, seed)
         words = [flag, name, "--seed", str(seed), "--logdir", str(folder), *self.shares(env_id, given), *rest]
         return Trial(label, seed, folder, (module.__name__, *words))
 

@@ -16,7 +16,7 @@ from acer_tf.configs.tasks import FILE, MINUTES, Traits, tasks
 from acer_tf.errors import InputError
 from acer_tf.experiments.reading import load_experiment
 from acer_tf.experiments.results import Floats, Result, Returns, read
-from acer_tf.plots.curves import Curve, mean_curve
+from acer_tf.plots.curves import Curve, mean_curve, run_curve
 from acer_tf.plots.figures import View, figure_of_curves
 from acer_tf.plots.statistics import iqm
 from acer_tf.plots.style import rendered, styled
@@ -289,9 +289,8 @@ def curve(run: Result, env: str, algorithm: str) -> Curve:
     returns = run.training
     minutes = returns.seconds / 60
     shown = minutes <= MINUTES[-1]
-    x, means, episodes = minutes[shown], returns.mean[shown], returns.episodes[shown].astype(np.int64)
     name = OTHERS.get(algorithm, "ACER")
-    return Curve(env, name, x, means, episodes, np.ones_like(episodes), np.full(len(x), math.nan))
+    return run_curve(env, name, minutes[shown], returns.mean[shown], returns.episodes[shown])
 
 
 def missing(runs: Runs) -> Iterator[str]:

@@ -18,7 +18,7 @@ from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import Predictor, play
 from acer_tf.experiments import results
 from acer_tf.experiments.collecting import BINS
-from acer_tf.plots.curves import Curve, mean_curve
+from acer_tf.plots.curves import Curve, mean_curve, run_curve
 from acer_tf.plots.figures import View, figure_of_curves
 from acer_tf.plots.references import level
 from acer_tf.plots.style import save, styled
@@ -178,10 +178,7 @@ def _runs(name: str) -> list[results.Result]:
 
 
 def _curve(run: results.Result) -> Curve:
-    returns = run.training
-    ones, unknown = np.ones(len(returns.steps), np.int64), np.full(len(returns.steps), np.nan)
-    episodes = returns.episodes.astype(np.int64)
-    return Curve(run.facts["environment"], "training", returns.steps, returns.mean, episodes, ones, unknown)
+    return run_curve(run.facts["environment"], "training", *run.training[:3])
 
 
 main = command("benchmarks.gallery", Gallery, Gallery.make)

@@ -201,7 +201,10 @@ class RemoteProgram:
         return self._futile_starts < FUTILE_STARTS
 
     def _newest_checkpoint(self) -> str:
-        return next((path.name for path in checkpoint_folders(self._trial.folder / CHECKPOINTS)), "")
+        try:
+            return next((path.name for path in checkpoint_folders(self._trial.folder / CHECKPOINTS)), "")
+        except OSError:  # an outage of the network: it is where it was
+            return self._reached
 
 
 def _was_killed(returncode: int) -> bool:

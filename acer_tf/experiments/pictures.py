@@ -12,7 +12,7 @@ from acer_tf.experiments.collecting import BINS
 from acer_tf.experiments.findings import Findings
 from acer_tf.experiments.published import to_draw
 from acer_tf.experiments.results import Floats, Result
-from acer_tf.plots.curves import Curve, mean_curve
+from acer_tf.plots.curves import Curve, mean_curve, run_curve
 from acer_tf.plots.figures import View, figure_of_bands, figure_of_curves
 from acer_tf.plots.references import ReferenceLine
 from acer_tf.plots.series import Axis
@@ -129,5 +129,4 @@ def _evaluations(result: Result) -> Curve | None:
 
 def _curve(result: Result, x: Floats, mean: Floats, episodes: Floats) -> Curve | None:
     variation, env, _ = result.key
-    ones, unknown = np.ones(len(x), np.int64), np.full(len(x), np.nan)
-    return Curve(env, variation, x, mean, episodes.astype(np.int64), ones, unknown) if len(x) else None
+    return run_curve(env, variation, x, mean, episodes) if len(x) else None

@@ -16,7 +16,7 @@ from acer_tf.storage.run_folder import UNNAMED
 from acer_tf.suggestions import suggestion
 from acer_tf.trials.execution import Execution
 from acer_tf.trials.flags import words
-from acer_tf.trials.scheduler import Trial
+from acer_tf.trials.scheduler import Trial, seed_folder
 
 
 class Planned(NamedTuple):
@@ -40,11 +40,6 @@ class Planned(NamedTuple):
     def key(self) -> tuple[str, str, int]:
         """Variation, environment and seed."""
         return self.variation, self.env.id, self.seed
-
-
-def place(variation: str, env_id: str, seed: int) -> Path:
-    """Returns variation/environment/seed-N, as a sweep arranges its run folders."""
-    return Path(variation, env_id.replace("/", "-").replace(":", "-"), f"seed-{seed}")
 
 
 def selected(experiment: Experiment, variations: Sequence[str], envs: Sequence[str], steps: int | None) -> Experiment:
@@ -77,7 +72,7 @@ def plan(
     for variation, env in itertools.product(experiment.variations, experiment.envs):
         module, line, settings = _prepared(experiment.name, variation, env, execution, env.id in typed)
         for seed in experiment.seeds(env, number):
-            folder = out / place(variation.name, env.id, seed)
+            folder = out / variation.name / seed_folder(env.id, seed)
             command = (module, *line, "--seed", str(seed), "--logdir", str(folder))
             trial = Trial(f"{variation.name} {env.id}", seed, folder, command)
             planned.append(Planned(trial, variation.name, env, seed, settings))

@@ -1,7 +1,7 @@
 """Learning curves: means of a series per bin of its axis, of one run and averaged over runs."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from acer_tf.errors import InputError
 from acer_tf.plots.series import Series
 
+Floats = NDArray[np.float64]
 ENOUGH_SEEDS = 3
 """Runs from which a band or an interval is shown: of two it says nothing."""
 
@@ -50,7 +51,12 @@ def binned(env: str, setting: str, series: Series, width: float | None) -> Curve
     x, index = np.unique(ends, return_inverse=True)
     count = np.bincount(index)
     means = np.bincount(index, weights=series.values) / count
-    return Curve(env, setting, x, means, count, np.ones_like(count), np.full(len(x), np.nan))
+    return run_curve(env, setting, x, means, count)
+
+
+def run_curve(env: str, setting: str, x: Floats, mean: Floats, values: NDArray[Any]) -> Curve:
+    """Returns the curve of a single run."""
+    return Curve(env, setting, x, mean, values.astype(np.int64), np.ones(len(x), np.int64), np.full(len(x), np.nan))
 
 
 def mean_curve(curves: Sequence[Curve]) -> Curve:

@@ -1,6 +1,7 @@
 """Reads what a run has logged, as series over agent steps, raw frames or time."""
 
 import codecs
+import contextlib
 import csv
 import io
 import math
@@ -119,8 +120,10 @@ def returns_so_far(folder: Path) -> Series:
 
 def trained_steps(folder: Path, episodes: Series | None) -> int:
     """Returns the agent steps that a run has trained: those of its newest checkpoint, or at the last episode's end."""
-    ends = () if episodes is None else episodes.x[-1:]
-    return max([0, *map(int, ends), *map(step_of, checkpoint_folders(folder / CHECKPOINTS)[:1])])
+    steps = [0] if episodes is None else [0, *map(int, episodes.x[-1:])]
+    with contextlib.suppress(OSError):  # an outage of the network, for instance
+        steps += map(step_of, checkpoint_folders(folder / CHECKPOINTS)[:1])
+    return max(steps)
 
 
 def read_series(source: Path, metric: str) -> Series:

@@ -16,7 +16,7 @@ from acer_tf.storage.durable import writing
 from acer_tf.system.console import counted, say
 from acer_tf.trials.execution import Execution
 from acer_tf.trials.flags import words
-from acer_tf.trials.scheduler import Trial, TrialStatus
+from acer_tf.trials.scheduler import Trial, TrialStatus, seed_folder
 
 if TYPE_CHECKING:
     import optuna
@@ -142,7 +142,7 @@ def _conclude(study: "optuna.Study", space: Space, base: Base, out: Path) -> boo
         say("no trial is complete")
         return False
     best = study.best_trial
-    run = out / _label(best.number) / f"seed-{base.seeds[0]}"
+    run = out / seed_folder(_label(best.number), base.seeds[0])
     trials = counted(len(study.trials), "trial")
     note = f"{base.name}: best of {trials}, mean return {best.value:.6g} over {counted(len(base.seeds), 'seed')}"
     with writing(out / PRESET):

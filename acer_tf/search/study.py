@@ -156,7 +156,7 @@ class Candidate:
     def __init__(self, trial: "optuna.Trial", runs: Runs, done: Collection[Trial], reported: int) -> None:
         """Begins, or goes on, with those trainings `done` that ended well before, and so many parts `reported`."""
         self.trial, self.runs = trial, runs
-        self.is_over = False
+        self.ended: TrialStatus | None = None
         self._started, self._done = set(done), set(done)
         self._reported = reported
 
@@ -166,6 +166,11 @@ class Candidate:
             self._started.add(trial)
         elif status == TrialStatus.DONE:
             self._done.add(trial)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the trial's result has been told, or that it has none."""
+        return self.ended is not None
 
     @property
     def is_done(self) -> bool:
@@ -249,8 +254,8 @@ class StudyQueue(TrialQueue):
         return [trial for trial in self._running if self._candidates[trial].is_over]
 
     def label(self, trial: Trial, status: TrialStatus) -> TrialStatus:
-        """Returns a training's status; `pruned` for one that was stopped because its trial is over."""
-        is_pruned = status == TrialStatus.STOPPED and self._candidates[trial].is_over
+        """Returns a training's status; `pruned` for one that was stopped because its trial was pruned."""
+        is_pruned = status == TrialStatus.STOPPED and self._candidates[trial].ended == TrialStatus.PRUNED
         return TrialStatus.PRUNED if is_pruned else status
 
     def note(self, trial: Trial, status: TrialStatus) -> None:
@@ -295,7 +300,7 @@ class StudyQueue(TrialQueue):
         self._end(candidate, mean, TrialStatus.DONE if math.isfinite(mean) else TrialStatus.FAILED)
 
     def _end(self, candidate: Candidate, value: float | None, status: TrialStatus) -> None:
-        candidate.is_over = True
+        candidate.ended = status
         # Seeds that have not begun need not; those that run are in `superfluous` from now on.
         self._waiting = deque(trial for trial in self._waiting if self._candidates[trial] is not candidate)
         self._locked.remove(candidate.runs.trials)

@@ -43,6 +43,11 @@ class TrialStatus(enum.StrEnum):
     """Stopped for good: a search gains nothing by it."""
 
 
+def seed_folder(name: str, seed: int) -> Path:
+    """Returns NAME/seed-N, the place of a run below the folder of a sweep, a search or a variation."""
+    return Path(name.replace("/", "-").replace(":", "-"), f"seed-{seed}")
+
+
 STOPPED_STATUSES = {status for number in SIGNALS for status in (128 + number, -number)}
 """Exit statuses after a stop signal; negative if it came before the run had installed its handlers."""
 

@@ -140,6 +140,7 @@ def test_a_failed_seed_ends_its_trial(tmp_path: Path) -> None:
     play.end(first, [1.0], TrialStatus.FAILED)
     assert play.states() == ["FAIL"]
     assert play.queue.superfluous() == [second]
+    assert play.queue.label(second, TrialStatus.STOPPED) == TrialStatus.STOPPED, "not pruned"
     assert play.start().name == "trial-1"  # the third seed does not start
     play.queue.put_back(second)
     assert not play.queue._locked
