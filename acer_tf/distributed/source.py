@@ -216,7 +216,13 @@ class CollectorSource:
         now, seconds = time.monotonic(), self._collecting.actor_timeout
         for state in self._states:
             if state.orders and now > state.deadline:
-                self._lose(state, f"it has sent nothing for {seconds:g} seconds", must_replace=True)
+                reason = f"it has sent nothing for {seconds:g} seconds"
+                if not state.is_begun:
+                    reason = (
+                        f"it has not begun within {START_SECONDS + seconds:g} seconds; it takes a processor of the Ray "
+                        "cluster that nothing else uses"
+                    )
+                self._lose(state, reason, must_replace=True)
 
     def _seconds_to_next(self) -> float:
         """Returns the seconds until a collector has to answer, or may begin again; all have orders or are lost."""

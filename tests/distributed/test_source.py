@@ -12,6 +12,7 @@ import pytest
 
 from acer_tf.acer import TrainingLoop
 from acer_tf.config import Collecting
+from acer_tf.distributed.collector_state import Order
 from acer_tf.distributed.fleet import Tell
 from acer_tf.envs.make import make_training_env
 from acer_tf.errors import EnvironmentFailedError, InputError
@@ -264,7 +265,20 @@ def test_a_silent_collector_is_replaced_while_others_deliver() -> None:
     fleet.close()
 
 
-def test_a_silent_collector_is_replaced_though_others_deliver_faster_than_the_learner_trains() -> None:
+def test_a_collector_that_does_not_begin_may_wait_for_a_processor(capsys: pytest.CaptureFixture[str]) -> None:
+    acer, fleet, source = loop(1)
+    train(acer, 1)
+    (state,) = source._states
+    state.is_begun, state.deadline = False, 0.0
+    state.orders.append(Order(0))
+    source._replace_silent()
+    assert "collector 0 is replaced: it has not begun within 720 seconds; it takes a proc" in capsys.readouterr().err
+    fleet.close()
+
+
+def test_a_silent_collector_is_replaced_though_others_deliver_faster_than_the_learner_trains(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     is_stopped, may_go_on = threading.Event(), threading.Event()
     acer, fleet, source = loop(2, lambda index, _: float(index == 1 and is_stopped.is_set() and may_go_on.wait(30)))
     taken = noted(acer)
@@ -279,6 +293,7 @@ def test_a_silent_collector_is_replaced_though_others_deliver_faster_than_the_le
 
     acer.learn(slow_update)
     assert source._metrics.replaced == 1
+    assert capsys.readouterr().err == "collector 1 is replaced: it has sent nothing for 0.2 seconds\n"
     may_go_on.set()
     fleet.close()
 
