@@ -15,7 +15,7 @@ from acer_tf.errors import ExitStatus, InputError, require
 from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.schema import Count, validate_fields
 from acer_tf.storage.durable import writing
-from acer_tf.storage.lock import locked
+from acer_tf.storage.lock import Lease, locked
 from acer_tf.system.command_line import command_line
 from acer_tf.system.compute import cores
 from acer_tf.system.console import counted, never_wait, say
@@ -94,8 +94,8 @@ class Execution:
         never_wait()
         with writing(out, "folder with --out"):
             out.mkdir(parents=True, exist_ok=True)
-        with locked(out), stop_on_signals() as stop:  # two sweeps would write one table
-            yield RunningSweep(self, SweepTable(out / TABLE), stop)
+        with locked(out) as lease, stop_on_signals() as stop:  # two sweeps would write one table
+            yield RunningSweep(self, SweepTable(out / TABLE), stop, lease)
 
     def shares(self, env_id: str, given: set[str]) -> list[str]:
         """Returns the flags that give each of several trials its share of the cores, but for those that are given."""
@@ -139,11 +139,12 @@ class Execution:
 
 
 class RunningSweep(NamedTuple):
-    """Trials of one command, as they are run: where, their table, and whether a signal has arrived."""
+    """Trials of one command, as they are run: where, their table, whether a signal has arrived, the folder's lease."""
 
     execution: Execution
     table: SweepTable
     stop: Stop
+    lease: Lease
 
     def run(self, queue: TrialQueue, report: Callable[[Trial, TrialStatus], None]) -> None:
         """Runs trials, see `run_trials`; starts nothing where there are none."""
@@ -152,7 +153,12 @@ class RunningSweep(NamedTuple):
                 run_trials(queue, engine, self.stop, report)
 
     def report(self, trial: Trial, status: TrialStatus) -> None:
-        """Puts a trial's new status into the table, and prints it."""
+        """Puts a trial's new status into the table, and prints it.
+
+        Raises:
+            SupersededError: a process on another host has taken the folder over, and writes the table now.
+        """
+        self.lease.check()
         row = self.table.update(trial, status)
         details = ""
         if status == TrialStatus.DONE:

@@ -2,11 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from acer_tf.errors import InputError
-from acer_tf.training.signals import stop_on_signals
-from acer_tf.trials.execution import Execution, RunningSweep
+from acer_tf.errors import InputError, SupersededError
+from acer_tf.trials.execution import Execution
 from acer_tf.trials.scheduler import Trial, TrialStatus
-from acer_tf.trials.table import SweepTable
 
 
 @pytest.mark.parametrize(
@@ -38,11 +36,20 @@ def test_the_line_of_a_trial_that_is_done(tmp_path: Path, capsys: pytest.Capture
     for trial in trials:
         trial.folder.mkdir()
     (trials[1].folder / "episodes.csv").write_text("steps,return\n2500,3\n5000,4\n")
-    with stop_on_signals() as stop:
-        sweep = RunningSweep(Execution(), SweepTable(tmp_path / "sweep.csv"), stop)
+    with Execution().sweep(tmp_path) as sweep:
         for trial in trials:
             sweep.report(trial, TrialStatus.DONE)
     assert capsys.readouterr().out.splitlines() == [
         "done Freeway seed 0: no episode ended",
         "done Freeway seed 1: 5,000 steps, mean return 3.5 of the last 100",
     ]
+
+
+def test_a_table_that_another_host_has_taken_over_is_left_alone(tmp_path: Path) -> None:
+    """That of a process that was suspended for longer than a lease."""
+    with Execution().sweep(tmp_path) as sweep:
+        (tmp_path / ".lease").unlink()
+        (tmp_path / ".holder").write_text("another token")
+        with pytest.raises(SupersededError, match=r"taken .* over, because this one gave no sign of life"):
+            sweep.report(Trial("Freeway", 0, tmp_path / "0", ("acer_tf.run",)), TrialStatus.DONE)
+    assert not (tmp_path / "sweep.csv").exists()
