@@ -82,10 +82,10 @@ class Flawed(Counter):
     [
         (float("nan"), InputError, "gave an observation that is not a finite number"),
         (OSError("no"), EnvironmentFailedError, "OSError: no"),
-        (KeyboardInterrupt(), KeyboardInterrupt, ""),
+        (KeyboardInterrupt(), KeyboardInterrupt, None),
     ],
 )
-def test_after_an_error_episodes_begin_anew(failure: Any, error: type[BaseException], message: str) -> None:
+def test_after_an_error_episodes_begin_anew(failure: Any, error: type[BaseException], message: str | None) -> None:
     agent = tiny(env=Flawed(failure))
     with pytest.raises(error, match=message):
         agent.learn(20)
