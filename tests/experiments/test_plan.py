@@ -5,7 +5,7 @@ import pytest
 from acer_tf.envs.ids import check_env_id
 from acer_tf.errors import InputError
 from acer_tf.experiments.experiment import Experiment
-from acer_tf.experiments.plan import decisive, place, plan, selected
+from acer_tf.experiments.plan import decisive, plan, selected
 from acer_tf.experiments.reading import experiment_names, load_experiment
 from acer_tf.storage.run_folder import read_settings
 from acer_tf.trials.execution import Execution
@@ -39,7 +39,7 @@ def test_the_trainings_of_a_seed_come_before_those_of_the_next(tmp_path: Path) -
         for seed in (4, 5)
         for name, ratio in (("a", 1), ("b", 0))
     ]
-    assert planned[0].trial.folder == Path("x") / place("a", "CartPole-v1", 4) == Path("x/a/CartPole-v1/seed-4")
+    assert planned[0].trial.folder == Path("x/a/CartPole-v1/seed-4")
 
 
 def test_settings_are_those_that_are_not_baselines_defaults(tmp_path: Path) -> None:
