@@ -67,7 +67,10 @@ def keep_lost(path: Path, step: int) -> None:
         if learned > step:
             kept = free_path(path.with_name(f"{path.stem}-{learned:012d}"), ".zip")
             path.rename(kept)
-            say(f"{path} is of step {learned:,}, which is lost; it is {kept} now.", is_error=True)
+            say(
+                f"{path} is of step {learned:,}, which this training has not reached yet; it is {kept} now.",
+                is_error=True,
+            )
 
 
 def part_of_checkpoint(data: Mapping[str, Any], groups: Mapping[str, Arrays]) -> dict[str, Any]:
