@@ -82,7 +82,7 @@ def publish(
         if with_env_kwargs:
             public[ENV_KWARGS] = settings.get(ENV_KWARGS)
         text = TEXT.format(env=settings["env"], version=__version__, settings=SETTINGS, address=address, name=name)
-        with durable.writing(folder):
+        with durable.writing(user_path(address) if is_folder else folder):
             write_agent(folder / MODEL, _without_paths(agent.data), agent.groups)
             _write(folder / SETTINGS, yaml.safe_dump(public, sort_keys=False).encode())
             _write(folder / CARD, (_front_matter(settings["env"], name, score) + text).encode())

@@ -106,8 +106,9 @@ class Reproduce(Execution):
         envs = [env.id for env in experiment.envs]
         words = [str(self.name), *(["--envs", *envs] if any(":" in env for env in envs) else [])]
         words += [] if self.steps is None else ["--steps", str(self.steps)]
-        words += [] if self.out is None else ["--out", str(self.out)]
-        words += [] if self.results == RESULTS else ["--results", str(self.results)]
+        if self.results != RESULTS:  # those of the repository name no folder of a machine
+            words += ["--results", str(self.results)]
+            words += [] if self.out is None else ["--out", str(self.out)]
         with writing(folder / PAGE):
             write_page(folder, found, f"{program('acer_tf.reproduce')} {shlex.join(words)}")
         for verdict in found.verdicts:

@@ -77,14 +77,14 @@ class Sweep(SearchFlags, Execution):
         """Returns the names of environments or presets, the seeds, and the names of flags among the rest."""
         if bool(self.envs) == bool(self.presets):
             raise InputError("nothing to train on; expected either --envs ID [ID ...] or --presets NAME [NAME ...].")
+        if len(self.seeds) == 1 and self.seeds[0] > MOST_SEEDS:
+            raise InputError(
+                f"seeds is {self.seeds[0]}, a number of seeds; expected at most {MOST_SEEDS}. For the seed of that "
+                "number alone, give it twice."
+            )
         seeds = range(*self.seeds) if len(self.seeds) == 1 else dict.fromkeys(self.seeds)
         if not seeds:
             raise InputError("seeds is 0; expected a whole number >= 1.")
-        if len(seeds) > MOST_SEEDS:
-            raise InputError(
-                f"seeds is {len(seeds)}, a number of seeds; expected at most {MOST_SEEDS}. For the seed of that number "
-                "alone, give it twice."
-            )
         for seed in seeds:
             checked_seed(seed)
         self.check()

@@ -81,6 +81,7 @@ def test_trials_side_by_side_share_the_cores(monkeypatch: pytest.MonkeyPatch) ->
             "error: num_layers is 1000000000.0; expected a whole number from 0 to ",
         ),
         ("--envs CartPole-v1 --seeds 20240101", "error: seeds is 20240101, a number of seeds; expected at most 1000."),
+        ("--envs CartPole-v1 --seeds 1e30", "a number of seeds; expected at most 1000."),
         ("--envs CartPole-v1 --seeds 5000000000 1", "error: seed is 5000000000; expected a whole number from 0 to"),
         ("--envs CartPole-v1 --network mlpp", "error: network 'mlpp' does not exist; the nearest are mlp"),
     ],

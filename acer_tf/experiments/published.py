@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from acer_tf.errors import InputError
 from acer_tf.experiments.experiment import Experiment
 from acer_tf.experiments.results import Returns
 from acer_tf.plots.references import ReferenceLine, level
@@ -58,8 +59,16 @@ def to_draw(experiment: Experiment, runs: Sequence[ReferenceRun], ends: Mapping[
 
 
 def reference_seeds(runs: Sequence[ReferenceRun], label: str, env: str, end: float) -> set[int]:
-    """Returns the seeds of those runs of a reference that go on to an agent step."""
-    return {int(float(r.seed)) for r in _whole(runs, label, env, end) if r.seed}
+    """Returns the seeds of those runs of a reference that go on to an agent step.
+
+    Raises:
+        InputError: a seed is no whole number.
+    """
+    seeds = [r.seed for r in _whole(runs, label, env, end) if r.seed]
+    try:
+        return {int(float(seed)) for seed in seeds}  # 20.0, as other programs write it, too
+    except (ValueError, OverflowError) as error:
+        raise InputError(f"the reference {label} has seeds that are no whole numbers; leave same_seeds out.") from error
 
 
 def reference_scores(

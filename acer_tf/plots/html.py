@@ -91,7 +91,7 @@ def _settings(folder: Path) -> dict[str, Any]:
 def _record(folder: Path, settings: dict[str, Any], name: str) -> Record:
     has_episodes, has_evaluations = has_rows(folder / EPISODES), has_rows(folder / EVALUATIONS)
     episodes = read_returns(folder) if has_episodes else None
-    steps = trained_steps(folder, episodes)
+    steps, total = trained_steps(folder, episodes), settings.get("total_timesteps")
     return Record(
         folder=folder,
         settings=settings,
@@ -101,7 +101,7 @@ def _record(folder: Path, settings: dict[str, Any], name: str) -> Record:
         episodes=episodes,
         evaluations=read_series(folder, "eval") if has_evaluations else None,
         seconds=clock(folder)[1][-1] if has_episodes and has_rows(folder / MONITOR) else None,
-        is_finished=(folder / MODEL).exists() and steps >= settings.get("total_timesteps", 0),
+        is_finished=(folder / MODEL).exists() and not (isinstance(total, int | float) and steps < total),
     )
 
 

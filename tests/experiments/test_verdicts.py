@@ -3,8 +3,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from acer_tf.errors import InputError
 from acer_tf.experiments.experiment import Criterion, Reference
-from acer_tf.experiments.published import ReferenceRun
+from acer_tf.experiments.published import ReferenceRun, reference_seeds
 from acer_tf.experiments.results import NOTHING, Result, Returns
 from acer_tf.experiments.verdicts import NOTHING_LEARNED, Outcome, Verdict, judge, overall
 from tests.experiments.samples import evaluations, experiment, result
@@ -25,6 +26,15 @@ def references(scores: list[float], end: float = 1000.0) -> list[ReferenceRun]:
         ReferenceRun("theirs", "CartPole-v1", str(seed), Returns(steps, np.array([0.0, score]), np.ones(2), np.ones(2)))
         for seed, score in enumerate(scores)
     ]
+
+
+def test_seeds_of_references_are_whole_numbers() -> None:
+    (first,) = references([1.0])
+    assert reference_seeds([first._replace(seed="20.0"), first._replace(seed="")], "theirs", "CartPole-v1", 1000) == {
+        20
+    }
+    with pytest.raises(InputError, match="the reference theirs has seeds that are no whole numbers"):
+        reference_seeds([first._replace(seed="first")], "theirs", "CartPole-v1", 1000)
 
 
 def judged(criterion: Criterion, scores: list[float], others: list[float] | None = None) -> Verdict:

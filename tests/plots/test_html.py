@@ -1,6 +1,7 @@
 import base64
 import re
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -31,7 +32,7 @@ def test_scores_are_means_over_seeds_with_an_interval_from_three_on(tmp_path: Pa
 
 def test_a_page_has_curves_settings_scores_commands_and_versions(tmp_path: Path) -> None:
     common = {"network": "mlp", "gamma": 0.987, "trust_region": True, "versions": {"numpy": "9.9"}}
-    whole = {"total_timesteps": 10_000}
+    whole: dict[str, Any] = {"total_timesteps": 10_000}
     runs = [
         write_run(tmp_path / "a", [1.0, 2.0], env="A-v0", lr=0.1, seed=1, command="acer run --env A-v0", **common),
         write_run(tmp_path / "b", [5.0], env="A-v0", lr=0.2, seed=1, command="acer run --lr 0.2", **common, **whole),
@@ -53,6 +54,12 @@ def test_a_page_has_curves_settings_scores_commands_and_versions(tmp_path: Path)
         assert shown in common_ones
     assert re.findall(r">(finished|in progress or stopped)<", text) == ["finished", *["in progress or stopped"] * 2]
     assert "Evaluations" not in text
+
+
+def test_steps_that_are_no_number_leave_a_run_with_an_agent_finished(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "a", [1.0], env="A-v0", total_timesteps="many")
+    (run / "model.zip").touch()
+    assert ">finished<" in report([run])
 
 
 def test_runs_without_steps_in_common_are_drawn_one_by_one(tmp_path: Path) -> None:

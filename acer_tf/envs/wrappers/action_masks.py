@@ -50,7 +50,7 @@ def with_action_masks(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]
 
 def flat_mask(mask: Any) -> Array:
     """Returns a mask as one array [A]; several dimensions may have a tuple of masks, as in `MultiDiscrete.sample`."""
-    return np.concatenate(list(map(flat_mask, mask))) if isinstance(mask, tuple) else np.ravel(mask)
+    return np.concatenate(list(map(flat_mask, mask))) if isinstance(mask, tuple) and mask else np.ravel(mask)
 
 
 def has_masks(infos: Mapping[str, Any], had_masks: bool) -> bool:

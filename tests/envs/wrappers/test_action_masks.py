@@ -137,6 +137,8 @@ def test_masks_that_do_not_fit_are_told() -> None:
         possible_actions({MASKS: np.ones((2, 3)), f"_{MASKS}": np.array([True, False])}, 2, Discrete(3))
     with pytest.raises(InputError, match="environment 1 leaves no action possible"):
         possible_actions({MASKS: np.array([[0, 1, 0], [0, 0, 0]])}, 2, Discrete(3))
+    with pytest.raises(InputError, match=r"masks have shape \(1, 0\); expected \(1, 3\)"):
+        possible_actions({MASKS: [()]}, 1, Discrete(3))
     with pytest.raises(InputError, match=r"masks have 2 and 3 numbers; expected \(2, 3\) \(environments, actions\)"):
         possible_actions({MASKS: [[0, 1, 0], [0, 1]]}, 2, Discrete(3))
     with pytest.raises(InputError, match=r"shape \(1, 6\); expected \(1, 5\) \(environments, choices of all dim"):
