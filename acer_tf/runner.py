@@ -1,9 +1,11 @@
 """Collects segments from the environments (baselines, `acer/runner.py`)."""
 
+import functools
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
@@ -267,11 +269,16 @@ class Runner:
         given = {"action_masks": self._action_masks} if is_given(self._action_masks) else {}
         return self._actor.act(self._obs, self._state, self._dones, **given)
 
+    @functools.cached_property
+    def _action_space(self) -> gymnasium.Space[Any]:
+        """The user's, which masks are of; looked up once, not at every step."""
+        return EnvSpaces.of(self._env).action_space
+
     def _possible(self, infos: Mapping[str, Any]) -> Masks:
         """Returns the masks of the present states; `()` where there are none, or none are obeyed."""
         if not self._obeys_masks or not has_masks(infos, self._had_masks):
             return ()
-        return possible_actions(infos, self._env.num_envs, EnvSpaces.of(self._env).action_space)
+        return possible_actions(infos, self._env.num_envs, self._action_space)
 
     def _observe(self, segment: Segment, t: int) -> None:
         """Notes the observation before step t, and where an episode ended just before it."""
@@ -334,7 +341,7 @@ class Runner:
             )
         # The environments are in their next episodes already; only final_info has the masks of the last.
         masks = np.array(self._action_masks)
-        masks[is_cut] = masks_of(final[MASKS][is_cut], int(is_cut.sum()), EnvSpaces.of(self._env).action_space)
+        masks[is_cut] = masks_of(final[MASKS][is_cut], int(is_cut.sum()), self._action_space)
         return masks
 
     def _values_of_step(

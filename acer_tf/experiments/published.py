@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from acer_tf.errors import InputError
 from acer_tf.experiments.experiment import Experiment
 from acer_tf.experiments.results import Returns
+from acer_tf.plots.curves import ENOUGH_SEEDS
 from acer_tf.plots.references import ReferenceLine, level
 from acer_tf.plots.series import Table, grouped
 
@@ -111,7 +112,9 @@ def _mean(label: str, env: str, runs: Sequence[ReferenceRun], end: float) -> Ref
     values = np.stack([np.interp(x, c.steps, c.mean, left=math.nan, right=math.nan) for c in curves])
     counts = (~np.isnan(values)).sum(axis=0)
     deviation = np.where(
-        counts >= 3, np.nanstd(values, axis=0, ddof=0) * np.sqrt(counts / np.maximum(counts - 1, 1)), math.nan
+        counts >= ENOUGH_SEEDS,
+        np.nanstd(values, axis=0, ddof=0) * np.sqrt(counts / np.maximum(counts - 1, 1)),
+        math.nan,
     )
     mean = np.nanmean(values, axis=0)
     return ReferenceLine(env, label, x, mean, (mean - deviation, mean + deviation))
