@@ -33,6 +33,7 @@ class CollectorState:
         index: number of the collector.
         incarnation: how often it was lost or started new episodes; answers from before are ignored.
         is_asked: whether it was asked to begin.
+        asked_at: time at which it was.
         is_begun: whether it has answered that it has.
         retry_at: time at which a lost collector is asked to begin again.
         failures: how often in a row it was lost.
@@ -44,6 +45,7 @@ class CollectorState:
     index: int
     incarnation: int = 0
     is_asked: bool = False
+    asked_at: float = 0.0
     is_begun: bool = False
     retry_at: float = 0.0
     failures: int = 0

@@ -29,8 +29,9 @@ def connected(address: str | None = None, cpus: int | None = None) -> Iterator[M
     own unless the user has one (see `token_variables`), no dashboard, and sends no statistics. Its logs are in a
     temporary folder that is removed at the end, or, if RAY_TMPDIR is set, there, and are kept.
 
-    A process that is connected already keeps its connection, if the cluster there is authenticated as well. The
-    variables of authentication stay set in this process: Ray reads them once, when it is imported.
+    A process that is connected already keeps its connection, if the cluster there is authenticated as well: one that
+    this function made ends with the last of the blocks that use it, the user's own never. The variables of
+    authentication stay set in this process: Ray reads them once, when it is imported.
 
     Args:
         address: HOST:PORT of the head of a running cluster, one of whose nodes this machine is; None starts Ray here.
@@ -43,26 +44,50 @@ def connected(address: str | None = None, cpus: int | None = None) -> Iterator[M
     require("ray", "clusters and collectors need", "ray")
     if address is not None:
         check_address(address)
-    with contextlib.ExitStack() as stack:
-        # Before Ray is imported: it reads the variables of authentication once.
-        variables = token_variables(is_new=address is None)
-        if address is not None:
-            check_access(address, variables[TOKEN])
-        ray = _imported(variables)
-        # The user's own connection: used, never closed here.
+    # Before Ray is imported: it reads the variables of authentication once.
+    variables = token_variables(is_new=address is None)
+    if address is not None:
+        check_access(address, variables[TOKEN])
+    ray = _imported(variables)
+    with _CONNECTION.used():
         if ray.is_initialized():
             check_access(ray.get_runtime_context().gcs_address, variables[TOKEN])
-            yield ray
-            return
+        else:
+            _CONNECTION.open(ray, address, cpus)
+        yield ray
+
+
+class _Connection:
+    """Connection of this process, as far as this module opened it, with the number of blocks that use it."""
+
+    def __init__(self) -> None:
+        self._opened, self._users = contextlib.ExitStack(), 0
+        self._lock = threading.RLock()  # re-entrant: an agent that is collected as garbage ends its use at any line
+
+    @contextlib.contextmanager
+    def used(self) -> Iterator[None]:
+        """Counts a user of the connection; the last one closes what was opened."""
+        with self._lock:
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    self._opened.close()
+
+    def open(self, ray: ModuleType, address: str | None, cpus: int | None) -> None:
+        """Connects to a cluster, or starts Ray here, see `connected`."""
         arguments: dict[str, object] = {"address": address}
         if address is None:
             arguments = {"address": "local", "num_cpus": cpus, "object_store_memory": OBJECT_STORE_BYTES}
             arguments["include_dashboard"] = False
-            # Sockets and logs of a Ray that ends with this block need not outlive it.
+            # Sockets and logs of a Ray that ends with its users need not outlive it.
             if FOLDER not in os.environ:
                 folder = tempfile.TemporaryDirectory(prefix="acer-ray-", ignore_cleanup_errors=True)
-                arguments["_temp_dir"] = stack.enter_context(folder)
-        stack.callback(ray.shutdown)
+                arguments["_temp_dir"] = self._opened.enter_context(folder)
+        self._opened.callback(ray.shutdown)
         # ray.init takes SIGTERM for itself, but a run saves on it.
         with _same_sigterm():
             try:
@@ -70,7 +95,9 @@ def connected(address: str | None = None, cpus: int | None = None) -> Iterator[M
             except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
                 where = "on this machine" if address is None else f"at {address}"
                 raise InputError(f"no connection to Ray {where}: {' '.join(str(error).split())}") from error
-        yield ray
+
+
+_CONNECTION = _Connection()
 
 
 def _imported(variables: Mapping[str, str]) -> ModuleType:

@@ -22,6 +22,8 @@ from acer_tf.system.streams import derived_seed
 
 START_SECONDS = 600.0
 """Longest start-up of a collector, which imports TensorFlow and makes environments."""
+LATE_SECONDS = 60.0
+"""Seconds of start-up after which it is said that collectors have not begun."""
 LONGEST_WAIT = 1.0
 """Seconds of waiting after which signals are looked at and the watchdog is told."""
 
@@ -76,6 +78,7 @@ class CollectorSource:
         self._arrived: deque[tuple[CollectorState, Order]] = deque()
         self._published: _Published | None = None
         self._metrics, self._start = CollectorMetrics(), time.monotonic()
+        self._has_said_late = False
 
     def run(self, after_step: AfterStep | None = None) -> Segment:
         """Returns the next segment that is not too stale; waits for it.
@@ -160,7 +163,7 @@ class CollectorSource:
         timeout = self._collecting.actor_timeout
         # A process that is new, or was restarted by Ray, makes its environments first.
         if not state.is_asked:
-            state.is_asked, state.deadline = True, now + START_SECONDS + timeout
+            state.is_asked, state.asked_at, state.deadline = True, now, now + START_SECONDS + timeout
             self._fleet.begin(state.index, self._drawn_seed(state), self._teller(state, None))
         # The clock of silence starts with the first order: an idle collector owes nothing.
         if state.is_begun and not state.orders:
@@ -199,6 +202,7 @@ class CollectorSource:
             self._replace_silent()
             if self._arrived:
                 return
+            self._say_late()
             if not self._goes_on():
                 raise self._stopped()
             self._submit_orders()  # the time of lost collectors may have come
@@ -223,6 +227,18 @@ class CollectorSource:
                         "cluster that nothing else uses"
                     )
                 self._lose(state, reason, must_replace=True)
+
+    def _say_late(self) -> None:
+        """Says once how many collectors have not begun though they have had the time."""
+        since = time.monotonic() - LATE_SECONDS
+        late = sum(state.is_asked and not state.is_begun and state.asked_at < since for state in self._states)
+        if late and not self._has_said_late:
+            self._has_said_late = True
+            say(
+                f"{late} of {len(self._states)} collectors have not begun after {LATE_SECONDS:g} seconds; each takes a "
+                "processor of the Ray cluster that nothing else uses",
+                is_error=True,
+            )
 
     def _seconds_to_next(self) -> float:
         """Returns the seconds until a collector has to answer, or may begin again; all have orders or are lost."""

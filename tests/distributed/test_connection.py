@@ -1,5 +1,7 @@
 import importlib.machinery
+import importlib.util
 import os
+import subprocess
 import sys
 import types
 
@@ -32,3 +34,27 @@ def test_ray_that_was_imported_without_authentication(monkeypatch: pytest.Monkey
 def test_a_bad_address_is_refused_before_ray_is_imported() -> None:
     with pytest.raises(InputError, match="expected HOST:PORT"), connected("ray://head:10001"):
         pass
+
+
+USES = """
+from contextlib import ExitStack
+from acer_tf.distributed.connection import connected
+
+first, second = ExitStack(), ExitStack()
+ray = first.enter_context(connected(cpus=1))
+assert second.enter_context(connected()) is ray
+first.close()
+print(ray.is_initialized(), ray.get(ray.put(3)))
+second.close()
+print(ray.is_initialized())
+ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False)
+with connected():
+    pass
+print(ray.is_initialized())
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is an extra")
+def test_the_last_user_ends_the_connection_and_nobody_the_users_own() -> None:
+    done = subprocess.run([sys.executable, "-c", USES], capture_output=True, text=True, timeout=300)
+    assert done.stdout.splitlines() == ["True 3", "False", "True"], done.stderr

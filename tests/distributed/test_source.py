@@ -276,6 +276,22 @@ def test_a_collector_that_does_not_begin_may_wait_for_a_processor(capsys: pytest
     fleet.close()
 
 
+def test_collectors_that_are_late_are_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    acer, fleet, source = loop(2)
+    train(acer, 1)
+    late, begun = source._states
+    begun.is_asked = begun.is_begun = late.is_asked = True
+    late.is_begun, late.asked_at = False, time.monotonic() - 59
+    source._say_late()
+    assert not capsys.readouterr().err
+    late.asked_at -= 2
+    source._say_late()
+    source._say_late()
+    said = "1 of 2 collectors have not begun after 60 seconds; each takes a processor of the Ray cluster"
+    assert capsys.readouterr().err == f"{said} that nothing else uses\n"
+    fleet.close()
+
+
 def test_a_silent_collector_is_replaced_though_others_deliver_faster_than_the_learner_trains(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
