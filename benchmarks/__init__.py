@@ -7,17 +7,23 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
+
+from msgspec import Meta
 
 from acer_tf.config import Config
+from acer_tf.schema import Count, CountOrZero, Positive, Validated
 from acer_tf.storage.durable import write_json
 from acer_tf.system.compute import keep_freed_memory, prepare_tensorflow
 
 Point = TypeVar("Point")
 
+Counts = Annotated[tuple[Count, ...], Meta(description="whole numbers >= 1")]
+CountsOrZero = Annotated[tuple[CountOrZero, ...], Meta(description="whole numbers >= 0")]
+
 
 @dataclasses.dataclass(frozen=True)
-class Output:
+class Output(Validated):
     """The numbers."""
 
     json: Path | None = None
@@ -35,15 +41,15 @@ class LoopFlags(Output):
 
     env: str = "BreakoutNoFrameskip-v4"
     """Environment id."""
-    num_env: int = 16
+    num_env: Count = 16
     """Environments."""
     network: str = "cnn"
     """Name of the network."""
-    nsteps: int = 20
+    nsteps: Count = 20
     """Agent steps of a segment."""
-    replay_ratio: float = 4
+    replay_ratio: Positive = 4
     """Replay updates per on-policy update, on average; replay is active from the second segment on."""
-    seconds: float = 60
+    seconds: Positive = 60
     """Seconds for which the loop is measured."""
 
     def config(self, **settings: Any) -> Config:

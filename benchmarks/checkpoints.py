@@ -12,6 +12,7 @@ from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.learning import make_model_and_loop
 from acer_tf.logs.logger import Logger
+from acer_tf.schema import Count, Positive, Validated
 from acer_tf.storage.checkpoint import checkpoint_folders, read_manifest, verify
 from acer_tf.storage.checkpoint_store import CheckpointStore
 from acer_tf.training.checkpointer import SECONDS
@@ -22,14 +23,14 @@ PLAYED = 30
 
 
 @dataclasses.dataclass(frozen=True)
-class CheckpointCost:
+class CheckpointCost(Validated):
     """Fills replay, then measures saving and verifying."""
 
     env: str = "BreakoutNoFrameskip-v4"
     """Environment id."""
-    num_env: int = 16
+    num_env: Count = 16
     """Environments."""
-    steps_per_s: float = 400
+    steps_per_s: Positive = 400
     """Agent steps per second of a run, which determine how much of replay is new in a checkpoint."""
     compress_replay: bool = True
     """Whether replay keeps images compressed."""

@@ -12,8 +12,9 @@ from typing import Any, Literal
 
 from acer_tf.cli.command import command
 from acer_tf.errors import require
+from acer_tf.schema import Count, CountOrZero, Positive, Weight
 from acer_tf.storage.usage import processor_seconds
-from benchmarks import Output, in_turns, medians, prepare
+from benchmarks import CountsOrZero, Output, in_turns, medians, prepare
 
 WARM_UP = 5
 """Segments of every collector before the clock starts: functions are traced then."""
@@ -25,21 +26,21 @@ class Collectors(Output):
 
     mode: Literal["waiting", "atari"] = "waiting"
     """Environments whose step waits, with several numbers of collectors; or Atari, beside the loop of one process."""
-    actors: tuple[int, ...] = ()
+    actors: CountsOrZero = ()
     """Numbers of collectors, 0 for the loop of one process; by default 1 2 4 8, and of Atari 0 1 2."""
     env: str = "BreakoutNoFrameskip-v4"
     """Atari game."""
-    num_env: int = 0
+    num_env: CountOrZero = 0
     """Environments of a collector; 0 takes 1 that waits, or 16 games."""
-    wait_ms: float = 20.0
+    wait_ms: Weight = 20.0
     """How long a step waits."""
-    replay_ratio: float = 4.0
+    replay_ratio: Weight = 4.0
     """Updates from replay for each on-policy update."""
-    actor_depth: int = 1
+    actor_depth: Count = 1
     """Orders that a collector has."""
-    seconds: float = 60.0
+    seconds: Positive = 60.0
     """How long each configuration is measured, each time."""
-    repeats: int = 3
+    repeats: Count = 3
     """How often all configurations are measured, one after the other; the numbers are medians."""
 
 

@@ -23,6 +23,7 @@ from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.replay.columns import CompressedColumn
 from acer_tf.replay.size import FIRST_SEGMENTS, compressed_row
 from acer_tf.runner import Runner
+from acer_tf.schema import Count
 from acer_tf.segment import Action
 from benchmarks import Output, seconds
 
@@ -36,9 +37,9 @@ class Compression(Output):
 
     games: tuple[str, ...] = ("BreakoutNoFrameskip-v4",)
     """Environment ids."""
-    num_env: int = 16
+    num_env: Count = 16
     """Environments that are played."""
-    steps: int = 4000
+    steps: Count = 4000
     """Agent steps of each environment, rounded down to whole segments."""
 
 

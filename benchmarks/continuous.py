@@ -8,6 +8,7 @@ from typing import Any
 from acer_tf.cli.command import command
 from acer_tf.envs.make import make_training_env
 from acer_tf.logs.logger import Logger
+from acer_tf.schema import Count
 from benchmarks import LoopFlags, prepare, print_shares
 
 
@@ -17,7 +18,7 @@ class ContinuousSpeed(LoopFlags):
 
     env: str = "HalfCheetah-v5"
     """Environment id."""
-    num_env: int = 4
+    num_env: Count = 4
     """Environments."""
     network: str = "mlp"
     """Name of the network; policy and critic have one each."""

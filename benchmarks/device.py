@@ -19,8 +19,10 @@ import psutil
 
 from acer_tf.cli.command import command
 from acer_tf.config import Precision
+from acer_tf.schema import Positive, Validated
 from acer_tf.storage.durable import write_json
 from acer_tf.system.compute import cores, processor_name
+from benchmarks import Counts, CountsOrZero
 
 COLUMNS = {
     "num_env": "environments",
@@ -44,22 +46,22 @@ LONGEST = 300.0
 
 
 @dataclasses.dataclass(frozen=True)
-class Device:
+class Device(Validated):
     """Measures train call, loop, overlap and memory in both precisions, for several numbers of environments."""
 
     out: Path = Path("device")
     """Folder for device.json and device.md; those of a run before are overwritten."""
-    minutes: float = 10
+    minutes: Positive = 10
     """After this time no measurement is begun."""
     env: str = "BreakoutNoFrameskip-v4"
     """Environment id."""
     network: str = "cnn"
     """Name of the network."""
-    num_envs: tuple[int, ...] = (16, 256, 64, 128, 32)
+    num_envs: Counts = (16, 256, 64, 128, 32)
     """Numbers of environments, in the order in which they are measured."""
-    seconds: float = 8
+    seconds: Positive = 8
     """How long each loop runs."""
-    collectors: tuple[int, ...] = (0, 1, 2, 4)
+    collectors: CountsOrZero = (0, 1, 2, 4)
     """Numbers of collectors on Ray that are compared, if Ray is there; 0 is the loop of one process."""
 
 

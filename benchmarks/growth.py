@@ -16,7 +16,8 @@ from acer_tf.cli.command import command
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.logs.logger import Logger
-from benchmarks import Output, in_turns, medians, prepare
+from acer_tf.schema import Count, CountOrZero, Positive
+from benchmarks import Counts, CountsOrZero, Output, in_turns, medians, prepare
 
 WARM_UP = 3
 """Iterations before the clock starts, in which TensorFlow traces its functions."""
@@ -30,27 +31,27 @@ class Growth(Output):
     """Environment id."""
     network: str = "cnn"
     """Name of the network."""
-    num_env: int = 16
+    num_env: Count = 16
     """Environments, where something else varies; likewise the next three."""
-    nsteps: int = 20
+    nsteps: Count = 20
     """Agent steps of a segment."""
-    replay: int = 10_000
+    replay: Count = 10_000
     """Agent steps in replay, over all environments."""
-    replay_ratio: int = 4
+    replay_ratio: CountOrZero = 4
     """Replay updates per on-policy update, on average."""
-    num_envs: tuple[int, ...] = (1, 4, 16, 64)
+    num_envs: Counts = (1, 4, 16, 64)
     """Numbers of environments to compare."""
-    lengths: tuple[int, ...] = (5, 10, 20, 40)
+    lengths: Counts = (5, 10, 20, 40)
     """Segment lengths to compare."""
-    replays: tuple[int, ...] = (1000, 10_000, 100_000, 800_000)
+    replays: Counts = (1000, 10_000, 100_000, 800_000)
     """Sizes of replay to compare."""
-    ratios: tuple[int, ...] = (0, 1, 4, 8)
+    ratios: CountsOrZero = (0, 1, 4, 8)
     """Replay ratios to compare."""
     overlap: bool = False
     """Whether segments are collected while updates from replay run."""
-    seconds: float = 30
+    seconds: Positive = 30
     """How long each configuration is measured, each time."""
-    repeats: int = 3
+    repeats: Count = 3
     """How often all configurations are measured, one after the other; the numbers are medians."""
     plot: Path | None = None
     """PNG file for a plot."""

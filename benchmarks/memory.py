@@ -15,6 +15,7 @@ import psutil
 
 from acer_tf.cli.command import command
 from acer_tf.errors import InputError
+from acer_tf.schema import Count, CountOrZero
 from acer_tf.storage.run_files import PROGRESS
 from benchmarks import Output
 
@@ -32,13 +33,13 @@ class Memory(Output):
 
     env: str = "PongNoFrameskip-v4"
     """Environment id."""
-    num_env: int = 16
+    num_env: Count = 16
     """Environments."""
-    total_timesteps: int = int(1e6)
+    total_timesteps: Count = int(1e6)
     """Agent steps of the run."""
-    buffer_size: int = 10_000
+    buffer_size: Count = 10_000
     """Steps per environment in replay."""
-    replay_ratio: int = 1
+    replay_ratio: CountOrZero = 1
     """Updates from replay per new segment, on average."""
 
 

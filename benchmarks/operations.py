@@ -11,16 +11,17 @@ import numpy as np
 from gymnasium.spaces import Box
 
 from acer_tf.cli.command import command
+from acer_tf.schema import Count, Validated
 from benchmarks import prepare
 
 FRAMES = Box(0, 255, (84, 84, 4), np.uint8)
 
 
 @dataclasses.dataclass(frozen=True)
-class Operations:
+class Operations(Validated):
     """Measures each layer of the Nature network, forward and backward, against the machine's rate."""
 
-    rows: int = 336
+    rows: Count = 336
     """Observations that pass at once; 336 are those of 16 environments, 20 steps and the bootstrap step."""
 
 

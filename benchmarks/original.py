@@ -22,7 +22,7 @@ from typing import Any, Literal
 from acer_tf.cli.command import command
 from acer_tf.cli.parsing import Positional
 from acer_tf.errors import InputError
-from acer_tf.schema import Count, validate_fields
+from acer_tf.schema import Count, Positive, Validated
 from acer_tf.storage.durable import write_json
 from acer_tf.system.compute import ONEDNN_VARIABLE
 
@@ -62,16 +62,16 @@ TASKS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Original:
+class Original(Validated):
     """Measures train call and loop of baselines' ACER and of this one, in turns."""
 
     folder: Positional[Path]
     """Where baselines 0.1.5 was unpacked."""
     task: Literal["cartpole", "minatar", "breakout"] = "cartpole"
     """CartPole with 4 environments, MinAtar's Breakout with 8, or Breakout with 16, and there bfloat16, too."""
-    rounds: int = 5
+    rounds: Count = 5
     """How often each is measured; one after the other."""
-    seconds: float = 5
+    seconds: Positive = 5
     """How long each loop runs."""
     threads: Count | None = None
     """Threads of the original; None leaves it its own choice, one for each environment of MinAtar and Breakout."""
@@ -154,7 +154,6 @@ def check_original(folder: Path) -> None:
 
 def run(flags: Original) -> None:
     """Runs the measurement."""
-    validate_fields(flags)
     check_original(flags.folder)
     task, results = TASKS[flags.task], list[dict[str, Any]]()
     for number in range(1, flags.rounds + 1):

@@ -23,6 +23,7 @@ import tensorflow.compat.v1 as tf
 from acer_tf.cli.command import command
 from acer_tf.cli.parsing import Positional
 from acer_tf.envs.make import make_vec_env
+from acer_tf.schema import Count, Seed, Validated
 from acer_tf.storage.lock import exclusive
 from benchmarks.original import check_original
 from benchmarks.original_loop import Episode, Games, cnn_minatar, import_original, policy_class, unstacked
@@ -33,16 +34,16 @@ CSV = Path(__file__).parents[1] / "acer_tf" / "experiments" / "minatar-original-
 
 
 @dataclasses.dataclass(frozen=True)
-class OriginalCurves:
+class OriginalCurves(Validated):
     """Trains baselines' own ACER on a game of MinAtar, and adds its curve to a CSV file."""
 
     folder: Positional[Path]
     """Where baselines 0.1.5 was unpacked."""
     game: str = "Breakout"
     """Asterix, Breakout, Freeway, Seaquest or SpaceInvaders."""
-    seed: int = 20
+    seed: Seed = 20
     """Of the environments, the weights and the draws of replay."""
-    steps: int = 1_000_000
+    steps: Count = 1_000_000
     """Agent steps of the run."""
     csv: Path = CSV
     """Curves with the columns environment, seed, steps, mean_return, episodes."""

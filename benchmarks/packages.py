@@ -17,6 +17,8 @@ import gymnasium
 
 from acer_tf.cli.command import command
 from acer_tf.cli.parsing import Positional
+from acer_tf.errors import InputError
+from acer_tf.suggestions import suggestion
 
 STEPS = 5000
 TIMEOUT = 900.0
@@ -89,16 +91,21 @@ class Packages:
     """Packages to try; none tries all."""
 
     def run(self) -> None:
-        """Prints the table, one row as soon as it is known."""
+        """Prints the table, one row as soon as it is known.
+
+        Raises:
+            InputError: a package is not among those that can be tried, or not installed.
+        """
+        versions = {name: _version(name) for name in self.names or PACKAGES}
         print(
             "| package | version | environment | network | needed | class | class, async | command | command, async |"
         )
         print("|---|---|---|---|---|---|---|---|---|", flush=True)
-        for name in self.names or PACKAGES:
+        for name, version in versions.items():
             package = PACKAGES[name]
             cells = [
                 name,
-                importlib.metadata.version(name),
+                version,
                 f"`{package.env.split(':')[-1]}`",
                 package.network,
                 package.needed,
@@ -120,6 +127,15 @@ def train(name: str, is_async: bool) -> None:
         env = make_vec_env(typed_env_id(package.env), ENVS, **_stepping(name, is_async))
     ACER(package.network, env, seed=1, verbose=0, **SMALL).learn(STEPS)
     env.close()
+
+
+def _version(name: str) -> str:
+    if name not in PACKAGES:
+        raise InputError(f"{name} is not a package to try{suggestion(name, PACKAGES)}.")
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        raise InputError(f"{name} is not installed; install it with: pip install {name}.") from None
 
 
 def _outcome(name: str, by: str, is_async: bool) -> str:

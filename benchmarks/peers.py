@@ -35,7 +35,7 @@ from acer_tf.experiments.results import Result, Returns, rounded, write
 from acer_tf.logs.metrics import LAST_EPISODES
 from acer_tf.plots.curves import binned
 from acer_tf.plots.series import Series
-from acer_tf.schema import Count, validate_fields
+from acer_tf.schema import Count, Positive, Seed, Validated
 from acer_tf.system.compute import cores, processor_name
 from acer_tf.system.provenance import commit
 
@@ -48,7 +48,7 @@ QR-DQN's default, a million, takes 26 GiB.
 
 
 @dataclasses.dataclass(frozen=True)
-class Peers:
+class Peers(Validated):
     """Trains an algorithm of Stable-Baselines3 with rl-zoo3's settings."""
 
     env: Positional[str]
@@ -57,11 +57,11 @@ class Peers:
     """Name of the algorithm."""
     seeds: Count = 1
     """Number of seeds."""
-    first_seed: int = 0
+    first_seed: Seed = 0
     """The first of them."""
-    steps: int | None = None
+    steps: Count | None = None
     """Agent steps; None takes the zoo's."""
-    minutes: float = 60
+    minutes: Positive = 60
     """Minutes after which a run is cut; its result has what it came to."""
     evaluations: Count = 10
     """Evaluations, evenly over the steps."""
@@ -240,7 +240,6 @@ def recorder(log: Log, flags: Peers, manager: Any) -> Any:
 
 def run(flags: Peers) -> None:
     """Trains each seed and adds its result to those of the experiment."""
-    validate_fields(flags)
     check_env_id(flags.env)
     for seed in range(flags.first_seed, flags.first_seed + flags.seeds):
         result = train(flags, seed)

@@ -16,6 +16,7 @@ from acer_tf.cli.command import command
 from acer_tf.cli.output import print_table
 from acer_tf.configs.presets import load_preset
 from acer_tf.logs.logger import Logger
+from acer_tf.schema import Count, Validated
 from benchmarks import prepare
 
 if TYPE_CHECKING:
@@ -24,14 +25,14 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Precision:
+class Precision(Validated):
     """Compares the quantities of updates in bfloat16 with those in float32."""
 
     preset: str = "minatar"
     """Settings, environment and network among them: a name, or a file of your own (.yml)."""
-    total_timesteps: int = 20_000
+    total_timesteps: Count = 20_000
     """Agent steps of training before the comparison."""
-    segments: int = 10
+    segments: Count = 10
     """Batches from replay to compare on."""
 
 

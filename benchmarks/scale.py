@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Meta
 
 from acer_tf.cli.command import command
-from acer_tf.schema import Count, Positive, Weight, validate_fields
+from acer_tf.schema import Count, Positive, Weight
 from benchmarks import Output
 
 COLLECTORS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
@@ -203,7 +203,6 @@ def _draw(path: Path, tables: dict[str, list[Result]]) -> None:
 
 def run(flags: Scale) -> None:
     """Runs the model."""
-    validate_fields(flags)
     tables = _table(flags)
     _print(tables)
     flags.write({name: [result._asdict() for result in results] for name, results in tables.items()})
