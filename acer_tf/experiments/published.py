@@ -101,8 +101,10 @@ def _read(label: str, path: Path) -> list[ReferenceRun]:
     steps, mean = table.series("steps", "mean_return")
     (episodes,) = table.numbers("episodes", empty="1")
     numbers = np.stack([steps, mean, episodes, np.full(len(steps), math.nan)])
-    found = grouped(*table.text("environment", "seed")).items()
-    return [ReferenceRun(label, env, seed, Returns(*numbers[:, rows])) for (env, seed), rows in found]
+    runs = grouped(*table.text("environment", "seed"))
+    # The rows of a run may be in any order.
+    found = {run: sorted(rows, key=steps.__getitem__) for run, rows in runs.items()}
+    return [ReferenceRun(label, env, seed, Returns(*numbers[:, rows])) for (env, seed), rows in found.items()]
 
 
 def _mean(label: str, env: str, runs: Sequence[ReferenceRun], end: float) -> ReferenceLine:

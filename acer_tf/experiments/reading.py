@@ -157,6 +157,8 @@ def _criterion(where: str, values: Any, experiment: Experiment) -> Criterion:
             raise InputError(f"{where}: {key} '{value}' does not exist; expected one of {', '.join(choices)}.")
     if criterion.kind == "reaches":
         criterion = criterion._replace(envs=tuple(criterion.values))
+    if not criterion.envs:
+        raise InputError(f"{where} is judged in no environment; expected one or more.")
     for env in criterion.envs:
         if env not in envs:
             raise InputError(f"{where}: {env} is not one of its environments{suggestion(env, envs)}.")

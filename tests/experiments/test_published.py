@@ -47,6 +47,16 @@ def test_runs_of_a_file_and_what_is_drawn_of_them(tmp_path: Path) -> None:
     assert (drawn.label, drawn.mean.tolist(), len(drawn.x)) == ("others", [9], 0)
 
 
+def test_the_rows_of_a_file_may_be_in_any_order(tmp_path: Path) -> None:
+    header, columns, *rows = ROWS.splitlines(keepends=True)
+    runs = []
+    for text in (ROWS, "".join([header, columns, *reversed(rows)])):
+        (tmp_path / "theirs.csv").write_text(text)
+        e = experiment()._replace(references=(Reference("theirs", "S", {}, tmp_path / "theirs.csv"),))
+        runs.append({(r.env, r.seed): [a.tolist() for a in r.returns[:3]] for r in read_reference_runs(e)})
+    assert runs[0] == runs[1] and runs[0]["CartPole-v1", "0"] == [[100, 200], [1, 4], [2, 1]]
+
+
 def test_references_are_drawn_as_far_as_runs_have_come(tmp_path: Path) -> None:
     (tmp_path / "theirs.csv").write_text(ROWS)
     theirs = Reference("theirs", "S", {}, tmp_path / "theirs.csv")

@@ -146,6 +146,14 @@ def test_further_seeds_leave_out_those_that_were_chosen_with(tmp_path: Path) -> 
             "CartPole-v0 is not one of its environments; the nearest are CartPole-v1",
         ),
         (
+            {"criteria": [{"kind": "reaches", "variation": "a", "values": {}}]},
+            "criterion 1 is judged in no environment; expected one or more",
+        ),
+        (
+            {"criteria": [{"kind": "better", "variation": "a", "than": "b", "envs": []}]},
+            "criterion 1 is judged in no environment; expected one or more",
+        ),
+        (
             {"criteria": [{"kind": "reaches", "variation": "a", "values": {"CartPole-v1": "high"}}]},
             "values of CartPole-v1 is 'high'; expected a number",
         ),
