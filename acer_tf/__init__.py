@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from acer_tf.learning import learn
     from acer_tf.networks.registry import register
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 __all__ = ["ACER", "__version__", "learn", "quiet", "register"]
 
 _HOME = {"ACER": "acer_tf.agent", "learn": "acer_tf.learning", "register": "acer_tf.networks.registry"}

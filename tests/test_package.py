@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.version import Version
 
 import acer_tf
 
@@ -87,10 +88,12 @@ def test_installed_version_is_that_of_the_source() -> None:
     assert installed == acer_tf.__version__
 
 
-def test_the_version_is_that_of_changelog_and_citation() -> None:
+def test_the_version_follows_that_of_changelog_and_citation() -> None:
     released = re.findall(
         r"^## \[(\d.*?)\] - (\S+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE
     )
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert released[0] == (acer_tf.__version__, str(citation["date-released"]))
-    assert citation["version"] == acer_tf.__version__
+    assert released[0] == (citation["version"], str(citation["date-released"]))
+    # What is under Unreleased belongs to the next version, and results name the version that they were made with.
+    assert Version(acer_tf.__version__).is_devrelease
+    assert Version(acer_tf.__version__) > Version(citation["version"])
