@@ -100,7 +100,7 @@ def two_stage_gradients(
         f_avg = policy.average_statistics(segment, averages, config)
         k = policy.kl_gradient(f_avg, f)
         trust_region = TrustRegion(f_avg, k, project(g, k, config.delta))
-        grad_f = -trust_region.projection.g / steps
+        grad_f = -trust_region.projection.z / steps
 
     # Stage 2: ∂f/∂θ z and ∂q/∂θ in one pass; baselines makes two and adds them (acer/acer.py:170).
     raw = tape.gradient((f, q), params, (grad_f, grad_q), tf.UnconnectedGradients.ZERO)
@@ -174,7 +174,7 @@ def _baselines_metrics(gradients: Gradients) -> dict[str, tf.Tensor]:
             "norm_grads_q": tf.linalg.global_norm(gradients.critic),
             "norm_grads_policy": tf.linalg.global_norm(gradients.policy),
             # Means over steps of the row norms, as baselines' avg_norm.
-            "avg_norm_grads_f": mean_row_norm(trust_region.projection.g),
+            "avg_norm_grads_f": mean_row_norm(trust_region.projection.z),
             "avg_norm_k": mean_row_norm(trust_region.k),
             "avg_norm_g": mean_row_norm(gradients.g),
             "avg_norm_k_dot_g": tf.reduce_mean(tf.abs(trust_region.projection.k_dot_g)),

@@ -62,7 +62,7 @@ def quantities(model: "Model", segment: "Segment") -> dict[str, NDArray[np.float
         "Retrace target": gradients.losses.q_ret,
         "k": trust_region.k,
         "subtracted multiple of k": trust_region.projection.adj,
-        "projected gradient": trust_region.projection.g,
+        "projected gradient": trust_region.projection.z,
         "gradient of the weights": np.concatenate([np.ravel(gradient) for gradient in gradients.raw]),
     }
     return {name: np.asarray(value) for name, value in found.items()}

@@ -37,7 +37,7 @@ def test_g_is_the_gradient_of_the_sum_over_the_steps_that_are_trained_on(burn_in
     np.testing.assert_allclose(gradients.g, summed, rtol=1e-5, atol=1e-7)
     projection = gradients.trust_region.projection
     assert (projection.adj.numpy() > 0).any()
-    np.testing.assert_allclose(gradients.grad_f, -projection.g / steps, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(gradients.grad_f, -projection.z / steps, rtol=1e-5, atol=1e-7)
 
 
 def test_the_trust_region_does_not_change_with_the_length_of_the_burn_in() -> None:

@@ -199,7 +199,7 @@ def test_gradients_are_the_sum_of_a_policy_and_a_critic_part_and_change_nothing(
         assert ((policy is not None), (critic is not None)) == (by_policy, by_critic), name
         parts = [part.numpy() for part in (policy, critic) if part is not None]
         np.testing.assert_allclose(raw, sum(parts), rtol=1e-5, atol=1e-7)
-    z = gradients.trust_region.projection.g.numpy()
+    z = gradients.trust_region.projection.z.numpy()
     np.testing.assert_allclose(gradients.grad_f, -z / (NENVS * NSTEPS), rtol=1e-6)
     assert ((gradients.trust_region.k.numpy() * z).sum(axis=-1) <= 0.1 + 1e-4).all()
     for name, array in arrays(model).items():
@@ -211,7 +211,7 @@ def test_report_has_baselines_names_then_ours_and_the_values_of_gradients() -> N
     gradients = model.gradients(segment)
     report = model.train_and_report(segment, lr=0.01)
     projection = gradients.trust_region.projection
-    norms = [np.linalg.norm(x, axis=-1).mean() for x in (projection.g, gradients.trust_region.k, gradients.g)]
+    norms = [np.linalg.norm(x, axis=-1).mean() for x in (projection.z, gradients.trust_region.k, gradients.g)]
     expected = {
         **{name: getattr(gradients.losses, name) for name in list(report)[:7]},
         "norm_grads": tf.linalg.global_norm(gradients.raw),

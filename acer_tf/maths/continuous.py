@@ -59,7 +59,7 @@ def trace(log_f: tf.Tensor, log_mu: tf.Tensor, dimensions: int) -> tf.Tensor:
 
 
 def dueling_q(v: tf.Tensor, advantages: tf.Tensor, sampled_advantages: tf.Tensor) -> tf.Tensor:
-    """Computes Q̃(x, a) = V(x) + A(x, a) − 1/n Σᵢ A(x, uᵢ),  uᵢ ~ f (equation 13).
+    """Computes Q̃(x, a) = V(x) + A(x, a) − 1/n Σᵢ A(x, uᵢ),  uᵢ ~ π (equation 13).
 
     Over u, the expectation of Q̃(x, u) with u ~ f is V(x).
 

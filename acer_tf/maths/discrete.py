@@ -1,4 +1,4 @@
-"""The policy gradient of ACER for discrete actions, as an objective of the probabilities `f` (equations 4, 8 and 9).
+"""The policy gradient of ACER for discrete actions, as an objective of the probabilities `f` (equations 7 to 9).
 
 https://arxiv.org/abs/1611.01224. Every factor beside a logarithm is a constant, so that the gradient of the objective
 is the estimator of the paper. Letters: N environments, T steps, A actions.

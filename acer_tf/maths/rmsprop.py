@@ -9,11 +9,11 @@ import tensorflow as tf
 class RMSProp:
     """RMSProp in TF1's form, which baselines trains with.
 
-        ms ← ρ·ms + (1 − ρ)·g²,   x ← x − lr·g / √(ms + epsilon)
+        ms ← rho·ms + (1 − rho)·g²,   x ← x − lr·g / √(ms + epsilon)
 
     It differs from `keras.optimizers.RMSprop` where it matters: `ms` starts at ones, not zeros, so that the first
     updates are small, up to 1/√epsilon times smaller. Epsilon is inside the root in both. TensorFlow still ships TF1's
-    fused kernel; one call a variable reproduces it to the bit, its (unused) momentum slot included.
+    fused kernel; one call a variable reproduces it bit for bit, its (unused) momentum slot included.
 
     The methods are those of a Keras optimiser that `Model` calls. It is none: Keras' `apply` keeps every graph that it
     was traced in until the process ends, 4 MB an agent.

@@ -11,12 +11,12 @@ class Projection(NamedTuple):
     """A projected gradient, and the size of the correction.
 
     Attributes:
-        g: [N, T, A] float32, the gradient after the projection.
+        z: [N, T, A] float32, the gradient after the projection.
         k_dot_g: [N, T] float32, inner product before it.
         adj: [N, T] float32, the multiple of k that was subtracted; 0 where the constraint is inactive.
     """
 
-    g: tf.Tensor
+    z: tf.Tensor
     k_dot_g: tf.Tensor
     adj: tf.Tensor
 
@@ -39,4 +39,4 @@ def project(g: tf.Tensor, k: tf.Tensor, delta: float) -> Projection:
     k_dot_g = tf.reduce_sum(k * g, axis=-1)
     # The closed form of the quadratic programme with one constraint; 0 where it holds already.
     adj = tf.maximum(0.0, (k_dot_g - delta) / (tf.reduce_sum(tf.square(k), axis=-1) + EPS))
-    return Projection(g=g - adj[..., tf.newaxis] * k, k_dot_g=k_dot_g, adj=adj)
+    return Projection(z=g - adj[..., tf.newaxis] * k, k_dot_g=k_dot_g, adj=adj)

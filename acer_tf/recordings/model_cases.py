@@ -118,7 +118,7 @@ def _outputs(model: Model, segment: Segment, gradients: Gradients) -> dict[str, 
             "k": gradients.trust_region.k,
             "k_dot_g": projection.k_dot_g,
             "adj": projection.adj,
-            "g_corrected": projection.g,
+            "g_corrected": projection.z,
             "grads_f": gradients.grad_f,
         }
     return outputs

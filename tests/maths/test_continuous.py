@@ -191,7 +191,7 @@ def test_kl_and_its_gradients(seed: int) -> None:
 def test_the_projected_gradient_stays_in_the_half_space(seed: int, delta: float) -> None:
     g, mean_avg, mean = np.random.default_rng(seed).normal(size=(3, 2, 3, 4))
     k = continuous.kl_gradient_mean(mean_avg, mean, np.log(np.full(4, 0.3))).numpy()
-    z = project(tf.constant(g), k, delta).g.numpy()
+    z = project(tf.constant(g), k, delta).z.numpy()
     assert ((k * z).sum(axis=-1) <= delta + 1e-5).all()
     inside = (k * g).sum(axis=-1) <= delta
     np.testing.assert_array_equal(z[inside], g[inside])

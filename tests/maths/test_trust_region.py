@@ -19,7 +19,7 @@ def test_equals_the_equation_row_by_row(nact: int, delta: float, seed: int) -> N
         adj = max(0.0, (k_dot_g - delta) / (k[row] @ k[row] + 1e-6))
         np.testing.assert_allclose(projection.k_dot_g[row], k_dot_g, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(projection.adj[row], adj, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(projection.g[row], g[row] - adj * k[row], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(projection.z[row], g[row] - adj * k[row], rtol=1e-9, atol=1e-12)
 
 
 @settings(deadline=None, max_examples=60)
@@ -28,7 +28,7 @@ def test_is_the_nearest_point_of_the_half_space(nact: int, delta: float, seed: i
     random = np.random.default_rng(seed)
     g, k = 3 * random.normal(size=(2, 2, 4, nact))
     k /= np.linalg.norm(k, axis=-1, keepdims=True)
-    z = project(g, k, delta).g.numpy()
+    z = project(g, k, delta).z.numpy()
     slack = 2 * EPS * np.abs((k * g).sum(axis=-1)).max()
     assert ((k * z).sum(axis=-1) <= delta + slack).all()
 
@@ -43,16 +43,16 @@ def test_is_the_nearest_point_of_the_half_space(nact: int, delta: float, seed: i
 def test_moves_only_rows_that_point_too_far(nact: int, seed: int) -> None:
     random = np.random.default_rng(seed)
     g, k = 3 * random.normal(size=(2, 2, 4, nact))
-    np.testing.assert_array_equal(project(g, k, np.inf).g, g)
+    np.testing.assert_array_equal(project(g, k, np.inf).z, g)
     projection = project(g, k, 1.0)
     unmoved = (k * g).sum(axis=-1) <= 1
-    np.testing.assert_array_equal((projection.g.numpy() == g).all(axis=-1), unmoved)
+    np.testing.assert_array_equal((projection.z.numpy() == g).all(axis=-1), unmoved)
     np.testing.assert_array_equal(projection.adj.numpy() == 0, unmoved)
 
 
 def test_a_vanishing_k_changes_nothing() -> None:
     g = np.ones((1, 1, 3))
-    np.testing.assert_array_equal(project(g, np.zeros((1, 1, 3)), 1.0).g, g)
+    np.testing.assert_array_equal(project(g, np.zeros((1, 1, 3)), 1.0).z, g)
 
 
 def test_other_shapes_are_refused() -> None:

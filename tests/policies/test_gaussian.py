@@ -79,7 +79,7 @@ def test_every_quantity_equals_the_float64_reference(dimensions: int, value_netw
         "g": gradients.g, "z": -gradients.grad_f * NENVS * NSTEPS, "entropy": losses.entropy, "loss_q": losses.loss_q,
     }  # fmt: skip
     if hyper.trust_region:
-        ours |= {"k": gradients.trust_region.k, "z": gradients.trust_region.projection.g}
+        ours |= {"k": gradients.trust_region.k, "z": gradients.trust_region.projection.z}
     if hyper.correction:
         ours["gain_bc"] = losses.gain.bc
     for name, array in ours.items():
@@ -123,7 +123,7 @@ def test_everything_acts_in_these_cases(dimensions: int, learn_sigma: bool) -> N
     assert (losses.gain.bc.numpy() != 0).any()
     assert 0.1 < (projection.adj.numpy() > 0).mean() < 1
     assert (np.abs(losses.terms.q_opc - losses.q_ret) > 0.01).any()
-    assert ((gradients.trust_region.k * projection.g).numpy().sum(axis=-1) <= 0.1 + 1e-4).all()
+    assert ((gradients.trust_region.k * projection.z).numpy().sum(axis=-1) <= 0.1 + 1e-4).all()
     assert all((raw.numpy() != 0).any() for raw in gradients.raw)
 
 
