@@ -368,7 +368,7 @@ class TrainingLoop:
         # Baselines' replay_start: until then on-policy only, and no Poisson draw is spent.
         if not self.buffer.has_atleast(config.replay_start):
             return report
-        # n ~ Poisson(replay_ratio) updates, all with this iteration's learning rate (paper, algorithm 1).
+        # n ~ Poisson(replay_ratio) updates (algorithm 1), all with this iteration's learning rate.
         number, lr, before = self._rng.poisson(config.replay_ratio), self._learning_rate(), self.model.updates
         try:
             # The first of them is reported, so that the rest can go to TensorFlow in groups.

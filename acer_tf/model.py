@@ -103,7 +103,7 @@ class Model:
         self.updates += 1
 
     def train_many(self, segments: Sequence[Segment], lr: float) -> None:
-        """Does what `train` does with one segment after the other, to the bit, in one call of TensorFlow.
+        """Does what `train` does with one segment after the other, bit for bit, in one call of TensorFlow.
 
         Args:
             segments: of the same shapes; they are copied into one stack.

@@ -67,7 +67,7 @@ def found(folder: Path) -> tuple[Checkpoint | None, list[InputError]]:
 
 
 def assert_restores(folder: Path, checkpoint: Checkpoint, buffer: Buffer) -> None:
-    """State and memory come back to the bit."""
+    """State and memory come back bit for bit."""
     again = make_buffer()
     state, lost = make_checkpoints(folder).restore(checkpoint, again)
     assert lost == []
@@ -121,7 +121,7 @@ def hashes(folder: Path) -> dict[str, str]:
 
 
 def assert_same_runs(first: TrainingLoop, second: TrainingLoop) -> None:
-    """All but seconds, to the bit."""
+    """All but seconds, bit for bit."""
     ours, theirs = first.state_dict(), second.state_dict()
     assert ours.keys() == theirs.keys()
     for part, leaves in ours.items():

@@ -89,7 +89,7 @@ class Collected(NamedTuple):
         frames = self.segment.enc_obs
         if isinstance(frames, CompressedFrames):
             frames = frames.decompressed()
-        # As the buffer restacks a drawn segment: the same observations to the bit.
+        # As the buffer restacks a drawn segment: the same observations bit for bit.
         return self.segment._replace(obs=stack_obs(frames, self.segment.dones))
 
 

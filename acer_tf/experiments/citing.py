@@ -141,9 +141,11 @@ def _provenance(runs: Sequence[Result]) -> dict[str, str]:
     """Returns how runs were made, each fact with all of its values."""
     facts = [result.facts for result in runs]
     seconds = sum(float(f["seconds"]) for f in facts)
+    whole = sum(result.is_whole for result in runs)
+    cut = f" ({whole} whole)" if whole < len(runs) else ""
     return {
         "Seeds": _listed(f["seed"] for f in facts),
-        "Runs": f"{len(runs)}, {seconds / HOUR:.2f} hours, {seconds / 60 / len(runs):.1f} minutes each on average",
+        "Runs": f"{len(runs)}{cut}, {seconds / HOUR:.2f} hours, {seconds / 60 / len(runs):.1f} minutes each on average",
         "Commits": _listed(f.get("commit", "unknown") for f in facts),
         "Processors": _listed(f.get("processor", "not noted") for f in facts),
         "Cores": _listed(f.get("cores", "not noted") for f in facts),

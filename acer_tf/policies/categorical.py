@@ -84,7 +84,7 @@ class CategoricalPolicy(Policy):
         # V = Σₐ f q: baselines has no head for V (acer/acer.py:106).
         v = tf.reduce_sum(f * q, axis=-1)
         q_i = discrete.select(q, actions)
-        # Equation 4: the weights of all actions, then that of the one taken.
+        # Equation 7: the weights of all actions, then that of the one taken.
         rho = discrete.importance_ratio(f, segment.mus)
         rho_i = discrete.select(rho, actions)
         # Equation 5: the critic's target.

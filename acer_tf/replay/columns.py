@@ -101,7 +101,7 @@ class FrameColumn:
     """Stores each frame once: a row [N, T + S, ...] usually begins with the last S frames of the row before.
 
     The frames of all rows make one ring of slots * T + S frames, in which each row overlaps the next by S. Where an
-    environment's part begins with other frames, to the bit, these are kept by themselves until the row is overwritten:
+    environment's part begins with other frames, bit for bit, these are kept by themselves until the row is overwritten:
     after a reset, and just after an episode's end, as frames from before it are zero. Rows have to be put into one slot
     after the other.
     """
@@ -243,5 +243,5 @@ def _fitting_rows(arrays: dict[str, Array], count: int, shape: tuple[int, ...], 
 
 
 def _bits(array: Array) -> NDArray[np.uint8]:
-    """Views an array as bytes, for comparison to the bit: -0.0 is not 0.0."""
+    """Views an array as bytes, for comparison bit for bit: -0.0 is not 0.0."""
     return np.ascontiguousarray(array).view(np.uint8)

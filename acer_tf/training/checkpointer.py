@@ -38,7 +38,7 @@ class Checkpointer:
     """Decides when to save a checkpoint; a failed one does not end training but is tried again.
 
     Environments cannot be saved. With `is_exact` they are therefore seeded anew from (seed, step) at every checkpoint,
-    whether or not the run is ever interrupted, and a resumed run equals an undisturbed one to the bit. Otherwise they
+    whether or not the run is ever interrupted, and a resumed run equals an undisturbed one bit for bit. Otherwise they
     are left alone, and a resumed run begins new episodes.
     """
 

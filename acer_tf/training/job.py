@@ -72,7 +72,7 @@ class CheckpointSettings(Validated):
     checkpoint_every: Count | None = None
     """Agent steps between two checkpoints of the whole run; None makes one every 10 minutes."""
     exact_resume: bool | None = None
-    """Start new episodes at every checkpoint, to resume to the bit; None does so if checkpoint_every is given."""
+    """Start new episodes at every checkpoint, to resume bit for bit; None does so if checkpoint_every is given."""
     keep_checkpoints: Count = 3
     """Checkpoints to keep, besides the best."""
     keep_every: Count | None = None
@@ -196,7 +196,7 @@ class Job:
 
     @property
     def is_exact(self) -> bool:
-        """Whether a resumed run equals an undisturbed one to the bit, which needs environments in this process."""
+        """Whether a resumed run equals an undisturbed one bit for bit, which needs environments in this process."""
         if self.checkpoints.exact_resume is None:
             return self.checkpoints.checkpoint_every is not None and not self.collecting.actors
         return self.checkpoints.exact_resume
@@ -224,7 +224,7 @@ class Job:
         if self.is_exact and self.config.overlap:
             raise InputError(
                 "overlap has a segment in the making at every moment, which no checkpoint holds, so no run can resume "
-                "to the bit; give --exact_resume False, or leave overlap out."
+                "bit for bit; give --exact_resume False, or leave overlap out."
             )
 
 

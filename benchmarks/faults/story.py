@@ -257,7 +257,7 @@ class Story:
         return self._reference / run.relative_to(self.folder)
 
     def _check_results(self) -> None:
-        """Checks that each complete run equals the undisturbed one to the bit, where that is promised."""
+        """Checks that each complete run equals the undisturbed one bit for bit, where that is promised."""
         for run in self._runs():
             if not checkpoint_folders(run / CHECKPOINTS) or not (run / MODEL).exists():
                 raise ViolationError("the complete run has no checkpoint or no agent")

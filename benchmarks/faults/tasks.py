@@ -17,7 +17,7 @@ class Task(NamedTuple):
 
     Attributes:
         words: module of the package, and flags.
-        is_exact: whether it resumes to the bit.
+        is_exact: whether it resumes bit for bit.
         runs: run folders, relative to the folder of the command.
     """
 

@@ -41,7 +41,7 @@ def assert_acts_as_recorded(agent: ACER, predictions: Path) -> None:
     found = acts(agent, expected["obs"])
     assert found.keys() == expected.keys() - {"obs"}
     for key, array in found.items():
-        if array.dtype.kind == "f":  # to the bit where it was recorded
+        if array.dtype.kind == "f":  # bit for bit where it was recorded
             assert_allclose(array, expected[key], rtol=1e-6, atol=1e-6, err_msg=key)
         else:
             assert_array_equal(array, expected[key], err_msg=key)

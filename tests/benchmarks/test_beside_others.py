@@ -84,7 +84,7 @@ def test_goals_are_reached_missed_or_open() -> None:
     ahead = runs(acer=thrice(10), ppo=thrice(9), a2c=thrice(8))
     assert verdict(ahead, goal) == "reached: 1 of 1 tasks"
     behind_one = runs(acer=thrice(10), ppo=thrice(9), a2c=thrice(11))
-    assert verdict(behind_one, goal) == "open: ahead in 0 of 1 tasks, 1 are wanted; 4 of 5 tasks are not whole"
+    assert verdict(behind_one, goal) == "open: ahead in 0 of 1 tasks, 1 are wanted; 4 of 5 tasks are incomplete"
     assert verdict(behind_one, goal._replace(tasks=CLASSIC[:1])) == "missed: ahead in 0 of 1 tasks, 1 are wanted"
 
 
@@ -92,14 +92,14 @@ def test_goals_are_reached_missed_or_open() -> None:
 def test_a_task_with_an_algorithm_left_out_or_with_few_runs_does_not_count(a2c: list[Result]) -> None:
     goal = Goal("", ("ppo", "a2c"), 1, minutes=1)
     part = runs(acer=thrice(10), ppo=thrice(9), a2c=a2c)
-    assert verdict(part, goal) == "open: ahead in 0 of 0 tasks, 1 are wanted; 5 of 5 tasks are not whole"
+    assert verdict(part, goal) == "open: ahead in 0 of 0 tasks, 1 are wanted; 5 of 5 tasks are incomplete"
     assert so_far(part, goal) == ("1 of 1" if a2c else "0 of 0")
 
 
 def test_minutes_of_a_seed_are_those_of_one_processor() -> None:
     goal = Goal("", ("ppo",), 1, minutes=1, tasks=CLASSIC[:1])
     mixed = runs(acer=thrice(10), ppo=[*thrice(9)[:2], elsewhere(thrice(9)[2])])
-    assert verdict(mixed, goal) == "open: ahead in 0 of 0 tasks, 1 are wanted; 1 of 1 tasks are not whole"
+    assert verdict(mixed, goal) == "open: ahead in 0 of 0 tasks, 1 are wanted; 1 of 1 tasks are incomplete"
     assert verdict(mixed, goal._replace(minutes=None)) == "reached: 1 of 1 tasks"
     assert list(minute_rows(side_by_side(mixed), 1)) == [["CartPole-v1", "**10 (2)**", "9 (2)", "", "", "", "", ""]]
     both = runs(acer=[*thrice(10)[:2], elsewhere(thrice(10)[2])], ppo=mixed["CartPole-v1"]["ppo"])

@@ -149,7 +149,7 @@ def test_the_page_lists_every_experiment_and_links_what_is_there(tmp_path: Path)
         shown = "[zoo](zoo/README.md)" if name == "zoo" else name
         assert f"| {shown} | {load_experiment(name).claim} (" in text
     assert "| 0 of 20 | about 56 min | not run |" in text
-    missing = text.split("## Not run, or not to the end")[1]
+    missing = text.split("## Not started, or incomplete")[1]
     assert "| zoo | 20 of 20 | 56 min | `acer reproduce zoo --workers 2` |" in missing and "(citing.md)" in text
     write_index(tmp_path)
     assert (tmp_path / "README.md").read_text(encoding="utf-8") == text

@@ -20,7 +20,7 @@ def test_orthogonal_weights_equal_what_baselines_recorded(j: int) -> None:
     case = CASES[j]
     weight = orthogonal(tuple(case["shape"]), case["scale"], RandomState(case["np_seed"]))
     assert weight.dtype == np.float32
-    # The singular value decomposition is the linear algebra library's: equal to its last digits, not to the bit.
+    # The singular value decomposition is the linear algebra library's: equal to its last digits, not bit for bit.
     np.testing.assert_allclose(weight, GOLDEN[f"{j}/w"], atol=1e-6)
 
 
