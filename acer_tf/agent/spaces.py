@@ -14,7 +14,7 @@ from acer_tf.envs.same_spaces import EnvSpaces
 from acer_tf.envs.wrappers.action_masks import MASKS, flat_mask, possible_actions
 from acer_tf.envs.wrappers.box_actions import from_space, to_space
 from acer_tf.envs.wrappers.flatten import Flatten
-from acer_tf.envs.wrappers.joint_actions import Choices, from_choices, number_of_actions, to_choices
+from acer_tf.envs.wrappers.joint_actions import Choices, Joint, from_choices, to_choices
 from acer_tf.envs.wrappers.normalize import CLIP, normalized
 from acer_tf.errors import InputError
 from acer_tf.storage.arrays import finite_array, numeric_array
@@ -51,7 +51,7 @@ class Spaces:
             self.dimensions = math.prod(action_space.shape)
             self.network_actions = Box(-1, 1, (self.dimensions,), np.float32)
         elif isinstance(action_space, Choices):
-            self.network_actions = Discrete(number_of_actions(action_space))
+            self.network_actions = Joint(action_space)
         else:
             assert isinstance(action_space, Discrete)
             self.network_actions = action_space

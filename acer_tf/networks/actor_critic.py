@@ -11,6 +11,7 @@ from acer_tf.config import Config
 from acer_tf.networks.layers import fc
 from acer_tf.networks.registry import Network
 from acer_tf.networks.trunk import Trunk, named_parameters
+from acer_tf.system.console import say
 
 
 class Outputs(NamedTuple):
@@ -62,13 +63,15 @@ class ActorCritic:
         nact: int,
         rng: np.random.RandomState,
         precision: str = Config.precision,
+        needs_head: bool = False,
         /,
         **network_kwargs: Any,
     ) -> None:
         """Builds the network. Its initial weights are drawn from `rng` in the order of `params`.
 
         Where the features are as wide as there are actions, there is no policy head and they are the logits
-        themselves: a quirk of baselines (`common/distributions.py`, `_matching_fc`), not of Stable Baselines' policies.
+        themselves, which is said: a quirk of baselines (`common/distributions.py`, `_matching_fc`), not of Stable
+        Baselines' policies.
 
         Args:
             network: name of a network, or a network.
@@ -76,6 +79,7 @@ class ActorCritic:
             nact: number of actions, A.
             rng: generator of the initial weights.
             precision: of the trunk; heads compute in float32.
+            needs_head: whether there is a policy head in any case.
             **network_kwargs: `value_network` and arguments of the named network.
 
         Raises:
@@ -84,8 +88,14 @@ class ActorCritic:
         self.trunk = Trunk(network, observation_space, rng, precision, **network_kwargs)
         policy_width, critic_width = self.trunk.widths
         self.heads = []
-        if policy_width != nact or self.trunk.ends is not None:
+        if needs_head or policy_width != nact or self.trunk.ends is not None:
             self.heads.append(_built(fc("pi_head", nact, rng, scale=0.01), policy_width))
+        else:
+            say(
+                f"the network's {nact} features are the policy's logits, as in baselines, since there are as many "
+                "actions; with another width the policy has a layer of its own",
+                is_error=True,
+            )
         self.heads.append(_built(fc("q_head", nact, rng), critic_width))
         self.params = named_parameters(self.trunk, self.heads)
         self.state_size = self.trunk.state_size

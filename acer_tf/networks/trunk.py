@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -245,7 +245,11 @@ def _value_network(value_network: object, own: NetworkFn | Recurrent) -> Network
 
 
 def named_parameters(trunk: Trunk, heads: Sequence[keras.layers.Layer]) -> dict[str, keras.Variable]:
-    """Returns all trainable variables by name, in baselines' order: policy's network, critic's network, heads."""
+    """Returns all trainable variables by name, in baselines' order: policy's network, critic's network, heads.
+
+    Raises:
+        InputError: one is there twice, or two have one name.
+    """
     # Each branch is a scope of its own: both may have layers of the same names.
     scopes = [(f"{branch.name}/", branch.parts) for branch in trunk.branches]
     scopes += [("", trunk.ends.parts)] if trunk.ends is not None else []
@@ -260,8 +264,21 @@ def named_parameters(trunk: Trunk, heads: Sequence[keras.layers.Layer]) -> dict[
                 is_error=True,
             )
         names = _renumbered([variable.path for variable in variables])
-        params |= {scope + name: variable for name, variable in zip(names, variables, strict=True)}
+        for name, variable in zip(names, variables, strict=True):
+            _check_own(scope + name, variable, params)
+            params[scope + name] = variable
     return params
+
+
+def _check_own(name: str, variable: keras.Variable, params: Mapping[str, keras.Variable]) -> None:
+    """Checks that a weight is no other parameter's, nor its name: it would be trained twice, or not at all."""
+    if any(variable is other for other in params.values()):
+        raise InputError(
+            f"the network shares {name} between policy and critic; make its layers inside of the function, so that "
+            "each call has its own, or choose another value_network."
+        )
+    if name in params:
+        raise InputError(f"two weights of the network are named {name}; give its layers other names.")
 
 
 def _renumbered(paths: list[str]) -> Iterator[str]:

@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from acer_tf.config import Config
+from acer_tf.envs.wrappers.joint_actions import Joint
 from acer_tf.maths import discrete
 from acer_tf.networks.actor_critic import ActorCritic, Outputs
 from acer_tf.networks.registry import Network
@@ -45,7 +46,9 @@ class CategoricalPolicy(Policy):
     ) -> None:
         """Builds the network; arguments and errors are those of `ActorCritic`."""
         nact = int(action_space.n)
-        super().__init__(ActorCritic(network, observation_space, nact, rng, precision, **network_kwargs))
+        # baselines' quirk of a missing head is for its own kind of actions.
+        needs_head = isinstance(action_space, Joint)
+        super().__init__(ActorCritic(network, observation_space, nact, rng, precision, needs_head, **network_kwargs))
 
     def act(
         self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor, seed: tf.Tensor, action_masks: tf.Tensor = ()

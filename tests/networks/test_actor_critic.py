@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from acer_tf.errors import InputError
 from acer_tf.networks.actor_critic import ActorCritic
 from acer_tf.networks.layers import orthogonal
+from acer_tf.networks.registry import Split
 
 Array = NDArray[Any]
 VECTOR = Box(-1, 1, (6,), np.float32)
@@ -123,8 +124,11 @@ def test_a_shared_torso_feeds_both_heads_and_a_function_only_the_critic() -> Non
 
 
 @pytest.mark.parametrize("value_network", ["shared", "copy"])
-def test_without_a_policy_head_where_features_are_as_many_as_actions(value_network: str) -> None:
+def test_without_a_policy_head_where_features_are_as_many_as_actions(
+    value_network: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     network = build("mlp", nact=5, num_layers=1, num_hidden=5, value_network=value_network)
+    assert capsys.readouterr().err.startswith("the network's 5 features are the policy's logits, as in baselines")
     params = network.params
     assert [name for name in params if "head" in name] == ["q_head/kernel", "q_head/bias"]
     x = np.random.default_rng(0).normal(size=(7, 6)).astype(np.float32)
@@ -138,6 +142,26 @@ def test_a_policy_of_stable_baselines_always_has_its_head() -> None:
     shapes = {name: tuple(variable.shape) for name, variable in network.params.items() if "head" in name}
     assert shapes["pi_head/kernel"] == (5, 5)
     assert shapes["q_head/kernel"] == (4, 5)
+
+
+def test_a_head_that_is_needed_is_there_whatever_the_widths(capsys: pytest.CaptureFixture[str]) -> None:
+    network = ActorCritic("mlp", VECTOR, 5, RandomState(0), "float32", True, num_layers=1, num_hidden=5)
+    assert network.params["pi_head/kernel"].shape == (5, 5) and capsys.readouterr().err == ""
+
+
+def test_layers_that_both_branches_share_are_refused() -> None:
+    model = keras.Sequential([keras.layers.Dense(4, name="mine")])
+    with pytest.raises(
+        InputError, match=r"^the network shares vf/sequential.*/mine/kernel between policy and critic; "
+    ):
+        build(model, value_network="copy")
+    build(model)
+
+
+def test_two_weights_of_one_name_are_refused() -> None:
+    split = Split(lambda inputs: inputs, lambda x: (keras.layers.Dense(4, name="q_head")(x), x))
+    with pytest.raises(InputError, match=r"^two weights of the network are named q_head/kernel; give its layers other"):
+        build(split)
 
 
 def test_features_of_several_axes_are_flattened() -> None:

@@ -15,6 +15,13 @@ LARGEST = 4096
 Choices = MultiDiscrete | MultiBinary
 
 
+class Joint(Discrete):
+    """Numbers of joint actions, a space of the policy; whose environments have Discrete actions has no such space."""
+
+    def __init__(self, space: Choices) -> None:
+        super().__init__(number_of_actions(space))
+
+
 class JointActions(VectorWrapper[Array, Array, Array, Any, Array]):
     """Takes the numbers of joint actions, [N] int64, in place of the actions.
 
@@ -26,7 +33,7 @@ class JointActions(VectorWrapper[Array, Array, Array, Any, Array]):
         space = env.single_action_space
         assert isinstance(space, Choices)
         self._space = space
-        self.single_action_space = Discrete(number_of_actions(space))
+        self.single_action_space = Joint(space)
         self.action_space = batch_space(self.single_action_space, env.num_envs)
 
     def step(self, actions: Array) -> StepReturn:
