@@ -6,7 +6,7 @@ from pathlib import Path
 
 from acer_tf.cli.command import command
 from acer_tf.cli.play import PlayFlags
-from acer_tf.envs.make import closing
+from acer_tf.envs.closing import closing
 from acer_tf.envs.rendering import has_display
 from acer_tf.evaluation.episodes import Played
 from acer_tf.schema import Count

@@ -10,8 +10,8 @@ from acer_tf.cli.command import command
 from acer_tf.cli.play import PlayFlags
 from acer_tf.cli.trained import Trained
 from acer_tf.envs.atari.human_scores import human_normalized
+from acer_tf.envs.closing import closing
 from acer_tf.envs.ids import is_atari
-from acer_tf.envs.make import closing
 from acer_tf.evaluation.episodes import Played, Predictor, said_of_cuts, summarize
 from acer_tf.schema import Count
 from acer_tf.storage.durable import require_free, write_json

@@ -17,6 +17,7 @@ from acer_tf.configs.presets import (
     presets_of,
     with_preset,
 )
+from acer_tf.envs.closing import close_quietly
 from acer_tf.envs.module_ids import module_refused
 from acer_tf.errors import InputError
 from acer_tf.training.job import GROUPS, Job, MachineSettings
@@ -88,7 +89,7 @@ def prepare(argv: Sequence[str]) -> tuple[Job, "Env | None"]:
         first = None if is_atari(env_id) else make_env(env_id, settings["env_kwargs"])
     with contextlib.ExitStack() as unused:
         if first is not None:
-            unused.callback(first.close)
+            unused.callback(close_quietly, first)
             if isinstance(first.action_space, Box):
                 preset = preset_for_continuous_actions()
         job = _job(given, arguments, preset, _advice(env_id, preset))
@@ -100,7 +101,7 @@ def read(argv: Sequence[str]) -> Job:
     """Reads the command line as `prepare` does (see there), and leaves no environment open."""
     job, first = prepare(argv)
     if first is not None:
-        first.close()
+        close_quietly(first)
     return job
 
 

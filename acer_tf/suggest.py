@@ -15,9 +15,10 @@ from acer_tf.cli.env_kwargs import env_kwargs
 from acer_tf.cli.parsing import Positional
 from acer_tf.configs.presets import load_preset
 from acer_tf.configs.tasks import MINUTES, Task, Traits, kinds, nearest, tasks
+from acer_tf.envs.closing import closing
 from acer_tf.envs.conventions import reported_episodes
 from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
-from acer_tf.envs.make import closing, make_training_env
+from acer_tf.envs.make import make_training_env
 from acer_tf.envs.same_spaces import EnvSpaces
 from acer_tf.envs.wrappers.action_masks import MASKS, possible_actions
 from acer_tf.errors import environment_errors

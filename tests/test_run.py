@@ -17,6 +17,7 @@ from acer_tf.configs.presets import load_preset
 from acer_tf.run import main
 from acer_tf.storage.agent_file import read_agent
 from acer_tf.storage.run_files import LOCK_FILES
+from acer_tf.training.run import watch_command
 from tests.counter import Counted
 from tests.event_files import read
 from tests.saved import hashes
@@ -166,6 +167,11 @@ def test_the_same_command_resumes_a_run_and_finds_it_done(
     out = capsys.readouterr().out
     assert f"resumed at step 4,000 from {folder / 'checkpoints' / 'step-000000004000'}" in out
     assert f"done at step 4,000; agent: {folder / 'model.zip'}\nto watch it: acer enjoy {folder}\n" in out
+
+
+def test_the_command_that_shows_an_agent_names_the_module_of_its_environment() -> None:
+    assert watch_command(Path("runs/a b"), "CartPole-v1") == "acer enjoy 'runs/a b'"
+    assert watch_command(Path("runs/one"), "mine:Env-v0") == "acer enjoy runs/one --env mine:Env-v0"
 
 
 def test_training_starts_from_saved_weights(trained: tuple[Path, str], tmp_path: Path) -> None:

@@ -4,8 +4,9 @@ import contextlib
 import functools
 import inspect
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
@@ -16,6 +17,7 @@ from acer_tf.config import MAX_EPISODE_FRAMES, Config, Preprocessing
 from acer_tf.envs.adapt import checked_env
 from acer_tf.envs.atari.pool import AtariPool
 from acer_tf.envs.check import check_vec_env
+from acer_tf.envs.closing import close_quietly
 from acer_tf.envs.conventions import environment_seeds
 from acer_tf.envs.ids import check_env_id, is_atari
 from acer_tf.envs.rendering import follow_robot, make_drawn, mujoco_prepared
@@ -25,13 +27,15 @@ from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import EnvironmentFailedError, InputError, environment_errors, with_own_extra
 from acer_tf.schema import Count, CountOrZero, validated
 from acer_tf.suggestions import suggestion
-from acer_tf.system.console import say
 
 Source = EnvSpec | Callable[..., gymnasium.Env[Any, Any]]
 """An id's entry in gymnasium's registry, which a worker's may lack; or a class or function."""
 Wrapper = Callable[[gymnasium.Env[Any, Any]], gymnasium.Env[Any, Any]]
-Env = TypeVar("Env", bound=VectorEnv)
 VECTORIZATIONS = ("sync", "async")
+OF_ARGUMENTS = re.compile(
+    "unexpected keyword argument|required (positional|keyword-only) argument|positional arguments"
+)
+"""Messages of Python where a function does not take the arguments that it is given."""
 ATARI_STACK = 4
 """Frames in an Atari observation."""
 SB_EQUIVALENTS = {
@@ -108,9 +112,9 @@ def make_vec_env(
             "make_vec_env got an environment; expected an id, or a class or function that makes one. ACER takes "
             "environments as they are."
         )
-    validated("n_envs", n_envs, Count)
-    validated("num_workers", num_workers, CountOrZero | None)
-    validated("max_episode_frames", max_episode_frames, CountOrZero | None)
+    n_envs = validated("n_envs", n_envs, Count)
+    num_workers = validated("num_workers", num_workers, CountOrZero | None)
+    max_episode_frames = validated("max_episode_frames", max_episode_frames, CountOrZero | None)
     if vectorization not in VECTORIZATIONS:
         raise InputError(f"vectorization is '{vectorization}'; expected {' or '.join(VECTORIZATIONS)}.")
     env: VectorEnv[Any, Any, Any]
@@ -179,12 +183,18 @@ def make_single(source: Source, kwargs: Mapping[str, Any], wrapper: Wrapper | No
     """
     with _making(_name(source), kwargs):
         if isinstance(source, EnvSpec):
-            with mujoco_prepared(source, is_drawn="render_mode" in kwargs):
+            with mujoco_prepared(source, is_drawn=_render_mode(source, kwargs) is not None):
                 env = gymnasium.make(source, **kwargs)
                 follow_robot(env, kwargs)
         else:
             env = checked_env(source(**kwargs))
         return env if wrapper is None else wrapper(env)
+
+
+def _render_mode(source: Source, kwargs: Mapping[str, Any]) -> Any:
+    """Returns how the environment is drawn: as its arguments say, or those that it is registered with."""
+    registered = source.kwargs if isinstance(source, EnvSpec) else {}
+    return {**registered, **kwargs}.get("render_mode")
 
 
 def _name(source: Source) -> str:
@@ -208,7 +218,7 @@ def _make_own(
 ) -> SerialEnvs | ParallelEnvs:
     """Makes environments that are not Atari games."""
     make = functools.partial(make_single, source, kwargs, wrapper)
-    render_mode = kwargs.get("render_mode")
+    render_mode = _render_mode(source, kwargs)
     env: SerialEnvs | ParallelEnvs
     if render_mode is not None:
         make = functools.partial(make_drawn, dict(os.environ), make)
@@ -216,30 +226,17 @@ def _make_own(
         env = SerialEnvs([make if first is None else lambda: first, *[make] * (n_envs - 1)])
     else:
         if first is not None:
-            first.close()
+            close_quietly(first)
         env = ParallelEnvs([make] * n_envs)
     if render_mode not in (None, env.render_mode):
-        env.close()
+        close_quietly(env)
         raise InputError(f"environment '{_name(source)}' cannot be rendered as {render_mode}.")
     try:
         check_vec_env(env)
     except InputError:
-        env.close()
+        close_quietly(env)
         raise
     return env
-
-
-@contextlib.contextmanager
-def closing(env: Env) -> Iterator[Env]:
-    """Yields the environments and closes them; if that raises, the error becomes a warning: their work is done."""
-    try:
-        yield env
-    finally:
-        try:
-            with environment_errors():
-                env.close()
-        except EnvironmentFailedError as error:
-            say(f"warning: the environments could not be closed: {error}", is_error=True)
 
 
 @contextlib.contextmanager
@@ -249,10 +246,11 @@ def _making(env_id: str, kwargs: Mapping[str, Any]) -> Iterator[None]:
         yield
     except EnvironmentFailedError:
         raise
-    except (gymnasium.error.Error, ImportError, RuntimeError) as error:
+    except (gymnasium.error.Error, ImportError) as error:
         raise InputError(f"environment '{env_id}' cannot be made: {with_own_extra(str(error))}") from error
     except TypeError as error:
-        if not kwargs:
+        # Any other is an error in the environment's code, whose traceback is needed.
+        if not (kwargs and OF_ARGUMENTS.search(str(error))):
             raise
         if kwargs.keys() == {"render_mode"}:
             raise InputError(f"environment '{env_id}' cannot be rendered: {error}") from error

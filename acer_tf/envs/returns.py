@@ -12,7 +12,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from gymnasium.vector import VectorEnv, VectorWrapper
-from gymnasium.vector.utils import concatenate, create_empty_array
+from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
 from acer_tf.envs.wrappers.base import Array, StepReturn, wrappers_of
 from acer_tf.envs.wrappers.flatten import parts_of
@@ -36,13 +36,19 @@ class CheckedReturns(VectorWrapper[Any, Any, Any, Any, Any]):
         """Resets the environments."""
         with misfits_told(self.env):
             obs, infos = self.env.reset(seed=seed, options=options)
-        return checked_batch(self.env, obs), infos
+        return checked_batch(self.env, obs), _checked_infos(infos)
 
     def step(self, actions: Any) -> StepReturn:
         """Steps the environments."""
         with misfits_told(self.env):
             obs, rewards, terminations, truncations, infos = self.env.step(actions)
-        return checked_batch(self.env, obs), numbers_of(rewards, self.num_envs), terminations, truncations, infos
+        return (
+            checked_batch(self.env, obs),
+            numbers_of(rewards, self.num_envs),
+            flags_of(terminations, self.num_envs, "terminations"),
+            flags_of(truncations, self.num_envs, "truncations"),
+            with_checked_finals(self.env, _checked_infos(infos)),
+        )
 
 
 def with_checked_returns(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
@@ -76,11 +82,30 @@ def batch_of(env: VectorEnv[Any, Any, Any], each: Sequence[Any]) -> Any:
         if _is_batch(env, batch):
             return batch
     try:
-        empty: Any = create_empty_array(space, env.num_envs)
-        return concatenate(space, each, empty)
+        return _concatenated(space, each)
     except (TypeError, ValueError, KeyError, IndexError) as error:
         i = next((i for i, obs in enumerate(each) if not space.contains(obs)), 0)
         raise InputError(f"environment {i} returned an observation {_misfit(space, each[i])}.") from error
+
+
+def with_checked_finals(env: VectorEnv[Any, Any, Any], infos: dict[str, Any]) -> dict[str, Any]:
+    """Returns infos in which the last observations of episodes are in the form of the environments' space.
+
+    Raises:
+        InputError: one is not of the space's shape, or of a type that cannot become the space's without loss.
+    """
+    if "final_obs" not in infos or len(infos["final_obs"]) != env.num_envs:
+        return infos
+    space: gymnasium.Space[Any] = env.single_observation_space
+    finals = np.full(env.num_envs, None, object)
+    for i, obs in enumerate(infos["final_obs"]):
+        if obs is not None:
+            try:
+                (finals[i],) = iterate(batch_space(space, 1), _concatenated(space, [obs]))
+            except (TypeError, ValueError, KeyError, IndexError) as error:
+                what = f"a last observation of an episode {_misfit(space, obs)}"
+                raise InputError(f"environment {i} returned {what}.") from error
+    return {**infos, "final_obs": finals}
 
 
 def numbers_of(rewards: Any, num_envs: int) -> Array:
@@ -93,6 +118,25 @@ def numbers_of(rewards: Any, num_envs: int) -> Array:
         return rewards
     each = rewards if isinstance(rewards, tuple) else _each(rewards, num_envs, "rewards")
     return np.array([_number(reward, i) for i, reward in enumerate(each)])
+
+
+def flags_of(flags: Any, num_envs: int, what: str) -> Array:
+    """Returns terminations or truncations as an array, [N] bool.
+
+    Raises:
+        InputError: one is neither True nor False.
+    """
+    if isinstance(flags, np.ndarray) and flags.shape == (num_envs,) and flags.dtype == np.bool_:
+        return flags
+    each = _each(flags, num_envs, what)
+    if not all(map(is_flag, each)):
+        raise InputError(f"the vector environment returned the {what} {flags!r}; expected True or False for each.")
+    return np.array([bool(flag) for flag in each])
+
+
+def is_flag(value: Any) -> bool:
+    """Whether a value is True or False, or a number or array that says the same."""
+    return isinstance(value, bool | np.bool_) or (np.size(value) == 1 and bool(np.isin(value, (False, True)).all()))
 
 
 def check_info(info: Any, env: int) -> None:
@@ -134,6 +178,22 @@ def _misfit(space: gymnasium.Space[Any], obs: Any) -> str:
             found = f"of shape {value.shape} and type {value.dtype}" if isinstance(value, np.ndarray) else repr(value)
             return f"whose part {name} is {found}; expected {part}" if path else f"{found}; its space is {part}"
     return f"{obs!r}; its space is {space}"
+
+
+def _concatenated(space: gymnasium.Space[Any], each: Sequence[Any]) -> Any:
+    """Returns a batch of observations; raises what NumPy and gymnasium do where they do not fit the space."""
+    empty: Any = create_empty_array(space, len(each))
+    batch: Any = concatenate(space, each, empty)
+    # NumPy casts a wide integer to a narrow one by cutting it.
+    if isinstance(space, ARRAYS) and batch.dtype.kind in "iu" and not np.array_equal(batch, np.array(each)):
+        raise ValueError
+    return batch
+
+
+def _checked_infos(infos: Any) -> dict[str, Any]:
+    if not isinstance(infos, dict):
+        raise InputError(f"the vector environment returned the infos {infos!r:.200}; expected one dict for all.")
+    return infos
 
 
 def _is_batch(env: VectorEnv[Any, Any, Any], observations: Any) -> bool:

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from acer_tf.envs.returns import check_info, checked_batch, misfits_told, numbers_of
+from acer_tf.envs.returns import check_info, checked_batch, flags_of, misfits_told, numbers_of, with_checked_finals
 from acer_tf.envs.vector import gather_infos
 from acer_tf.envs.wrappers.base import Array, StepReturn
 from acer_tf.errors import InputError
@@ -107,7 +107,7 @@ class StableBaselinesEnv(VectorEnv[Any, Any, Array]):
         obs, rewards = checked_batch(self, obs), numbers_of(rewards, self.num_envs)
         for i, info in enumerate(infos):
             check_info(info, i)
-        dones = np.asarray(dones, np.bool_)
+        dones = flags_of(dones, self.num_envs, "dones")
         truncations = dones & np.array([bool(info.get("TimeLimit.truncated")) for info in infos])
         first = self._first_infos()
         own = [dict(first[i]) if dones[i] else _own(info) for i, info in enumerate(infos)]
@@ -117,7 +117,7 @@ class StableBaselinesEnv(VectorEnv[Any, Any, Array]):
                 own[i]["final_obs"] = infos[i]["terminal_observation"]
         for i, episode in self._episodes(rewards, dones, infos).items():
             own[i]["episode"] = episode
-        return obs, rewards, dones & ~truncations, truncations, gather_infos(own)
+        return obs, rewards, dones & ~truncations, truncations, with_checked_finals(self, gather_infos(own))
 
     def render(self) -> Any:
         """Returns an image of each environment, or shows them in a window."""

@@ -19,8 +19,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import CloudpickleWrapper, batch_space, iterate
 from numpy.typing import NDArray
 
+from acer_tf.envs.closing import close_quietly
 from acer_tf.envs.rendering import rendered
-from acer_tf.envs.returns import ARRAYS, batch_of, check_info, numbers_of
+from acer_tf.envs.returns import ARRAYS, batch_of, check_info, is_flag, numbers_of, with_checked_finals
 from acer_tf.envs.wrappers.action_masks import MASKS, METHOD, flat_mask
 from acer_tf.envs.wrappers.base import Array, StepReturn
 from acer_tf.errors import EnvironmentFailedError, InputError, type_in_words, with_own_extra
@@ -77,7 +78,7 @@ class AutoresetEnvs(VectorEnv[Any, Any, Array], abc.ABC):
         results = self._each("step", [(action,) for action in rows])
         obs, rewards, terminations, truncations, infos = zip(*results, strict=True)
         terminated, truncated = np.array((terminations, truncations), np.bool_)
-        gathered = gather_infos(infos) if any(infos) else {}
+        gathered = with_checked_finals(self, gather_infos(infos)) if any(infos) else {}
         return batch_of(self, obs), numbers_of(rewards, self.num_envs), terminated, truncated, gathered
 
     def render(self) -> tuple[Any, ...]:
@@ -120,14 +121,20 @@ class SerialEnvs(AutoresetEnvs):
     """
 
     def __init__(self, makers: Sequence[MakeEnv]) -> None:
-        self.envs = [make() for make in makers]
-        self._slots = [_Autoreset(env, i) for i, env in enumerate(self.envs)]
-        super().__init__(self._slots[0].describe(), len(self.envs))
+        self.envs: list[gymnasium.Env[Any, Any]] = []
+        with contextlib.ExitStack() as made:
+            for make in makers:
+                self.envs.append(make())
+                made.callback(close_quietly, self.envs[-1])
+            self._slots = [_Autoreset(env, i) for i, env in enumerate(self.envs)]
+            super().__init__(self._slots[0].describe(), len(self.envs))
+            made.pop_all()
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Closes the environments."""
-        for env in self.envs:
-            env.close()
+        """Closes the environments, all of them even if one raises."""
+        with contextlib.ExitStack() as closing:
+            for env in reversed(self.envs):
+                closing.callback(env.close)
 
     def _each(self, method: str, arguments: Iterable[tuple[Any, ...]]) -> list[Any]:
         return [getattr(slot, method)(*given) for slot, given in zip(self._slots, arguments, strict=True)]
@@ -261,7 +268,7 @@ class _Autoreset:
         self._env = env
         self._index = index
         self._name = type(env.unwrapped).__name__
-        self._has_masks = env.has_wrapper_attr(METHOD)
+        self._has_masks = env.has_wrapper_attr(METHOD) and callable(env.get_wrapper_attr(METHOD))
         self._has_statistics = env.has_wrapper_attr("return_queue")  # an attribute of RecordEpisodeStatistics alone
 
     def describe(self) -> Description:
@@ -286,7 +293,7 @@ class _Autoreset:
             raise InputError(f"{error}; gymnasium's is reset(self, *, seed=None, options=None).") from error
         if not (isinstance(result, tuple) and len(result) == 2):
             raise InputError(
-                f"{self._name}.reset returned {type_in_words(result)} that is not (observation, info); the old gym's "
+                f"{self._name}.reset returned {type_in_words(result)} instead of (observation, info); the old gym's "
                 "returned the observation alone, gymnasium's returns both."
             )
         obs, info = result
@@ -298,12 +305,12 @@ class _Autoreset:
         except (TypeError, ValueError) as error:
             if not (_is_of_gymnasium(error) and UNPACKED.search(str(error))):
                 raise
-            raise self._wrong_step(f"what are not five values ({error})") from error
+            raise self._wrong_step(f"other than five values ({error})") from error
         if not isinstance(result, tuple | list) or len(result) != 5:
             raise self._wrong_step(f"{len(result)} values" if isinstance(result, tuple | list) else repr(result))
         obs, reward, terminated, truncated, info = result
         info = self._with_mask(info)
-        if not (_is_flag(terminated) and _is_flag(truncated)):
+        if not (is_flag(terminated) and is_flag(truncated)):
             raise self._wrong_step(f"terminated {terminated!r}, truncated {truncated!r}")
         terminated, truncated = bool(terminated), bool(truncated)
         if not (terminated or truncated):
@@ -344,11 +351,6 @@ class _Autoreset:
 
     def close(self) -> None:
         self._env.close()
-
-
-def _is_flag(value: Any) -> bool:
-    """Whether a value is True or False, or a number or array that says the same."""
-    return isinstance(value, bool | np.bool_) or (np.size(value) == 1 and bool(np.isin(value, (False, True)).all()))
 
 
 def _without_reserved(info: dict[str, Any]) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def training_env(
     Raises:
         InputError: ACER cannot train in it, or `reward_scale` is not a finite number > 0.
     """
-    validated("reward_scale", reward_scale, Positive)
+    reward_scale = validated("reward_scale", reward_scale, Positive)
     vector_env = as_vector_env(env)
     if isinstance(vector_env, FrameStack) and vector_env.nstack > 1:
         if normalize_observations or normalize_rewards or reward_scale != 1:

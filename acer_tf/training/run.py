@@ -12,7 +12,8 @@ import gymnasium
 from gymnasium.vector import VectorEnv
 
 from acer_tf.envs.atari.pool import AtariPool, frames_per_step
-from acer_tf.envs.make import closing, make_registered, make_training_env, make_vec_env
+from acer_tf.envs.closing import close_quietly, closing
+from acer_tf.envs.make import make_registered, make_training_env, make_vec_env
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import EnvironmentFailedError, InputError, NotFiniteError, SupersededError
 from acer_tf.logs.files import file_logger
@@ -75,7 +76,7 @@ def train(job: Job, first: gymnasium.Env[Any, Any] | None = None) -> int:
     with contextlib.ExitStack() as stack:
         unused = stack.enter_context(contextlib.ExitStack())
         if first is not None:
-            unused.callback(first.close)
+            unused.callback(close_quietly, first)
         prepare_tensorflow(job.network, job.machine.threads)  # by variables that TensorFlow reads when it is imported
         if job.machine.tune_malloc:
             keep_freed_memory()
@@ -101,9 +102,7 @@ def train(job: Job, first: gymnasium.Env[Any, Any] | None = None) -> int:
     if stop():
         say(f"resume with: {resume_command(run.path)}")
     else:
-        env_id = job.environment.env_id
-        allowed = ["--env", env_id] if ":" in env_id else []  # no file may name a module
-        say(f"to watch it: {shlex.join(['acer', 'enjoy', str(run.path), *allowed])}")
+        say(f"to watch it: {watch_command(run.path, job.environment.env)}")
     return stop.status
 
 
@@ -170,7 +169,7 @@ def _begin(
     goes_on()  # tells the watchdog that TensorFlow has been imported
     loop = agent.begin(logger, is_quiet=not job.logging.verbose, goes_on=goes_on)
     evaluations = _evaluations(job, agent, logger, settings["seed"], folder)
-    stack.enter_context(contextlib.closing(evaluations))
+    stack.enter_context(closing(evaluations))
     # What a checkpoint holds besides the loop: what `evaluate` needs of the agent, and the best evaluation so far.
     parts: dict[str, Part] = {PART: agent, "evaluations": evaluations}
     checkpointer = _resume(loop, parts, checkpoints, job, settings, goes_on)
@@ -307,6 +306,12 @@ def _write(session: Session, goes_on: Callable[[], bool]) -> None:
     write_at_last(save_agent, file, goes_on)
     write_at_last(session.checkpointer.write, session.run.path / CHECKPOINTS, goes_on)
     write_at_last(session.evaluations.write, session.run.path / BEST, goes_on)  # until then, in the checkpoint
+
+
+def watch_command(folder: Path, env: str) -> str:
+    """Returns the command that shows the agent of a run in environments of an id, which may name a module."""
+    allowed = ["--env", env] if ":" in env else []  # no file may have a module imported
+    return shlex.join(["acer", "enjoy", str(folder), *allowed])
 
 
 def resume_command(folder: Path) -> str:

@@ -71,15 +71,15 @@ class NoSpaces(gymnasium.Env[Any, Any]):
 @pytest.mark.parametrize(
     ("env", "message"),
     [
-        (OldReset(1), r"OldReset\.reset returned a ndarray that is not \(observation, info\); the old gym's returned"),
+        (OldReset(1), r"OldReset\.reset returned an? ndarray instead of \(observation, info\); the old gym's returned"),
         (OldArguments(1), r"unexpected keyword argument 'seed'; gymnasium's is reset\(self, \*, seed=None, options="),
         (OldStep(1), r"OldStep\.step returned 4 values; gymnasium's returns \(observation, reward, terminated, trunc"),
         (
             PassiveEnvChecker(OldStep(1)),
-            r"OldStep\.step returned what are not five values \(.* got 4\)\); gym",
+            r"OldStep\.step returned other than five values \(.* got 4\)\); gym",
         ),
         (NoStep(1), r"NoStep\.step returned None; gymnasium's returns \(observation, reward, terminated, trunc"),
-        (TimeLimit(NoStep(1), 9), r"NoStep\.step returned what are not five values \(cannot unpack .*\); gymnasium's"),
+        (TimeLimit(NoStep(1), 9), r"NoStep\.step returned other than five values \(cannot unpack .*\); gymnasium's"),
         (ArrayStep(1), r"ArrayStep\.step returned terminated array\(\[.*\]\), truncated False; gymnasium's returns"),
         (
             OfTheOldGym(),

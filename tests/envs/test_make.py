@@ -6,7 +6,7 @@ import pytest
 
 from acer_tf.envs.atari.pool import AtariPool
 from acer_tf.envs.make import make_training_env, make_vec_env
-from acer_tf.errors import InputError
+from acer_tf.errors import EnvironmentFailedError, InputError
 
 
 def test_atari_has_four_frames_of_the_pool() -> None:
@@ -107,3 +107,23 @@ def test_missing_packages_are_told(kind: type[Exception]) -> None:
             make_training_env("NeedsMore-v0", 1)
     finally:
         del gymnasium.registry["NeedsMore-v0"]
+
+
+@pytest.mark.parametrize(
+    ("error", "kwargs"),
+    [(NotImplementedError(), {}), (RuntimeError("CUDA"), {}), (TypeError("can only concatenate str"), {"size": "abc"})],
+)
+def test_errors_of_the_environments_own_code_keep_their_traceback(error: Exception, kwargs: dict[str, str]) -> None:
+    def make(size: str = "") -> gymnasium.Env[Any, Any]:
+        raise error
+
+    with pytest.raises(EnvironmentFailedError, match=f"^an environment raised {type(error).__name__}") as caught:
+        make_vec_env(make, 1, env_kwargs=kwargs)
+    assert caught.value.__cause__ is error
+
+
+def test_whole_numbers_are_taken_in_any_form() -> None:
+    assert make_vec_env("CartPole-v1", 2.0).num_envs == 2  # type: ignore[arg-type]
+    env = make_vec_env("PongNoFrameskip-v4", 1, num_workers=0.0, max_episode_frames=1e5)  # type: ignore[arg-type]
+    env.reset(seed=0)
+    env.close()

@@ -3,8 +3,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Dict, Discrete, Tuple
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Tuple
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
 from acer_tf.envs.adapt import as_vector_env
 from acer_tf.envs.make import make_vec_env
@@ -147,3 +147,109 @@ def test_parts_are_left_to_what_flattens_them() -> None:
     env.single_observation_space = Tuple([Discrete(2), Box(0, 1, (2,))])
     parts = (np.zeros(1, np.int64), np.zeros((1, 2), np.float32))
     assert checked_batch(env, parts) is parts
+
+
+class Own(VectorEnv[Any, Any, Any]):
+    """A vector environment of a user's own, whose steps return what it is told."""
+
+    num_envs = 2
+    single_observation_space, single_action_space = Box(-1, 1, (2,), np.float32), Discrete(2)
+    metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012 (gymnasium's)
+
+    def __init__(self, **told: Any) -> None:
+        self.observation_space, self.action_space = Box(-1, 1, (2, 2), np.float32), MultiDiscrete([2, 2])
+        none = np.zeros(2, np.bool_)
+        self.told = {"terminations": none, "truncations": none, "infos": {}, **told}
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        return np.zeros((2, 2), np.float32), self.told.get("first", {})
+
+    def step(self, actions: Any) -> Any:
+        return (
+            np.zeros((2, 2), np.float32),
+            np.ones(2),
+            *(self.told[n] for n in ("terminations", "truncations", "infos")),
+        )
+
+
+@pytest.mark.parametrize("flags", [[0, 1], np.array([0.0, 1.0]), (False, np.True_)])
+def test_flags_are_true_or_false_whatever_their_type(flags: Any) -> None:
+    env = as_vector_env(Own(truncations=flags))
+    env.reset()
+    *_, truncations, _ = env.step(np.zeros(2, np.int64))
+    assert truncations.dtype == np.bool_ and truncations.tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        (
+            {"terminations": np.array([0.5, 0])},
+            r"the terminations array\(\[0\.5, 0\. \]\); expected True or False for each",
+        ),
+        ({"truncations": None}, "the truncations None; expected 2 of them"),
+        ({"terminations": [True]}, r"the terminations \[True\]; expected 2 of them"),
+        ({"infos": None}, "the infos None; expected one dict for all"),
+        ({"first": [{}, {}]}, r"the infos \[{}, {}\]; expected one dict for all"),
+        (
+            {"infos": {"final_obs": [None, np.zeros(3)]}},
+            r"^environment 1 returned a last observation of an episode of s",
+        ),
+    ],
+)
+def test_flags_and_infos_that_are_none(told: dict[str, Any], message: str) -> None:
+    env = as_vector_env(Own(**told))
+    with pytest.raises(InputError, match=message):
+        env.reset()
+        env.step(np.zeros(2, np.int64))
+
+
+class Ends(gymnasium.Env[Any, Any]):
+    """Every step ends an episode, with an observation that it is told."""
+
+    action_space = Discrete(2)
+
+    def __init__(self, space: Box, last: Any) -> None:
+        self.observation_space, self.last = space, last
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        return np.zeros(2, self.observation_space.dtype), {}
+
+    def step(self, action: Any) -> Any:
+        return self.last, 1.0, False, True, {}
+
+
+def test_last_observations_take_the_type_of_the_space() -> None:
+    env = make_vec_env(lambda: Ends(Box(-1, 1, (2,), np.float32), [0.1, 0.2]), 1)
+    env.reset()
+    (last,) = env.step(np.zeros(1, np.int64))[4]["final_obs"]
+    assert last.dtype == np.float32 and last.tolist() == np.float32([0.1, 0.2]).tolist()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "last"),
+    [
+        (np.float32, np.zeros(5, np.float32)),
+        (np.float32, 7.0),
+        (np.float32, "end"),
+        (np.uint8, [300.7, -1.0]),
+        (np.int16, np.array([70_000, 1])),
+    ],
+)
+def test_last_observations_that_do_not_fit(dtype: Any, last: Any) -> None:
+    env = make_vec_env(lambda: Ends(Box(0, 100, (2,), dtype), last), 1)
+    env.reset()
+    with pytest.raises(
+        InputError, match=r"^environment 0 returned a last observation of an episode .* its space is Box"
+    ):
+        env.step(np.zeros(1, np.int64))
+
+
+def test_whole_numbers_are_not_cut() -> None:
+    env = make_vec_env("CartPole-v1", 1).unwrapped
+    env.single_observation_space = Box(0, 100, (2,), np.int16)
+    assert batch_of(env, [np.array([7, 8])]).tolist() == [[7, 8]]
+    with pytest.raises(
+        InputError, match=r"^environment 0 returned an observation of shape .* and type int64; its space"
+    ):
+        batch_of(env, [np.array([70_000, 8])])

@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -31,8 +31,8 @@ def makers(env_id: str, **kwargs: Any) -> list[Callable[[], gymnasium.Env[Any, A
 
 
 def assert_equal(one: Any, other: Any) -> None:
-    """Compares nested returns: structures, types, dtypes and bits."""
-    assert type(one) is type(other)
+    """Compares nested returns: structures, types, dtypes and bits; whole numbers may be Python's or NumPy's."""
+    assert type(one) is type(other) or (isinstance(one, np.integer) and isinstance(other, int))
     if isinstance(one, dict):
         assert one.keys() == other.keys()
         one, other = list(one.values()), [other[name] for name in one]
@@ -496,3 +496,45 @@ def test_the_last_observation_of_an_episode_stays_a_dict() -> None:
     infos = gather_infos([{"final_obs": last, "final_info": {"t": 5}}, {}])
     assert infos["final_obs"].tolist() == [last, None]
     assert infos["final_info"]["t"].tolist() == [5, 0]
+
+
+class Closing(Counter):
+    """Notes that it is closed, and raises an error if it is the second."""
+
+    closed: ClassVar[list[int]] = []
+
+    def __init__(self, number: int) -> None:
+        super().__init__(1)
+        self.number = number
+
+    def close(self) -> None:
+        self.closed.append(self.number)
+        if self.number == 1:
+            raise AttributeError("no viewer")
+
+
+def test_all_are_closed_even_if_one_raises() -> None:
+    Closing.closed.clear()
+    env = SerialEnvs([functools.partial(Closing, number) for number in range(3)])
+    with pytest.raises(AttributeError, match="no viewer"):
+        env.close()
+    assert Closing.closed == [0, 1, 2]
+
+
+def test_those_before_one_that_cannot_be_made_are_closed(capsys: pytest.CaptureFixture[str]) -> None:
+    def fails() -> gymnasium.Env[Any, Any]:
+        raise ArithmeticError("no licence")
+
+    Closing.closed.clear()
+    with pytest.raises(ArithmeticError, match="no licence"):
+        SerialEnvs([functools.partial(Closing, 0), functools.partial(Closing, 1), fails])
+    assert Closing.closed == [1, 0] and "no viewer" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", [True, None])
+def test_an_attribute_of_the_name_of_the_method_is_no_mask(value: object) -> None:
+    class Flagged(Counter):
+        action_masks = value
+
+    env = make_vec_env(lambda: Flagged(1), 1)
+    assert "action_mask" not in env.reset()[1]

@@ -1,0 +1,37 @@
+"""Closes environments without losing what has been done with them: an error of `close` becomes a warning."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Protocol, TypeVar
+
+from acer_tf.errors import EnvironmentFailedError, InputError, environment_errors
+from acer_tf.system.console import say
+
+
+class Closable(Protocol):
+    """What can be closed."""
+
+    def close(self) -> object:
+        """Frees what it holds."""
+        ...
+
+
+AnyClosable = TypeVar("AnyClosable", bound=Closable)
+
+
+def close_quietly(env: Closable) -> None:
+    """Closes environments, or what holds some; says why if that raises."""
+    try:
+        with environment_errors():
+            env.close()
+    except (EnvironmentFailedError, InputError) as error:
+        say(f"warning: the environments could not be closed: {error}", is_error=True)
+
+
+@contextlib.contextmanager
+def closing(env: AnyClosable) -> Iterator[AnyClosable]:
+    """Yields environments, and closes them at the end as `close_quietly` does."""
+    try:
+        yield env
+    finally:
+        close_quietly(env)
