@@ -4,6 +4,7 @@ import contextlib
 import enum
 import importlib.util
 import re
+import traceback
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ GYMNASIUM_EXTRAS = {
     "toy-text": "video",
 }
 """This package's extra that installs what each extra of gymnasium does."""
+GYMNASIUM_CHECKS = ("gymnasium.utils.passive_env_checker", "gymnasium.wrappers.common", "gymnasium.envs.registration")
+"""Modules that check single environments as they are made, reset and stepped."""
 LONGEST = 4000
 """Characters of a message, about."""
 
@@ -98,7 +101,8 @@ class ExitStatus(enum.IntEnum):
 def environment_errors() -> Iterator[None]:
     """Re-raises any exception from an environment as `EnvironmentFailedError`, `sys.exit()` in its code included.
 
-    A missing package that one of our extras installs is an `InputError` that names the extra. Exceptions of this
+    A missing package that one of our extras installs is an `InputError` that names the extra, and what gymnasium's own
+    checks refuse is one that tells why. Exceptions of this
     package (`InputError`, `EnvironmentFailedError`) and of signals (`KeyboardInterrupt`, `StoppedError`) pass.
     """
     try:
@@ -108,7 +112,22 @@ def environment_errors() -> Iterator[None]:
     except BaseException as error:
         if (advice := with_own_extra(str(error))) != str(error):
             raise InputError(advice) from error
+        if (reason := refusal(error)) is not None:
+            raise InputError(reason) from error
         raise EnvironmentFailedError(f"an environment raised {type(error).__name__}: {error}") from error
+
+
+def refusal(error: BaseException) -> str | None:
+    """Returns why gymnasium's own checks refuse an environment, in a sentence; None of any other error."""
+    if raised_in(error) not in GYMNASIUM_CHECKS:
+        return None
+    return f"gymnasium refuses the environment: {' '.join(str(error).split())}"
+
+
+def raised_in(error: BaseException) -> str:
+    """Returns the name of the module in which an exception was raised."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return str(frame.f_globals.get("__name__"))
 
 
 def with_own_extra(message: str) -> str:

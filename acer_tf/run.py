@@ -20,6 +20,7 @@ from acer_tf.configs.presets import (
 from acer_tf.envs.closing import close_quietly
 from acer_tf.envs.module_ids import module_refused
 from acer_tf.errors import InputError
+from acer_tf.storage.run_folder import folder_kept
 from acer_tf.training.job import GROUPS, Job, MachineSettings
 from acer_tf.training.watchdog import watchdog
 
@@ -85,7 +86,8 @@ def prepare(argv: Sequence[str]) -> tuple[Job, "Env | None"]:
     if "preset" in given:
         return _job(given, arguments, preset), None
     machine = MachineSettings(stall_seconds=settings["stall_seconds"])
-    with watchdog(machine.stall_seconds):  # an environment may hang already while it is made
+    # An environment may hang already while it is made.
+    with watchdog(machine.stall_seconds), folder_kept(settings["logdir"]):
         first = None if is_atari(env_id) else make_env(env_id, settings["env_kwargs"])
     with contextlib.ExitStack() as unused:
         if first is not None:

@@ -1,8 +1,11 @@
 import re
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import pytest
+from gymnasium.spaces import Discrete
+from gymnasium.wrappers import PassiveEnvChecker
 
 from acer_tf.errors import (
     GYMNASIUM_EXTRAS,
@@ -74,3 +77,24 @@ def test_a_package_that_is_missing_is_named_with_its_extra(tmp_path: Path, monke
         with pytest.raises(InputError) as error:
             require(module, "games need", "games")
         assert str(error.value) == f'games need {module}; install it with: pip install -e ".[games]".'
+
+
+class Informs(gymnasium.Env[Any, Any]):
+    observation_space, action_space = Discrete(2), Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        return 0, None
+
+
+def test_what_gymnasiums_checks_refuse_is_one_sentence() -> None:
+    env = PassiveEnvChecker(Informs())
+    message = (
+        r"^gymnasium refuses the environment: The second element returned by `env\.reset\(\)` was not a dictionary"
+    )
+    with pytest.raises(InputError, match=message), environment_errors():
+        env.reset()
+    with (
+        pytest.raises(EnvironmentFailedError, match="^an environment raised AssertionError: mine$"),
+        environment_errors(),
+    ):
+        raise AssertionError("mine")

@@ -51,6 +51,10 @@ def checked_env(env: Any) -> gymnasium.Env[Any, Any]:
                     f"{type(env.unwrapped).__name__} has no {space}; set self.{space} in __init__, to one of "
                     "gymnasium.spaces."
                 )
+            if not isinstance(found := getattr(env, space), gymnasium.Space):
+                raise InputError(
+                    f"{type(env.unwrapped).__name__}.{space} is {found!r:.200}; expected one of gymnasium.spaces."
+                )
         return env
     if isinstance(env, str):
         raise InputError(

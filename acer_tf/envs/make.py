@@ -184,7 +184,7 @@ def make_single(source: Source, kwargs: Mapping[str, Any], wrapper: Wrapper | No
     with _making(_name(source), kwargs):
         if isinstance(source, EnvSpec):
             with mujoco_prepared(source, is_drawn=_render_mode(source, kwargs) is not None):
-                env = gymnasium.make(source, **kwargs)
+                env = checked_env(gymnasium.make(source, **kwargs))
                 follow_robot(env, kwargs)
         else:
             env = checked_env(source(**kwargs))

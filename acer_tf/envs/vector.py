@@ -24,7 +24,7 @@ from acer_tf.envs.rendering import rendered
 from acer_tf.envs.returns import ARRAYS, batch_of, check_info, is_flag, numbers_of, with_checked_finals
 from acer_tf.envs.wrappers.action_masks import MASKS, METHOD, flat_mask
 from acer_tf.envs.wrappers.base import Array, StepReturn
-from acer_tf.errors import EnvironmentFailedError, InputError, type_in_words, with_own_extra
+from acer_tf.errors import EnvironmentFailedError, InputError, raised_in, refusal, type_in_words, with_own_extra
 from acer_tf.system.children import START_METHOD, become_worker, program_hidden
 
 CLOSE_SECONDS = 5.0
@@ -253,11 +253,6 @@ def _column(given: list[Any], is_given: NDArray[np.bool_], is_object: bool) -> A
     return column
 
 
-def _is_of_gymnasium(error: BaseException) -> bool:
-    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    return str(frame.f_globals.get("__name__")).startswith("gymnasium.wrappers.")
-
-
 class _Autoreset:
     """An environment that is reset in the step in which its episode ends; its masks join its infos.
 
@@ -303,7 +298,7 @@ class _Autoreset:
         try:
             result = self._env.step(action)
         except (TypeError, ValueError) as error:
-            if not (_is_of_gymnasium(error) and UNPACKED.search(str(error))):
+            if not (raised_in(error).startswith("gymnasium.wrappers.") and UNPACKED.search(str(error))):
                 raise
             raise self._wrong_step(f"other than five values ({error})") from error
         if not isinstance(result, tuple | list) or len(result) != 5:
@@ -389,5 +384,6 @@ def _serve(pipe: Connection, make: MakeEnv, index: int) -> None:
                 pipe.send((InputError, str(error)))
             except gymnasium.error.DependencyNotInstalled as error:  # when a window is opened
                 pipe.send((InputError, f"the environment cannot be shown: {with_own_extra(str(error))}"))
-            except Exception:
-                pipe.send((RuntimeError, traceback.format_exc()))
+            except Exception as error:
+                reason = refusal(error)
+                pipe.send((RuntimeError, traceback.format_exc()) if reason is None else (InputError, reason))

@@ -102,9 +102,26 @@ def run_folder(folder: Path | None, env_id: str = "") -> Iterator["RunFolder"]:
             raise
         except (InputError, EnvironmentFailedError):
             # A mistake in the flags leaves no empty folder behind, and the next command may use the name.
-            if is_new and {file.name for file in folder.iterdir()} <= {SETTINGS, *LOCK_FILES}:
+            if is_new and folder.is_dir() and {file.name for file in folder.iterdir()} <= {SETTINGS, *LOCK_FILES}:
                 shutil.rmtree(folder)
             raise
+
+
+@contextlib.contextmanager
+def folder_kept(logdir: Path | None) -> Iterator[None]:
+    """Checks that the block, in which environments are made, leaves the working directory as it is.
+
+    Raises:
+        InputError: it does not, and files of the run would be written elsewhere.
+    """
+    before = os.getcwd()
+    yield
+    if (now := os.getcwd()) != before and not (logdir is not None and logdir.is_absolute()):
+        os.chdir(before)
+        raise InputError(
+            f"the environment has changed the working directory to {now}, where the run would be written; give "
+            f"--logdir as an absolute path, such as {Path(before, logdir or 'runs/one')}."
+        )
 
 
 class RunFolder:

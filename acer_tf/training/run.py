@@ -26,7 +26,7 @@ from acer_tf.segment import Episode
 from acer_tf.storage.arrays import save_arrays
 from acer_tf.storage.checkpoint_store import CheckpointStore
 from acer_tf.storage.run_files import BEST, CHECKPOINTS, MODEL, NOT_FINITE, TENSORBOARD
-from acer_tf.storage.run_folder import RunFolder, note_changed, run_folder
+from acer_tf.storage.run_folder import RunFolder, folder_kept, note_changed, run_folder
 from acer_tf.storage.saved_agents import PART, read_saved_agent
 from acer_tf.storage.usage import Meter
 from acer_tf.system.command_line import command_line
@@ -91,10 +91,12 @@ def train(job: Job, first: gymnasium.Env[Any, Any] | None = None) -> int:
         run = stack.enter_context(run_folder(job.run.logdir, job.environment.env_id))
         make_env = _env_maker(job)
         # Those of a run with collectors are only looked at: none of them needs a process.
-        env = make_env(first=first, **({"vectorization": "sync"} if job.collecting.actors else {}))
+        with folder_kept(job.run.logdir):
+            env = make_env(first=first, **({"vectorization": "sync"} if job.collecting.actors else {}))
         unused.pop_all()
         stack.enter_context(closing(env))
         session = _begin(job, env, make_env, run, stack, goes_on)
+        stop.take_signals()  # which the environments may have taken when they were made or reset
         with _noting_usage(session, meter):
             _learn(session, goes_on)
             _write(session, goes_on)

@@ -3,8 +3,9 @@
 import contextlib
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import FrameType
+from typing import Any
 
 from acer_tf.errors import StoppedError
 from acer_tf.system.console import say_in_handler
@@ -18,7 +19,8 @@ ECHO_SECONDS = 0.5
 class Stop:
     """A signal handler that remembers the first signal; calling it tells whether one has arrived."""
 
-    def __init__(self) -> None:
+    def __init__(self, handled: Sequence[signal.Signals]) -> None:
+        self._handled = handled
         self._signal: int | None = None
         self._seconds = 0.0
 
@@ -30,6 +32,10 @@ class Stop:
     def status(self) -> int:
         """Exit status of the process: 130 after SIGINT, 143 after SIGTERM, 129 after SIGHUP, 0 without a signal."""
         return 0 if self._signal is None else 128 + self._signal
+
+    def take_signals(self) -> dict[int, Any]:
+        """Handles the signals from here on, whoever did before, such as an environment; returns their handlers."""
+        return {signum: signal.signal(signum, self.handle) for signum in self._handled}
 
     def handle(self, signum: int, frame: FrameType | None) -> None:
         """Remembers the first signal and prints a hint; a second signal, if it is no echo, ends the program.
@@ -55,9 +61,8 @@ def stop_on_signals() -> Iterator[Stop]:
 
     Under nohup, SIGHUP remains ignored.
     """
-    stop = Stop()
-    handled = [s for s in SIGNALS if s.name != "SIGHUP" or signal.getsignal(s) is not signal.SIG_IGN]
-    previous = {signum: signal.signal(signum, stop.handle) for signum in handled}
+    stop = Stop([s for s in SIGNALS if s.name != "SIGHUP" or signal.getsignal(s) is not signal.SIG_IGN])
+    previous = stop.take_signals()
     try:
         yield stop
     finally:

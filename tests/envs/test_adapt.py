@@ -68,6 +68,10 @@ class NoSpaces(gymnasium.Env[Any, Any]):
     """Says nothing about its observations and actions."""
 
 
+class NoneSpaces(NoSpaces):
+    observation_space = None  # type: ignore[assignment]
+
+
 @pytest.mark.parametrize(
     ("env", "message"),
     [
@@ -86,6 +90,7 @@ class NoSpaces(gymnasium.Env[Any, Any]):
             r"a tests\.envs\.test_adapt\.OfTheOldGym, which is no gymnasium\.Env; derive .* shimmy\.GymV21",
         ),
         (Counter, r"the environment is the class Counter; give an object of it: Counter\(\)"),
+        (NoneSpaces(), r"NoneSpaces\.observation_space is None; expected one of gymnasium\.spaces"),
         (NoSpaces(), r"NoSpaces has no observation_space; set self\.observation_space in __init__, to one of gymnas"),
         (
             "CartPole-v1",

@@ -15,7 +15,14 @@ import yaml
 from acer_tf import __version__
 from acer_tf.errors import InputError, LockedError, SupersededError
 from acer_tf.storage.run_files import LOCK_FILES
-from acer_tf.storage.run_folder import RunFolder, default_run_folder, note_changed, read_settings, run_folder
+from acer_tf.storage.run_folder import (
+    RunFolder,
+    default_run_folder,
+    folder_kept,
+    note_changed,
+    read_settings,
+    run_folder,
+)
 from acer_tf.system.compute import cores, tensorflow_threads
 from acer_tf.system.provenance import commit
 from acer_tf.training.job import Job
@@ -349,3 +356,20 @@ def test_default_folders_of_one_second_differ(tmp_path: Path, monkeypatch: pytes
         folders = list(threads.map(default_run_folder, ["Some-v0"] * 40))
     assert len({*folders}) == 40
     assert default_run_folder("x" * 300 + "-v0").is_dir()
+
+
+@pytest.mark.parametrize("logdir", [None, Path("runs/one")])
+def test_an_environment_that_changes_the_working_directory_is_refused(
+    logdir: Path | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other").mkdir()
+    moved = (
+        f"the environment has changed the working directory to {tmp_path / 'other'}, where the run would be written; "
+    )
+    message = f"{moved}give --logdir as an absolute path, such as {tmp_path / 'runs/one'}."
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"), folder_kept(logdir):
+        os.chdir("other")
+    assert Path.cwd() == tmp_path
+    with folder_kept(tmp_path / "runs"):
+        os.chdir("other")

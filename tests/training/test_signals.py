@@ -96,3 +96,14 @@ def test_earlier_handlers_are_back_afterwards(signum: int) -> None:
         with stop_on_signals():
             raise RuntimeError
     assert signal.getsignal(signum) is before
+
+
+def test_signals_that_an_environment_took_are_taken_back() -> None:
+    with stop_on_signals() as stop:
+        signal.signal(signal.SIGINT, lambda *_: None)
+        os.kill(os.getpid(), signal.SIGINT)
+        assert not stop()
+        stop.take_signals()
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stop() and stop.status == 130
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
