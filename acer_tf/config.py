@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from acer_tf.errors import InputError
-from acer_tf.maths.schedules import SCHEDULES, ScheduleName
+from acer_tf.maths.schedules import SCHEDULES, ScheduleName, learning_rate
 from acer_tf.schema import (
     Count,
     CountOrZero,
@@ -148,6 +148,10 @@ class Config(Training, Replay, Optimization, Algorithm):
         if not isinstance(self.lrschedule, str):
             if not callable(self.lrschedule):
                 raise InputError(f"{name} is {self.lrschedule!r}; expected a name or a function.")
+            try:
+                learning_rate(self.lr, self.lrschedule, 0.0)
+            except TypeError as error:
+                raise InputError(f"{name} cannot be called with the fraction of training, a number: {error}") from error
         elif self.lrschedule not in SCHEDULES:
             raise InputError(f"{name} '{self.lrschedule}' does not exist{suggestion(self.lrschedule, SCHEDULES)}.")
 

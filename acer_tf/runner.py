@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from acer_tf.envs.conventions import environment_seeds, reported_episodes
 from acer_tf.envs.same_spaces import EnvSpaces
 from acer_tf.envs.wrappers.action_masks import MASKS, has_masks, masks_of, possible_actions
+from acer_tf.envs.wrappers.base import wrappers_of
 from acer_tf.envs.wrappers.frame_stack import FrameStack
+from acer_tf.envs.wrappers.joint_actions import JointActions
 from acer_tf.envs.wrappers.normalize import frozen, load_normalization_state, normalization_state
 from acer_tf.errors import InputError, NotFiniteError, environment_errors
 from acer_tf.segment import Action, Episode, Segment, is_given
@@ -70,7 +72,8 @@ class Runner:
     Attributes:
         episodes: whole episodes that ended during the last `run`, if the environments report them.
         first_env: index of a segment's first environment, 0: every segment is of all environments.
-        dropped: none: every segment is trained on.
+        dropped: begun segments of the last `run` that were given up, as a worker was replaced; each with its first
+            environment, 0. Of their arrays rewards, dones and masks count.
     """
 
     first_env = 0
@@ -162,9 +165,10 @@ class Runner:
         load_normalization_state(self._env, normalization)
         with frozen(self._env):  # the normalization counts these steps already
             self._replay_actions(state, heartbeat)
-        return state["restart_seed"] is not None
+        return self._restart_seed is not None
 
     def _replay_actions(self, state: Mapping[str, Any], heartbeat: Callable[[], object]) -> None:
+        self._forget_actions()
         if state["restart_seed"] is not None:
             self.restart(state["restart_seed"], is_recorded=True)
         if "actions" in state:
@@ -174,6 +178,8 @@ class Runner:
                 for actions in np.moveaxis(state["actions"], 1, 0):
                     self._obs, _, terminations, truncations, infos = self._env.step(actions)
                     heartbeat()
+                    if "worker_replaced" in infos:
+                        self._forget_actions()
             self._dones = terminations | truncations
             self._action_masks = self._possible(infos)
         self._state = state["state"]
@@ -194,7 +200,7 @@ class Runner:
             EnvironmentFailedError: an environment raised, or too many worker processes failed.
             TrainingStoppedError: `after_step` returned False.
         """
-        self.episodes = []
+        self.episodes, self.dropped = [], []
         while True:
             segment = self._collect(after_step)
             if segment is not None:
@@ -214,22 +220,27 @@ class Runner:
             # Its episodes are lost, and half a segment is none: collect anew from here.
             if "worker_replaced" in infos:
                 self._forget_actions()
+                dones = self._dones_until(segment, t)
+                dones[infos["worker_replaced"], -1] = False  # lost, not ended
+                self.dropped.append((0, segment._replace(rewards=segment.rewards[:, : t + 1], dones=dones)))
                 return None
             # A time limit is no end of the task: the value of the last state stands for what would follow.
             if self._values is not None and (is_cut := truncations & ~terminations).any():
                 segment.final_values[:, t] = self._final_values(self._values, infos, is_cut)
             if after_step is not None and not after_step(self._values_of_step(t, action, mu, segment, infos)):
                 self._forget_actions()
-                # Masks 1 to t are the ends of steps 0 to t - 1; the last step's are not yet observed.
-                dones = np.column_stack([segment.masks[:, 1 : t + 1], self._dones])
+                dones = self._dones_until(segment, t)
                 raise TrainingStoppedError(segment.rewards[:, : t + 1], dones, segment.masks[:, 0])
         self._observe(segment, self._nsteps)  # the bootstrap step: observed, not acted in
-        _require_numbers(segment.rewards, "a reward")
         segment = segment._replace(actions=np.stack(actions, axis=1), mus=np.stack(mus, axis=1))
         # Kept for `load_state_dict`, which repeats them after a restart.
         if self._restart_seed is not None:
             self._actions.append(segment.actions)
         return segment
+
+    def _dones_until(self, segment: Segment, t: int) -> NDArray[np.bool_]:
+        """Returns the ends of episodes in steps 0 to t, [N, t + 1]; the last step's are not observed yet."""
+        return np.column_stack([segment.masks[:, 1 : t + 1], self._dones])
 
     def _empty_segment(self) -> Segment:
         """Returns a segment to be filled, which begins with the S frames of the observation that is there.
@@ -272,7 +283,9 @@ class Runner:
     @functools.cached_property
     def _action_space(self) -> gymnasium.Space[Any]:
         """The user's, which masks are of; looked up once, not at every step."""
-        return EnvSpaces.of(self._env).action_space
+        joint = (wrapper.env for wrapper in wrappers_of(self._env) if isinstance(wrapper, JointActions))
+        below = next(joint, None)  # also where the user has stacked frames above it
+        return EnvSpaces.of(self._env).action_space if below is None else below.single_action_space
 
     def _possible(self, infos: Mapping[str, Any]) -> Masks:
         """Returns the masks of the present states; `()` where there are none, or none are obeyed."""
@@ -292,7 +305,9 @@ class Runner:
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """Steps the environments; returns terminations and truncations, [N] each, and the infos."""
         with environment_errors():
-            self._obs, segment.rewards[:, t], terminations, truncations, infos = self._env.step(action)
+            self._obs, rewards, terminations, truncations, infos = self._env.step(action)
+        _require_numbers(rewards, "a reward")
+        segment.rewards[:, t] = rewards
         self._dones = terminations | truncations  # a time limit counts as an end, as in baselines
         self._action_masks = self._possible(infos)
         # Only the newest frame: where the episode ended, it is the first one of the next.
@@ -324,7 +339,7 @@ class Runner:
             if final[env] is None:
                 raise InputError(
                     "bootstrap_truncated needs the last observation of an episode that a time limit cut short, but the "
-                    "environment does not give it (final_obs in the infos); make bootstrap_truncated False."
+                    "environment does not give it (final_obs in the infos); set bootstrap_truncated to False."
                 )
             obs[env] = final[env]
         _require_numbers(obs, "an observation")
@@ -336,8 +351,8 @@ class Runner:
         if MASKS not in final or (is_cut & ~final.get(f"_{MASKS}", is_cut)).any():
             raise InputError(
                 "bootstrap_truncated needs the action mask of the state in which a time limit cut an episode short, "
-                "but the environment gives none (action_mask in its info); make bootstrap_truncated or action_masks "
-                "False."
+                "but the environment gives none (action_mask in its info), as vector environments that "
+                "acer_tf.envs.make.make_vec_env makes do; or set bootstrap_truncated or action_masks to False."
             )
         # The environments are in their next episodes already; only final_info has the masks of the last.
         masks = np.array(self._action_masks)

@@ -102,6 +102,15 @@ def test_schedules_come_with_the_nearest() -> None:
         Config(lrschedule="midle_drop")
     with pytest.raises(InputError, match="lrschedule is 3; expected a name or a function"):
         Config(lrschedule=3)  # type: ignore[arg-type]
+    with pytest.raises(
+        InputError, match=r"^lrschedule cannot be called with the fraction of training, a number: .* 0 po"
+    ):
+        Config(lrschedule=lambda: 1)  # type: ignore[arg-type,misc]
+    for wrong in (lambda p: None, lambda p: 1e42):
+        with pytest.raises(
+            InputError, match=r"^the schedule of the learning rate gives .* after 0\.0% of training; exp"
+        ):
+            Config(lrschedule=wrong)  # type: ignore[arg-type]
 
 
 def test_replay_must_be_able_to_start() -> None:

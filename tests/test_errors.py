@@ -94,7 +94,7 @@ def test_what_gymnasiums_checks_refuse_is_one_sentence() -> None:
     with pytest.raises(InputError, match=message), environment_errors():
         env.reset()
     with (
-        pytest.raises(EnvironmentFailedError, match="^an environment raised AssertionError: mine$"),
+        pytest.raises(EnvironmentFailedError, match=r"^an environment raised AssertionError: mine$"),
         environment_errors(),
     ):
         raise AssertionError("mine")

@@ -3,15 +3,19 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.spaces import MultiDiscrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 
 from acer_tf.buffer import stack_obs
 from acer_tf.envs.make import make_training_env
+from acer_tf.envs.vector import SerialEnvs
 from acer_tf.envs.wrappers.frame_stack import FrameStack
+from acer_tf.envs.wrappers.joint_actions import JointActions
 from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.runner import Runner, TrainingStoppedError
 from acer_tf.segment import Action, Segment
+from tests.counter import Counter
 from tests.scripted import ScriptedEnv
 
 Array = NDArray[Any]
@@ -175,6 +179,15 @@ def test_a_segment_in_which_a_worker_was_replaced_is_dropped(frame: int) -> None
     np.testing.assert_array_equal(segment.masks, (env._terminations | env._truncations)[window].T)
     assert len(env.actions) == frame - 1 + NSTEPS
     assert [(episode.env, episode.r) for episode in runner.episodes] == [(2, 4.0)]  # it was played to its end
+    ((first, given_up),) = runner.dropped  # whose steps count for episodes that go on
+    steps = slice(2, frame + 1)  # the first frames are those of two resets
+    ends = (env._terminations | env._truncations)[steps].T
+    ends[1, -1] = False  # the lost episode did not end, it will be counted as abandoned
+    assert first == 0
+    np.testing.assert_array_equal(given_up.dones, ends)
+    np.testing.assert_array_equal(given_up.rewards, env._rewards[steps].T.astype(np.float32))
+    runner.run()
+    assert runner.dropped == []
 
 
 def test_actions_recorded_before_a_worker_was_replaced_are_dropped() -> None:
@@ -194,6 +207,44 @@ def test_actions_recorded_before_a_worker_was_replaced_are_dropped() -> None:
     runner.run()
     state = runner.state_dict()
     assert (state["restart_seed"], state["actions"].shape) == (5, (NENVS, NSTEPS))
+
+
+def test_where_a_worker_is_replaced_as_actions_are_repeated_there_is_no_way_back() -> None:
+    runner = Runner(FrameStack(script((2, 1), length=40), 1), ScriptedActor(), NSTEPS)
+    runner.restart(3, is_recorded=True)
+    runner.run()
+    lost = {4: {"worker_replaced": np.array([False, True, False])}}
+    again = Runner(FrameStack(script((2, 1), infos=lost, length=40), 1), ScriptedActor(), NSTEPS)
+    assert not again.load_state_dict(runner.state_dict())
+    assert again.state_dict()["restart_seed"] is None and "actions" not in again.state_dict()
+
+
+def test_an_entry_of_the_environments_own_is_no_report() -> None:
+    runner = Runner(FrameStack(script(infos={2: {"episode": {"id": 3}}}), 1), ScriptedActor(), NSTEPS)
+    runner.run()
+    assert runner.episodes == []
+
+
+def test_a_reward_too_large_for_the_networks_is_told_at_its_step() -> None:
+    env = script()
+    env._rewards[3, 1] = 1e39
+    with pytest.raises(InputError, match=r"^environment 1 gave a reward that has 1e\+39, too large for float32"):
+        collect(env)
+    assert len(env.actions) == 2
+
+
+def test_masks_are_of_the_users_actions_below_stacked_frames_too() -> None:
+    class Chosen(Counter):
+        action_space = MultiDiscrete([2, 3])
+
+        def action_masks(self) -> tuple[Any, Any]:
+            return np.array([1, 0]), np.array([0, 1, 1])
+
+        def step(self, action: Any) -> Any:
+            return super().step(0)
+
+    env = FrameStack(JointActions(SerialEnvs([lambda: Chosen(3)] * NENVS)), 2)
+    np.testing.assert_array_equal(Runner(env, ScriptedActor(), NSTEPS)._action_masks[0], [0, 1, 1, 0, 0, 0])
 
 
 def test_what_a_callback_is_shown_stays_as_it_was() -> None:

@@ -37,9 +37,10 @@ def reported_episodes(infos: Mapping[str, Any]) -> Iterator[tuple[int, float, in
     """Yields each episode in the infos of a step: index of the environment, raw return, length in agent steps."""
     # gymnasium's vector wrapper puts them at the top; the wrapper of a single environment, under final_info.
     infos = infos if "episode" in infos else infos.get("final_info", {})
-    if isinstance(infos.get("episode"), Mapping):  # else it is an entry of the environment's own, such as a counter
+    # Any other entry of the name is the environment's own, such as a counter.
+    if isinstance(reports := infos.get("episode"), Mapping) and "_episode" in infos and {"r", "l"} <= reports.keys():
         for i in np.flatnonzero(infos["_episode"]):
-            yield int(i), float(infos["episode"]["r"][i]), int(infos["episode"]["l"][i])
+            yield int(i), float(reports["r"][i]), int(reports["l"][i])
 
 
 def reports_episodes(env: VectorEnv[Any, Any, Any]) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Literal, SupportsFloat
 
 from acer_tf.errors import InputError
+from acer_tf.schema import LARGEST
 
 Schedule = Callable[[float], float]
 ScheduleName = Literal["constant", "linear", "double_linear_con", "middle_drop", "double_middle_drop"]
@@ -59,7 +60,7 @@ def learning_rate(lr: float, schedule: str | Schedule, fraction: float) -> float
         rate = lr * float(factor) if isinstance(factor, SupportsFloat) else math.nan
     except TypeError:  # an array of several numbers
         rate = math.nan
-    if not 0 <= rate < math.inf:
+    if not 0 <= rate <= LARGEST:
         raise InputError(
             f"the schedule of the learning rate gives {factor!r} after {fraction:.1%} of training; expected a finite "
             "number >= 0."

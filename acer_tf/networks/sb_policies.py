@@ -11,8 +11,9 @@ from keras import KerasTensor
 from acer_tf.errors import InputError
 from acer_tf.networks.layers import SQRT2, Activation, activation, fc, flat, joined
 from acer_tf.networks.lstm import LSTM, LayerNormLSTM
+from acer_tf.networks.names import Widths
 from acer_tf.networks.registry import NetworkFn, Observations, Recurrent, Split, network_fn, register
-from acer_tf.schema import Count
+from acer_tf.schema import Count, to_python
 
 LSTM_PLACE = "lstm"
 NetArch = Sequence[int | str | dict[str, Sequence[int]]]
@@ -22,7 +23,7 @@ def feed_forward_policy(
     rng: np.random.RandomState,
     net_arch: NetArch | None = None,
     act_fun: Activation = "tanh",
-    layers: Sequence[int] | None = None,
+    layers: Widths | None = None,
     feature_extraction: str = "mlp",
     cnn_extractor: str | NetworkFn = "cnn",
 ) -> Split:
@@ -35,7 +36,7 @@ def feed_forward_policy(
         net_arch: widths of layers that are shared, then, last, `dict(pi=[...], vf=[...])` for those that are not. After
             a CNN there are none by default.
         act_fun: activation of those layers, by Keras' name or a function.
-        layers: widths of the layers of both, where there is no `net_arch`.
+        layers: widths of the layers of both, where there is no `net_arch`; none after a CNN alone.
         feature_extraction: torso before these layers: "mlp" (none), "cnn" for images, or "multi_input" for images,
             alone or in a Dict, and none for anything else.
         cnn_extractor: torso for images: a name, or a function of images as float32, divided by 255.
@@ -44,11 +45,13 @@ def feed_forward_policy(
         InputError: an argument is of the wrong type.
     """
     if net_arch is None:
-        own = [64, 64] if layers is None else layers
+        own = [64, 64] if layers is None else list(layers)
         net_arch = [{"pi": own, "vf": own}] if feature_extraction != "cnn" else []
     shared, ends = _parsed(net_arch)
     if LSTM_PLACE in shared:
-        raise InputError("net_arch has an 'lstm', but the policy has none; choose MlpLstmPolicy or CnnLstmPolicy.")
+        raise InputError(
+            "net_arch has an 'lstm', but the policy is not recurrent; choose MlpLstmPolicy or CnnLstmPolicy."
+        )
     torso = _torso(rng, feature_extraction, cnn_extractor)
     return Split(
         lambda inputs: _mlp(torso(inputs), "shared_fc", _widths(shared), act_fun, rng), _ends(rng, ends, act_fun)
@@ -59,7 +62,7 @@ def recurrent_policy(
     rng: np.random.RandomState,
     net_arch: NetArch | None = None,
     act_fun: Activation = "tanh",
-    layers: Sequence[int] | None = None,
+    layers: Widths | None = None,
     n_lstm: Count = 256,
     layer_norm: bool = False,
     feature_extraction: str = "mlp",
@@ -71,7 +74,7 @@ def recurrent_policy(
         rng: generator of the initial weights.
         net_arch: as of `feed_forward_policy`, with "lstm" in its place among the shared layers: `[64, "lstm"]`.
         act_fun: activation of the layers.
-        layers: widths of the layers before the LSTM, where there is no `net_arch`.
+        layers: widths of the layers before the LSTM, where there is no `net_arch`; none after a CNN or multi_input.
         n_lstm: units of the LSTM.
         layer_norm: whether the LSTM has layer normalisation.
         feature_extraction: as of `feed_forward_policy`.
@@ -108,13 +111,14 @@ register("MultiInputLstmPolicy")(partial(recurrent_policy, feature_extraction="m
 
 def _parsed(net_arch: NetArch) -> tuple[list[int | str], dict[str, Sequence[int]]]:
     """Splits `net_arch` into the widths of shared layers, "lstm" among them, and those of policy and critic."""
+    net_arch = to_python(net_arch)
     if not isinstance(net_arch, list | tuple):
         raise InputError(f"net_arch is {net_arch!r}; expected a list such as [64, dict(pi=[32], vf=[32])].")
     *shared, last = [*net_arch, {}] if not net_arch or not isinstance(net_arch[-1], dict) else net_arch
     ends = {"pi": [], "vf": []} | last
     are_lists = all(isinstance(own, list | tuple) for own in ends.values())
-    widths = [*shared, *itertools.chain(*ends.values())] if are_lists else []
-    widths = [width for width in widths if width != LSTM_PLACE]
+    own = [*itertools.chain(*ends.values())] if are_lists else []
+    widths = [*(width for width in shared if width != LSTM_PLACE), *own]
     if not are_lists or len(ends) > 2 or not all(isinstance(width, int) and width >= 1 for width in widths):
         raise InputError(f"net_arch is {net_arch!r}; expected a list such as [64, dict(pi=[32], vf=[32])].")
     return shared, ends

@@ -142,9 +142,16 @@ def test_an_extractor_of_ones_own_gets_scaled_images() -> None:
 @pytest.mark.parametrize(
     ("policy", "kwargs", "message"),
     [
-        ("MlpPolicy", {"net_arch": [8, "lstm"]}, "net_arch has an 'lstm', but the policy has none; choose MlpLstm"),
+        (
+            "MlpPolicy",
+            {"net_arch": [8, "lstm"]},
+            "net_arch has an 'lstm', but the policy is not recurrent; choose MlpL",
+        ),
         ("MlpLstmPolicy", {"net_arch": [8]}, r"net_arch \[8\] has no single 'lstm'; expected one"),
         ("MlpPolicy", {"net_arch": 8}, r"net_arch is 8; expected a list such as \[64, dict"),
+        ("MlpPolicy", {"layers": 64}, r"layers is 64; expected whole numbers >= 1, such as \[16, 32\]"),
+        ("MlpLstmPolicy", {"layers": 64}, r"layers is 64; expected whole numbers >= 1, such as \[16, 32\]"),
+        ("MlpLstmPolicy", {"net_arch": ["lstm", {"pi": ["lstm"]}]}, "net_arch is .*; expected a list such as"),
         ("MlpPolicy", {"net_arch": [0]}, r"net_arch is \[0\]; expected a list"),
         ("MlpPolicy", {"net_arch": [{"pi": [3], "q": [3]}]}, "net_arch is .*; expected a list"),
         ("MlpPolicy", {"net_arch": [{"pi": [3]}, 4]}, "net_arch is .*; expected a list"),

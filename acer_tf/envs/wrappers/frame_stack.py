@@ -8,6 +8,8 @@ from gymnasium.vector import VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
 from acer_tf.envs.wrappers.base import Array, StepReturn, map_final_obs
+from acer_tf.errors import InputError
+from acer_tf.schema import SmallCount, validated
 
 
 class FrameStack(VectorWrapper[Array, Any, Array, Any, Array]):
@@ -30,10 +32,15 @@ class FrameStack(VectorWrapper[Array, Any, Array, Any, Array]):
             nstack: frames in a stack, S.
             whole_frames: rolls by one frame, not by one channel as baselines, which keeps frames of several channels
                 whole.
+
+        Raises:
+            InputError: observations are no such Box, or `nstack` is not a whole number >= 1.
         """
         super().__init__(env)
         frame = env.single_observation_space
-        assert isinstance(frame, gymnasium.spaces.Box)
+        nstack = validated("nstack", nstack, SmallCount)
+        if not isinstance(frame, gymnasium.spaces.Box) or not frame.shape:
+            raise InputError(f"observations in {frame} cannot be stacked; expected a Box of at least one axis.")
         low, high = (np.repeat(bound, nstack, axis=-1) for bound in (frame.low, frame.high))
         if nstack > 1:  # otherwise the space is the environment's own
             self.single_observation_space = gymnasium.spaces.Box(low, high, dtype=frame.dtype.type)

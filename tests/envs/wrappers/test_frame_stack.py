@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from acer_tf.envs.wrappers.frame_stack import FrameStack
+from acer_tf.errors import InputError
 
 GOLDEN = np.load(Path(__file__).parents[2] / "golden" / "vec_frame_stack.npz")
 CASES = json.loads(str(GOLDEN["config"]))["cases"]
@@ -156,3 +157,18 @@ class Ending(Script):
         *results, _ = super().step(actions)
         last = (self.final[self.t, i] if done else None for i, done in enumerate(self.dones[self.t]))
         return (*results, {"final_obs": np.fromiter(last, object)})  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("space", "nstack", "message"),
+    [
+        (Discrete(3), 2, r"^observations in Discrete\(3\) cannot be stacked; expected a Box of at least one axis"),
+        (Box(0, 1, ()), 2, r"^observations in Box\(0\.0, 1\.0, \(\), float32\) cannot be stacked"),
+        (Box(0, 1, (2,)), 0, "^nstack is 0; expected a whole number from 1 to 1024"),
+    ],
+)
+def test_what_cannot_be_stacked(space: Any, nstack: int, message: str) -> None:
+    env = Script(np.zeros((2, 1, 2), np.float32), np.zeros((2, 1), np.bool_))
+    env.single_observation_space = space
+    with pytest.raises(InputError, match=message):
+        FrameStack(env, nstack)
