@@ -122,6 +122,7 @@ class Buffer:
     def get(self, rng: np.random.RandomState) -> Segment:
         """Draws one segment per environment, each from its own history, uniformly and with replacement.
 
+        With collectors, of which each has environments of its own, a history is that of the environments of one number.
         With several `segments_per_update`, as many such draws are joined.
 
         Args:
@@ -137,8 +138,8 @@ class Buffer:
     def groups(self, rng: np.random.RandomState, number: int) -> Iterator[list[Segment]]:
         """Draws segments as `get` does, in groups to be trained on in one call each.
 
-        A group's observations take at most `GROUP_BYTES`, or it is a single segment: images are drawn one by one. So
-        are vectors for a feed-forward network: a single update runs on the calling thread alone, and several in one
+        A group's observations take at most `GROUP_BYTES`, or it is a single segment: large images are drawn one by one.
+        So are vectors for a feed-forward network: a single update runs on the calling thread alone, and several in one
         call share their operations among threads, which takes longer than operations as small as these.
         """
         # Drawn in order, whatever the grouping: the random stream and the batches are baselines'.

@@ -61,7 +61,7 @@ def learn(
 
     Args:
         network: name of a registered network, a function from observations [B, *shape] to features, in Keras,
-            or a `Recurrent`.
+            a `Recurrent` or a `Split`.
         env: a gymnasium vector environment with any observations but text, graphs and sequences, and Discrete,
             MultiDiscrete, MultiBinary or finite Box actions, that resets itself in the step that ends an episode
             (`autoreset_mode=AutoresetMode.SAME_STEP`).

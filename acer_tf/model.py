@@ -139,7 +139,7 @@ class Model:
         return {name: float(value) for name, value in report.items()}
 
     def gradients(self, segment: Segment) -> Gradients:
-        """Computes the gradients of one update, both parts of them, and all that leads to them; updates nothing."""
+        """Computes the gradients of one update, both parts of them, and all that leads to them; changes no weight."""
         gradients: Gradients = self._gradients(self._read_part(segment))
         return gradients
 

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from acer_tf.envs.conventions import environment_seeds, reported_episodes
 from acer_tf.envs.same_spaces import EnvSpaces
-from acer_tf.envs.wrappers.action_masks import MASKS, has_masks, masks_of, possible_actions
+from acer_tf.envs.wrappers.action_masks import MASKS, gives_no_last_masks, has_masks, masks_of, possible_actions
 from acer_tf.envs.wrappers.base import wrappers_of
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.envs.wrappers.joint_actions import JointActions
 from acer_tf.envs.wrappers.normalize import frozen, load_normalization_state, normalization_state
 from acer_tf.errors import InputError, NotFiniteError, environment_errors
 from acer_tf.segment import Action, Episode, Segment, is_given
+from acer_tf.system.console import say
 
 Masks = NDArray[np.bool_] | tuple[()]
 """Possible actions, [N, A] bool; `()` where the environments give no masks."""
@@ -109,6 +110,13 @@ class Runner:
             self._obs, infos = env.reset()
         self._obeys_masks, self._had_masks = obeys_masks, MASKS in infos
         self._action_masks = self._possible(infos)
+        if values is not None and is_given(self._action_masks) and gives_no_last_masks(env):
+            say(
+                "warning: training will end at the first time limit, as the masks of episodes' last states are not "
+                "known, which bootstrap_truncated needs; put action_mask into the infos, make the environments with "
+                "acer_tf.envs.make.make_vec_env, or set bootstrap_truncated to False",
+                is_error=True,
+            )
         # Baselines' first mask is 0: no episode ended before the first step.
         self._dones = np.zeros(env.num_envs, np.bool_)
         self._state = actor.initial_state(env.num_envs)

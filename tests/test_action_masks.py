@@ -72,6 +72,14 @@ class Joint(Lights):
         return np.ones(8)
 
 
+@pytest.mark.parametrize("make", [Lights, lambda: SyncVectorEnv([Lights], autoreset_mode=AutoresetMode.SAME_STEP)])
+def test_joint_actions_have_a_policy_head_whatever_the_width(make: Callable[[], Any]) -> None:
+    """Features as many as joint actions, 8, are no logits: their tanh could hardly become decisive."""
+    assert "pi_head/kernel" in loop_of(make()).model.policy.params
+    agent = ACER("mlp", make(), policy_kwargs={"num_hidden": 8, "num_layers": 1})
+    assert "pi_head/kernel" in agent.model.policy.params
+
+
 @pytest.mark.parametrize("make", [lambda: gym.make("Taxi-v4"), Joint])
 def test_masks_can_be_ignored(make: Callable[[], Any]) -> None:
     loop = loop_of(make(), action_masks=False)
@@ -126,10 +134,11 @@ def test_the_value_at_a_time_limit_is_that_of_the_possible_action() -> None:
     assert expected[0] != loop.model.actor.values(last, segment.states)[0]
 
 
-def test_the_value_at_a_time_limit_needs_the_mask_of_that_state() -> None:
+def test_the_value_at_a_time_limit_needs_the_mask_of_that_state(capsys: pytest.CaptureFixture[str]) -> None:
     """`action_masks` of gymnasium's own vector environments answers for the next episode already."""
     env = SyncVectorEnv([lambda: Limited(length=4)], autoreset_mode=AutoresetMode.SAME_STEP)
     loop = loop_of(env, bootstrap_truncated=True)
+    assert "warning: training will end at the first time limit" in capsys.readouterr().err, "before hours of training"
     with pytest.raises(InputError, match="bootstrap_truncated needs the action mask of the state in which a time"):
         loop._source.run()
 

@@ -118,7 +118,7 @@ def test_replay_must_be_able_to_start() -> None:
         InputError, match="buffer_size 100 is smaller than replay_start 101, so replay would never start"
     ):
         Config(buffer_size=100, replay_start=101)
-    with pytest.raises(InputError, match="buffer_size 19 holds no segment of nsteps 20"):
+    with pytest.raises(InputError, match=r"buffer_size 19 is smaller than one segment \(nsteps 20\)"):
         Config(buffer_size=19, replay_start=0)
     Config(buffer_size=100, replay_start=100)
     Config(buffer_size=1, replay_ratio=0)  # nothing is kept
@@ -175,7 +175,7 @@ def test_real_numbers_may_be_given_as_whole_ones() -> None:
     [
         ({"lr": -1}, "^learning_rate is -1; expected"),
         ({"lrschedule": "liner"}, "^learning_course 'liner' does not exist"),
-        ({"nsteps": 30, "buffer_size": 20, "replay_start": 0}, "holds no segment of n_steps 30"),
+        ({"nsteps": 30, "buffer_size": 20, "replay_start": 0}, "is smaller than one segment .n_steps 30.;"),
         ({"burn_in": 20}, "of a segment of n_steps 20 to train on; make burn_in smaller than n_steps"),
         ({"gamma": 2}, "^gamma is 2; expected"),
     ],

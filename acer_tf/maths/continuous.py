@@ -42,7 +42,7 @@ def log_density(x: tf.Tensor, mean: tf.Tensor, log_sigma: tf.Tensor) -> tf.Tenso
 def importance_ratio(log_f: tf.Tensor, log_mu: tf.Tensor) -> tf.Tensor:
     """Computes ρ = f / μ from the logarithms of the densities, [N, T] each; a constant.
 
-    It is infinite or zero beyond the range of floats, which does no harm: every use of it truncates.
+    It is infinite or zero beyond the range of floats, which does no harm: the losses truncate it.
     """
     tf.debugging.assert_shapes([(log_f, "NT"), (log_mu, "NT")])
     return tf.stop_gradient(tf.exp(log_f - log_mu))

@@ -78,10 +78,10 @@ class Actor:
         else:  # a feed-forward one: its state is empty and stays so
             actions, f = choose(obs, (), action_masks)
             action = Action(actions.numpy(), f.numpy(), state)
-        if not np.isfinite(action.mus).all():  # of such probabilities TensorFlow draws an action that there is not
+        if not np.isfinite(action.mus).all():  # of such probabilities TensorFlow draws an action that does not exist
             env = int(np.argwhere(~np.isfinite(action.mus))[0, 0])
             raise NotFiniteError(
-                f"the policy gives no numbers for environment {env}: it has diverged, or its input is not finite.",
+                f"the policy's output for environment {env} is not finite: it has diverged, or so is its input.",
                 {"mus": action.mus},
             )
         return action

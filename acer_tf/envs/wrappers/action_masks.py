@@ -42,10 +42,15 @@ class ActionMasks(VectorWrapper[Array, Any, Array, Any, Array]):
 def with_action_masks(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
     """Wraps vector environments that have the method; returns others as they are."""
     call = getattr(env.unwrapped, "call", None)
-    if call is None or any(isinstance(wrapper, ActionMasks) for wrapper in wrappers_of(env)):
+    if call is None or gives_no_last_masks(env):
         return env
     have_method = call("has_wrapper_attr", METHOD)  # no answers from those of Stable Baselines that cannot be asked
     return ActionMasks(env) if len(have_method) > 0 and all(have_method) else env
+
+
+def gives_no_last_masks(env: VectorEnv[Any, Any, Any]) -> bool:
+    """Returns whether the masks of episodes' last states are not known, see `ActionMasks`."""
+    return any(isinstance(wrapper, ActionMasks) for wrapper in wrappers_of(env))
 
 
 def flat_mask(mask: Any) -> Array:
@@ -67,7 +72,7 @@ def has_masks(infos: Mapping[str, Any], had_masks: bool) -> bool:
         here, there = ("no masks", "some") if had_masks else ("masks", "none")
         raise InputError(
             f"the environments give {here} of possible actions here, but gave {there} at their first reset; put "
-            f"{MASKS} into the infos at every reset and step, or make action_masks False to ignore it."
+            f"{MASKS} into the infos at every reset and step, or set action_masks to False to ignore it."
         )
     return had_masks
 
@@ -121,7 +126,7 @@ def masks_of(given: Sequence[Any], nenvs: int, space: Space[Any]) -> NDArray[np.
     elif isinstance(space, Choices):
         expected, axis = number_of_choices(space), "choices of all dimensions, one after the other"
     else:
-        raise InputError(f"the environments give action masks for {space}; make action_masks False to ignore them.")
+        raise InputError(f"the environments give action masks for {space}; set action_masks to False to ignore them.")
     rows = list(map(flat_mask, given))
     sizes = {row.size for row in rows}
     if len(rows) != nenvs or sizes != {expected}:

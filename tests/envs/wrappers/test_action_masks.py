@@ -143,7 +143,7 @@ def test_masks_that_do_not_fit_are_told() -> None:
         possible_actions({MASKS: [[0, 1, 0], [0, 1]]}, 2, Discrete(3))
     with pytest.raises(InputError, match=r"shape \(1, 6\); expected \(1, 5\) \(environments, choices of all dim"):
         possible_actions({MASKS: [[1, 0, 1, 1, 0, 0]]}, 1, MultiDiscrete([2, 3]))  # that of joint actions
-    with pytest.raises(InputError, match="make action_masks False to ignore them"):
+    with pytest.raises(InputError, match="set action_masks to False to ignore them"):
         possible_actions({MASKS: np.ones((2, 3))}, 2, Box(-1, 1, (3,)))
 
 
