@@ -169,8 +169,8 @@ class Config(Training, Replay, Optimization, Algorithm):
             return
         if self.buffer_size < self.nsteps:
             raise InputError(
-                f"buffer_size {self.buffer_size} is smaller than one segment ({nsteps} {self.nsteps}); make buffer_size "
-                "larger."
+                f"buffer_size {self.buffer_size} is smaller than one segment ({nsteps} {self.nsteps}); make "
+                "buffer_size larger."
             )
         if self.buffer_size < self.replay_start:
             raise InputError(
