@@ -52,9 +52,7 @@ def test_what_is_not_finite_is_refused_before_it_becomes_an_action(deterministic
     policy = CategoricalPolicy("mlp", Box(-1, 1, (3,), np.float32), Discrete(3), np.random.RandomState(0))
     actor, obs = Actor(policy, generator()), np.zeros((2, 3), np.float32)
     obs[1, 0] = np.nan  # TensorFlow draws action 3 of such probabilities
-    with pytest.raises(
-        NotFiniteError, match="output for environment 1 is not finite: it has diverged, or so is its"
-    ):
+    with pytest.raises(NotFiniteError, match="output for environment 1 is not finite: it has diverged, or so is its"):
         actor.act(obs, policy.initial_state(2), np.zeros(2, np.bool_), deterministic)
 
 
