@@ -246,6 +246,16 @@ def test_settings_without_a_preset(argv: list[str], preset: str, advice: list[st
     assert [*job.advice] == advice
 
 
+def test_flags_without_effect_are_said() -> None:
+    argv = ["--env", "CartPole-v1", "--num_workers", "2", "--eval_episodes", "20", "--eval_deterministic"]
+    assert [*run.read(argv).without_effect()] == [
+        "--num_workers has no effect: CartPole-v1 is no Atari game",
+        "--eval_episodes has no effect without --eval_every",
+        "--eval_deterministic has no effect without --eval_every",
+    ]
+    assert [*run.read([*argv[2:], "--env", "PongNoFrameskip-v4", "--eval_every", "1000"]).without_effect()] == []
+
+
 def test_continuous_actions_get_the_settings_tuned_for_them_and_flags_override_these() -> None:
     job = run.read(["--env", "Pendulum-v1", "--lr", "0.1", "--num_env", "2", "--vectorization", "async"])
     tuned = load_preset("HalfCheetah-v5")

@@ -2,7 +2,7 @@
 
 import dataclasses
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -200,6 +200,20 @@ class Job:
         if self.checkpoints.exact_resume is None:
             return self.checkpoints.checkpoint_every is not None and not self.collecting.actors
         return self.checkpoints.exact_resume
+
+    def without_effect(self) -> Iterator[str]:
+        """Yields a line for each setting that differs from its default and changes nothing here."""
+        from acer_tf.envs.ids import is_atari
+
+        if not is_atari(env_id := self.environment.env_id):
+            for name in ("num_workers", "max_episode_frames"):
+                if getattr(self.environment, name) != getattr(EnvironmentSettings, name):
+                    yield f"--{name} has no effect: {env_id} is no Atari game"
+        if self.evaluation.eval_every is None:
+            changed = [
+                name for name, value in vars(self.evaluation).items() if value != getattr(EvaluationSettings, name)
+            ]
+            yield from (f"--{name} has no effect without --eval_every" for name in changed)
 
     def settings(self) -> dict[str, Any]:
         """Returns all settings as plain values by name, as the run folder records them."""

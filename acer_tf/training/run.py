@@ -182,7 +182,7 @@ def _begin(
 
 
 def _announce(job: Job, env: FrameStack, folder: Path) -> None:
-    for line in job.advice:
+    for line in (*job.advice, *job.without_effect()):
         say(line)
     backend = type(env.unwrapped).__name__
     collectors = f"{counted(job.collecting.actors, 'collector')} of " if job.collecting.actors else ""
