@@ -156,7 +156,8 @@ class Buffer:
     def _column(self, name: str, row: NDArray[Any] | None) -> Column:
         if name not in self._columns:
             if row is None:
-                raise InputError(f"saved replay has no rows of {name}.")
+                way = "; give the same compress_replay" * (name == "enc_obs")
+                raise InputError(f"saved replay has no rows of {name}{way}.")
             self._columns[name], self._nenvs = self._uncompressed(name, row), len(row)
         return self._columns[name]
 

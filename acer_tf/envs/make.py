@@ -119,10 +119,11 @@ def make_vec_env(
         raise InputError(f"vectorization is '{vectorization}'; expected {' or '.join(VECTORIZATIONS)}.")
     env: VectorEnv[Any, Any, Any]
     if isinstance(env_id, str) and is_atari(env_id):
-        if env_kwargs or wrapper_class or vectorization != "sync":
+        others = {"env_kwargs": env_kwargs, "wrapper_class": wrapper_class, "vectorization": vectorization != "sync"}
+        if given := [name for name, value in others.items() if value]:
             raise InputError(
-                f"'{env_id}' is wrapped as in baselines and has processes of its own (num_workers); leave env_kwargs, "
-                "wrapper_class and vectorization out."
+                f"'{env_id}' is wrapped as in baselines and has processes of its own (num_workers); leave "
+                f"{' and '.join(given)} out."
             )
         pool = AtariPool(
             env_id, n_envs, num_workers=num_workers, max_episode_frames=max_episode_frames, render_mode=render_mode

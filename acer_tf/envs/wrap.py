@@ -66,7 +66,7 @@ def training_env(
         if normalize_observations or normalize_rewards or reward_scale != 1:
             raise InputError(
                 "stacked frames are not normalised, and Atari games have their own wrappers; leave "
-                "normalize_observations, normalize_rewards and reward_scale out."
+                "normalize_observations, normalize_rewards and reward_scale out, which a preset may have set."
             )
         return stacked(vector_env)
     while isinstance(vector_env, FrameStack | BoxActions | JointActions):

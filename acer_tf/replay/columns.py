@@ -200,8 +200,10 @@ class CompressedColumn:
         if arrays.keys() != {"sizes", "parts"}:
             raise InputError("saved replay is not compressed, but this run's is; give the same compress_replay.")
         sizes, data = arrays["sizes"], arrays["parts"].tobytes()
-        if sizes.shape != (len(slots), self._shape[0]) or (sizes < 0).any() or sizes.sum() != len(data):
-            raise InputError(f"saved replay has {sizes.shape} parts; expected ({len(slots)}, {self._shape[0]}).")
+        if sizes.shape != (expected := (len(slots), self._shape[0])):
+            raise InputError(f"saved replay has {sizes.shape} parts; expected {expected}.")
+        if (sizes < 0).any() or sizes.sum() != len(data):
+            raise InputError(f"saved replay is damaged: its parts have {len(data)} bytes; expected {sizes.sum()}.")
         # Each part is checked now: a damaged one must not surface hours later in a draw.
         stops = np.cumsum(sizes).reshape(sizes.shape)
         for slot, starts_of_row, stops_of_row in zip(slots, stops - sizes, stops, strict=True):
@@ -238,7 +240,7 @@ def _fitting_rows(arrays: dict[str, Array], count: int, shape: tuple[int, ...], 
     # Shapes come from a file: checked before they are copied anywhere.
     rows = arrays.get("rows", np.empty(0))
     if rows.shape != (count, *shape) or rows.dtype != dtype:
-        raise InputError(f"saved replay has rows {rows.shape[1:]} {rows.dtype}; expected {shape}.")
+        raise InputError(f"saved replay has rows {rows.shape} {rows.dtype}; expected {(count, *shape)} {dtype}.")
     return rows
 
 

@@ -425,7 +425,11 @@ def test_a_dead_process_is_reported_and_one_that_hangs_is_ended(monkeypatch: pyt
             {"env_kwargs": {"sutton": 1}},
             r"cannot be made with {'sutton': 1}: .*keyword argument 'sutton'",
         ),
-        ("PongNoFrameskip-v4", {"vectorization": "async"}, "processes of its own .num_workers.; leave env_kwargs,"),
+        (
+            "PongNoFrameskip-v4",
+            {"vectorization": "async"},
+            "its own .num_workers.; leave vectorization out",
+        ),
         ("PongNoFrameskip-v4", {"env_kwargs": {"mode": 1}}, "is wrapped as in baselines"),
         ("PongNoFrameskip-v4", {"wrapper_class": TimeLimit}, "is wrapped as in baselines"),
         (
