@@ -94,11 +94,12 @@ def with_checked_finals(env: VectorEnv[Any, Any, Any], infos: dict[str, Any]) ->
     Raises:
         InputError: one is not of the space's shape, or of a type that cannot become the space's without loss.
     """
-    if "final_obs" not in infos or len(infos["final_obs"]) != env.num_envs:
+    given = infos.get("final_obs")
+    if not isinstance(given, np.ndarray | list | tuple) or len(given) != env.num_envs:
         return infos
     space: gymnasium.Space[Any] = env.single_observation_space
     finals = np.full(env.num_envs, None, object)
-    for i, obs in enumerate(infos["final_obs"]):
+    for i, obs in enumerate(given):
         if obs is not None:
             try:
                 (finals[i],) = iterate(batch_space(space, 1), _concatenated(space, [obs]))

@@ -40,7 +40,7 @@ def log_density(x: tf.Tensor, mean: tf.Tensor, log_sigma: tf.Tensor) -> tf.Tenso
 
 
 def importance_ratio(log_f: tf.Tensor, log_mu: tf.Tensor) -> tf.Tensor:
-    """Computes ρ = f / μ from the logarithms of the densities, [N, T] each; a constant.
+    """Computes ρ = π / μ from the logarithms of the densities, [N, T] each; a constant.
 
     It is infinite or zero beyond the range of floats, which does no harm: the losses truncate it.
     """
@@ -61,7 +61,7 @@ def trace(log_f: tf.Tensor, log_mu: tf.Tensor, dimensions: int) -> tf.Tensor:
 def dueling_q(v: tf.Tensor, advantages: tf.Tensor, sampled_advantages: tf.Tensor) -> tf.Tensor:
     """Computes Q̃(x, a) = V(x) + A(x, a) − 1/n Σᵢ A(x, uᵢ),  uᵢ ~ π (equation 13).
 
-    Over u, the expectation of Q̃(x, u) with u ~ f is V(x).
+    Over u, the expectation of Q̃(x, u) with u ~ π is V(x).
 
     Args:
         v: [N, T] float32.
@@ -95,7 +95,7 @@ def gain(
 ) -> Gain:
     """Computes the objective whose gradient is ĝ_acer for continuous actions (section 5.2).
 
-        min(c, ρᵢ) (q_opc − v) log f(aᵢ)  +  max(0, 1 − c/ρ') (Q̃(a') − v) log f(a'),   a' ~ f
+        min(c, ρᵢ) (q_opc − v) log π(aᵢ)  +  max(0, 1 − c/ρ') (Q̃(a') − v) log π(a'),   a' ~ π
 
     Every factor beside a logarithm is a constant, the sampled action a' included.
 

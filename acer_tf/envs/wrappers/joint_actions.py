@@ -16,7 +16,7 @@ Choices = MultiDiscrete | MultiBinary
 
 
 class Joint(Discrete):
-    """Numbers of joint actions, a space of the policy; whose environments have Discrete actions has no such space."""
+    """The numbers of joint actions, among which the policy chooses; not the Discrete actions of an environment."""
 
     def __init__(self, space: Choices) -> None:
         super().__init__(number_of_actions(space))
