@@ -169,5 +169,5 @@ class GaussianPolicy(Policy):
         return mean + tf.exp(log_sigma) * noise
 
     def _log_densities(self, actions: tf.Tensor, f: tf.Tensor, mu: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns log f(a) and log μ(a), [N, T] each, of actions [N, T, D]."""
+        """Returns log π(a) and log μ(a), [N, T] each, of actions [N, T, D]."""
         return continuous.log_density(actions, *self._split(f)), continuous.log_density(actions, *self._split(mu))
