@@ -10,7 +10,7 @@ from acer_tf.storage.yaml_text import parse_typed
 
 
 def network_arguments(words: Sequence[str], own: Collection[str], network: str) -> dict[str, Any]:
-    """Reads what the command's own flags left over: `--name=value` or `--name value`.
+    """Reads what the command's own flags left over: `--name=value` or `--name value`; a switch is also `--[no_]name`.
 
     Args:
         words: what was left over. Values are YAML, such as 2, 1e-3, true or [16, 32].
@@ -22,16 +22,23 @@ def network_arguments(words: Sequence[str], own: Collection[str], network: str) 
             YAML, or neither the command nor the network has it.
     """
     check_network(network)
+    switches = {name for name, argument in NETWORKS[network].items() if argument.kind is bool}
     arguments: dict[str, Any] = {}
     rest = list(words)
     while rest:
         word = rest.pop(0)
-        flag, equals, value = word.partition("=")
+        flag, equals, text = word.partition("=")
         name = flag_name(word)
+        if word.startswith("--") and not equals and name in {f"no_{switch}" for switch in switches}:
+            arguments[name.removeprefix("no_")] = False
+            continue
         _check_name(word, name, own, network)
-        if not equals and not rest:
+        if not equals and rest and not rest[0].startswith("--"):
+            text = rest.pop(0)
+        elif not equals and name in switches:
+            text = "true"
+        elif not equals:
             raise InputError(f"{flag} has no value; expected {flag}=VALUE.")
-        text = value if equals else rest.pop(0)
         arguments[name] = parse_typed(f"{flag}={text}", text)
     return arguments
 

@@ -29,10 +29,29 @@ def test_names_may_have_hyphens() -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        ("--layer_norm", True), ("--layer-norm True", True), ("--layer_norm=no", False), ("--layer_norm false", False),
+        ("--no_layer_norm", False), ("--no-layer-norm", False), ("--layer_norm --no_layer_norm", False),
+    ],
+)  # fmt: skip
+def test_switches_are_given_as_those_of_commands(words: str, value: bool) -> None:
+    assert read(words.split()) == {"layer_norm": value}
+    assert read([*words.split(), "--num_hidden", "32"]) == {"layer_norm": value, "num_hidden": 32}
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
         (["foo"], "'foo' belongs to no flag"),
         (["--num_layers"], "--num_layers has no value; expected --num_layers=VALUE"),
+        (["--num_layers", "--num_hidden", "3"], "^--num_layers has no value; expected --num_layers=VALUE"),
+        (
+            ["--no_num_layers"],
+            "^--no_num_layers is not a flag, nor an argument of network 'mlp'; the nearest is --num_lay",
+        ),
+        (["--no_layer_norm", "3"], "^'3' belongs to no flag"),
+        (["no_layer_norm"], "^'no_layer_norm' belongs to no flag"),
         (["--num_evn", "3"], "--num_evn is not a flag, nor an argument of network 'mlp'; the nearest is --num_env"),
         (["--rprop_alhpa=1"], "the nearest is --rprop_alpha"),
         (["--totl_timesteps=3"], "the nearest is --total_timesteps"),
