@@ -58,7 +58,7 @@ ARGV = [
         (["--hyperparameters=1"], "--hyperparameters is not a flag, nor an argument of network 'mlp'; use --preset."),
         (["--stall_seconds", "0"], "stall_seconds is 0.0; expected a finite number > 0"),
         (["--env", ":CartPole-v1"], "environment ':CartPole-v1': module '' cannot be imported"),
-        (["--env", "./cart.py:Cart-v0"], "module './cart.py' cannot be imported"),
+        (["--env", "./cart.py:Cart-v0"], "'./cart.py' is a path; expected the name of a module: cart:Cart-v0"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(

@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import re
 import traceback
+from types import ModuleType
 from typing import Any
 
 import ale_py  # noqa: F401  (registers the Atari ids)
@@ -22,6 +23,7 @@ _MAKES_ANOTHER = re.compile(r"GymV2[16]Environment-v0|.*/compatibility-env-v0")
 """Ids of shimmy's that make whatever environment their arguments name."""
 _OF_A_MODULE = re.compile(r".+(?<!NoFrameskip)-v\d+")
 _NO_FRAMESKIP = re.compile(r"(.+)NoFrameskip-v4")
+_IS_PATH = re.compile(r"\..*|.*[/\\].*|.+\.py")
 
 
 def is_atari(env_id: str) -> bool:
@@ -64,21 +66,41 @@ def typed_env_id(text: str) -> str:
         The id without the module.
 
     Raises:
-        InputError: the module cannot be imported.
+        InputError: the module cannot be imported, or the id is not registered then.
     """
-    module, colon, env_id = text.rpartition(":")
+    name, colon, env_id = text.rpartition(":")
     if not colon:
         return full_env_id(text)
+    if _IS_PATH.fullmatch(name):
+        stem = re.split(r"[/\\]", name)[-1].removesuffix(".py").lstrip(".")
+        raise InputError(
+            f"environment '{text}': '{name}' is a path; expected the name of a module: {stem}:{env_id}, in its folder."
+        )
     try:
-        importlib.import_module(module)
+        module = importlib.import_module(name)
     except (KeyboardInterrupt, StoppedError):
         raise
     except BaseException as error:  # of any code, sys.exit() included
         if (advice := with_own_extra(str(error))) != str(error):
             raise InputError(f"environment '{text}': {advice}") from error
-        cause = f"{type(error).__name__}: {error}{_place_in(module, error)}"
-        raise InputError(f"environment '{text}': module '{module}' cannot be imported ({cause}).") from error
+        cause = f"{type(error).__name__}: {error}{_place_in(name, error)}"
+        raise InputError(f"environment '{text}': module '{name}' cannot be imported ({cause}).") from error
+    if env_id not in gymnasium.registry and not env_id.startswith(SUITE):
+        raise InputError(f"environment '{text}' does not exist: {_registers_no(env_id, module)}.")
     return env_id
+
+
+def _registers_no(env_id: str, module: ModuleType) -> str:
+    name, file = module.__name__, getattr(module, "__file__", None)
+    own = [f"{name}:{i}" for i, spec in gymnasium.registry.items() if f"{_place(spec)}.".startswith(f"{name}.")]
+    where = f" ({file})" if file else ""  # it may be another one of that name
+    return f"module '{name}'{where} registers no '{env_id}'{suggestion(f'{name}:{env_id}', own)}"
+
+
+def _place(spec: EnvSpec) -> str:
+    """Returns the module in which an environment is defined."""
+    entry_point = spec.entry_point
+    return entry_point.__module__ if callable(entry_point) else str(entry_point).partition(":")[0]
 
 
 def _place_in(module: str, error: BaseException) -> str:
@@ -113,8 +135,10 @@ def check_env_id(env_id: str) -> None:
         )
     if is_atari(env_id):
         game = _game(gymnasium.registry[env_id])
-        proper = next(i for i in accepted if is_atari(i) and _game(gymnasium.registry[i]) == game)
-        raise InputError(f"environment '{env_id}' is not what baselines wraps; use {proper}.")
+        proper = next((i for i in accepted if is_atari(i) and _game(gymnasium.registry[i]) == game), None)
+        own = "register its game, with frameskip=1, as an id that ends in NoFrameskip-v4"
+        way_out = f"use {proper}" if proper else own
+        raise InputError(f"environment '{env_id}' is not what baselines wraps; {way_out}.")
     otherwise = suggestion(env_id, reversed(accepted), "`acer envs` lists all", alike=_likeness)
     may_be_own = _OF_A_MODULE.fullmatch(env_id) and not env_id.startswith((SUITE, "ALE/"))
     module = f" If a module of yours registers it, give MODULE:{env_id}." if may_be_own else ""
@@ -151,8 +175,8 @@ def _bare_name(env_id: str) -> str:
 def accepted_ids() -> list[str]:
     """Returns every id that `check_env_id` accepts, in the order of the registry."""
     atari = {i: _game(spec) for i, spec in gymnasium.registry.items() if _is_atari(spec)}
-    without_skip = {i: game for i, game in atari.items() if _NO_FRAMESKIP.fullmatch(i)}
-    others = {i for i, game in atari.items() if i.startswith("ALE/") and game not in without_skip.values()}
+    without_skip = {i: game for i, game in atari.items() if game and _NO_FRAMESKIP.fullmatch(i)}
+    others = {i for i, game in atari.items() if game and i.startswith("ALE/") and game not in without_skip.values()}
     excluded = atari.keys() - without_skip.keys() - others
     return [i for i in gymnasium.registry if i not in excluded and not _MAKES_ANOTHER.fullmatch(i)]
 
@@ -162,4 +186,4 @@ def _is_atari(spec: EnvSpec) -> bool:
 
 
 def _game(spec: EnvSpec) -> str:
-    return str(spec.kwargs["game"])
+    return str(spec.kwargs.get("game", ""))  # a user's entry may leave it out

@@ -1,6 +1,8 @@
+import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import gymnasium
@@ -79,6 +81,20 @@ def test_other_atari_ids_name_the_one_to_use(env_id: str, proper: str) -> None:
         check_env_id(env_id)
 
 
+@pytest.mark.parametrize("env_id", ["MyAle-v0", "MyAleNoFrameskip-v4", "ALE/My-v5"])
+def test_an_entry_of_ones_own_without_a_known_game_says_how_it_is_registered(env_id: str) -> None:
+    gymnasium.register(env_id, "ale_py.env:AtariEnv")
+    try:
+        check_env_id("CartPole-v1")
+        assert env_id not in accepted_ids()
+        with pytest.raises(
+            InputError, match=f"'{env_id}' is not what .*; register its game, with frameskip=1, as an id"
+        ):
+            check_env_id(env_id)
+    finally:
+        gymnasium.registry.pop(env_id)
+
+
 def test_module_prefix_is_refused_and_imports_nothing() -> None:
     sys.modules.pop("this", None)
     with pytest.raises(InputError, match="would import a module"):
@@ -103,7 +119,47 @@ def test_a_typed_id_without_a_module_stays_as_it_is() -> None:
     assert typed_env_id("ALE/Surround-v5") == "ALE/Surround-v5"
 
 
-@pytest.mark.parametrize("module", ["no_such_module", "", "./module.py", ".relative"])
+@pytest.mark.parametrize(
+    ("given", "module"),
+    [("mye.py", "mye"), ("./mye", "mye"), ("envs/mye.py", "mye"), (r"C:\envs\mye.py", "mye"), (".mye", "mye")],
+)
+def test_a_path_in_place_of_a_module_gets_its_name(given: str, module: str) -> None:
+    with pytest.raises(InputError) as caught:
+        typed_env_id(f"{given}:Env-v0")
+    told = f"'{given}' is a path; expected the name of a module: {module}:Env-v0, in its folder."
+    assert str(caught.value) == f"environment '{given}:Env-v0': {told}"
+
+
+@pytest.fixture
+def two_envs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    (tmp_path / "two_envs.py").write_text(
+        "import gymnasium\nclass Env(gymnasium.Env): pass\ngymnasium.register('Good-v0', Env)\n"
+        "gymnasium.register('Other-v0', 'two_envs:Env')\ngymnasium.register('Cart-v0', 'two_envs_2:Env')\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield tmp_path / "two_envs.py"
+    sys.modules.pop("two_envs", None)
+    for name in ("Good-v0", "Other-v0", "Cart-v0"):
+        gymnasium.registry.pop(name, None)
+
+
+def test_an_id_that_a_module_does_not_register_names_its_own_and_its_file(two_envs: Path) -> None:
+    for _ in range(2):  # also when it has been imported before
+        with pytest.raises(InputError) as caught:
+            typed_env_id("two_envs:Goood-v0")
+        assert str(caught.value) == (
+            f"environment 'two_envs:Goood-v0' does not exist: module 'two_envs' ({two_envs}) registers no "
+            "'Goood-v0'; the nearest are two_envs:Good-v0, two_envs:Other-v0."
+        )
+
+
+def test_a_module_of_another_library_of_that_name_is_told() -> None:
+    with pytest.raises(InputError) as caught:
+        typed_env_id("json:Good-v0")
+    assert str(caught.value).endswith(f": module 'json' ({json.__file__}) registers no 'Good-v0'.")
+
+
+@pytest.mark.parametrize("module", ["no_such_module", ""])
 def test_a_module_that_does_not_exist_is_named(module: str) -> None:
     with pytest.raises(InputError, match=f"module '{re.escape(module)}' cannot be imported"):
         typed_env_id(f"{module}:Env-v0")
