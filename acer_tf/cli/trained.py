@@ -120,8 +120,7 @@ def find_agent(run: Path, checkpoint: Choice = "latest") -> SavedAgent:
 
 def _with_ending(run: Path) -> Path:
     """Returns the path of an agent's file with its ending, if that was left out as `ACER.save` allows."""
-    is_free = not run.exists() and str(run).lower() not in demo_names()
-    return file if is_free and (file := with_suffix(run)).is_file() else run
+    return file if not run.exists() and (file := with_suffix(run)).is_file() else run
 
 
 def _env_id_of_run(run: Path, settings: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ import yaml
 
 from acer_tf.cli.parsing import parse
 from acer_tf.cli.play import PlayFlags
-from acer_tf.cli.trained import find_trained
+from acer_tf.cli.trained import find_agent, find_trained
 from acer_tf.config import MAX_EPISODE_FRAMES
 from acer_tf.errors import InputError
 from acer_tf.storage.agent_file import write_agent
@@ -102,6 +102,13 @@ def test_the_ending_of_a_file_may_be_left_out(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run")
     (run / "model.zip").rename(run / "mine.zip")
     assert find_trained(run / "mine", "CartPole-v1").name == str(run / "mine.zip")
+
+
+def test_a_file_comes_before_an_agent_of_its_name_that_ships(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert find_trained(Path("cartpole"), "CartPole-v1").name == "cartpole"
+    write_agent(tmp_path / "cartpole.zip", {}, {})
+    assert find_trained(Path("cartpole"), "CartPole-v1").name == find_agent(Path("cartpole")).name == "cartpole.zip"
 
 
 def test_bad_input(tmp_path: Path) -> None:
