@@ -3,7 +3,6 @@
 import ctypes.util
 import dataclasses
 import importlib.metadata
-import importlib.util
 import os
 import platform
 import sys
@@ -13,7 +12,7 @@ from typing import NamedTuple
 from acer_tf import __version__
 from acer_tf.cli.command import command
 from acer_tf.envs.rendering import WITHOUT_DISPLAY, has_display
-from acer_tf.errors import install
+from acer_tf.errors import install, is_installed
 from acer_tf.system.compute import bfloat16_slowdown, cores, gpu_names, processor_flags, processor_name
 from acer_tf.system.console import in_bytes, say
 from acer_tf.system.container import free_memory
@@ -110,7 +109,7 @@ def _rendering() -> Iterator[Finding]:
 
 def _extras() -> Iterator[Finding]:
     for name, extra in EXTRAS.items():
-        is_there = all(importlib.util.find_spec(module) is not None for module in extra.modules)
+        is_there = all(map(is_installed, extra.modules))
         yield Finding(name, extra.purpose, "" if is_there else install(name))
 
 

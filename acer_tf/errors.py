@@ -155,6 +155,11 @@ def require(module: str, needs: str, extra: str) -> None:
     Raises:
         InputError: it is not.
     """
-    spec = importlib.util.find_spec(module)
-    if spec is None or spec.origin is None:  # a mere folder of the name has no origin
+    if not is_installed(module):
         raise InputError(f"{needs} {module}; install it with: {install(extra)}.")
+
+
+def is_installed(module: str) -> bool:
+    """Returns whether a package is installed, without importing it."""
+    spec = importlib.util.find_spec(module)
+    return spec is not None and spec.origin is not None  # a mere folder of the name has no origin

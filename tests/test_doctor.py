@@ -1,13 +1,10 @@
-import importlib.util
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
-import tensorflow  # noqa: F401  (its import needs the real find_spec)
 
 from acer_tf import __version__, doctor
-from acer_tf.doctor import EXTRAS, main
+from acer_tf.doctor import EXTRAS, Extra, main
 
 FOR_DEVELOPERS = {"audit", "benchmarks", "docs", "gpu", "test"}
 """Extras of setup.py that have no line; gpu is that of the graphics processor."""
@@ -25,7 +22,7 @@ def test_what_is_there(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     monkeypatch.setattr(doctor, "processor_flags", lambda: {"avx2", "avx512f"})
     monkeypatch.setattr(doctor, "bfloat16_slowdown", lambda: 1)
     monkeypatch.setattr(doctor, "gpu_names", lambda: ["A", "B"])
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(doctor, "is_installed", lambda module: True)
     monkeypatch.setenv("DISPLAY", ":1")
     found = findings(capsys)
     assert {mark for name, (mark, _) in found.items() if name != "opengl"} == {"ok"}
@@ -37,13 +34,10 @@ def test_what_is_there(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 def test_advice_for_each_thing_that_is_missing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def find_spec(name: str) -> Any:
-        return None if name in ("scipy", "mujoco") else name
-
     monkeypatch.setattr(doctor, "processor_flags", lambda: {"sse2"})
     monkeypatch.setattr(doctor, "bfloat16_slowdown", lambda: 8)
     monkeypatch.setattr(doctor, "gpu_names", list)
-    monkeypatch.setattr(importlib.util, "find_spec", find_spec)
+    monkeypatch.setattr(doctor, "is_installed", lambda module: module not in ("scipy", "mujoco"))
     monkeypatch.setattr("ctypes.util.find_library", lambda name: None)
     monkeypatch.setattr("sys.platform", "linux")
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
@@ -58,6 +52,15 @@ def test_advice_for_each_thing_that_is_missing(
         "plots": 'plots and reports: pip install -e ".[plots]"',
         "mujoco": 'HalfCheetah and other robots: pip install -e ".[mujoco]"',
     }
+
+
+def test_a_mere_folder_of_the_name_is_no_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "chess").mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(doctor, "EXTRAS", {"games": Extra(("chess",), "games")})
+    assert findings(capsys)["games"] == ("--", 'games: pip install -e ".[games]"')
 
 
 def test_every_extra_for_users_has_a_line() -> None:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import fnmatch
-import importlib.util
 import sys
 from collections import defaultdict
 
@@ -13,7 +12,7 @@ from acer_tf.cli.output import print_table
 from acer_tf.cli.parsing import Positional
 from acer_tf.configs.presets import load_preset, preset_names
 from acer_tf.envs.ids import SUITE, accepted_ids, is_atari, register_suite
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, is_installed
 from acer_tf.suggestions import suggestion
 
 KINDS = {
@@ -71,7 +70,7 @@ def kind_of(env_id: str) -> str | None:
     place = entry_point.__module__ if callable(entry_point) else str(entry_point)
     for prefix, (kind, module) in KINDS.items():
         if place.startswith(prefix):
-            return kind if module is None or importlib.util.find_spec(module) else None
+            return kind if module is None or is_installed(module) else None
     return None
 
 

@@ -1,7 +1,6 @@
 """Prints a run on the terminal: rows of metrics on standard output, progress on standard error."""
 
 import datetime
-import importlib.util
 import math
 import statistics
 import sys
@@ -15,6 +14,7 @@ from rich.console import Console
 from rich.filesize import pick_unit_and_suffix
 from rich.progress import BarColumn, Progress, TextColumn
 
+from acer_tf.errors import is_installed
 from acer_tf.logs.logger import Sink
 from acer_tf.logs.metrics import LAST_EPISODES, METRICS
 from acer_tf.segment import Episode
@@ -207,7 +207,7 @@ def progress_sink(total_steps: int, replay_steps: int = 0) -> ProgressSink:
         total_steps: agent steps of the whole run.
         replay_steps: agent steps that replay holds when full, over all environments; 0 without replay.
     """
-    is_live = Console().is_jupyter and importlib.util.find_spec("ipywidgets") is not None
+    is_live = Console().is_jupyter and is_installed("ipywidgets")
     return (BarSink if is_live or _is_terminal(sys.stderr) else LineSink)(total_steps, replay_steps)
 
 

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from acer_tf.envs import __main__ as list_envs
@@ -29,7 +31,10 @@ def test_no_match_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert "no environment matches 'Pendulm'; the nearest are Pendulum-v1" in capsys.readouterr().err
 
 
-def test_what_is_not_installed_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_installed_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert kind_of("LunarLander-v3") == "Box2D"
-    monkeypatch.setitem(list_envs.KINDS, "gymnasium.envs.box2d", ("Box2D", "no_such_module"))
-    assert kind_of("LunarLander-v3") is None
+    (tmp_path / "chess").mkdir()  # a mere folder of the name is no package
+    monkeypatch.syspath_prepend(tmp_path)
+    for module in ("no_such_module", "chess"):
+        monkeypatch.setitem(list_envs.KINDS, "gymnasium.envs.box2d", ("Box2D", module))
+        assert kind_of("LunarLander-v3") is None
