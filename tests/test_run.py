@@ -49,13 +49,16 @@ ARGV = [
         (["--env", "Pendulum-v1", "--num_samples", "0"], "num_samples is 0; expected a whole number from 1 to 1024"),
         (["--reward_scale", "-1"], "reward_scale is -1.0; expected a finite number > 0"),
         (["--sigam=1"], "--sigam is not a flag, nor an argument of network 'mlp'; the nearest is --sigma."),
-        (["--config=mine.yml"], "--config is not a flag, nor an argument of network 'mlp'; use --preset."),
+        (["--config=mine.yml"], "--config is not a flag, nor an argument of network 'mlp'; the nearest is --preset."),
         (["--rng=1"], "--rng is not a flag, nor an argument of network 'mlp'; --help lists them."),
         (
             ["--settings=1", "--env", "Pendulum-v1"],
             "--settings is not a flag, nor an argument of network 'mlp'",
         ),
-        (["--hyperparameters=1"], "--hyperparameters is not a flag, nor an argument of network 'mlp'; use --preset."),
+        (
+            ["--hyperparameters=1"],
+            "--hyperparameters is not a flag, nor an argument of network 'mlp'; the nearest is --preset.",
+        ),
         (["--stall_seconds", "0"], "stall_seconds is 0.0; expected a finite number > 0"),
         (["--env", ":CartPole-v1"], "environment ':CartPole-v1': module '' cannot be imported"),
         (["--env", "./cart.py:Cart-v0"], "'./cart.py' is a path; expected the name of a module: cart:Cart-v0"),

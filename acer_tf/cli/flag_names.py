@@ -24,9 +24,7 @@ def intended_flag(name: str, known: Iterable[str]) -> str | None:
 def instead_of(name: str, known: Collection[str]) -> str:
     """Returns the end of the message that a flag does not exist."""
     flag = intended_flag(name, known)
-    if flag is None:
-        return "--help lists them"
-    return f"use --{flag}" if flag in from_elsewhere(name, known) else f"the nearest is --{flag}"
+    return "--help lists them" if flag is None else f"the nearest is --{flag}"
 
 
 def stray(word: str, known: Collection[str]) -> str:

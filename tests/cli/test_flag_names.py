@@ -9,7 +9,7 @@ from acer_tf.suggestions import ELSEWHERE
 TYPED = {
     # Stable-Baselines3, its Zoo, Stable Baselines 2
     "learning_rate": "lr", "policy": "network", "policy_kwargs": "network", "tensorboard_log": "logdir",
-    "correction_term": "c", "device": "threads", "n_steps": "nsteps", "n_envs": "num_env",
+    "correction_term": "c", "n_steps": "nsteps", "n_envs": "num_env",
     "n-timesteps": "total_timesteps",
     "vf_coef": "q_coef", "learning_starts": "replay_start", "gradient_steps": "replay_ratio",
     "train_freq": "replay_ratio",
@@ -18,14 +18,14 @@ TYPED = {
     "n_cpu_tf_sess": "threads", "norm_obs": "normalize_observations", "net_arch": "num_hidden",
     # CleanRL
     "env-id": "env", "num-envs": "num_env", "num-steps": "nsteps", "anneal-lr": "lrschedule", "exp-name": "logdir",
-    "cuda": "threads", "update-epochs": "replay_ratio", "clip-coef": "c", "tau": "alpha",
+    "update-epochs": "replay_ratio", "clip-coef": "c", "tau": "alpha",
     "train-frequency": "replay_ratio",
     # OpenAI baselines
     "save_path": "logdir", "log_path": "logdir", "nenvs": "num_env", "save_interval": "checkpoint_every",
     # RLlib
     "num_env_runners": "actors", "num_envs_per_env_runner": "num_env", "rollout_fragment_length": "nsteps",
     "entropy_coeff": "ent_coef", "vf_loss_coeff": "q_coef", "lambda": "q_lambda", "grad_clip": "max_grad_norm",
-    "num_gpus": "threads", "checkpoint_freq": "checkpoint_every", "evaluation_interval": "eval_every",
+    "checkpoint_freq": "checkpoint_every", "evaluation_interval": "eval_every",
     "stop-timesteps": "total_timesteps", "observation_filter": "normalize_observations", "storage_path": "logdir",
 }  # fmt: skip
 """Flags that people who come from other libraries type, and those of `acer run`."""
@@ -36,21 +36,22 @@ def test_names_of_other_libraries(typed: str, flag: str) -> None:
     with pytest.raises(InputError) as refused:
         run.read(["--env", "CartPole-v1", f"--{typed}=3"])
     name = typed.replace("-", "_")
-    assert str(refused.value) == f"--{name} is not a flag, nor an argument of network 'mlp'; use --{flag}."
+    assert str(refused.value) == f"--{name} is not a flag, nor an argument of network 'mlp'; the nearest is --{flag}."
 
 
 def test_what_a_command_calls_it() -> None:
-    with pytest.raises(InputError, match=r"^--n_eval_episodes is not a flag; use --episodes\.$"):
+    with pytest.raises(InputError, match=r"^--n_eval_episodes is not a flag; the nearest is --episodes\.$"):
         parse("acer_tf.evaluate", evaluate.Evaluate, ["run", "--n_eval_episodes", "3"])
-    with pytest.raises(InputError, match=r"^--network is not a flag; use --policy\.$"):
+    with pytest.raises(InputError, match=r"^--network is not a flag; the nearest is --policy\.$"):
         run_atari.read(["--network", "cnn_small"])
-    with pytest.raises(InputError, match=r"^--n_trials is not a flag; use --trials\.$"):
+    with pytest.raises(InputError, match=r"^--n_trials is not a flag; the nearest is --trials\.$"):
         sweep.Sweep(envs=("CartPole-v1",)).planned(["--n_trials", "3"])
 
 
-def test_names_that_resemble_nothing() -> None:
-    with pytest.raises(InputError, match=r"^--xyzzy is not a flag, nor .* 'mlp'; --help lists them\.$"):
-        run.read(["--xyzzy", "3"])
+@pytest.mark.parametrize("name", ["xyzzy", "device", "cuda"])
+def test_names_that_resemble_nothing(name: str) -> None:
+    with pytest.raises(InputError, match=rf"^--{name} is not a flag, nor .* 'mlp'; --help lists them\.$"):
+        run.read([f"--{name}", "3"])
 
 
 def test_the_table_names_flags_that_exist() -> None:
