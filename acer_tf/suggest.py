@@ -1,17 +1,18 @@
 """Suggests a preset for an environment: `acer suggest LunarLander-v3`."""
 
 import dataclasses
+import json
 import math
 import shlex
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from gymnasium.vector import VectorEnv
 
 from acer_tf.cli.command import command
-from acer_tf.cli.env_kwargs import env_kwargs
 from acer_tf.cli.parsing import Positional
 from acer_tf.configs.presets import load_preset
 from acer_tf.configs.tasks import MINUTES, Task, Traits, kinds, nearest, tasks
@@ -21,7 +22,8 @@ from acer_tf.envs.ids import check_env_id, is_atari, typed_env_id
 from acer_tf.envs.make import make_training_env
 from acer_tf.envs.same_spaces import EnvSpaces
 from acer_tf.envs.wrappers.action_masks import MASKS, possible_actions
-from acer_tf.errors import environment_errors
+from acer_tf.errors import InputError, environment_errors
+from acer_tf.system.command_line import program
 from acer_tf.system.console import counted, say
 
 SECONDS = 3
@@ -41,7 +43,7 @@ class Suggest:
 
     env: Positional[str]
     """Environment id; module:id for one that a module registers; the name of an Atari game."""
-    env_kwargs: tuple[str, ...] = ()
+    env_kwargs: Mapping[str, Any] | None = None
     """Arguments of the environment, such as gravity:5.0."""
 
     def show(self) -> None:
@@ -53,18 +55,19 @@ class Suggest:
         """
         env_id = typed_env_id(self.env)
         check_env_id(env_id)
-        envs = make_training_env(env_id, 1, num_workers=0, env_kwargs=env_kwargs(self.env_kwargs))
+        envs = make_training_env(env_id, 1, num_workers=0, env_kwargs=self.env_kwargs)
         with closing(envs) as env, environment_errors():
             traits = random_play(env)
         known = tasks()
         task = next((task for task in known if task.env == env_id), None) or nearest(traits, known)
-        words = ["acer", "run-atari" if is_atari(env_id) else "run", "--preset", task.preset, "--env", self.env]
-        words += ["--env_kwargs", *self.env_kwargs] if self.env_kwargs else []
+        arguments = [f"{name}:{json.dumps(value)}" for name, value in (self.env_kwargs or {}).items()]
+        trainer = program("acer_tf.run_atari" if is_atari(env_id) else "acer_tf.run")
+        words = ["--preset", task.preset, "--env", self.env, *["--env_kwargs"] * bool(arguments), *arguments]
         words += ["--network", NETWORKS[traits.observations]] if traits.observations != task.traits.observations else []
         is_normalized = load_preset(task.preset).command.get("normalize_observations", False)
         words += ["--no_normalize_observations"] if is_normalized and "images" in traits.observations else []
-        say(f"{env_id}: {described(traits)}.\n{reason(env_id, task, traits, has_arguments=bool(self.env_kwargs))}")
-        say(f"\n    {shlex.join(words)}\n\n{expectation(task)}")
+        say(f"{env_id}: {described(traits)}.\n{reason(env_id, task, traits, has_arguments=bool(arguments))}")
+        say(f"\n    {trainer} {shlex.join(words)}\n\n{expectation(task)}")
 
 
 def random_play(env: VectorEnv[Any, Any, Any]) -> Traits:
@@ -72,6 +75,9 @@ def random_play(env: VectorEnv[Any, Any, Any]) -> Traits:
 
     Args:
         env: one environment, in the wrappers of training.
+
+    Raises:
+        InputError: a reward is not a finite number, or channels of images come first.
     """
     space = env.single_action_space
     space.seed(0)
@@ -80,7 +86,9 @@ def random_play(env: VectorEnv[Any, Any, Any]) -> Traits:
     start = time.perf_counter()
     while (seconds := time.perf_counter() - start) < (SECONDS if lengths else LONGEST):
         mask = possible_actions(infos, 1, EnvSpaces.of(env).action_space)[0].astype(np.int8) if MASKS in infos else None
-        infos = env.step(np.asarray([space.sample(mask)]))[-1]
+        _, rewards, _, _, infos = env.step(np.asarray([space.sample(mask)]))
+        if not np.isfinite(rewards).all():
+            raise InputError("environment 0 gave a reward that is not a finite number.")
         steps += 1
         for _, returned, length in reported_episodes(infos):
             lengths.append(length)

@@ -1,3 +1,4 @@
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ class {name}(gymnasium.Env):
 
     def step(self, action):
         self.steps += 1
-        return self.observation_space.sample(), 1.0, self.steps == {length}, False, {{}}
+        return self.observation_space.sample(), {reward}, self.steps == {length}, False, {{}}
 
 gymnasium.register("{name}-v0", {name})
 """
@@ -29,10 +30,14 @@ gymnasium.register("{name}-v0", {name})
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suggest, "SECONDS", 0.2)
+    monkeypatch.setattr(sys, "argv", ["acer", "suggest"])
 
 
-def own_env(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, actions: str, length: object) -> str:
-    (folder / f"{name.lower()}.py").write_text(MODULE.format(name=name, shape=3, actions=actions, length=length))
+def own_env(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, actions: str, length: object, reward: str = "1.0"
+) -> str:
+    text = MODULE.format(name=name, shape=3, actions=actions, length=length, reward=reward)
+    (folder / f"{name.lower()}.py").write_text(text)
     monkeypatch.syspath_prepend(folder)
     return f"{name.lower()}:{name}-v0"
 
@@ -99,6 +104,26 @@ def test_an_error_of_the_environment_keeps_its_traceback_and_ends_with_a_line(
     assert main([env]) == 1
     error = capsys.readouterr().err
     assert "failing.py" in error and "ZeroDivisionError" in error.splitlines()[-1] and error.count("Traceback") == 1
+
+
+def test_a_reward_that_is_no_number_is_refused_as_in_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    env = own_env(tmp_path, monkeypatch, "Nan", "Discrete(2)", 30, reward='float("nan")')
+    assert main([env]) == 2
+    assert capsys.readouterr().err.endswith("\nerror: environment 0 gave a reward that is not a finite number.\n")
+
+
+@pytest.mark.parametrize(
+    ("started", "command"), [("acer", "acer run"), ("/site/acer_tf/__main__.py", "python -m acer_tf run")]
+)
+def test_the_command_is_started_as_this_one_and_has_its_arguments(
+    started: str, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", [started])
+    assert main(["CartPole-v1", "--env_kwargs", "{sutton_barto_reward: yes}"]) == 0
+    words = "--preset CartPole-v1 --env CartPole-v1 --env_kwargs sutton_barto_reward:true"
+    assert f"\n    {command} {words}\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 
+from acer_tf.errors import InputError
 from acer_tf.packing import Packed
 
 FILE = Path(__file__).with_name("tasks.csv")
@@ -58,9 +59,18 @@ class Task(NamedTuple):
 
 
 def kinds(observations: gym.Space[Any], actions: gym.Space[Any]) -> tuple[str, str]:
-    """Returns the kinds of observations and actions, as in `Traits`, of the spaces that training sees."""
+    """Returns the kinds of observations and actions, as in `Traits`, of the spaces that training sees.
+
+    Raises:
+        InputError: channels of images come first, which no network for images takes.
+    """
     images = observations.images.values() if isinstance(observations, Packed) else [observations]
     shape = max((image.shape or () for image in images), key=len)
+    if len(shape) == 3 and shape[0] <= 4 < min(shape[1:]):
+        raise InputError(
+            f"observations have shape {shape}, in which channels come first; move them to the end, "
+            "np.moveaxis(image, 0, -1), in a wrapper of the environment."
+        )
     if len(shape) < 3:
         seen = "vectors"
     else:

@@ -6,6 +6,7 @@ import pytest
 
 from acer_tf.configs.presets import load_preset
 from acer_tf.configs.tasks import MINUTES, Task, Traits, kinds, nearest, tasks
+from acer_tf.errors import InputError
 from acer_tf.packing import Packed
 from benchmarks.tasks import learned
 
@@ -42,6 +43,15 @@ def test_presets_of_the_file_exist_and_random_play_was_measured() -> None:
 )
 def test_kinds(observations: gym.Space, actions: gym.Space, expected: tuple[str, str]) -> None:
     assert kinds(observations, actions) == expected
+
+
+def test_channels_first_are_refused_as_networks_refuse_them() -> None:
+    space = gym.spaces.Box(0, 255, (3, 84, 84), np.uint8)
+    for observations in (space, Packed({"camera": space})):
+        with pytest.raises(
+            InputError, match=r"^observations have shape \(3, 84, 84\), in which channels come first; move"
+        ):
+            kinds(observations, gym.spaces.Discrete(6))
 
 
 def task(env: str, observations: str, actions: str, episode: float, microseconds: float) -> Task:
