@@ -1,12 +1,14 @@
 """Fetches a published agent: `acer fetch REPO`."""
 
 import dataclasses
+import shlex
 import sys
 from pathlib import Path
 
 from acer_tf import hub
 from acer_tf.cli.command import command
 from acer_tf.cli.parsing import Positional
+from acer_tf.system.command_line import program
 from acer_tf.system.console import say
 
 
@@ -29,7 +31,7 @@ class Fetch:
         """
         folder = self.logdir or Path("runs") / hub.name_of(self.repo)
         hub.fetch(self.repo, self.revision, folder)
-        say(f"fetched: {folder}\nto watch it: acer enjoy {folder}")
+        say(f"fetched: {folder}\nto watch it: {program('acer_tf.enjoy')} {shlex.quote(str(folder))}")
 
 
 main = command("acer_tf.fetch", Fetch, Fetch.fetch)

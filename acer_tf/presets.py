@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import shlex
 import sys
 
 from acer_tf.cli.command import command
@@ -9,6 +10,7 @@ from acer_tf.cli.output import print_table
 from acer_tf.cli.parsing import Positional
 from acer_tf.configs.presets import load_preset, preset_names, preset_text
 from acer_tf.envs.ids import is_atari
+from acer_tf.system.command_line import program
 from acer_tf.system.console import say
 
 
@@ -30,8 +32,8 @@ class ListPresets:
             print_table(("preset", "environment", "network", "what it is"), rows)
             return
         env, _ = _environment_and_network(self.name)
-        is_game = is_atari(env)
-        say(f"acer {'run-atari' if is_game else 'run'} --preset {self.name}\n\n{preset_text(self.name).strip()}")
+        command = program("acer_tf.run_atari" if is_atari(env) else "acer_tf.run")
+        say(f"{command} --preset {shlex.quote(self.name)}\n\n{preset_text(self.name).strip()}")
 
 
 def description(name: str) -> str:

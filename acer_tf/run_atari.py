@@ -1,6 +1,7 @@
 """Trains on an Atari game: `python -m acer_tf.run_atari --env BreakoutNoFrameskip-v4`."""
 
 import dataclasses
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -60,10 +61,13 @@ def read(argv: Sequence[str]) -> Job:
 
     settings["env"] = env_id = full_env_id(settings["env"])
     policy = settings["policy"]
-    check_env_id(env_id)
+    if ":" not in env_id:  # a module is for the other command to import
+        check_env_id(env_id)
     if not is_atari(env_id):
+        words = [f"--{name}={settings[name]}" for name in ("preset", "env") if name in given]
         raise InputError(
-            f"environment '{env_id}' is not an Atari game; train on it with: {program('acer_tf.run')} --env {env_id}"
+            f"environment '{env_id}' is not an Atari game; train on it with: "
+            f"{program('acer_tf.run')} {shlex.join(words)}"
         )
     network_kwargs = preset.network_kwargs if policy == defaults["policy"] else {}
     return Job.of(settings, *RECURRENT_POLICIES.get(policy, (policy, network_kwargs)))

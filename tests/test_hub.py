@@ -43,9 +43,9 @@ def failure(capsys: pytest.CaptureFixture[str], main: Main, *words: str) -> str:
 
 
 def test_what_was_published_is_fetched_as_a_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert fetch.main(["./agents/cart", "--revision", "None"]) == 0
-    fetched = Path("runs/cart")
-    assert f"to watch it: acer enjoy {fetched}" in capsys.readouterr().out
+    assert fetch.main(["./agents/cart", "--logdir", "my runs/cart", "--revision", "None"]) == 0
+    fetched = Path("my runs/cart")
+    assert f"to watch it: python -m acer_tf.enjoy '{fetched}'\n" in capsys.readouterr().out
     assert sorted(file.name for file in fetched.iterdir()) == ["config.yml", "model.zip"]
     assert yaml.safe_load((fetched / "config.yml").read_text()) == {"env": "CartPole-v1", "lr": 0.5}
     assert ACER.load(fetched / "model.zip").num_timesteps == ACER.load(demo_file("cartpole")).num_timesteps

@@ -1,3 +1,6 @@
+import sys
+from pathlib import Path
+
 import pytest
 
 from acer_tf.configs.presets import preset_names
@@ -23,11 +26,21 @@ def test_the_source_is_the_first_sentence() -> None:
 
 
 @pytest.mark.parametrize(("name", "command"), [("Pendulum-v1", "run"), ("paper", "run-atari")])
-def test_one_preset_is_shown_with_its_command(name: str, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_preset_is_shown_with_its_command(
+    name: str, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["acer", "presets"])
     assert main([name]) == 0
     out = capsys.readouterr().out
     assert out.startswith(f"acer {command} --preset {name}\n\n# ")
     assert "\nlr: " in out
+
+
+def test_the_command_of_a_file_can_be_pasted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "my preset.yml"
+    file.write_text("lr: 1e-3\n")
+    assert main([str(file)]) == 0
+    assert capsys.readouterr().out == f"python -m acer_tf.run --preset '{file}'\n\nlr: 1e-3\n"
 
 
 def test_a_misspelt_preset(capsys: pytest.CaptureFixture[str]) -> None:

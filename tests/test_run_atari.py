@@ -71,7 +71,18 @@ def test_trains_on_a_game(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert re.search(r"^device: .*; games in 1 process$", out, re.MULTILINE)
 
 
-def test_what_is_no_atari_game_is_sent_to_the_other_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--env", "CartPole-v1"]) == 2
-    expected = "error: environment 'CartPole-v1' is not an Atari game; train on it with: "
-    assert capsys.readouterr().err == f"{expected}python -m acer_tf.run --env CartPole-v1\n"
+@pytest.mark.parametrize(
+    ("words", "env"),
+    [
+        ("--env=CartPole-v1", "CartPole-v1"),
+        ("--env=mine:Good-v0", "mine:Good-v0"),
+        ("--preset=minatar", "MinAtar/Breakout-v1"),
+        ("--preset=minatar --env=MinAtar/Asterix-v1", "MinAtar/Asterix-v1"),
+    ],
+)
+def test_what_is_no_atari_game_is_sent_to_the_other_command(
+    words: str, env: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words.split()) == 2
+    expected = f"error: environment '{env}' is not an Atari game; train on it with: python -m acer_tf.run {words}\n"
+    assert capsys.readouterr().err == expected

@@ -1,6 +1,7 @@
 """Presets: environment, network and hyper-parameters under one name, as YAML files in `acer_tf/configs`."""
 
 import dataclasses
+import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -12,6 +13,7 @@ from acer_tf.errors import InputError
 from acer_tf.networks.names import ARGUMENTS
 from acer_tf.schema import Count, Text, check_names, validated
 from acer_tf.storage.yaml_text import load_settings, settings_names, settings_path
+from acer_tf.system.command_line import program
 
 FOLDER = Path(__file__).parent
 BASELINES = "baselines"
@@ -124,7 +126,8 @@ def with_preset(defaults: Mapping[str, Any], preset: Preset) -> dict[str, Any]:
     if "policy" in defaults and "network" in values:
         values["policy"] = values.pop("network")
     if foreign := [name for name in values if name not in defaults]:
-        raise InputError(f"preset '{preset.name}' sets {foreign[0]}, which this command lacks; use acer_tf.run.")
+        command = f"{program('acer_tf.run')} --preset {shlex.quote(preset.name)}"
+        raise InputError(f"preset '{preset.name}' sets {foreign[0]}, which this command lacks; train with: {command}")
     return {**defaults, **values}
 
 

@@ -101,7 +101,9 @@ def test_run_atari_takes_the_network_as_its_policy() -> None:
     ("name", "wrong"), [("Pendulum-v1", "normalize_observations"), ("coach-cartpole", "reward_scale")]
 )
 def test_what_a_command_lacks_is_refused(name: str, wrong: str) -> None:
-    with pytest.raises(InputError, match=f"preset '{name}' sets {wrong}, which this command lacks; use acer_tf.run"):
+    with pytest.raises(
+        InputError, match=rf"^preset '{name}' sets {wrong}, which .*: python -m acer_tf\.run --preset {name}$"
+    ):
         run_atari.read(["--preset", name])
 
 
