@@ -153,6 +153,11 @@ def _frame(env: VectorEnv[Any, Any, Any]) -> NDArray[np.uint8]:
         raise InputError(f"the environment cannot be rendered: {error} If it is MuJoCo's, set {GL}.") from error
     except Exception as error:  # of any drawing library
         raise InputError(f"the environment cannot be rendered: {with_own_extra(str(error))}") from error
-    if not (isinstance(frame, np.ndarray) and frame.dtype == np.uint8 and frame.shape[2:] == (3,)):
+    if not isinstance(frame, np.ndarray):
         raise InputError('the environment gives no pictures; make it with render_mode="rgb_array".')
+    if frame.dtype != np.uint8 or frame.shape[2:] != (3,):
+        raise InputError(
+            f"the environment's pictures are of shape {frame.shape} and type {frame.dtype}; "
+            "expected [height, width, 3] in uint8."
+        )
     return frame

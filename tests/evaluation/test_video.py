@@ -86,6 +86,28 @@ def test_explains_what_the_agent_does_where_it_can(tmp_path: Path) -> None:
         record_video(Always(), Counter(2), tmp_path / "video.mp4", explain=True)
 
 
+class Drawn(Counter):
+    def __init__(self, picture: Any) -> None:
+        super().__init__(1)
+        self.picture = picture
+
+    def render(self) -> Any:
+        return self.picture
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [np.zeros((32, 48, 4), np.uint8), np.zeros((32, 48, 3), np.float32), np.zeros((32, 48), np.uint8)],
+)
+def test_pictures_that_are_not_in_colour_are_told(tmp_path: Path, picture: np.ndarray) -> None:
+    with pytest.raises(InputError) as caught:
+        record_video(Always(), Drawn(picture), tmp_path / "video.mp4")
+    told = f"the environment's pictures are of shape {picture.shape} and type {picture.dtype}"
+    assert str(caught.value) == f"{told}; expected [height, width, 3] in uint8."
+    with pytest.raises(InputError, match=r"^the environment gives no pictures; make it with render_mode="):
+        record_video(Always(), Drawn([picture]), tmp_path / "video.mp4")
+
+
 def test_bad_input(tmp_path: Path) -> None:
     path = tmp_path / "video.mp4"
     with pytest.raises(InputError, match="a video shows one environment; expected num_envs 1, not 2"):
