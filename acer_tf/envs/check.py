@@ -65,15 +65,23 @@ def check_actions(space: gymnasium.Space[Any]) -> None:
         return
     if not isinstance(space, Discrete):
         raise InputError(
-            f"the action space is {type_in_words(space)}; expected Discrete, MultiDiscrete, MultiBinary or Box."
+            f"the action space is {type_in_words(space)}; expected Discrete, MultiDiscrete, MultiBinary or Box; make "
+            "it one of these in a gymnasium.ActionWrapper."
         )
     if space.start != 0:
-        raise InputError(f"the actions start at {space.start}; expected Discrete with start 0.")
+        raise InputError(
+            f"the actions start at {space.start}; expected Discrete with start 0, for instance by "
+            f"gymnasium.wrappers.TransformAction(env, lambda action: action + {space.start}, Discrete({space.n}))."
+        )
 
 
 def _check_box_actions(space: Box) -> None:
     if not np.issubdtype(space.dtype, np.floating):
-        raise InputError(f"the actions are a Box of type {space.dtype}; expected floating point numbers.")
+        rounded = f'lambda action: action.round().astype("{space.dtype}")'
+        raise InputError(
+            f"the actions are a Box of type {space.dtype}; expected floating point numbers, for instance by "
+            f"gymnasium.wrappers.TransformAction(env, {rounded}, Box(low, high))."
+        )
     if 0 in space.shape:
         raise InputError(f"the actions are a Box of shape {space.shape}; expected one number at least, such as (1,).")
     largest = np.abs([space.low, space.high]).max()
@@ -84,4 +92,7 @@ def _check_box_actions(space: Box) -> None:
             "gymnasium.wrappers.TransformAction(env, lambda action: action, Box(low, high))."
         )
     if not (space.low < space.high).all():
-        raise InputError("the action space is a Box with an empty range; expected low < high in each dimension.")
+        raise InputError(
+            "the action space is a Box with an empty range; expected low < high in each dimension; leave the others "
+            "out in a gymnasium.ActionWrapper."
+        )
