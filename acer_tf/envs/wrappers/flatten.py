@@ -19,7 +19,7 @@ from acer_tf.system.console import say
 Path = tuple[Any, ...]
 
 LARGEST = 2**20
-"""Largest number of entries of all one-hot vectors of an observation together."""
+"""Largest number of entries of the one-hot vectors of an observation, or of one of its parts."""
 
 
 class Flatten:
@@ -64,12 +64,14 @@ class Flatten:
             InputError: it is not in the space.
         """
         try:
-            vectors = [leaf(_at(observations, path)) for path, leaf in self._leaves]
-        except InputError:
-            raise
+            parts = [_at(observations, path) for path, _ in self._leaves]
         except (KeyError, IndexError, TypeError) as error:
             raise InputError("an observation lacks a part of the observation space.") from error
-        except ValueError as error:  # text, or rows of several lengths
+        try:
+            vectors = [leaf(part) for (_, leaf), part in zip(self._leaves, parts, strict=True)]
+        except InputError:
+            raise
+        except (TypeError, ValueError) as error:  # a dict, text, or rows of several lengths
             raise InputError(f"an observation is not in the observation space: {error}.") from error
         if isinstance(self.space, Packed):
             return self.space.pack(vectors)

@@ -149,6 +149,8 @@ def test_refuses_spaces(space: Any, message: str) -> None:
         (Box(0, 1, (2, 3)), np.zeros(3), r"has shape \(3,\); expected \(2, 3\), or a batch"),
         (Dict(a=Discrete(2), b=Discrete(2)), {"a": 0}, "lacks a part of the observation space"),
         (Dict(a=Discrete(2)), 1, "lacks a part of the observation space"),
+        (Box(0, 1, ()), {}, "^an observation is not in the observation space: .*, not 'dict'"),
+        (Dict(a=Box(0, 1, (2,))), {"a": {}}, "^an observation is not in the observation space: .*, not 'dict'"),
     ],
 )
 def test_refuses_what_is_not_in_the_space(space: Any, obs: Any, message: str) -> None:
