@@ -26,7 +26,7 @@ COMMANDS = {
     "compare-baselines": ("acer_tf.compare_baselines", "Compare this package's numbers with baselines'."),
     "presets": ("acer_tf.presets", "List presets, or show one."),
     "suggest": ("acer_tf.suggest", "Suggest a preset for an environment."),
-    "doctor": ("acer_tf.doctor", "Report what matters of this machine, and what is missing."),
+    "doctor": ("acer_tf.doctor", "Report what matters about this machine and what is missing."),
     "envs": ("acer_tf.envs.__main__", "List environments to train on, and their presets."),
 }
 """Module and description of each command; the module's `main` gets the words that follow, and returns the status."""
@@ -56,7 +56,7 @@ def run(name: str, words: Sequence[str]) -> int:
     """
     if name not in COMMANDS:
         otherwise = suggestion(name, COMMANDS, "acer --help lists them")
-        say(f"error: {name} is not a command{otherwise}.", is_error=True)
+        say(f"error: '{name}' is not a command{otherwise}.", is_error=True)
         return ExitStatus.BAD_INPUT
     module, _ = COMMANDS[name]
     status: int = importlib.import_module(module).main(words)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from acer_tf import run, run_atari
 from acer_tf.cli.command import guarded
-from acer_tf.cli.flag_names import flag_name, instead_of, intended_flag
+from acer_tf.cli.flag_names import flag_name, instead_of, intended_flag, stray
 from acer_tf.cli.parsing import Parser
 from acer_tf.configs.presets import load_preset
 from acer_tf.envs.ids import check_env_id, full_env_id, is_atari, typed_env_id
@@ -75,6 +75,8 @@ class Sweep(SearchFlags, Execution):
 
     def _checked(self, rest: Sequence[str]) -> tuple[list[str], list[int], set[str]]:
         """Returns the names of environments or presets, the seeds, and the names of flags among the rest."""
+        if rest and not rest[0].startswith("--"):
+            raise InputError(stray(rest[0], PARSER.names))
         if bool(self.envs) == bool(self.presets):
             raise InputError("nothing to train on; expected either --envs ID [ID ...] or --presets NAME [NAME ...].")
         if len(self.seeds) == 1 and self.seeds[0] > MOST_SEEDS:

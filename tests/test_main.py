@@ -39,11 +39,16 @@ def test_the_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out == f"acer_tf {acer_tf.__version__}\n"
 
 
+def test_an_empty_command_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert acer(monkeypatch, "") == 2
+    assert capsys.readouterr().err == "error: '' is not a command; acer --help lists them.\n"
+
+
 def test_a_misspelt_command_names_the_nearest(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert acer(monkeypatch, "evalute", "runs/pong") == 2
-    assert capsys.readouterr().err.startswith("error: evalute is not a command; the nearest are evaluate, ")
+    assert capsys.readouterr().err.startswith("error: 'evalute' is not a command; the nearest are evaluate, ")
 
 
 @pytest.mark.parametrize("name", ["run-atari", "run_atari"])

@@ -29,5 +29,6 @@ def instead_of(name: str, known: Collection[str]) -> str:
 
 def stray(word: str, known: Collection[str]) -> str:
     """Returns the message that a word follows no flag."""
-    is_env = "env" in known and re.fullmatch(r"[A-Z]\w*|.+-v\d+", word)
-    return f"'{word}' belongs to no flag; expected {f'--env {word}' if is_env else '--name=value'}."
+    flag = next((flag for flag in ("envs", "env") if flag in known and re.fullmatch(r"[A-Z]\w*|.+-v\d+", word)), None)
+    expected = f"--{flag} {word}" if flag else "--name=value" if known else "none"
+    return f"unexpected word '{word}'; expected {expected}."

@@ -18,7 +18,7 @@ def network_arguments(words: Sequence[str], own: Collection[str], network: str) 
         network: its name.
 
     Raises:
-        InputError: the network does not exist, a word belongs to no flag, a flag has no value or one that is not valid
+        InputError: the network does not exist, a word follows no flag, a flag has no value or one that is not valid
             YAML, or neither the command nor the network has it.
     """
     check_network(network)

@@ -323,7 +323,7 @@ class Parser:
         if before in self._switches:
             return _not_a_switch(before, word)
         if before in self.names:
-            return f"'{word}' belongs to no flag; if it is meant for --{before}, write --{before}={word}."
+            return f"unexpected word '{word}'; if it is meant for --{before}, write --{before}={word}."
         if self._arguments:
             return f"'{word}' is one word too many; expected {self._usage()}."
         return stray(word, self.names)

@@ -1,6 +1,6 @@
 import pytest
 
-from acer_tf import evaluate, run, run_atari, sweep
+from acer_tf import doctor, evaluate, run, run_atari, sweep
 from acer_tf.cli.flag_names import ALIASES, flag_name
 from acer_tf.cli.parsing import parse
 from acer_tf.errors import InputError
@@ -70,8 +70,20 @@ def test_the_length_has_the_name_of_baselines_as_well(word: str) -> None:
 @pytest.mark.parametrize(("word", "expected"), [("CartPole-v1", "--env CartPole-v1"), ("3", "--name=value")])
 def test_words_without_a_flag(word: str, expected: str) -> None:
     for read in (run.read, run_atari.read):
-        with pytest.raises(InputError, match=rf"^'{word}' belongs to no flag; expected {expected}\.$"):
+        with pytest.raises(InputError, match=rf"^unexpected word '{word}'; expected {expected}\.$"):
             read([word])
+
+
+def test_words_without_a_flag_of_a_sweep() -> None:
+    for word, expected in (("CartPole-v1", "--envs CartPole-v1"), ("3", "--name=value")):
+        for flags in (sweep.Sweep(), sweep.Sweep(envs=("CartPole-v1",))):
+            with pytest.raises(InputError, match=rf"^unexpected word '{word}'; expected {expected}\.$"):
+                flags.planned([word, "--lr", "1e-3"])
+
+
+def test_a_word_where_there_are_no_flags(capsys: pytest.CaptureFixture[str]) -> None:
+    assert doctor.main(["x"]) == 2
+    assert capsys.readouterr().err == "error: unexpected word 'x'; expected none.\n"
 
 
 def test_bare_names_of_games() -> None:

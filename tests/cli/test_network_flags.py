@@ -43,20 +43,20 @@ def test_switches_are_given_as_those_of_commands(words: str, value: bool) -> Non
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["foo"], "'foo' belongs to no flag"),
+        (["foo"], "unexpected word 'foo'"),
         (["--num_layers"], "--num_layers has no value; expected --num_layers=VALUE"),
         (["--num_layers", "--num_hidden", "3"], "^--num_layers has no value; expected --num_layers=VALUE"),
         (
             ["--no_num_layers"],
             "^--no_num_layers is not a flag, nor an argument of network 'mlp'; the nearest is --num_lay",
         ),
-        (["--no_layer_norm", "3"], "^'3' belongs to no flag"),
-        (["no_layer_norm"], "^'no_layer_norm' belongs to no flag"),
+        (["--no_layer_norm", "3"], "^unexpected word '3'"),
+        (["no_layer_norm"], "^unexpected word 'no_layer_norm'"),
         (["--num_evn", "3"], "--num_evn is not a flag, nor an argument of network 'mlp'; the nearest is --num_env"),
         (["--rprop_alhpa=1"], "the nearest is --rprop_alpha"),
         (["--totl_timesteps=3"], "the nearest is --total_timesteps"),
         (["--netwrok=cnn"], "the nearest is --network"),
-        (["--="], "belongs to no flag"),
+        (["--="], "unexpected word '--='"),
         (["--activation=[relu"], r"^--activation=\[relu is not valid YAML: .* expected ',' or '\]'"),
     ],
 )
