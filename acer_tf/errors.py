@@ -73,7 +73,7 @@ class EnvironmentFailedError(RuntimeError):
 
 
 class StoppedError(SystemExit):
-    """A second signal ends the process; the code is its exit status."""
+    """SIGTERM ends the process, in training a second one; the code is the exit status."""
 
 
 class ExitStatus(enum.IntEnum):

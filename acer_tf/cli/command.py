@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from acer_tf.cli.parsing import parse
-from acer_tf.errors import EnvironmentFailedError, ExitStatus, InputError, LockedError, SupersededError
+from acer_tf.errors import EnvironmentFailedError, ExitStatus, InputError, LockedError, StoppedError, SupersededError
 from acer_tf.system.console import keep_output_open, say
-from acer_tf.system.interrupts import raise_on_interrupt
+from acer_tf.system.interrupts import raise_on_interrupt, raise_on_termination
 
 STATUSES: Mapping[type[Exception], ExitStatus] = {
     SupersededError: ExitStatus.SUPERSEDED,
@@ -27,8 +27,8 @@ Main = Callable[[Sequence[str]], int]
 def guarded(main: Main) -> Main:
     """Wraps `main` so that expected errors become one line on standard error and an exit status, that of `STATUSES`.
 
-    The line comes after an environment's own traceback, if there is one. Ctrl-C gives status 130; other errors
-    propagate. From here on the output of the process may go to a closed pipe or a full disk.
+    The line comes after an environment's own traceback, if there is one. Ctrl-C gives status 130, SIGTERM 143; other
+    errors propagate. From here on the output of the process may go to a closed pipe or a full disk.
     """
 
     @functools.wraps(main)
@@ -36,7 +36,8 @@ def guarded(main: Main) -> Main:
         keep_output_open()
         raise_on_interrupt()  # what the command's modules import has been imported
         try:
-            return main(argv)
+            with raise_on_termination():
+                return main(argv)
         except tuple(STATUSES) as error:
             if isinstance(error, EnvironmentFailedError) and error.__cause__ is not None:
                 traceback.print_exception(error.__cause__)
@@ -50,6 +51,9 @@ def guarded(main: Main) -> Main:
         except KeyboardInterrupt:
             say("interrupted", is_error=True)
             return ExitStatus.INTERRUPTED
+        except StoppedError:
+            say("terminated", is_error=True)
+            raise
 
     return wrapper
 

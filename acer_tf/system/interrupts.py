@@ -1,13 +1,20 @@
-"""Ctrl-C while a command imports its libraries, which turn a KeyboardInterrupt into errors of their own."""
+"""Ctrl-C and SIGTERM, also while a command imports its libraries, which turn exceptions into errors of their own."""
 
 import contextlib
+import math
 import os
 import signal
 import sys
 import threading
+import time
+from collections.abc import Iterator
 from types import FrameType
 
+from acer_tf.errors import StoppedError
+
 INTERRUPTED = 128 + signal.SIGINT
+ECHO_SECONDS = 0.5
+"""Seconds within which a second signal is the first again: `timeout` signals its child, and then its whole group."""
 
 
 class _End:
@@ -27,15 +34,59 @@ class _End:
 def end_on_interrupt(descriptor: int = 2) -> None:
     """From here on Ctrl-C ends the process with one line and status 130, unless something else handles it already.
 
+    So does SIGTERM, with status 143, where it raises `StoppedError` otherwise.
+
     Args:
         descriptor: where the line is written.
     """
-    is_free = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if is_free and threading.current_thread() is threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():
+        return
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _End(descriptor))
+    if signal.getsignal(signal.SIGTERM) is _raise:
+        signal.signal(signal.SIGTERM, _exit)
 
 
 def raise_on_interrupt() -> None:
-    """From here on Ctrl-C raises KeyboardInterrupt again, after `end_on_interrupt`."""
+    """From here on Ctrl-C raises KeyboardInterrupt again, and SIGTERM `StoppedError`, after `end_on_interrupt`."""
     if isinstance(signal.getsignal(signal.SIGINT), _End):
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGTERM) is _exit:
+        signal.signal(signal.SIGTERM, _raise)
+
+
+@contextlib.contextmanager
+def raise_on_termination() -> Iterator[None]:
+    """In this block SIGTERM raises `StoppedError`, so that files and processes are cleaned up as after Ctrl-C.
+
+    Where something else handles it, or this is not the main thread, nothing changes.
+    """
+    is_free = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if not (is_free and threading.current_thread() is threading.main_thread()):
+        yield
+        return
+    signal.signal(signal.SIGTERM, _raise)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+class _Raise:
+    """Handler that raises `StoppedError`, but not once more for an echo, which would end the cleanup."""
+
+    def __init__(self) -> None:
+        self._seconds = -math.inf
+
+    def __call__(self, signum: int, frame: FrameType | None) -> None:
+        is_echo = time.monotonic() < self._seconds + ECHO_SECONDS
+        self._seconds = time.monotonic()
+        if not is_echo:
+            raise StoppedError(128 + signum)
+
+
+_raise = _Raise()
+
+
+def _exit(signum: int, frame: FrameType | None) -> None:
+    os._exit(128 + signum)

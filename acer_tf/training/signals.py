@@ -9,11 +9,10 @@ from typing import Any
 
 from acer_tf.errors import StoppedError
 from acer_tf.system.console import say_in_handler
+from acer_tf.system.interrupts import ECHO_SECONDS
 
 SIGNALS = tuple(signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__)
 MESSAGE = b"\nstopping after this update; once more stops at once\n"
-ECHO_SECONDS = 0.5
-"""Seconds within which a second signal is the first again: `timeout` signals its child, and then its whole group."""
 
 
 class Stop:

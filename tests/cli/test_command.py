@@ -1,10 +1,13 @@
 import dataclasses
 import errno
+import os
+import signal
+import time
 
 import pytest
 
 from acer_tf.cli.command import command, guarded
-from acer_tf.errors import EnvironmentFailedError, InputError
+from acer_tf.errors import EnvironmentFailedError, InputError, StoppedError
 
 
 @pytest.mark.parametrize(
@@ -29,6 +32,25 @@ def test_errors_become_a_line_and_a_status(
 
     assert main([]) == status
     assert capsys.readouterr().err == line
+
+
+def test_sigterm_ends_a_command_after_its_cleanup(capsys: pytest.CaptureFixture[str]) -> None:
+    cleaned, handler = list[bool](), signal.getsignal(signal.SIGTERM)
+
+    @guarded
+    def main(argv: object) -> int:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(30)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)  # as `timeout` sends it twice
+            cleaned.append(True)
+        return 0
+
+    with pytest.raises(StoppedError) as stopped:
+        main([])
+    assert (stopped.value.code, cleaned, capsys.readouterr().err) == (143, [True], "terminated\n")
+    assert signal.getsignal(signal.SIGTERM) is handler
 
 
 def test_other_errors_pass() -> None:

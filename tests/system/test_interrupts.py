@@ -39,6 +39,20 @@ def test_ctrl_c_while_a_command_imports_a_library(library: str, words: str, tmp_
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
 
+def test_sigterm_while_a_command_imports_a_library(tmp_path: Path) -> None:
+    (tmp_path / "tensorflow.py").write_text(
+        INTERRUPTED_IMPORT.replace("SIGINT", "SIGTERM").replace("KeyboardInterrupt", "SystemExit")
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "acer_tf", "evaluate", "cartpole"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (143, "", "")
+
+
 def test_a_script_that_imports_the_package_keeps_its_own_handling() -> None:
     code = "import signal, acer_tf; assert signal.getsignal(signal.SIGINT) is signal.default_int_handler"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
