@@ -1,9 +1,10 @@
 """A search for settings, from its flags to the best preset."""
 
+import contextlib
 import dataclasses
 import json
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +12,7 @@ from acer_tf.errors import InputError, require
 from acer_tf.schema import Count
 from acer_tf.search.results import PRESET, TABLE, draw, write_preset, write_table
 from acer_tf.search.space import Space, Value, check_space, read_space
-from acer_tf.search.study import PrunerName, Runs, SamplerName, StudyQueue, open_study
+from acer_tf.search.study import PrunerName, Runs, SamplerName, StudyQueue, UnwrittenError, open_study
 from acer_tf.storage.durable import writing
 from acer_tf.system.console import counted, say
 from acer_tf.trials.execution import Execution
@@ -87,7 +88,8 @@ def search(path: Path, flags: SearchFlags, execution: Execution, base: Base, out
         made = [base.make(_label(number), seed, words(values)) for seed in base.seeds]
         return Runs([trial for trial, _ in made], made[0][1])
 
-    with execution.sweep(out) as sweep:
+    is_well = False
+    with execution.sweep(out) as sweep, _unwritten_told():
         study, left = open_study(out, flags.sampler, flags.pruner, sweep.stop)
         same = {"space": space, "kind of settings": base.kind, "command": base.words, "seeds": base.seeds}
         _check_same(study, same, out)
@@ -110,6 +112,14 @@ def search(path: Path, flags: SearchFlags, execution: Execution, base: Base, out
         sweep.run(queue, report)
         is_well = _conclude(study, space, base, out)
     return sweep.status(is_well)
+
+
+@contextlib.contextmanager
+def _unwritten_told() -> Iterator[None]:
+    try:
+        yield
+    except UnwrittenError as error:
+        say(str(error), is_error=True)
 
 
 def _label(number: int) -> str:

@@ -44,6 +44,10 @@ class Runs(NamedTuple):
     total_steps: int
 
 
+class UnwrittenError(InputError):
+    """A signal arrived while the journal could not be written."""
+
+
 def open_study(
     folder: Path, sampler: SamplerName, pruner: PrunerName, stop: Callable[[], bool] = lambda: False
 ) -> tuple["optuna.Study", list["optuna.Trial"]]:
@@ -141,7 +145,7 @@ def _patient_journal(journal: Path, stop: Callable[[], bool]) -> "optuna.storage
                     with contextlib.suppress(OSError):
                         os.truncate(journal, size)
                     if stop():
-                        raise InputError(f"{journal} cannot be written ({error.strerror}); go on later.") from error
+                        raise UnwrittenError(f"{journal} cannot be written ({error.strerror}); go on later.") from error
                     if not is_told:
                         say(f"{journal} cannot be written ({error.strerror}); the search waits until it can be")
                     is_told = True

@@ -1,9 +1,12 @@
 import csv
+import errno
+import os
 import re
 import shlex
 import signal
 from pathlib import Path
 
+import optuna
 import pytest
 import yaml
 
@@ -50,6 +53,21 @@ def test_what_cannot_work_is_one_sentence_and_starts_nothing(
     assert message in error
     assert error.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_the_journal_waits_for_room_has_its_status(
+    tmp_path: Path, signum: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def on_a_full_disk(self: object, logs: object) -> None:
+        os.kill(os.getpid(), signum)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(optuna.storages.journal.JournalFileBackend, "append_logs", on_a_full_disk)
+    assert main(words(tmp_path)) == 128 + signum
+    out, error = capsys.readouterr()
+    assert "search.journal cannot be written (No space left on device); go on later." in error
+    assert "\nresume with: " in f"\n{out}"
 
 
 def test_flags_of_a_search_without_one(capsys: pytest.CaptureFixture[str]) -> None:
