@@ -49,10 +49,8 @@ def run_commands(lines: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_environment_of_ones_own_from_its_file_to_a_policy(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_commands([line for line in OWN_COMMANDS if line.startswith("acer run ")][:1], monkeypatch)
     runpy.run_path("check.py")
-    text = (own / "play.py").read_text()
-    assert "while not ended:" in text and 'agent.export("corridor_policy")' in text
-    (own / "play.py").write_text(text.replace("while not ended:", "for _ in range(5):"))  # it has hardly learned
-    runpy.run_path("play.py")
+    played = runpy.run_path("play.py")
+    assert played["terminated"] or played["truncated"]
     (saved,) = re.findall(r"```python\n(import numpy as np\nimport tensorflow.*?)```", OWN, flags=re.DOTALL)
     (own / "saved.py").write_text(saved)
     assert runpy.run_path("saved.py")["policy"].structured_outputs["action"].shape.rank == 1
