@@ -15,7 +15,7 @@ from acer_tf.envs.ids import is_atari
 from acer_tf.evaluation.episodes import Played, Predictor, said_of_cuts, summarize
 from acer_tf.schema import Count
 from acer_tf.storage.durable import require_free, write_json
-from acer_tf.system.console import say
+from acer_tf.system.console import counted, say
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Report:
     def lines(self) -> Iterator[str]:
         """Yields the report line by line."""
         summary = self._summary
-        episodes = f"{summary.episodes} episode{'s' if summary.episodes > 1 else ''}"
+        episodes = counted(summary.episodes, "episode")
         yield f"{self._trained.name}: {episodes} of {self._trained.env_id}, {self._actions} actions, seed {self._seed}"
         if summary.low is None:
             yield f"raw return: {summary.mean:z.2f} (a confidence interval needs 2 episodes)"

@@ -17,16 +17,16 @@ def check_saved_kwargs(kwargs: Mapping[str, Any]) -> None:
             `-` and `_`, and lists and mappings of these.
     """
     for name, value in kwargs.items():
-        if name == "render_mode" or not _is_plain(value):
+        if name == "render_mode" or not _is_harmless(value):
             raise InputError(
                 f"the file has {name}={str(value)[:80]!r} among the arguments of the environment; a file may "
                 "give numbers, true, false and short words only: pass the arguments by --env_kwargs."
             )
 
 
-def _is_plain(value: Any) -> bool:
+def _is_harmless(value: Any) -> bool:
     if isinstance(value, Mapping):
-        return all(map(_is_plain, (*value, *value.values())))
+        return all(map(_is_harmless, (*value, *value.values())))
     if isinstance(value, list | tuple):
-        return all(map(_is_plain, value))
+        return all(map(_is_harmless, value))
     return value is None or isinstance(value, int | float) or (isinstance(value, str) and bool(WORD.fullmatch(value)))

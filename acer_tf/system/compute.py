@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from acer_tf.system.console import counted
 from acer_tf.system.container import cpu_limit
 
 VARIABLES = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
@@ -93,7 +94,7 @@ def device() -> str:
     names = gpu_names()
     within = tf.config.threading.get_intra_op_parallelism_threads() or tensorflow_threads()
     threads = max(within, tf.config.threading.get_inter_op_parallelism_threads() or _number(VARIABLES[1]))
-    cpu = f"CPU, {threads} thread{'s' * (threads != 1)}"
+    cpu = f"CPU, {counted(threads, 'thread')}"
     return ", ".join([*(f"GPU {name}" for name in names), cpu]) if names else f"{cpu} (no GPU found)"
 
 
