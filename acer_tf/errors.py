@@ -41,7 +41,13 @@ class InputError(ValueError):
 def type_in_words(value: object) -> str:
     """Returns the name of a value's type after its article, for messages: `an int`; None is `None`."""
     name = type(value).__name__
-    return "None" if value is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+    is_after_an = re.match("(?!uint)[aeiou]|nd", name, re.IGNORECASE)  # an ndarray, a uint8
+    return "None" if value is None else f"{'an' if is_after_an else 'a'} {name}"
+
+
+def exception_in_words(error: BaseException) -> str:
+    """Returns the type of an exception and its text, if it has one, for messages."""
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 class LockedError(InputError):
@@ -114,7 +120,7 @@ def environment_errors() -> Iterator[None]:
             raise InputError(advice) from error
         if (reason := refusal(error)) is not None:
             raise InputError(reason) from error
-        raise EnvironmentFailedError(f"an environment raised {type(error).__name__}: {error}") from error
+        raise EnvironmentFailedError(f"an environment raised {exception_in_words(error)}") from error
 
 
 def refusal(error: BaseException) -> str | None:

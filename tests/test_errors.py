@@ -3,6 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
+import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
 from gymnasium.wrappers import PassiveEnvChecker
@@ -15,6 +16,7 @@ from acer_tf.errors import (
     InputError,
     environment_errors,
     require,
+    type_in_words,
     with_own_extra,
 )
 
@@ -49,6 +51,23 @@ def test_missing_packages_are_installed_by_extras_of_this_package(message: str, 
     assert with_own_extra(message) == own
     with pytest.raises(EnvironmentFailedError if own == message else InputError), environment_errors():
         raise gymnasium.error.DependencyNotInstalled(message)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"), [(AssertionError(), "AssertionError"), (ValueError("no fuel"), "ValueError: no fuel")]
+)
+def test_what_an_environment_raised_is_told_with_its_text_if_it_has_one(error: Exception, told: str) -> None:
+    with pytest.raises(EnvironmentFailedError) as caught, environment_errors():
+        raise error
+    assert str(caught.value) == f"an environment raised {told}"
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(np.zeros(1), "an ndarray"), (np.uint8(1), "a uint8"), (1, "an int"), ("", "a str"), (None, "None")],
+)
+def test_types_have_their_article(value: object, words: str) -> None:
+    assert type_in_words(value) == words
 
 
 def test_the_extras_exist() -> None:

@@ -13,7 +13,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import SyncVectorEnv, VectorEnv
 
 from acer_tf.envs import registered  # noqa: F401  (registers MaskedCartPole-v1 and MinAtar's games)
-from acer_tf.errors import InputError, StoppedError, install, with_own_extra
+from acer_tf.errors import InputError, StoppedError, exception_in_words, install, with_own_extra
 from acer_tf.suggestions import likeness, suggestion
 
 SUITE = "dm_control/"
@@ -83,7 +83,7 @@ def typed_env_id(text: str) -> str:
     except BaseException as error:  # of any code, sys.exit() included
         if (advice := with_own_extra(str(error))) != str(error):
             raise InputError(f"environment '{text}': {advice}") from error
-        cause = f"{type(error).__name__}: {error}{_place_in(name, error)}"
+        cause = f"{exception_in_words(error)}{_place_in(name, error)}"
         raise InputError(f"environment '{text}': module '{name}' cannot be imported ({cause}).") from error
     if env_id not in gymnasium.registry and not env_id.startswith(SUITE):
         raise InputError(f"environment '{text}' does not exist: {_registers_no(env_id, module)}.")

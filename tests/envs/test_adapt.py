@@ -75,7 +75,7 @@ class NoneSpaces(NoSpaces):
 @pytest.mark.parametrize(
     ("env", "message"),
     [
-        (OldReset(1), r"OldReset\.reset returned an? ndarray instead of \(observation, info\); the old gym's returned"),
+        (OldReset(1), r"OldReset\.reset returned an ndarray instead of \(observation, info\); the old gym's returned"),
         (OldArguments(1), r"unexpected keyword argument 'seed'; gymnasium's is reset\(self, \*, seed=None, options="),
         (OldStep(1), r"OldStep\.step returned 4 values; gymnasium's returns \(observation, reward, terminated, trunc"),
         (

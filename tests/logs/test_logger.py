@@ -79,7 +79,7 @@ def test_recorded_numbers_join_the_next_row_and_are_nan_in_later_ones() -> None:
         (3, 1.0, "the name 3 cannot be recorded"),
         ("angle", "1.5", "the value of angle is a str; expected a number"),
         ("angle", None, "the value of angle is None; expected a number"),
-        ("angle", np.ones(2), "the value of angle is a ndarray; expected a number"),
+        ("angle", np.ones(2), "the value of angle is an ndarray; expected a number"),
     ],
 )
 def test_what_cannot_be_recorded(name: Any, value: Any, message: str) -> None:

@@ -42,7 +42,9 @@ def shared_memory(num_env: int) -> Any:
     try:
         return RawArray(ctypes.c_uint8, num_env * ROW.itemsize)
     except OSError as error:
-        raise InputError(f"shared memory for {num_env} games cannot be made ({error}); make room there.") from error
+        raise InputError(
+            f"shared memory for {num_env} games cannot be made ({error}); free some shared memory."
+        ) from error
 
 
 def rows_in(memory: Any, envs: range) -> Rows:
