@@ -108,8 +108,8 @@ def environment_errors() -> Iterator[None]:
     """Re-raises any exception from an environment as `EnvironmentFailedError`, `sys.exit()` in its code included.
 
     A missing package that one of our extras installs is an `InputError` that names the extra, and what gymnasium's own
-    checks refuse is one that tells why. Exceptions of this
-    package (`InputError`, `EnvironmentFailedError`) and of signals (`KeyboardInterrupt`, `StoppedError`) pass.
+    checks refuse is one that tells why. Exceptions of this package (`InputError`, `EnvironmentFailedError`) and of
+    signals (`KeyboardInterrupt`, `StoppedError`) pass.
     """
     try:
         yield

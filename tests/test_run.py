@@ -169,12 +169,12 @@ def test_the_same_command_resumes_a_run_and_finds_it_done(
     assert hashes(folder) == before
     out = capsys.readouterr().out
     assert f"resumed at step 4,000 from {folder / 'checkpoints' / 'step-000000004000'}" in out
-    assert f"done at step 4,000; agent: {folder / 'model.zip'}\nto watch it: acer enjoy {folder}\n" in out
+    assert f"done at step 4,000; agent: {folder / 'model.zip'}\nto watch it: python -m acer_tf.enjoy {folder}\n" in out
 
 
 def test_the_command_that_shows_an_agent_names_the_module_of_its_environment() -> None:
-    assert watch_command(Path("runs/a b"), "CartPole-v1") == "acer enjoy 'runs/a b'"
-    assert watch_command(Path("runs/one"), "mine:Env-v0") == "acer enjoy runs/one --env mine:Env-v0"
+    assert watch_command(Path("runs/a b"), "CartPole-v1") == "python -m acer_tf.enjoy 'runs/a b'"
+    assert watch_command(Path("runs/one"), "mine:Env-v0") == "python -m acer_tf.enjoy runs/one --env mine:Env-v0"
 
 
 def test_training_starts_from_saved_weights(trained: tuple[Path, str], tmp_path: Path) -> None:

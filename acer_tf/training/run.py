@@ -29,7 +29,7 @@ from acer_tf.storage.run_files import BEST, CHECKPOINTS, MODEL, NOT_FINITE, TENS
 from acer_tf.storage.run_folder import RunFolder, folder_kept, note_changed, run_folder
 from acer_tf.storage.saved_agents import PART, read_saved_agent
 from acer_tf.storage.usage import Meter
-from acer_tf.system.command_line import command_line
+from acer_tf.system.command_line import command_line, program
 from acer_tf.system.compute import keep_freed_memory, prepare_tensorflow
 from acer_tf.system.console import counted, in_bytes, never_wait, say
 from acer_tf.system.provenance import origin
@@ -313,7 +313,7 @@ def _write(session: Session, goes_on: Callable[[], bool]) -> None:
 def watch_command(folder: Path, env: str) -> str:
     """Returns the command that shows the agent of a run in environments of an id, which may name a module."""
     allowed = ["--env", env] if ":" in env else []  # no file may have a module imported
-    return shlex.join(["acer", "enjoy", str(folder), *allowed])
+    return f"{program('acer_tf.enjoy')} {shlex.join([str(folder), *allowed])}"
 
 
 def resume_command(folder: Path) -> str:
