@@ -59,17 +59,30 @@ def _hint(path: Path, *own: Content) -> str:
 
 
 def read_decompressed(path: str | Path) -> bytes:
-    """Reads a file, decompressed if joblib compressed it with zlib, gzip, bz2, xz or lzma.
+    """Returns the `decompressed` content of a file, which raises as `read_file` does, too."""
+    return decompressed(read_file(path))
+
+
+def read_file(path: str | Path) -> bytes:
+    """Returns the content of a file.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is not a regular file, its compressed data is damaged or of another kind, or it would unpack to
-            more than `arrays.LARGEST_COMPRESSED` bytes.
+        ValueError: it is not a regular file.
     """
     file = user_path(path)
     if not file.is_file():
         raise ValueError("it is not a file")
-    data = file.read_bytes()
+    return file.read_bytes()
+
+
+def decompressed(data: bytes) -> bytes:
+    """Decompresses what joblib compressed with zlib, gzip, bz2, xz or lzma; returns anything else as it is.
+
+    Raises:
+        ValueError: compressed data is damaged or of another kind, or would unpack to more than
+            `arrays.LARGEST_COMPRESSED` bytes.
+    """
     for start, kind in _UNKNOWN.items():
         if data.startswith(start):
             raise ValueError(f"it is {kind}; load and save it again with a newer joblib")

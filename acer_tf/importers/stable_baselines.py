@@ -12,7 +12,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from acer_tf.importers.files import as_input_error, read_decompressed
+from acer_tf.importers.files import as_input_error, decompressed, read_file
 from acer_tf.importers.imported import ImportedAgent
 from acer_tf.importers.layers import grouped, network, numbered
 from acer_tf.importers.objects import Inert
@@ -21,11 +21,16 @@ from acer_tf.storage import arrays
 from acer_tf.storage.recognition import Content
 from acer_tf.storage.zip_files import check_members
 
+LARGEST_TEXT = 2**22
+"""Bytes of a zip's `data`, and of its `parameter_list`; as Python's objects they take some twenty times as much."""
+_ZIP = b"PK"
 _DEFAULT_BUFFER_SIZE = 5000
 _SETTINGS = (
     "gamma", "n_steps", "q_coef", "ent_coef", "max_grad_norm", "learning_rate", "lr_schedule", "rprop_alpha",
     "rprop_epsilon", "replay_ratio", "replay_start", "verbose", "seed",
 )  # fmt: skip
+_USED = (*_SETTINGS, "policy", "policy_kwargs", "observation_space", "action_space")
+"""All that is read of `data`."""
 _POLICIES = (
     "MlpPolicy", "MlpLstmPolicy", "MlpLnLstmPolicy", "CnnPolicy", "CnnLstmPolicy", "CnnLnLstmPolicy",
     "FeedForwardPolicy", "LstmPolicy",
@@ -43,7 +48,7 @@ def read_stable_baselines(path: str | Path) -> ImportedAgent:
         InputError: the file cannot be read, holds something else, or a policy that a file does not determine.
     """
     with as_input_error(path, "an ACER agent of Stable Baselines 2", Content.STABLE_BASELINES):
-        return _agent(read_decompressed(path))
+        return _agent(read_file(path))
 
 
 def is_stable_baselines(path: str | Path) -> bool:
@@ -53,17 +58,17 @@ def is_stable_baselines(path: str | Path) -> bool:
         InputError: the file cannot be read, or is neither.
     """
     with as_input_error(path, "an agent of Stable Baselines 2 or baselines", Content.STABLE_BASELINES):
-        data = read_decompressed(path)
-        if data.startswith(b"PK"):
+        data = read_file(path)
+        if data.startswith(_ZIP):
             return True
-        value = read_pickle(data)
+        value = read_pickle(decompressed(data))
         if not isinstance(value, tuple | dict):
             raise ValueError("expected settings and parameters, or parameters by name")
         return isinstance(value, tuple)
 
 
 def _agent(file: bytes) -> ImportedAgent:
-    data, params = _zipped(file) if file.startswith(b"PK") else _pickled(file)
+    data, params = _zipped(file) if file.startswith(_ZIP) else _pickled(decompressed(file))
     if "replay_ratio" not in data:
         raise ValueError("it has no replay_ratio, as every ACER agent has")
     action_space, observation_space = read_space(data.get("action_space")), read_space(data.get("observation_space"))
@@ -91,11 +96,18 @@ def _zipped(file: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
         with zipfile.ZipFile(io.BytesIO(file)) as archive:
             check_members(archive, arrays.LARGEST_COMPRESSED)
-            data, names = (json.loads(archive.read(name)) for name in ("data", "parameter_list"))
+            data, names = (_read_json(archive, name) for name in ("data", "parameter_list"))
             params = arrays.read_arrays(io.BytesIO(archive.read("parameters")))
-            return {name: _unpickled(value) for name, value in data.items()}, {name: params[name] for name in names}
+            used = {name: _unpickled(data[name]) for name in _USED if name in data}
+            return used, {name: params[name] for name in names}
     except (AttributeError, KeyError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"expected data, parameter_list and parameters: {error}") from error
+
+
+def _read_json(archive: zipfile.ZipFile, name: str) -> Any:
+    if archive.getinfo(name).file_size > LARGEST_TEXT:
+        raise ValueError(f"{name} has more than {LARGEST_TEXT / 2**20:.0f} MiB")
+    return json.loads(archive.read(name))
 
 
 def _unpickled(value: Any) -> Any:

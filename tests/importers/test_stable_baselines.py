@@ -1,19 +1,21 @@
+import base64
+import contextlib
 import json
 import pickle
 import zipfile
+import zlib
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import cloudpickle
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 
 from acer_tf.errors import InputError
 from acer_tf.importers.objects import Inert
-from acer_tf.importers.stable_baselines import is_stable_baselines, read_space, read_stable_baselines
+from acer_tf.importers.stable_baselines import LARGEST_TEXT, is_stable_baselines, read_space, read_stable_baselines
 from acer_tf.storage import arrays
 from tests.importers.old_files import (
     Arrays,
@@ -24,12 +26,12 @@ from tests.importers.old_files import (
     layers_of,
     named,
     old,
-    old_modules,
     recording,
     write_joblib,
     write_pickle,
     write_zip,
 )
+from tests.memory import at_most
 from tests.zips import members, write_members
 
 POLICIES = "stable_baselines.common.policies"
@@ -285,12 +287,33 @@ def packed_again(whole: Path, path: Path) -> Path:
 
 def test_a_bomb_in_a_zip_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded = recording("mlp_value_copy")
-    data = data_of(recorded, "MlpPolicy", padding=" " * 2**22)
+    data = data_of(recorded, "MlpPolicy", padding=" " * 2**21)
     whole = packed_again(as_zip(tmp_path / "whole", data, layers_of(recorded)), tmp_path / "agent")
     assert read_stable_baselines(whole).policy == "MlpPolicy"
-    monkeypatch.setattr(arrays, "LARGEST_COMPRESSED", 2**21)
+    monkeypatch.setattr(arrays, "LARGEST_COMPRESSED", 2**20)
     with pytest.raises(InputError, match="it would unpack to"):
         read_stable_baselines(whole)
+
+
+@pytest.mark.parametrize("member", ["data", "parameter_list"])
+def test_json_takes_no_large_memory(tmp_path: Path, member: str) -> None:
+    """Empty lists take twenty times as much memory as their text, which shrinks to nothing in a zip."""
+    recorded = recording("mlp_value_copy")
+    whole = as_zip(tmp_path / "whole", data_of(recorded, "MlpPolicy"), layers_of(recorded))
+    text = b'{"a":[%s[]]}' % (b"[]," * (LARGEST_TEXT // 3))
+    write_members(tmp_path / "agent", members(whole) | {member: text}, zipfile.ZIP_DEFLATED)
+    with pytest.raises(InputError, match=f"{member} has more than 4 MiB"), at_most(2**24):
+        read_stable_baselines(tmp_path / "agent")
+
+
+def test_a_zip_that_was_compressed_again_is_none(tmp_path: Path) -> None:
+    """It would be unpacked twice, each time to the largest size."""
+    recorded = recording("mlp_value_copy")
+    whole = as_zip(tmp_path / "whole", data_of(recorded, "MlpPolicy"), layers_of(recorded))
+    (tmp_path / "agent").write_bytes(zlib.compress(whole.read_bytes()))
+    for reader in (read_stable_baselines, is_stable_baselines):
+        with pytest.raises(InputError, match="does not hold"):
+            reader(tmp_path / "agent")
 
 
 def test_a_zip_that_was_packed_again_is_read(tmp_path: Path) -> None:
@@ -318,16 +341,16 @@ def test_a_class_that_merely_has_the_name_is_not_taken_for_it(tmp_path: Path) ->
         read_stable_baselines(path)
 
 
-def test_json_that_python_could_not_write_stays_inert(tmp_path: Path) -> None:
-    """What was pickled only because JSON cannot hold it, and is of no use here, may be anything."""
+def test_what_is_of_no_use_here_is_not_decoded(tmp_path: Path) -> None:
+    """There may be any number of such pickles, each of the largest size."""
     recorded = recording("mlp_value_copy")
-    with old_modules():
-        blob = cloudpickle.dumps(own_class())
-    path = as_zip(tmp_path / "agent", data_of(recorded, "MlpPolicy", callback=own_class()), layers_of(recorded))
-    with zipfile.ZipFile(path) as archive:
-        assert ":serialized:" in json.loads(archive.read("data"))["callback"]
-    assert blob
-    assert read_stable_baselines(path).policy == "MlpPolicy"
+    whole = as_zip(tmp_path / "whole", data_of(recorded, "MlpPolicy"), layers_of(recorded))
+    content = members(whole)
+    for name, reads in (("callback", True), ("policy", False)):
+        data = json.loads(content["data"]) | {name: {":serialized:": base64.b64encode(b"no pickle").decode()}}
+        write_members(tmp_path / "agent", content | {"data": json.dumps(data).encode()})
+        with contextlib.nullcontext() if reads else pytest.raises(InputError, match="opcode b'n' unknown"):
+            assert read_stable_baselines(tmp_path / "agent").policy == "MlpPolicy"
 
 
 def test_each_kind_is_told_by_its_content(tmp_path: Path) -> None:
