@@ -18,11 +18,14 @@ MOST_OPCODES = 10**5
 LONGEST_NAME = 250
 LONGEST_NUMBER = 2**10
 """Bits of a whole number."""
-_KEYS = str | bytes | int | float | None | Inert
+LARGEST_KEY = 2**32
+"""Whole number that is a key: among larger ones, any number have the same hash."""
+_KEYS = str | bytes | float | None | Inert
 
 
 def read_pickle(data: bytes) -> Any:
-    """Returns the content of a pickle; sets become lists, and keys that are containers, costly to hash, become `Inert`.
+    """Returns the content of a pickle; sets become lists, and keys that are costly to hash become `Inert`: containers,
+    and numbers beyond `LARGEST_KEY`.
 
     Arrays and bytes together take at most twice as much memory as the pickle, so a small file cannot exhaust memory.
 
@@ -95,6 +98,8 @@ class _Machine:
             self._stack[-1].update(_dict(items))
 
     def _keep(self, key: int) -> None:
+        if not _is_key(key):
+            raise ValueError("it is not a valid pickle: a key in its memo is no small number")
         value = self._kept[key] = self._stack[-1]
         if isinstance(value, Inert):
             value.key = key
@@ -137,7 +142,11 @@ class _Machine:
 
 def _dict(items: Sequence[Any]) -> dict[Any, Any]:
     pairs = zip(items[::2], items[1::2], strict=True)
-    return {key if isinstance(key, _KEYS) else Inert("key"): value for key, value in pairs}
+    return {key if _is_key(key) else Inert("key"): value for key, value in pairs}
+
+
+def _is_key(value: Any) -> bool:
+    return abs(value) < LARGEST_KEY if isinstance(value, int) else isinstance(value, _KEYS)
 
 
 _CONSTANTS: dict[str, Callable[[], Any]] = {
