@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
 
-from acer_tf.agent.settings import DEFAULTS, Settings, check_arguments
+from acer_tf.agent.settings import DEFAULTS, check_arguments, settings_in_file
 from acer_tf.agent.spaces import Spaces
 from acer_tf.agent.state import AgentState
 from acer_tf.agent.training import AgentEnv, MakeEnv, make_environment
@@ -16,6 +16,7 @@ from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
 from acer_tf.importers.imported import ImportedAgent
 from acer_tf.importers.normalization import read_normalization
+from acer_tf.networks.layers import UnexpectedWeightError, expecting
 from acer_tf.storage.agent_file import Arrays
 
 
@@ -35,7 +36,7 @@ def import_agent(
         "normalize_observations": "obs_mean" in normalization,
         "normalize_rewards": "return_mean" in normalization,
     }
-    settings = Settings.of({**DEFAULTS, **old.settings, **inferred, **overrides})
+    settings = settings_in_file({**DEFAULTS, **old.settings, **inferred}, overrides, str(path))
     if settings.normalize_observations and "obs_mean" not in normalization:
         raise InputError(
             "normalize_observations is True, but the moments of observations are unknown; give statistics."
@@ -46,7 +47,11 @@ def import_agent(
     spaces = _spaces(old, path, environment, settings.normalize_observations)
     _check_normalization(normalization, spaces, statistics or path)
     agent = AgentState(settings, spaces, normalization)
-    agent.build()
+    try:
+        with expecting(array.shape for array in old.params.values()):
+            agent.build()
+    except UnexpectedWeightError as error:
+        raise InputError(f"the agent in {path} does not fit: {error}.") from error
     _load(agent, old, path)
     return agent, environment, make_env
 
@@ -56,7 +61,10 @@ def _spaces(old: ImportedAgent, path: str | Path, env: FrameStack | None, is_nor
     if env is None:
         if old.observation_space is None:
             raise InputError(f"{path} does not tell the size of the images; give the environment that they are of.")
-        return Spaces(old.observation_space, old.action_space, is_normalized)
+        try:
+            return Spaces(old.observation_space, old.action_space, is_normalized)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
     spaces = Spaces.of(env, is_normalized)
     for name, theirs, ours in (
         ("observation", spaces.observation_space, old.observation_space),

@@ -185,6 +185,15 @@ def from_plain(plain: Mapping[str, Any], overrides: Mapping[str, Any], source: s
         raise InputError(f"{source} is damaged: it sets {min(collecting)}, which no agent's file does.")
     if isinstance(values.get("optimizer"), dict) and "optimizer" not in overrides:
         values["optimizer"] = _optimizer_from_plain(values["optimizer"], values["learning_rate"])
+    return settings_in_file(values, overrides, source)
+
+
+def settings_in_file(values: Mapping[str, Any], overrides: Mapping[str, Any], source: str) -> Settings:
+    """Returns the settings for arguments of `ACER` that a file holds, with overrides.
+
+    Raises:
+        InputError: an argument is invalid; the message names the file, `source`, unless it is one of the overrides.
+    """
     try:
         return Settings.of({**values, **overrides})
     except InputError as error:

@@ -7,6 +7,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from acer_tf.storage.arrays import LARGEST_EMPTY
+
 MOST_AXES = 32
 
 _NUMERIC = re.compile(r"[<>=|]?(b1|[iu][1248]|f[248]|c8|c16)")
@@ -110,4 +112,6 @@ def _array(dtype: np.dtype[Any], shape: tuple[Any, ...], data: bytes | str, orde
 def _nbytes(dtype: np.dtype[Any], shape: tuple[Any, ...]) -> int:
     if len(shape) > MOST_AXES or not all(type(length) is int and length >= 0 for length in shape):
         raise ValueError("an array in it has no shape")
+    if 0 in shape and math.prod(length or 1 for length in shape) > LARGEST_EMPTY:
+        raise ValueError(f"an array in it has the shape {str(shape)[:80]}, which is too large")
     return int(math.prod(shape)) * dtype.itemsize

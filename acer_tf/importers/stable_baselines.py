@@ -19,6 +19,7 @@ from acer_tf.importers.objects import Inert
 from acer_tf.importers.pickled import read_pickle
 from acer_tf.storage import arrays
 from acer_tf.storage.recognition import Content
+from acer_tf.storage.space_json import space_from_data
 from acer_tf.storage.zip_files import check_members
 
 LARGEST_TEXT = 2**22
@@ -172,21 +173,23 @@ def read_space(described: Any) -> gym.Space[Any] | None:
     if not isinstance(described, Inert) or not isinstance(described.state, dict):
         return None
     try:
-        return _space(described.short_name, described.state)
+        data = _space_data(described.short_name, described.state)
+        return None if data is None else space_from_data(data)
     except (AssertionError, OverflowError, TypeError, ValueError) as error:
-        raise ValueError(f"its {described.short_name} space makes no sense") from error
+        raise ValueError(f"its {described.short_name} space is invalid") from error
 
 
-def _space(name: str, state: dict[Any, Any]) -> gym.Space[Any] | None:
+def _space_data(name: str, state: dict[Any, Any]) -> dict[str, Any] | None:
     match name, state:
         case "Box", {"low": np.ndarray() as low, "high": np.ndarray() as high}:
-            return gym.spaces.Box(_unbounded(low), _unbounded(high), low.shape, low.dtype.type)
+            bounds = {"low": _unbounded(low), "high": _unbounded(high)}
+            return {"type": name, "shape": low.shape, "dtype": low.dtype, **bounds}
         case "Discrete", {"n": int() as n}:
-            return gym.spaces.Discrete(n)
+            return {"type": name, "n": n, "start": 0}
         case "MultiDiscrete", {"nvec": np.ndarray() as nvec}:
-            return gym.spaces.MultiDiscrete(nvec)
+            return {"type": name, "nvec": nvec, "start": np.zeros_like(nvec)}
         case "MultiBinary", {"n": int() as n}:
-            return gym.spaces.MultiBinary(n)
+            return {"type": name, "shape": [n]}
     return None
 
 

@@ -1,8 +1,9 @@
 """Converts spaces to JSON values and back."""
 
+import itertools
 import math
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import gymnasium
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 
 LARGEST = 2**24
 """Largest number of entries and choices of a space that is read: a small file cannot become large arrays."""
+MOST_PARTS = 10_000
+"""Largest number of its parts, at all depths, those that hold others included: each takes some memory."""
 
 
 def space_to_data(space: gymnasium.Space[Any]) -> dict[str, Any]:
@@ -45,29 +48,36 @@ def space_from_data(data: Mapping[str, Any]) -> gymnasium.Space[Any]:
     """Returns the space that `space_to_data` wrote.
 
     Raises:
-        ValueError: the space is larger than `LARGEST`, or not of numbers.
+        ValueError: the space is larger than `LARGEST`, has more than `MOST_PARTS`, or is not of numbers.
         KeyError: a value is missing or unknown; other values raise whatever gymnasium's spaces raise.
     """
-    if (size := _size(data)) > LARGEST:
+    sizes = list(itertools.islice(_sizes(data), MOST_PARTS + 1))
+    if len(sizes) > MOST_PARTS:
+        raise ValueError(f"a space has more than {MOST_PARTS:,} parts")
+    if (size := sum(sizes)) > LARGEST:
         raise ValueError(f"a space has {size:,} numbers or choices; expected at most {LARGEST:,}")
     return _space(data)
 
 
-def _size(data: Mapping[str, Any]) -> int:
+def _sizes(data: Mapping[str, Any]) -> Iterator[int]:
+    """Yields the entries or choices of a space, or 0 and those of each part."""
     match data["type"]:
-        case "Box" | "MultiBinary":
-            return abs(int(math.prod(data["shape"])))  # a negative size must not offset another
+        case "Box" | "MultiBinary":  # with an axis of 0, the others are bounded as well
+            yield abs(
+                math.prod(int(length) or 1 for length in data["shape"])
+            )  # a negative size must not offset another
         case "Discrete":
-            return abs(int(data["n"]))
+            yield abs(int(data["n"]))
         case "MultiDiscrete":
-            return sum(abs(int(n)) for n in np.asarray(data["nvec"], object).flat)
+            yield sum(abs(int(n)) for n in np.asarray(data["nvec"], object).flat)
         case "Text":
-            return 0
-        case "Dict":
-            return sum(_size(part) for _, part in data["parts"])
-        case "Tuple":
-            return sum(map(_size, data["parts"]))
-    raise KeyError(data["type"])
+            yield 0
+        case "Dict" | "Tuple" as kind:
+            yield 0
+            for part in data["parts"]:
+                yield from _sizes(part[1] if kind == "Dict" else part)
+        case other:
+            raise KeyError(other)
 
 
 def _space(data: Mapping[str, Any]) -> gymnasium.Space[Any]:

@@ -17,6 +17,7 @@ from tests.importers.old_files import (
     SETTINGS,
     box,
     data_of,
+    discrete,
     layers_of,
     named,
     old_modules,
@@ -27,6 +28,7 @@ from tests.importers.old_files import (
     write_pickle,
     write_zip,
 )
+from tests.memory import at_most
 
 
 def stable_baselines(path: Path, name: str = "mlp_value_copy", policy: str = "MlpPolicy", **more: Any) -> Path:
@@ -142,10 +144,41 @@ def test_weights_that_do_not_fit_together_are_told(tmp_path: Path) -> None:
     layers = layers_of(recording("mlp_value_copy"))
     layers["pi_fc1"]["w"] = np.zeros((31, 32), np.float32)
     path = write_zip(tmp_path / "old", data_of(recording("mlp_value_copy"), "MlpPolicy"), named(layers))
-    with pytest.raises(InputError, match=r"the agent in .*old does not fit: the parameter pi_fc1/kernel has shape"):
+    with pytest.raises(
+        InputError, match=r"the agent in .*old does not fit: it has too few weights of shape \(32, 32\)\.$"
+    ):
         ACER.import_stable_baselines(path)
-    with pytest.raises(InputError, match=r"the agent in .*whole does not fit: it has no "):
+    with pytest.raises(
+        InputError, match=r"the agent in .*whole does not fit: it has too few weights of shape \(32, 32\)"
+    ):
         ACER.import_stable_baselines(stable_baselines(tmp_path / "whole"), policy_kwargs={"layers": [32, 32, 32]})
+
+
+def test_a_network_larger_than_the_file_is_not_built(tmp_path: Path) -> None:
+    """Its first layer alone would take 128 MiB, and more to be drawn."""
+    path = stable_baselines(tmp_path / "old", observation_space=discrete(2**20))
+    with pytest.raises(InputError, match=r"it has too few weights of shape \(1048576, 32\)"), at_most(2**26):
+        ACER.import_stable_baselines(path)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"gamma": 5}, r"old: gamma is 5; expected a number between 0 and 1\.$"),
+        (
+            {"observation_space": box(0, 1, (0,))},
+            r"old: the observation space is empty; expected at least one number\.$",
+        ),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_told_with_its_name(tmp_path: Path, more: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        ACER.import_stable_baselines(stable_baselines(tmp_path / "old", **more))
+
+
+def test_an_argument_that_is_wrong_is_not_the_files(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^gamma is 6; expected"):
+        ACER.import_stable_baselines(stable_baselines(tmp_path / "old", gamma=5), gamma=6)
 
 
 def test_an_unknown_argument_is_told(tmp_path: Path) -> None:

@@ -317,6 +317,8 @@ READERS: Mapping[str, Reader] = {
     "Stable Baselines": Reader(_each(read_stable_baselines), _old_agents, is_alone=True),
     "kinds of old agents": Reader(_each(is_stable_baselines), lambda: {**_old_agents(), **_of_joblib()}, is_alone=True),
     "baselines": Reader(_each(read_baselines), _of_joblib, is_alone=True),
+    "imports of Stable Baselines": Reader(_each(ACER.import_stable_baselines), _old_agents, is_alone=True),
+    "imports of baselines": Reader(_each(ACER.import_baselines), _of_joblib, is_alone=True),
     "moments": Reader(_each(read_moments), _moments, is_alone=True),
     "VecNormalize": Reader(read_normalization, _vec_normalize),
 }

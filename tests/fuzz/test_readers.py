@@ -21,7 +21,10 @@ from tests.fuzz.guard import bounded
 from tests.fuzz.mutations import mutated
 from tests.fuzz.readers import READERS, Files
 
-SLOW = {"agents", "agents of format 1", "checkpoints, forged", "checkpoints, resumed"}
+SLOW = {
+    "agents", "agents of format 1", "checkpoints, forged", "checkpoints, resumed",
+    "imports of Stable Baselines", "imports of baselines",
+}  # fmt: skip
 """Readers that build a network."""
 
 

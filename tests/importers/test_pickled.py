@@ -109,6 +109,17 @@ def test_text_of_python_2_is_the_bytes_of_an_array() -> None:
     np.testing.assert_array_equal(read_pickle(data), [1.0, -2.0])
 
 
+@pytest.mark.parametrize(("length", "is_read"), [(2**20, True), (2**20 + 1, False)])
+def test_an_empty_array_has_no_huge_axis(length: int, is_read: bool) -> None:
+    """It has no bytes, but a network may be built for its axes."""
+    data = pickle.dumps(np.zeros((0, length), np.uint8))
+    if is_read:
+        assert read_pickle(data).shape == (0, length)
+    else:
+        with pytest.raises(ValueError, match=r"an array in it has the shape \(0, 1048577\), which is too large"):
+            read_pickle(data)
+
+
 def test_an_object_is_its_name_and_state() -> None:
     path = read_pickle(pickle.dumps([Path, pytest.approx(3)]))
     assert isinstance(path[0], Inert)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Sequence, Text, Tuple
 
-from acer_tf.storage.space_json import space_from_data, space_to_data
+from acer_tf.storage.space_json import MOST_PARTS, space_from_data, space_to_data
 from tests.memory import at_most
 
 SPACES: list[gymnasium.Space[Any]] = [
@@ -80,6 +80,7 @@ HALF = {"type": "MultiBinary", "shape": [2**12, 2**11]}
         {"type": "Discrete", "n": 10**19, "start": 0},
         {"type": "MultiDiscrete", "nvec": [[2**62, 2**62]], "start": [[0, 0]]},
         {"type": "MultiBinary", "shape": [10**12]},
+        {"type": "MultiBinary", "shape": [0, 10**12]},
         {"type": "Tuple", "parts": [HALF, HALF, {"type": "Discrete", "n": 1, "start": 0}]},
         {
             "type": "Dict",
@@ -90,6 +91,26 @@ HALF = {"type": "MultiBinary", "shape": [2**12, 2**11]}
 def test_spaces_that_are_too_large_take_no_memory(data: dict[str, Any]) -> None:
     with at_most(1e6), pytest.raises(ValueError, match="numbers or choices; expected at most 16,777,216"):
         space_from_data(data)
+
+
+def of_parts(number: int, part: dict[str, Any]) -> dict[str, Any]:
+    """Half of them in a Dict, which are one part more."""
+    half = [part] * (number // 2)
+    return {"type": "Tuple", "parts": [*half, {"type": "Dict", "parts": [[str(i), p] for i, p in enumerate(half)]}]}
+
+
+@pytest.mark.parametrize(
+    "part", [{"type": "Text"}, {"type": "Tuple", "parts": []}, {"type": "MultiDiscrete", "nvec": []}]
+)
+def test_parts_that_hold_nothing_are_counted(part: dict[str, Any]) -> None:
+    data = of_parts(MOST_PARTS, part)
+    with at_most(2e6), pytest.raises(ValueError, match="a space has more than 10,000 parts"):
+        space_from_data(data)
+
+
+def test_the_most_parts() -> None:
+    space = space_from_data(of_parts(MOST_PARTS - 2, {"type": "Tuple", "parts": []}))
+    assert isinstance(space, Tuple) and len(space.spaces) == MOST_PARTS // 2
 
 
 def test_the_largest_space() -> None:
