@@ -16,10 +16,9 @@ from acer_tf.envs.check import check_actions
 from acer_tf.envs.same_spaces import check_same_spaces
 from acer_tf.errors import InputError
 from acer_tf.networks.layers import UnexpectedWeightError, expecting
-from acer_tf.schema import CountOrZero, validated
 from acer_tf.storage.agent_file import Arrays, File, file_name, read_agent, with_suffix, write_agent
 from acer_tf.storage.arrays import check_arrays
-from acer_tf.storage.saved_agents import SavedAgent, part_of_checkpoint, read_saved_agent
+from acer_tf.storage.saved_agents import SavedAgent, count, part_of_checkpoint, read_saved_agent
 from acer_tf.storage.space_json import space_from_data, space_to_data
 from acer_tf.system.provenance import origin
 
@@ -145,7 +144,7 @@ def _described(
     if settings.normalize_observations != (was := data["settings"]["normalize_observations"]):
         raise InputError(f"normalize_observations is {was} in {name}; what was learned depends on it.")
     check_policy_kwargs(data["settings"], settings, name)
-    counts = _count(data, "num_timesteps", name), _count(data, "n_envs", name)
+    counts = count(data, "num_timesteps", name), count(data, "n_envs", name)
     spaces = _spaces(data, settings.normalize_observations, name)
     _check_width(_group(groups, "model", name), spaces, name)
     _group(groups, "random", name)
@@ -167,10 +166,6 @@ def _group(groups: Mapping[str, Arrays], group: str, source: str) -> Arrays:
     if group not in groups:
         raise InputError(f"{source} is damaged: it has no {group}.npz.")
     return groups[group]
-
-
-def _count(data: Mapping[str, Any], name: str, source: str) -> int:
-    return int(validated(f"{source} is damaged: {name}", data[name], CountOrZero))
 
 
 def _check_width(model: Arrays, spaces: Spaces, source: str) -> None:

@@ -134,6 +134,8 @@ def read_state(checkpoint: Checkpoint) -> dict[str, dict[str, Any]]:
     text = read_bounded(values, LARGEST_TEXT)
     try:
         state: dict[str, dict[str, Any]] = json.loads(text)
+        if not isinstance(state, dict) or not all(isinstance(part, dict) for part in state.values()):
+            raise TypeError
         for name, array in arrays.items():
             part, _, leaf = name.partition("/")
             state[part][leaf] = array

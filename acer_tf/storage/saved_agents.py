@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from acer_tf.errors import InputError
+from acer_tf.schema import CountOrZero, validated
 from acer_tf.storage.agent_file import Arrays, File, file_name, read_agent
 from acer_tf.storage.checkpoint import (
     checkpoint_folders,
@@ -62,8 +63,8 @@ def keep_lost(path: Path, step: int) -> None:
         path: of the agent's file, which need not exist.
         step: the agent step that learning goes on from.
     """
-    with contextlib.suppress(InputError, KeyError, TypeError, OSError):  # damaged, or none
-        learned = read_agent(path)[0]["num_timesteps"]
+    with contextlib.suppress(InputError, OSError):  # damaged, or none
+        learned = count(read_agent(path)[0], "num_timesteps", str(path))
         if learned > step:
             kept = free_path(path.with_name(f"{path.stem}-{learned:012d}"), ".zip")
             path.rename(kept)
@@ -71,6 +72,15 @@ def keep_lost(path: Path, step: int) -> None:
                 f"{path} is of step {learned:,}, which this training has not reached yet; it is {kept} now.",
                 is_error=True,
             )
+
+
+def count(data: Mapping[str, Any], name: str, source: str) -> int:
+    """Returns a whole number >= 0 among the values of an agent's file.
+
+    Raises:
+        InputError: it is missing, or anything else.
+    """
+    return int(validated(f"{source} is damaged: {name}", data.get(name), CountOrZero))
 
 
 def part_of_checkpoint(data: Mapping[str, Any], groups: Mapping[str, Arrays]) -> dict[str, Any]:
@@ -129,17 +139,24 @@ def _in_checkpoint(path: Path) -> SavedAgent:
     state = read_state(checkpoint)
     if "data" not in state.get(PART, {}):
         raise InputError(f"{path} does not describe its agent: it is of an earlier version; resume the run once.")
-    groups: dict[str, Arrays] = {"model": {name: a for name, a in state["model"].items() if name != "random"}}
-    for name, array in state[PART].items():
+    data = state[PART].pop("data")
+    model = {f"model/{name}": array for name, array in state.get("model", {}).items() if name != "random"}
+    groups: dict[str, Arrays] = {}
+    for name, array in {**model, **state[PART]}.items():
+        if not isinstance(array, np.ndarray):
+            raise InputError(f"{path} is damaged: {name} of its agent is no array.")
         group, _, leaf = name.partition("/")
-        if leaf:
-            groups.setdefault(group, {})[leaf] = array
-    return SavedAgent(str(path), state[PART]["data"], groups, checkpoint.settings)
+        groups.setdefault(group, {})[leaf] = array
+    if not isinstance(data, dict):
+        raise InputError(f"{path} is damaged: it does not describe its agent.")
+    return SavedAgent(str(path), data, groups, checkpoint.settings)
 
 
 def _in_file(path: Path) -> SavedAgent:
     with reading(path):
-        return SavedAgent(str(path), *read_agent(path))
+        saved = SavedAgent(str(path), *read_agent(path))
+    count(saved.data, "num_timesteps", saved.name)
+    return saved
 
 
 def _at_step(run: Path, step: int) -> SavedAgent:
@@ -179,8 +196,8 @@ def _by_step(run: Path) -> Iterator[Path]:
     """
     final, learned = run / MODEL, -1
     try:
-        learned = int(_in_file(final).data["num_timesteps"]) if final.exists() else -1
-    except (InputError, KeyError, TypeError, ValueError):
+        learned = count(_in_file(final).data, "num_timesteps", str(final)) if final.exists() else -1
+    except InputError:
         yield final  # it will be skipped
     tried = set[Path]()
     while path := next((path for path in _checkpoints(run) if path not in tried), None):

@@ -1,3 +1,4 @@
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,10 +10,13 @@ import pytest
 from acer_tf.errors import InputError
 from acer_tf.storage import saved_agents
 from acer_tf.storage.agent_file import write_agent
+from acer_tf.storage.arrays import save_arrays
 from acer_tf.storage.checkpoint import read_manifest, step_folder
 from acer_tf.storage.checkpoint_store import CheckpointStore
-from acer_tf.storage.saved_agents import PART, SavedAgent, part_of_checkpoint, read_saved_agent
-from tests.saved import make_buffer, make_checkpoints, put
+from acer_tf.storage.durable import fingerprint
+from acer_tf.storage.saved_agents import PART, SavedAgent, keep_lost, part_of_checkpoint, read_saved_agent
+from tests.saved import forge_manifest, make_buffer, make_checkpoints, put
+from tests.zips import members, write_members
 
 SETTINGS = {"env": "Some-v0"}
 
@@ -154,6 +158,57 @@ def test_a_checkpoint_without_a_description_of_its_agent_says_so(tmp_path: Path)
     make_checkpoints(tmp_path).save(5, {"model": {"random": np.array(1)}}, make_buffer(), None, {}, {})
     with pytest.raises(InputError, match="does not describe its agent: it is of an earlier version; resume the run"):
         read_saved_agent(step_folder(tmp_path, 5))
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ({"agent": None}, r"state\.json holds no state of a run\.$"),
+        ({"agent": {"data": {}}, "model": None}, r"state\.json holds no state of a run\.$"),
+        ([{"agent": {"data": {}}}], r"state\.json holds no state of a run\.$"),
+        ({"agent": {"data": []}, "model": {}}, r"300 is damaged: it does not describe its agent\.$"),
+        (
+            {"agent": {"data": {}}, "model": {"param/a": 5}},
+            r"300 is damaged: model/param/a of its agent is no array\.$",
+        ),
+        ({"agent": {"data": {}, "random/a": 5}}, r"300 is damaged: random/a of its agent is no array\.$"),
+    ],
+)
+def test_a_forged_state_is_told(run: Path, state: Any, message: str) -> None:
+    path = folder(run, 300)
+    save_arrays(path / "arrays.npz", {})
+    (path / "state.json").write_text(json.dumps(state))
+    forge_manifest(path, files={name: fingerprint(path / name) for name in ("arrays.npz", "state.json")})
+    with pytest.raises(InputError, match=message):
+        read_saved_agent(path)
+
+
+FORGED = [float("inf"), float("nan"), -1, 1e19, 2.5, "5", [5], None]
+
+
+@pytest.mark.parametrize("learned", FORGED)
+def test_a_forged_number_of_steps_is_damage(run: Path, learned: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    forged(run / "model.zip", learned)
+    keep_lost(run / "model.zip", 5)
+    assert (run / "model.zip").exists()
+    assert_is(read_saved_agent(run), folder(run, 300), 300)
+    said = capsys.readouterr().err
+    assert said.startswith(f"skipped: {run / 'model.zip'} is damaged: num_timesteps is {learned!r}; expected a whole")
+
+
+def test_a_whole_number_of_steps_may_be_written_as_another(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    forged(run / "model.zip", 2.5e9)
+    assert read_saved_agent(run).name == str(run / "model.zip")
+    keep_lost(run / "model.zip", 5)
+    assert (run / "model-002500000000.zip").exists()
+    assert "is of step 2,500,000,000, which this training has not reached" in capsys.readouterr().err
+
+
+def forged(path: Path, learned: Any) -> None:
+    data, groups = agent(0)
+    write_agent(path, data | {"num_timesteps": 123456}, groups)
+    content = members(path)
+    write_members(path, content | {"data.json": content["data.json"].replace(b"123456", json.dumps(learned).encode())})
 
 
 def test_fingerprints_are_those_of_names_types_shapes_and_values() -> None:
