@@ -18,6 +18,8 @@ from acer_tf.errors import InputError
 from acer_tf.networks.layers import UnexpectedWeightError, expecting
 from acer_tf.storage.agent_file import Arrays, File, file_name, read_agent, with_suffix, write_agent
 from acer_tf.storage.arrays import check_arrays
+from acer_tf.storage.durable import reading
+from acer_tf.storage.paths import user_path
 from acer_tf.storage.saved_agents import SavedAgent, count, part_of_checkpoint, read_saved_agent
 from acer_tf.storage.space_json import space_from_data, space_to_data
 from acer_tf.system.provenance import origin
@@ -49,8 +51,10 @@ def read(source: File | SavedAgent) -> SavedAgent:
     """Reads an agent that is not read yet; a file wins over a folder of its name without the ending .zip."""
     if isinstance(source, SavedAgent):
         return source
-    if isinstance(source, str | os.PathLike) and with_suffix(source).is_file():
-        return SavedAgent(file_name(source), *read_agent(source))
+    if isinstance(source, str | os.PathLike):
+        with reading(path := user_path(source)):
+            if path.name and with_suffix(path).is_file():  # no name: the folder is "."
+                return SavedAgent(file_name(source), *read_agent(source))
     return read_saved_agent(source)
 
 

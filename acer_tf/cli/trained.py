@@ -16,6 +16,7 @@ from acer_tf.envs.saved_kwargs import check_saved_kwargs
 from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import Predictor
 from acer_tf.storage.agent_file import with_suffix
+from acer_tf.storage.durable import reading
 from acer_tf.storage.run_folder import read_settings
 from acer_tf.storage.saved_agents import Choice, SavedAgent, read_saved_agent
 from acer_tf.suggestions import nearest
@@ -120,7 +121,8 @@ def find_agent(run: Path, checkpoint: Choice = "latest") -> SavedAgent:
 
 def _with_ending(run: Path) -> Path:
     """Returns the path of an agent's file with its ending, if that was left out as `ACER.save` allows."""
-    return file if not run.exists() and (file := with_suffix(run)).is_file() else run
+    with reading(run):
+        return file if not run.exists() and (file := with_suffix(run)).is_file() else run
 
 
 def _env_id_of_run(run: Path, settings: Mapping[str, Any]) -> str:

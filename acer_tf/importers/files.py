@@ -11,6 +11,7 @@ from typing import Any
 
 from acer_tf.errors import InputError
 from acer_tf.storage import arrays
+from acer_tf.storage.durable import reading
 from acer_tf.storage.paths import user_path
 from acer_tf.storage.recognition import Content, hint
 
@@ -40,8 +41,9 @@ def as_input_error(path: str | Path, expected: str, *own: Content) -> Iterator[N
         own: kinds of content, besides pickles, of which nothing more is said.
     """
     file = user_path(path)
-    if not file.exists():
-        raise InputError(f"{path} does not exist; expected {expected}.")
+    with reading(file):
+        if not file.exists():
+            raise InputError(f"{path} does not exist; expected {expected}.")
     try:
         yield
     except ERRORS as error:

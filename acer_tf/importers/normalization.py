@@ -12,6 +12,7 @@ from acer_tf.errors import InputError
 from acer_tf.importers.files import as_input_error, read_decompressed
 from acer_tf.importers.objects import Inert
 from acer_tf.importers.pickled import read_pickle
+from acer_tf.storage.durable import reading
 from acer_tf.storage.paths import user_path
 
 VEC_NORMALIZE = "vecnormalize.pkl"
@@ -49,9 +50,10 @@ def read_normalization(source: str | Path) -> dict[str, NDArray[np.float64]]:
         InputError: there are no such files, one of them holds something else, or numbers that cannot be moments.
     """
     file = user_path(source)
-    if file.is_dir() and (file / VEC_NORMALIZE).is_file():
-        file = file / VEC_NORMALIZE
-    found = _of_folder(file) if file.is_dir() else _of_file(file)
+    with reading(file):
+        if file.is_dir() and (file / VEC_NORMALIZE).is_file():
+            file = file / VEC_NORMALIZE
+        found = _of_folder(file) if file.is_dir() else _of_file(file)
     if (returns := found.get("return")) is not None and returns.mean.shape != ():
         raise InputError(f"{source} has moments of returns of shape {returns.mean.shape}; expected ().")
     return {

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from acer_tf.errors import InputError, type_in_words
 from acer_tf.storage.arrays import read_arrays
-from acer_tf.storage.durable import replace
+from acer_tf.storage.durable import reading, replace
 from acer_tf.storage.paths import check_name, user_path
 from acer_tf.storage.recognition import Content, hint
 from acer_tf.storage.zip_files import check_members
@@ -67,11 +67,12 @@ def read_agent(source: File) -> tuple[dict[str, Any], dict[str, Arrays]]:
         raise InputError(f"it is {type_in_words(source)}; expected a path, or a file open for reading.")
     if isinstance(source, str | os.PathLike):
         path = user_path(source)
-        path = path if path.is_file() else with_suffix(path)
-        if not path.is_file():
-            raise InputError(f"{name} is not a file; expected the file of a trained agent.")
-        with path.open("rb") as file:
-            return _read(file, name)
+        with reading(path):
+            path = path if path.is_file() else with_suffix(path)
+            if not path.is_file():
+                raise InputError(f"{name} is not a file; expected the file of a trained agent.")
+            with path.open("rb") as file:
+                return _read(file, name)
     return _read(source, name)
 
 

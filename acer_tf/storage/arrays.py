@@ -36,9 +36,10 @@ def load_arrays(path: str | Path) -> dict[str, Array]:
     Raises:
         InputError: there is no such file, or it is not a whole npz file of plain arrays.
     """
-    if not (source := user_path(path)).is_file():
-        raise InputError(f"{path} is not a file; expected an npz file of saved arrays.")
+    source = user_path(path)
     try:
+        if not source.is_file():
+            raise InputError(f"{path} is not a file; expected an npz file of saved arrays.")
         with source.open("rb") as file:
             try:
                 return read_arrays(file)

@@ -296,6 +296,7 @@ def _note(folder: Path, name: str, entry: object, **settings: Any) -> None:
     """Adds an entry to a list in the settings of a run, once, and replaces others."""
     with contextlib.suppress(InputError, OSError):
         old = read_settings(folder) or {}
-        entries = [other for other in old.get(name, []) if other != entry]
+        known = old.get(name)
+        entries = [other for other in known if other != entry] if isinstance(known, list) else []
         new = {**old, **settings, name: [*entries, entry]}
         replace(folder / SETTINGS, yaml.safe_dump(new, sort_keys=False).encode())

@@ -15,6 +15,7 @@ from acer_tf.errors import InputError, require
 from acer_tf.networks.names import arguments_from_outside, check_network
 from acer_tf.schema import Count, CountOrZero, Positive, SmallCount, Validated
 from acer_tf.storage.agent_file import with_suffix
+from acer_tf.storage.durable import reading
 from acer_tf.storage.paths import path_text
 
 
@@ -183,8 +184,10 @@ class Job:
         checked = arguments_from_outside(self.network, own)
         object.__setattr__(self, "network_kwargs", {**self.network_kwargs, **checked})
         path = self.run.load_path
-        if path is not None and not (path.exists() or with_suffix(path).is_file()):
-            raise InputError(f"load_path {path} does not exist; expected a run folder or a file of an agent.")
+        if path is not None:
+            with reading(path):
+                if not (path.exists() or with_suffix(path).is_file()):
+                    raise InputError(f"load_path {path} does not exist; expected a run folder or a file of an agent.")
         if self.logging.track is not None:
             require("wandb", "--track wandb needs", "wandb")
         self.collecting.check(overlap=self.config.overlap, preprocessing=self.gymnasium)

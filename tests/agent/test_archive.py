@@ -17,6 +17,7 @@ from keras.src.backend.common import global_state
 import acer_tf
 from acer_tf.agent import ACER
 from acer_tf.errors import InputError
+from acer_tf.storage.agent_file import read_agent
 from acer_tf.storage.checkpoint import step_folder
 from tests.counter import Counter
 from tests.saved import make_buffer, make_checkpoints
@@ -61,6 +62,21 @@ def test_a_file_wins_over_a_folder_of_its_name(agent: ACER, tmp_path: Path) -> N
     agent.save(tmp_path / "agent.zip")
     (tmp_path / "agent").mkdir()
     assert_same(agent, ACER.load(tmp_path / "agent"))
+
+
+def test_the_folder_of_a_run_may_be_the_working_directory(
+    agent: ACER, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent.save(tmp_path / "model.zip")
+    monkeypatch.chdir(tmp_path)
+    assert ACER.load(".").num_timesteps == agent.num_timesteps
+
+
+def test_a_name_that_no_file_can_have_is_told() -> None:
+    with pytest.raises(InputError, match=r"^a{300} cannot be read \(File name too long\)\.$"):
+        ACER.load("a" * 300)
+    with pytest.raises(InputError, match=r"^a{300} cannot be read \(File name too long\)\.$"):
+        read_agent("a" * 300)
 
 
 def test_the_file_is_json_and_arrays(agent: ACER, tmp_path: Path) -> None:

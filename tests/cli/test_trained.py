@@ -17,7 +17,7 @@ from acer_tf.storage.agent_file import write_agent
 def write_run(folder: Path, **settings: Any) -> Path:
     folder.mkdir(exist_ok=True)
     (folder / "config.yml").write_text(yaml.safe_dump(settings))
-    write_agent(folder / "model.zip", {}, {})
+    write_agent(folder / "model.zip", {"num_timesteps": 0}, {})
     return folder
 
 
@@ -118,6 +118,8 @@ def test_bad_input(tmp_path: Path) -> None:
         find_trained(Path("nowhere"), None)
     with pytest.raises(InputError, match="holds no agent; expected a run folder, a checkpoint, or a file that ACER"):
         find_trained(tmp_path, None)
+    with pytest.raises(InputError, match=r"^a{300} cannot be read \(File name too long\)\.$"):
+        find_trained(Path("a" * 300), None)
     with pytest.raises(
         InputError, match="environment 'Breakot' does not exist; the nearest are BreakoutNoFrameskip-v4"
     ):

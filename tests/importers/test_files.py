@@ -151,6 +151,7 @@ def test_an_array_in_an_order_that_joblib_does_not_write_is_refused(tmp_path: Pa
     [
         ("missing", r"missing does not exist; expected an ACER agent of baselines\."),
         (".", r"does not hold an ACER agent of baselines \(it is not a file"),
+        ("a" * 300, r"a{300} cannot be read \(File name too long\)\.$"),
     ],
 )
 def test_what_is_no_file_is_told(tmp_path: Path, path: str, message: str) -> None:

@@ -55,6 +55,11 @@ def test_something_else_is_refused(tmp_path: Path, value: Any) -> None:
         read_moments(written(tmp_path / "obs_rms.pkl", value))
 
 
+def test_a_name_that_no_file_can_have_is_told() -> None:
+    with pytest.raises(InputError, match=r"^a{300} cannot be read \(File name too long\)\.$"):
+        read_normalization("a" * 300)
+
+
 def assert_is_of_observations(found: dict[str, Any]) -> None:
     np.testing.assert_array_equal(found.pop("obs_mean"), MEAN)
     np.testing.assert_array_equal(found.pop("obs_var"), VAR)

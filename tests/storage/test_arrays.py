@@ -69,6 +69,8 @@ def test_a_flipped_bit_in_an_array_is_noticed(tmp_path):
 
 
 def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"a{300} is not a readable npz file of arrays \(.*File name too long"):
+        load_arrays(tmp_path / ("a" * 300))
     with pytest.raises(InputError, match=r"nothing\.npz is not a file"):
         load_arrays(tmp_path / "nothing.npz")
 

@@ -20,6 +20,7 @@ from acer_tf.storage.run_folder import (
     default_run_folder,
     folder_kept,
     note_changed,
+    note_lost_replay,
     read_settings,
     run_folder,
 )
@@ -326,6 +327,15 @@ def test_who_is_refused_deletes_nothing(tmp_path: Path, monkeypatch: pytest.Monk
         with pytest.raises(LockedError), run_folder(tmp_path / "run"):
             pass
         assert (tmp_path / "run" / "config.yml").exists()
+
+
+@pytest.mark.parametrize("noted", [5, "text", {"a": 1}, None])
+def test_what_is_no_list_of_notes_is_replaced(tmp_path: Path, noted: object) -> None:
+    (tmp_path / "config.yml").write_text(yaml.safe_dump({"lost_replay": noted, "changed": noted, "lr": 0.1}))
+    note_lost_replay(tmp_path, 20)
+    note_changed(tmp_path, 40, {"lr": (0.1, 0.2)})
+    settings = {"lost_replay": [20], "changed": [{"until": 40, "lr": 0.1}], "lr": 0.2}
+    assert read_settings(tmp_path) == settings
 
 
 def test_changes_by_force_are_noted(tmp_path: Path) -> None:

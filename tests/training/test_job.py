@@ -54,6 +54,7 @@ def test_a_run_resumes_exactly_if_its_checkpoints_are_at_given_steps(settings: d
         ({"num_env": 0}, "num_env is 0; expected a whole number >= 1"),
         ({"env": "CartPol-v1"}, "the nearest are CartPole-v1"),
         ({"load_path": Path("absent")}, "load_path absent does not exist"),
+        ({"load_path": Path("a" * 300)}, r"^a{300} cannot be read \(File name too long\)\.$"),
         ({"vectorization": "both"}, "vectorization is 'both'; expected sync or async"),
         ({"exact_resume": True}, "exact_resume needs checkpoint_every"),
         ({"overlap": True, "checkpoint_every": 10}, "overlap has a segment in the making"),
