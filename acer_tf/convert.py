@@ -11,9 +11,12 @@ from acer_tf.errors import InputError
 from acer_tf.importers.normalization import has_normalization, read_normalization
 from acer_tf.importers.stable_baselines import is_stable_baselines
 from acer_tf.storage.agent_file import with_suffix
-from acer_tf.storage.durable import require_free, writing
+from acer_tf.storage.durable import reading, require_free, writing
 from acer_tf.system.console import say
 from acer_tf.system.tensorflow_import import quiet_tensorflow
+
+ENDINGS = (".zip", ".pkl")
+"""Of files of Stable Baselines."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +24,7 @@ class Convert:
     """Converts an agent that Stable Baselines 2 or baselines saved; nothing in its file is executed."""
 
     old: Positional[Path]
-    """File that Stable Baselines 2 (.zip, or the older .pkl) or baselines wrote."""
+    """File that Stable Baselines 2 (.zip, or the older .pkl; the ending may be left out) or baselines wrote."""
     new: Positional[Path]
     """File to write, for ACER.load; gets the suffix .zip if it has none, and must not exist."""
     env: str | None = None
@@ -39,7 +42,8 @@ class Convert:
         """
         new = with_suffix(self.new)
         require_free(new)
-        is_newer = is_stable_baselines(self.old)
+        old = _with_ending(self.old)
+        is_newer = is_stable_baselines(old)
         if self.statistics is not None and not is_newer:
             raise InputError("--statistics are of Stable Baselines, but the agent is of baselines.")
         if self.statistics is not None:
@@ -49,14 +53,20 @@ class Convert:
             from acer_tf.agent import ACER
 
         if is_newer:
-            agent = ACER.import_stable_baselines(self.old, env, statistics=self.statistics)
+            agent = ACER.import_stable_baselines(old, env, statistics=self.statistics)
         else:
-            agent = ACER.import_baselines(self.old, env)
+            agent = ACER.import_baselines(old, env)
         with writing(new):
             agent.save(new)
         say(f"converted: {new}")
-        if is_newer and self.statistics is None and has_normalization(beside := self.old.with_suffix("")):
+        if is_newer and self.statistics is None and has_normalization(beside := old.with_suffix("")):
             say(f"{beside} holds its normalisation, which the new agent lacks; add it with --statistics {beside}")
+
+
+def _with_ending(path: Path) -> Path:
+    """Returns the path of a file with its ending, if that was left out, as Stable Baselines' `load` allows."""
+    with reading(path):
+        return next((full for ending in ("", *ENDINGS) if (full := Path(f"{path}{ending}")).exists()), path)
 
 
 main = command("acer_tf.convert", Convert, Convert.convert)

@@ -33,6 +33,14 @@ def test_agents_of_both_libraries(tmp_path: Path, capsys: pytest.CaptureFixture[
         assert_acts_as_recorded(ACER.load(new), "mlp_defaults")
 
 
+@pytest.mark.parametrize("ending", [".zip", ".pkl"])
+def test_the_ending_of_the_old_file_may_be_left_out(tmp_path: Path, ending: str) -> None:
+    """As in `load` of Stable Baselines."""
+    stable_baselines(tmp_path / f"My.agent{ending}", "mlp_defaults")
+    assert convert.main([str(tmp_path / "My.agent"), str(tmp_path / "new")]) == 0
+    assert_acts_as_recorded(ACER.load(tmp_path / "new"), "mlp_defaults")
+
+
 def test_environment_and_statistics(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old, zoo = stable_baselines(tmp_path / "old", "mlp_defaults"), moments(tmp_path / "zoo", np.ones(4))
     words = [str(old), str(tmp_path / "new"), "--env", "CartPole-v1", "--statistics", str(zoo)]
@@ -80,6 +88,7 @@ def test_wrong_files_and_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "missing does not exist; expected an agent of Stable Baselines 2 or base" in refused(
         capsys, tmp_path / "missing", new
     )
+    assert "File name too long" in refused(capsys, "a" * 300, new)
     assert f"{text} does not hold an agent of Stable Baselines 2 or baselines" in refused(capsys, text, new)
     assert "expected settings and parameters, or" in refused(capsys, pickled(tmp_path / "list", [1]), new)
     assert "--statistics are of Stable Baselines" in refused(capsys, baselines, new, "--statistics", tmp_path)

@@ -125,7 +125,9 @@ def test_what_is_not_what_was_published_is_refused(
     whole = model.read_bytes()
     middle = len(whole) // 2
     model.write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :])
-    assert "model.zip is not the file of a trained agent, or not whole" in failure(capsys, fetch.main, "./agents/cart")
+    assert "model.zip is not the file of a trained agent, or is incomplete" in failure(
+        capsys, fetch.main, "./agents/cart"
+    )
     monkeypatch.setitem(FILES, "model.zip", len(whole) - 1)
     assert f"has {len(whole):,} bytes; expected at most {len(whole) - 1:,}" in failure(
         capsys, fetch.main, "./agents/cart"

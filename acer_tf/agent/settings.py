@@ -107,6 +107,7 @@ class Settings:
         plain: dict[str, Any] = {
             "policy_kwargs": {name: _named_activation(value) for name, value in (kwargs or {}).items()},
             "seed": checked_seed(self.seed),
+            "verbose": int(self.verbose) if isinstance(self.verbose, bool) else self.verbose,
             "tensorboard_log": None if self.tensorboard_log is None else str(user_path(self.tensorboard_log)),
         }
         for name, value in plain.items():

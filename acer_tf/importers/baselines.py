@@ -61,7 +61,7 @@ def _agent(variables: Any) -> ImportedAgent:
 def _groups(variables: Any) -> tuple[Arrays, Arrays, Arrays, Arrays]:
     """Returns parameters, averages, and RMSProp's two slots, each by parameter name."""
     if not isinstance(variables, dict):
-        raise ValueError("expected parameters by name")
+        raise ValueError("expected parameters by name, as baselines saves them since August 2018")
     arrays = {
         name.removeprefix(_SCOPE).removesuffix(":0"): array
         for name, array in variables.items()

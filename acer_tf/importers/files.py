@@ -13,22 +13,24 @@ from acer_tf.errors import InputError
 from acer_tf.storage import arrays
 from acer_tf.storage.durable import reading
 from acer_tf.storage.paths import user_path
-from acer_tf.storage.recognition import Content, hint
+from acer_tf.storage.recognition import BZIP2, GZIP, LZMA, ZLIB, Content, hint
 
 LZMA_MEMORY = 2**28
 _DECOMPRESSORS: dict[bytes, Callable[[], Any]] = {
-    b"\x78": zlib.decompressobj,
-    b"\x1f\x8b": lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS),
-    b"BZ": bz2.BZ2Decompressor,
-    b"\xfd7zXZ": lambda: lzma.LZMADecompressor(memlimit=LZMA_MEMORY),
-    b"\x5d\x00": lambda: lzma.LZMADecompressor(memlimit=LZMA_MEMORY),
+    **dict.fromkeys(ZLIB, zlib.decompressobj),
+    GZIP: lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS),
+    BZIP2: bz2.BZ2Decompressor,
+    **dict.fromkeys(LZMA, lambda: lzma.LZMADecompressor(memlimit=LZMA_MEMORY)),
 }
 ERRORS = (
     *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, NotImplementedError, OSError),
     *(RecursionError, TypeError, ValueError, lzma.LZMAError, zipfile.BadZipFile, zlib.error),
 )
 """Whatever Python and its libraries raise of a file that may hold anything; no other error of the run."""
-_UNKNOWN = {b"\x04\x22\x4d\x18": "compressed with lz4", b"ZF": "of a joblib older than 0.10"}
+_UNKNOWN = {
+    b"\x04\x22\x4d\x18": "it is compressed with lz4; load it, and save it again without compression",
+    b"ZF": "it was written by a joblib older than 0.10; load it, and save it again with a newer one",
+}
 
 
 @contextlib.contextmanager
@@ -85,9 +87,9 @@ def decompressed(data: bytes) -> bytes:
         ValueError: compressed data is damaged or of another kind, or would unpack to more than
             `arrays.LARGEST_COMPRESSED` bytes.
     """
-    for start, kind in _UNKNOWN.items():
+    for start, message in _UNKNOWN.items():
         if data.startswith(start):
-            raise ValueError(f"it is {kind}; load and save it again with a newer joblib")
+            raise ValueError(message)
     for start, decompressor in _DECOMPRESSORS.items():
         if data.startswith(start):
             return _decompressed(decompressor(), data)

@@ -50,7 +50,7 @@ def numbered(params: Sequence[Any], policy: str, arguments: Mapping[str, Any]) -
         names = _order(arrays) if layer == _LSTM else ("w", "b")
         layers[layer] = dict(zip(names, arrays, strict=False))
     if sum(map(len, layers.values())) != len(params) or not layers["q"]:
-        raise ValueError(f"it has {len(params)} arrays, but its policy has another number of them")
+        raise ValueError(f"it has {len(params)} arrays, but its policy has a different number")
     return layers
 
 
@@ -77,7 +77,7 @@ def _in_net_arch(net_arch: Any, is_recurrent: bool) -> list[str]:
     match net_arch:
         case [*shared, dict() as ends]:
             pass
-        case list() as shared:
+        case [*shared]:
             ends = {}
         case _:
             raise ValueError("its net_arch is not a list")

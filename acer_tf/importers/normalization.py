@@ -19,8 +19,8 @@ VEC_NORMALIZE = "vecnormalize.pkl"
 """Name that the zoo gives to what `VecNormalize.save` writes."""
 RUNNING_AVERAGES = {"obs": "obs_rms.pkl", "return": "ret_rms.pkl"}
 """Files of Stable Baselines before 2.9."""
-_ARGUMENTS = {"clip_obs": CLIP, "epsilon": EPS}
-"""Arguments of `VecNormalize` that are constants here."""
+_ARGUMENTS = {"obs": {"clip_obs": CLIP, "epsilon": EPS}, "return": {"clip_reward": CLIP, "epsilon": EPS}}
+"""Arguments of `VecNormalize` that are constants here, where it normalised observations, and rewards."""
 
 
 class SavedMoments(NamedTuple):
@@ -100,9 +100,9 @@ def _of_vec_normalize(state: Mapping[Any, Any]) -> dict[str, SavedMoments]:
             raise ValueError(f"it has no {switch}")
         if is_on:  # in 2.10 moments grow even where they are not used
             found[name] = _moments(state.get(moments))
-    for argument, ours in _ARGUMENTS.items():
+    for argument, ours in (argument for name in found for argument in _ARGUMENTS[name].items()):
         theirs = state.get(argument)
-        if "obs" in found and not (isinstance(theirs, int | float) and theirs == ours):
+        if not (isinstance(theirs, int | float) and theirs == ours):
             raise ValueError(f"its {argument} is {str(theirs)[:80]!r}, and here that is always {ours:g}")
     return found
 

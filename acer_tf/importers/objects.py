@@ -104,7 +104,7 @@ def _array(dtype: np.dtype[Any], shape: tuple[Any, ...], data: bytes | str, orde
     if len(raw) != _nbytes(dtype, shape):
         raise ValueError(f"it has {len(raw)} bytes for an array of {_nbytes(dtype, shape)}")
     if order not in ("C", "F"):
-        raise ValueError("an array in it has no order of axes")
+        raise ValueError("an array in it is neither in C nor in Fortran order")
     array = np.frombuffer(raw, dtype).reshape(shape, order=order)
     return array.astype(dtype.newbyteorder("="), copy=False)
 

@@ -20,6 +20,7 @@ LONGEST_NUMBER = 2**10
 """Bits of a whole number."""
 LARGEST_KEY = 2**32
 """Whole number that is a key: among larger ones, any number have the same hash."""
+_DAMAGED = "the pickle is incomplete or damaged"
 _KEYS = str | bytes | float | None | Inert
 
 
@@ -30,7 +31,8 @@ def read_pickle(data: bytes) -> Any:
     Arrays and bytes together take at most twice as much memory as the pickle, so a small file cannot exhaust memory.
 
     Args:
-        data: a pickle of any protocol, or of joblib, which writes arrays between the opcodes.
+        data: a pickle of any protocol, or of joblib, which writes arrays between the opcodes; but Python 2's protocol 0
+            only if all text and arrays are ASCII.
 
     Raises:
         ValueError: the pickle is not complete and valid, or has more than `MOST_OPCODES` opcodes.
@@ -38,7 +40,11 @@ def read_pickle(data: bytes) -> Any:
     try:
         return _Machine(data).run()
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, UnicodeError) as error:
-        raise ValueError("it is not a whole pickle") from error
+        if isinstance(error, UnicodeDecodeError) and error.encoding == "ascii":  # by pickletools, which has no choice
+            raise ValueError(
+                f"{_DAMAGED}, or Python 2 wrote it with protocol 0; save it there with protocol 2"
+            ) from error
+        raise ValueError(_DAMAGED) from error
 
 
 class _Machine:
@@ -111,7 +117,7 @@ class _Machine:
 
     def _call(self, function: Any, arguments: Any) -> None:
         if not isinstance(function, Inert) or not isinstance(arguments, tuple):
-            raise ValueError("it is not a valid pickle: a call in it is not one")
+            raise ValueError("it is not a valid pickle: it calls something that is no function")
         self._push(self._counted(called(function.name, arguments)))
 
     def _call_to_mark(self) -> None:

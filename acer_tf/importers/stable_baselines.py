@@ -28,7 +28,7 @@ _ZIP = b"PK"
 _DEFAULT_BUFFER_SIZE = 5000
 _SETTINGS = (
     "gamma", "n_steps", "q_coef", "ent_coef", "max_grad_norm", "learning_rate", "lr_schedule", "rprop_alpha",
-    "rprop_epsilon", "replay_ratio", "replay_start", "verbose", "seed",
+    "rprop_epsilon", "replay_ratio", "replay_start", "seed",
 )  # fmt: skip
 _USED = (*_SETTINGS, "policy", "policy_kwargs", "observation_space", "action_space")
 """All that is read of `data`."""
@@ -36,6 +36,7 @@ _POLICIES = (
     "MlpPolicy", "MlpLstmPolicy", "MlpLnLstmPolicy", "CnnPolicy", "CnnLstmPolicy", "CnnLnLstmPolicy",
     "FeedForwardPolicy", "LstmPolicy",
 )  # fmt: skip
+_TENSORFLOW = ("tensorflow.", "tensorflow_core.")  # 1.15 has its own modules in the latter
 _ACTIVATIONS = ("tanh", "relu", "elu", "selu", "sigmoid", "softplus", "softsign", "relu6", "leaky_relu", "swish")
 _POLICY_KWARGS = (
     "act_fun", "net_arch", "layers", "n_lstm", "layer_norm", "feature_extraction", "cnn_extractor", "one_dim_bias",
@@ -64,7 +65,9 @@ def is_stable_baselines(path: str | Path) -> bool:
             return True
         value = read_pickle(decompressed(data))
         if not isinstance(value, tuple | dict):
-            raise ValueError("expected settings and parameters, or parameters by name")
+            raise ValueError(
+                "expected settings and parameters, or parameters by name, which baselines has since August 2018"
+            )
         return isinstance(value, tuple)
 
 
@@ -81,7 +84,7 @@ def _agent(file: bytes) -> ImportedAgent:
     layers = grouped(params) if isinstance(params, dict) else numbered(params, policy, arguments)
     policy, policy_kwargs, weights = network(layers)
     if policy.startswith("Cnn"):
-        _check_pixels(observation_space)
+        _check_bounds(observation_space)
     policy_kwargs |= _activation(arguments)
     return ImportedAgent(policy, policy_kwargs, _settings(data), observation_space, action_space, weights)
 
@@ -133,7 +136,7 @@ def _policy_kwargs(arguments: Any) -> dict[str, Any]:
     if not isinstance(arguments, dict):
         raise ValueError("its policy_kwargs are not a dict")
     if unknown := [name for name in arguments if name not in _POLICY_KWARGS]:
-        raise ValueError(f"what {str(unknown[0])[:80]!r} means among its policy_kwargs is not known here")
+        raise ValueError(f"its policy_kwargs hold {str(unknown[0])[:80]!r}, which cannot be imported")
     extractor = arguments.get("cnn_extractor")
     if extractor is not None and getattr(extractor, "name", None) != "stable_baselines.common.policies.nature_cnn":
         raise ValueError("its cnn_extractor is the user's own, and what that computes is in no file")
@@ -144,8 +147,8 @@ def _activation(arguments: dict[str, Any]) -> dict[str, str]:
     match arguments.get("act_fun"):
         case None:
             return {}
-        case Inert() as function if function.name.startswith("tensorflow.") and function.short_name in _ACTIVATIONS:
-            return {"act_fun": function.short_name}
+        case Inert(short_name=name) as function if function.name.startswith(_TENSORFLOW) and name in _ACTIVATIONS:
+            return {"act_fun": name}
     raise ValueError(f"its act_fun is none of {', '.join(_ACTIVATIONS)}")
 
 
@@ -155,12 +158,12 @@ def _settings(data: dict[Any, Any]) -> dict[str, Any]:
         if not isinstance(value, str | int | float | None):
             raise ValueError(f"its {name} is not a number")
     # The size of replay was not saved; the default must hold what replay waits for.
-    if isinstance(start := settings.get("replay_start"), int) and start > _DEFAULT_BUFFER_SIZE:
+    if isinstance(start := settings.get("replay_start"), int | float) and start > _DEFAULT_BUFFER_SIZE:
         settings["buffer_size"] = start
     return settings
 
 
-def _check_pixels(observation_space: gym.Space[Any]) -> None:
+def _check_bounds(observation_space: gym.Space[Any]) -> None:
     """Refuses bounds other than 0 and 255: Stable Baselines scales images by their bounds, this package by 255."""
     if not isinstance(observation_space, gym.spaces.Box) or not (
         np.all(observation_space.low == 0) and np.all(observation_space.high == 255)

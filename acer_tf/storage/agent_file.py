@@ -115,7 +115,9 @@ def _read(file: BinaryIO, name: str) -> tuple[dict[str, Any], dict[str, Arrays]]
             return data, _from_format_1(groups) if found == 1 else groups
     except (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         known = hint(file, Content.AGENT)
-        raise InputError(f"{name} is not the file of a trained agent, or not whole ({error!s:.200}).{known}") from error
+        raise InputError(
+            f"{name} is not the file of a trained agent, or is incomplete ({error!s:.200}).{known}"
+        ) from error
 
 
 def _arrays_of(archive: zipfile.ZipFile, member: str) -> Arrays:

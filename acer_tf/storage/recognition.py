@@ -4,7 +4,10 @@ import enum
 import zipfile
 from typing import BinaryIO
 
-PICKLED = (b"\x80", b"\x78", b"\x1f\x8b", b"BZ", b"\xfd7zXZ", b"\x5d\x00")
+ZLIB = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
+GZIP, BZIP2 = b"\x1f\x8b", b"BZh"
+LZMA = (b"\xfd7zXZ", b"\x5d\x00")
+PICKLED = (b"\x80", *ZLIB, GZIP, BZIP2, *LZMA)
 """First bytes of a pickle, and of those that joblib compressed."""
 
 

@@ -107,6 +107,8 @@ def test_arguments_can_be_read_but_not_changed(agent: ACER) -> None:
     with pytest.raises(InputError, match="verbose is 7"):
         agent.verbose = 7
     assert agent.verbose == 0
+    agent.verbose = True
+    assert agent.settings.verbose == 1 and type(agent.verbose) is int
 
 
 def test_versions_are_printed_if_asked(agent: ACER, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -236,7 +236,7 @@ def test_damaged_and_foreign_files(agent: ACER, tmp_path: Path) -> None:
     flipped[whole.index(b"\x93NUMPY") + 200] ^= 1
     for broken in (b"", b"abc", whole[:100], whole[:-1], whole[: len(whole) // 2], bytes(flipped)):
         path.write_bytes(broken)
-        with pytest.raises(InputError, match=r"agent\.zip is not the file of a trained agent, or not whole"):
+        with pytest.raises(InputError, match=r"agent\.zip is not the file of a trained agent, or is incomplete"):
             ACER.load(path)
     for other in (
         {"a": b"b"},
@@ -247,7 +247,7 @@ def test_damaged_and_foreign_files(agent: ACER, tmp_path: Path) -> None:
         content | {"model.npz": b"abc"},
     ):
         write_members(path, other)
-        with pytest.raises(InputError, match=r"agent\.zip is not the file of a trained agent, or not whole"):
+        with pytest.raises(InputError, match=r"agent\.zip is not the file of a trained agent, or is incomplete"):
             ACER.load(path)
     write_members(path, content, zipfile.ZIP_DEFLATED)
     with pytest.raises(InputError, match="it has compressed members"):

@@ -73,7 +73,7 @@ def test_load_names_the_importers_of_an_old_file(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=rf"ACER\.import_stable_baselines, {both}or the command acer convert"):
             ACER.load(path)
     (tmp_path / "text").write_text("no agent")
-    with pytest.raises(InputError, match=r"a trained agent, or not whole \(File is not a zip file\)\.$"):
+    with pytest.raises(InputError, match=r"a trained agent, or is incomplete \(File is not a zip file\)\.$"):
         ACER.load(tmp_path / "text")
 
 

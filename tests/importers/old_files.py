@@ -41,6 +41,7 @@ OLD_NAMES = (
     "stable_baselines.common.policies.MlpLstmPolicy", "stable_baselines.common.policies.MlpLnLstmPolicy",
     "stable_baselines.common.policies.CnnPolicy", "stable_baselines.common.policies.CnnLstmPolicy",
     "stable_baselines.common.policies.LstmPolicy", "tensorflow.python.ops.gen_nn_ops.relu",
+    "tensorflow_core.python.ops.gen_nn_ops.relu",
     "tensorflow.python.ops.gen_nn_ops.crelu", "own.policies.MlpPolicy", "own.activations.relu",
 )  # fmt: skip
 

@@ -98,7 +98,7 @@ def weights(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ([np.zeros(3)], "expected parameters by name"),
+        ([np.zeros(3)], "expected parameters by name, as baselines saves them since August 2018"),
         ({"a:0": np.zeros(3)}, "such as acer_model/q/b:0"),
         ({"acer_model/q/b:0": np.zeros(2, np.float32)}, "it has no layer"),
         (weights(q__b=None), "such as acer_model/q/b:0"),

@@ -105,7 +105,11 @@ def test_a_bomb_takes_no_memory(tmp_path: Path, compress: Any, monkeypatch: pyte
 
 
 @pytest.mark.parametrize(
-    ("start", "message"), [(b"ZF0x", "of a joblib older than 0.10"), (b"\x04\x22\x4d\x18", "compressed with lz4")]
+    ("start", "message"),
+    [
+        (b"ZF0x", "written by a joblib older than 0.10"),
+        (b"\x04\x22\x4d\x18", "lz4; load it, and save it again without"),
+    ],
 )
 def test_forms_that_are_not_read_are_named(tmp_path: Path, start: bytes, message: str) -> None:
     (tmp_path / "file").write_bytes(start + b"0" * 100)
@@ -142,7 +146,7 @@ def test_an_array_in_an_order_that_joblib_does_not_write_is_refused(tmp_path: Pa
     data = (tmp_path / "file").read_bytes()
     order = b"order\x94\x8c\x01"
     assert data.count(order + b"C") == 1
-    with pytest.raises(ValueError, match="has no order of axes"):
+    with pytest.raises(ValueError, match="neither in C nor in Fortran order"):
         read_pickle(data.replace(order + b"C", order + b"A"))
 
 

@@ -86,10 +86,16 @@ def test_the_file_of_vec_normalize_as_joblib_or_cloudpickle_writes_it(tmp_path: 
 def test_what_was_not_normalised_is_left_out(tmp_path: Path) -> None:
     """The moments of both have grown all the same."""
     both = written(tmp_path / "both", vec_normalize(MEAN, VAR, norm_reward=True))
+    rewards = vec_normalize(MEAN, VAR, norm_obs=False, norm_reward=True, clip_obs=5.0)
+    assert read_normalization(written(tmp_path / "rewards", rewards)).keys() == {
+        "return_mean",
+        "return_var",
+        "return_count",
+    }
     found = read_normalization(both)
     assert {name: found[name].item() for name in ("return_mean", "return_var")} == {"return_mean": 2, "return_var": 4}
     assert found.keys() > {"obs_mean", "obs_var", "obs_count", "return_count"}
-    neither = written(tmp_path / "neither", vec_normalize(MEAN, VAR, norm_obs=False, clip_obs=5.0))
+    neither = written(tmp_path / "neither", vec_normalize(MEAN, VAR, norm_obs=False, clip_obs=5.0, clip_reward=5.0))
     assert read_normalization(neither) == {}
 
 
@@ -98,6 +104,11 @@ def test_what_was_not_normalised_is_left_out(tmp_path: Path) -> None:
     [
         ({"clip_obs": 5.0}, r"its clip_obs is '5\.0', and here that is always 10"),
         ({"epsilon": None}, "its epsilon is 'None', and here that is always 1e-08"),
+        ({"norm_reward": True, "clip_reward": 5.0}, r"its clip_reward is '5\.0', and here that is always 10"),
+        (
+            {"norm_obs": False, "norm_reward": True, "epsilon": 1e-4},
+            r"its epsilon is '0\.0001', and here that is always 1e-08",
+        ),
         ({"norm_obs": "yes"}, "it has no norm_obs"),
         ({"obs_rms": running_mean_std(MEAN, VAR * np.nan)}, "expected a RunningMeanStd: mean, var and count, finite"),
         ({"obs_rms": {"mean": MEAN, "var": VAR, "count": 5}}, "expected a RunningMeanStd"),

@@ -109,6 +109,28 @@ def test_text_of_python_2_is_the_bytes_of_an_array() -> None:
     np.testing.assert_array_equal(read_pickle(data), [1.0, -2.0])
 
 
+def test_protocol_0_of_python_2_is_named() -> None:
+    """Its opcode of a byte string, S, of which pickletools takes ASCII only."""
+    assert read_pickle(b"S'text'\n.") == "text"
+    with pytest.raises(
+        ValueError, match=r"damaged, or Python 2 wrote it with protocol 0; save it there with protocol 2$"
+    ):
+        read_pickle(b"S'\\x80\\xff'\n.")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"\x80\x04K\x05)R.", "^it is not a valid pickle: it calls something that is no function$"),
+        (b"\x80\x04K\x05a.", "^the pickle is incomplete or damaged$"),
+        (b"X\x02\x00\x00\x00\xff\xff.", "^the pickle is incomplete or damaged$"),
+    ],
+)
+def test_what_is_no_pickle_is_told(data: bytes, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read_pickle(data)
+
+
 @pytest.mark.parametrize(("length", "is_read"), [(2**20, True), (2**20 + 1, False)])
 def test_an_empty_array_has_no_huge_axis(length: int, is_read: bool) -> None:
     """It has no bytes, but a network may be built for its axes."""

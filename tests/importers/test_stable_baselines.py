@@ -1,5 +1,6 @@
 import base64
 import contextlib
+import itertools
 import json
 import pickle
 import zipfile
@@ -117,7 +118,7 @@ def test_what_a_file_says_is_taken_over(tmp_path: Path) -> None:
     assert agent.settings == {
         "gamma": 0.98, "n_steps": 10, "q_coef": 0.4, "ent_coef": 0.02, "max_grad_norm": 5, "learning_rate": 1e-3,
         "lr_schedule": "constant", "rprop_alpha": 0.9, "rprop_epsilon": 1e-4, "replay_ratio": 2, "replay_start": 100,
-        "verbose": 0, "seed": 5,
+        "seed": 5,
     }  # fmt: skip
     assert agent.observation_space == Box(-np.inf, np.inf, (4,), np.float32)
     assert agent.action_space == Discrete(3)
@@ -126,8 +127,10 @@ def test_what_a_file_says_is_taken_over(tmp_path: Path) -> None:
 
 def test_replay_is_as_large_as_what_it_waits_for(tmp_path: Path) -> None:
     recorded = recording("lstm")
-    data = data_of(recorded, "MlpLstmPolicy", policy_kwargs={"layers": []}, replay_start=20000)
-    assert read_stable_baselines(as_zip(tmp_path / "agent", data, layers_of(recorded))).settings["buffer_size"] == 20000
+    for start in (20000, 20000.0):
+        data = data_of(recorded, "MlpLstmPolicy", policy_kwargs={"layers": []}, replay_start=start)
+        settings = read_stable_baselines(as_zip(tmp_path / "agent", data, layers_of(recorded))).settings
+        assert settings["buffer_size"] == 20000
 
 
 def test_layers_before_and_after_an_lstm(tmp_path: Path) -> None:
@@ -160,8 +163,8 @@ def test_trunks_of_different_depth(tmp_path: Path) -> None:
     }  # fmt: skip
     by_turns = {name: layers[name] for name in ("shared_fc0", "pi_fc0", "vf_fc0", "vf_fc1", "vf", "pi", "q")}
     net_arch = [8, {"pi": [5], "vf": [6, 7]}]
-    data = data_of(recording("mlp_defaults"), "MlpPolicy", policy_kwargs={"net_arch": net_arch})
-    for write, order in ((as_zip, layers), (as_numbered, by_turns)):
+    for write, order, given in ((as_zip, layers, net_arch), (as_numbered, by_turns, tuple(net_arch))):
+        data = data_of(recording("mlp_defaults"), "MlpPolicy", policy_kwargs={"net_arch": given})
         agent = read_stable_baselines(write(tmp_path / "agent", data, order))
         assert agent.policy_kwargs == {"net_arch": net_arch}
         assert agent.params["vf_fc1/kernel"].shape == (6, 7)
@@ -169,8 +172,8 @@ def test_trunks_of_different_depth(tmp_path: Path) -> None:
 
 def test_an_activation_is_known_by_its_name(tmp_path: Path) -> None:
     recorded = recording("mlp_value_copy")
-    relu = old("tensorflow.python.ops.gen_nn_ops.relu")
-    for write in (as_zip, as_numbered):
+    relus = [old(f"{package}.python.ops.gen_nn_ops.relu") for package in ("tensorflow", "tensorflow_core")]
+    for write, relu in itertools.product((as_zip, as_numbered), relus):
         data = data_of(recorded, "MlpPolicy", policy_kwargs={"act_fun": relu, "net_arch": APART["net_arch"]})
         assert (
             read_stable_baselines(write(tmp_path / "agent", data, layers_of(recorded))).policy_kwargs["act_fun"]
@@ -199,7 +202,7 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
         "mlp_value_copy", {"policy": old("own.policies.MlpPolicy")}, "policy is a class of the user's own",
     ),
     "own extractor": ("cnn_lstm", {"policy_kwargs": {"cnn_extractor": own_class()}}, "cnn_extractor is the user's own"),
-    "unknown argument": ("mlp_value_copy", {"policy_kwargs": {"pad": "SAME"}}, "what 'pad' means among its"),
+    "unknown argument": ("mlp_value_copy", {"policy_kwargs": {"pad": "SAME"}}, "kwargs hold 'pad', which"),
     "unknown activation": (
         "mlp_value_copy", {"policy_kwargs": {"act_fun": old("tensorflow.python.ops.gen_nn_ops.crelu")}}, "its act_fun",
     ),
@@ -410,7 +413,7 @@ def test_a_space_is_what_gymnasium_has_for_it(old: object, new: Space | None) ->
         described("Box", low=np.zeros(2, np.complex64), high=np.zeros(2, np.complex64)),
     ],
 )
-def test_a_space_that_makes_no_sense_is_told(old: Inert) -> None:
+def test_an_invalid_space_is_told(old: Inert) -> None:
     with pytest.raises(ValueError, match=f"its {old.short_name} space is invalid"):
         read_space(old)
 

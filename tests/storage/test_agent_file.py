@@ -52,7 +52,7 @@ def test_names_of_format_1_become_those_of_the_model(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("member", ["parameters.npz", "average.npz", "optimizer.npz", "data.json"])
 def test_a_file_of_format_1_without_a_part_is_refused(tmp_path: Path, member: str) -> None:
-    with pytest.raises(InputError, match=r"old\.zip is not the file of a trained agent, or not whole"):
+    with pytest.raises(InputError, match=r"old\.zip is not the file of a trained agent, or is incomplete"):
         read_agent(copied(tmp_path / "old.zip", without=member))
 
 
