@@ -43,8 +43,8 @@ class Export:
             raise InputError("nothing to write; give --saved_model FOLDER, --onnx FILE or --tflite FILE.")
         if len(set(given.values())) < len(given):
             raise InputError("two formats have the same path; give each its own.")
-        for path in given.values():
-            require_free(path)
+        for form, path in given.items():
+            require_free(path, may_be_empty=form == "saved_model")
         saved = find_agent(self.run, self.checkpoint)
         with quiet_tensorflow():
             from acer_tf.agent import ACER

@@ -69,12 +69,14 @@ def publish(
         The folder, or the URL of the commit.
 
     Raises:
-        InputError: the address is invalid, the folder exists, or it or the repository cannot be written.
+        InputError: the address is invalid, the folder exists, a file is too large to be fetched, or the folder or the
+            repository cannot be written.
     """
     name = name_of(address)
     with contextlib.ExitStack() as stack:
         if is_folder := _is_folder(address):
-            folder = stack.enter_context(_new_folder(user_path(address)))
+            durable.require_free(user_path(address))
+            folder = stack.enter_context(durable.new_folder(user_path(address)))
         else:
             require("huggingface_hub", "this needs", "hub")
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -86,6 +88,8 @@ def publish(
             write_agent(folder / MODEL, _without_paths(agent.data), agent.groups)
             _write(folder / SETTINGS, yaml.safe_dump(public, sort_keys=False).encode())
             _write(folder / CARD, (_front_matter(settings["env"], name, score) + text).encode())
+        for file, largest in FILES.items():
+            _check_size(address, file, (folder / file).stat().st_size, largest)
         return address if is_folder else _upload(folder, address)
 
 
@@ -103,7 +107,8 @@ def fetch(address: str, revision: str | None, folder: Path) -> None:
     """
     if _is_folder(address) and revision is not None:
         raise InputError(f"{address} is a folder, which has no revisions; leave --revision out.")
-    with _new_folder(folder) as new:
+    durable.require_free(folder)
+    with durable.new_folder(folder) as new:
         source = user_path(address) if _is_folder(address) else _download(address, revision)
         for file, largest in FILES.items():
             with durable.reading(source / file):
@@ -115,19 +120,6 @@ def fetch(address: str, revision: str | None, folder: Path) -> None:
             _write(new / file, content)
         read_agent(new / MODEL)
         read_settings(new)
-
-
-@contextlib.contextmanager
-def _new_folder(folder: Path) -> Iterator[Path]:
-    """Yields a temporary folder, which gets its name when the block ends without an error."""
-    durable.require_free(folder)
-    with durable.writing(folder):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as temporary:
-            new = Path(temporary) / folder.name
-            new.mkdir()
-            yield new
-            durable.publish(new, folder)
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -146,7 +138,7 @@ def _is_absolute(value: object) -> bool:
 
 
 def _is_folder(address: str) -> bool:
-    return address.startswith((".", "/", "~")) or Path(address).is_dir()
+    return address.startswith((".", "/", "~")) or Path(address).is_absolute()  # as on Windows
 
 
 def _upload(folder: Path, repo_id: str) -> str:

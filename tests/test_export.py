@@ -12,6 +12,7 @@ from acer_tf.demos.cards import demo_file
 
 
 def test_writes_what_is_asked_for_and_nothing_else(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a").mkdir()  # may be there, as it is empty
     words = ["cartpole", "--onnx", str(tmp_path / "a.onnx"), "--saved_model", str(tmp_path / "a")]
     assert export.main(words) == 0
     out, err = capfd.readouterr()

@@ -111,6 +111,26 @@ def test_absolute_paths_and_arguments_of_the_environment_are_left_out_unless_ask
     assert whole == common | {"env_kwargs": private["env_kwargs"]}
 
 
+def test_a_folder_of_the_name_of_a_repository_is_not_taken_for_it(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert "agents/cart cannot be published" in failure(capsys, publish.main, "run", "agents/cart")
+    assert "agents/cart cannot be fetched" in failure(capsys, fetch.main, "agents/cart")
+    assert "agents is neither a folder nor a repository" in failure(capsys, fetch.main, "agents")
+
+
+def test_what_is_too_large_to_be_fetched_is_not_published(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = (folder / "model.zip").stat().st_size
+    for largest, status in ((size, 0), (size - 1, 2)):
+        monkeypatch.setitem(FILES, "model.zip", largest)
+        assert publish.main(["run", f"./agents/{largest}"]) == status
+    assert f"model.zip of ./agents/{size - 1} has {size:,} bytes; expected at most" in capsys.readouterr().err
+    assert {path.name for path in Path("agents").iterdir()} == {"cart", str(size)}
+
+
 def test_nothing_is_overwritten(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = (folder / "model.zip").read_bytes()
     assert "agents/cart exists; choose another name" in failure(capsys, publish.main, "run", "./agents/cart")

@@ -20,7 +20,7 @@ from acer_tf.envs.wrappers.joint_actions import Choices, number_of_actions, to_c
 from acer_tf.envs.wrappers.normalize import CLIP, EPS
 from acer_tf.errors import InputError, require
 from acer_tf.packing import Packed
-from acer_tf.storage.durable import replace, writing
+from acer_tf.storage.durable import new_folder, replace, require_free, writing
 from acer_tf.storage.paths import user_path
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -38,9 +38,8 @@ OUTPUTS = {"state": "next_state"}
 def export(path: str | Path, agent: AgentState, form: Format = "saved_model") -> None:
     """Writes the policy in a format; see `ACER.export`."""
     path = user_path(path)
-    if path.is_file() or (path.is_dir() and any(path.iterdir())):
-        raise InputError(f"{path} exists; choose another name.")
-    writers = {"saved_model": _write_saved_model, "onnx": _write_onnx, "tflite": _write_tflite}
+    require_free(path, may_be_empty=form == "saved_model")
+    writers = {"saved_model": _write_folder, "onnx": _write_onnx, "tflite": _write_tflite}
     if form not in writers:
         raise InputError(f"format is {form!r}; expected one of {', '.join(writers)}.")
     module, act, specs = _deterministic_policy(agent)
@@ -74,6 +73,11 @@ def _deterministic_policy(agent: AgentState) -> tuple[tf.Module, Act, Specs]:
     module = tf.Module()
     module.parameters = [variable.value for variable in policy.params.values()]
     return module, act, specs
+
+
+def _write_folder(path: Path, module: tf.Module, act: Act, specs: Specs) -> None:
+    with new_folder(path) as folder:
+        _write_saved_model(folder, module, act, specs)
 
 
 def _write_saved_model(path: Path, module: tf.Module, act: Act, specs: Specs) -> None:
@@ -124,7 +128,9 @@ def _network_input(inputs: Mapping[str, tf.Tensor], spaces: Spaces, normalizatio
     if not spaces.is_normalized:
         return rows
     mean, scale = normalization["obs_mean"], np.sqrt(normalization["obs_var"] + EPS)
-    units = (tf.cast(rows, tf.float32) - mean.astype(np.float32)) / scale.astype(np.float32)
+    rounded = mean.astype(np.float32)
+    rest = ((mean - rounded) / scale).astype(np.float32)  # which matters where a deviation is small beside its mean
+    units = (tf.cast(rows, tf.float32) - rounded) / scale.astype(np.float32) - rest
     return tf.clip_by_value(units, -CLIP, CLIP)
 
 
@@ -144,6 +150,13 @@ def _users_actions(actions: tf.Tensor, space: gymnasium.Space[Any]) -> tf.Tensor
         return tf.gather(tf.constant(to_choices(joint, space)), actions)
     if not isinstance(space, Box):
         return actions
-    low, high = space.low.astype(np.float32), space.high.astype(np.float32)
+    low, high = _within(space.low, np.inf), _within(space.high, -np.inf)
     fractions = (tf.reshape(tf.clip_by_value(actions, -1.0, 1.0), [-1, *space.shape]) + 1) / 2
     return tf.cast(tf.clip_by_value(low + fractions * (high - low), low, high), space.dtype)
+
+
+def _within(bound: NDArray[Any], inward: float) -> NDArray[np.float32]:
+    """Returns a bound in float32, never rounded outward: `inward` is the infinity on the side of the other bound."""
+    rounded = bound.astype(np.float32)
+    is_outside = rounded < bound if inward > 0 else rounded > bound
+    return np.where(is_outside, np.nextafter(rounded, np.float32(inward)), rounded)

@@ -1,5 +1,6 @@
 """The checkpoints of a run: writing, choosing which to keep, and finding one to resume from."""
 
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -21,6 +22,7 @@ from acer_tf.storage.checkpoint import (
 from acer_tf.storage.durable import is_missing, sync_folder, unfinished
 from acer_tf.storage.paths import free_path
 from acer_tf.storage.replay_files import ReplayFile, Rows, read_rows, unused, write_new_rows
+from acer_tf.storage.run_files import STEP
 from acer_tf.system.console import say
 
 
@@ -135,8 +137,9 @@ class CheckpointStore:
 
     def tidy(self) -> None:
         """Deletes the folders that a crash left unfinished."""
-        for path in (*self.folder.glob(".tmp-*"), *self.folder.glob(".trash-*")):  # trash: of an earlier version
-            _delete(path)
+        for path in self.folder.glob(".t*"):
+            if re.match(rf"((\.tmp-)+|\.trash-){STEP}", path.name):  # trash: of an earlier version
+                _delete(path)
 
     def _prune(self) -> None:
         found = {path: _manifest_or_none(path) for path in checkpoint_folders(self.folder)}

@@ -7,7 +7,9 @@ import json
 import os
 import re
 import secrets
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -46,8 +48,8 @@ def creating(path: Path) -> Iterator[BinaryIO]:
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Yields a temporary file, which replaces the file at `path` at the end.
 
-    After a crash or an exception either the old file is there or the new one, never a part of it. A link is replaced,
-    not followed.
+    After a crash or an exception either the old file is there or the new one, never a part of it. The new file has the
+    old one's permissions. A link is replaced, not followed.
 
     Raises:
         OSError: the file cannot be written; it names no temporary file.
@@ -56,6 +58,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     temporary = unfinished(path)
     try:
         with creating(temporary) as file:
+            if path.is_file() and not path.is_symlink():
+                shutil.copymode(path, temporary)
             yield file
         os.replace(temporary, path)
     except BaseException as error:
@@ -82,14 +86,36 @@ def write_json(path: Path, values: object) -> None:
         replace(path, json.dumps(values, indent=2).encode() + b"\n")
 
 
-def require_free(path: Path) -> None:
+@contextlib.contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """Yields a temporary folder, which gets its name when the block ends without an error; an empty one is replaced.
+
+    Raises:
+        InputError: the folder cannot be written, or is not empty.
+    """
+    with writing(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as temporary:
+            new = Path(temporary) / folder.name
+            new.mkdir()
+            yield new
+            if folder.exists():
+                folder.rmdir()  # Windows renames nothing onto a folder
+            publish(new, folder)
+
+
+def require_free(path: Path, may_be_empty: bool = False) -> None:
     """Checks that a file or folder does not exist yet, and that it can be made as far as permissions tell.
+
+    Args:
+        path: of the file or folder.
+        may_be_empty: whether it may exist as an empty folder.
 
     Raises:
         InputError: it exists, or nothing can be written there.
     """
     with writing(path):
-        if path.exists():
+        if path.exists() and not (may_be_empty and path.is_dir() and not any(path.iterdir())):
             raise InputError(f"{path} exists; choose another name.")
         folder = next((folder for folder in path.absolute().parents if folder.exists()), None)
         if folder is None:  # a drive that is not there

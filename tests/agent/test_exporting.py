@@ -1,3 +1,4 @@
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -174,6 +175,45 @@ def agents(kind: str) -> tuple[ACER, Any]:
     }
 
 
+class Narrow(Counter):
+    """Takes numbers whose bounds are rounded outward in float32."""
+
+    action_space = Box(np.array([-0.1, 0.3]), np.array([0.1, 0.7]), dtype=np.float64)
+
+
+@pytest.mark.parametrize("form", ["saved_model", *RUN])
+@pytest.mark.filterwarnings("ignore:.*tf.lite.Interpreter is deprecated")
+def test_exported_actions_are_within_their_bounds(form: Any, tmp_path: Path) -> None:
+    agent = tiny(env=Narrow(1), policy_kwargs=TINY)
+    enlarge(agent, 1e6)
+    agent.export(tmp_path / "policy", form)
+    actions = run(form, tmp_path / "policy", {"obs": observations(agent, 20)})["action"]
+    assert all(action in Narrow.action_space for action in np.float64(actions))
+    for end in (Narrow.action_space.low, Narrow.action_space.high):
+        assert (np.abs(actions - end).min(axis=0) < 1e-7).all(), "they reach the bounds"
+
+
+@pytest.mark.parametrize("form", ["saved_model", *RUN])
+@pytest.mark.filterwarnings("ignore:.*tf.lite.Interpreter is deprecated")
+def test_a_deviation_that_is_small_beside_its_mean_is_exported(form: Any, tmp_path: Path) -> None:
+    """Rounded to float32, a mean of 1000 is off by up to 0.03 of these deviations."""
+    agent = tiny(env=vec_env("Pendulum-v1"), normalize_observations=True)
+    mean, deviation = np.array([1000.12342, -999.98763, 512.00003]), 1e-3
+    moments = {"obs_mean": mean, "obs_var": np.full(3, deviation**2), "obs_count": np.array(1000.0)}
+    agent._state.normalization.assign(moments)
+    obs = (mean + deviation * np.random.default_rng(0).normal(size=(9, 3))).astype(np.float32)
+    agent.export(tmp_path / "policy", form)
+    outputs = run(form, tmp_path / "policy", {"obs": obs})
+    np.testing.assert_allclose(outputs["action"], agent.predict(obs, deterministic=True)[0], rtol=1e-4, atol=1e-6)
+
+
+def run(form: str, path: Path, inputs: dict[str, Any]) -> dict[str, Any]:
+    if form in RUN:
+        return RUN[form](path, inputs)
+    outputs = tf.saved_model.load(str(path)).signatures["serving_default"](**inputs)
+    return {name: value.numpy() for name, value in outputs.items()}
+
+
 def test_an_unknown_format(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="format is 'torch'; expected one of saved_model, onnx, tflite"):
         tiny().export(tmp_path / "model", "torch")  # type: ignore[arg-type]
@@ -184,11 +224,27 @@ def test_a_place_that_is_a_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="model exists; choose another name"):
         tiny().export(tmp_path / "model")
     (tmp_path / "folder").mkdir()
-    with pytest.raises(InputError, match=r"folder cannot be written \(.*\); choose another file\.$"):
+    with pytest.raises(InputError, match="folder exists; choose another name"):
         tiny().export(tmp_path / "folder", "tflite")
+    tiny().export(tmp_path / "folder")
+    assert [path.name for path in tmp_path.iterdir() if path.name != "model"] == ["folder"]
     (tmp_path / "folder" / "earlier.pb").touch()
     with pytest.raises(InputError, match="folder exists; choose another name"):
         tiny().export(tmp_path / "folder")
+
+
+def test_what_cannot_be_written_whole_leaves_nothing(tmp_path: Path) -> None:
+    """No file may have more than 2,000 bytes, as on a disk that is nearly full."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    agent = tiny()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limits[1]))
+    try:
+        with pytest.raises(InputError, match=r"model cannot be written \("):
+            agent.export(tmp_path / "model")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert list(tmp_path.iterdir()) == []
+    agent.export(tmp_path / "model")
 
 
 def test_parts_that_would_have_one_name(tmp_path: Path) -> None:

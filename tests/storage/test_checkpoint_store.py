@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from acer_tf.buffer import Buffer
 from acer_tf.storage.checkpoint import Checkpoint, read_manifest, step_folder, verify
 from acer_tf.storage.checkpoint_store import CheckpointStore
+from acer_tf.storage.durable import unfinished
 from tests.saved import (
     assert_restores,
     assert_same_rows,
@@ -138,13 +139,20 @@ def test_what_a_crash_left_is_tidied_up(tmp_path: Path) -> None:
     for name in (".tmp-step-000000000003", ".trash-step-000000000000"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "arrays.npz").write_text("half")
+    unfinished(unfinished(tmp_path / "step-000000000004")).mkdir()  # a crash in the course of an earlier tidying
     (tmp_path / "replay" / ".tmp.npz").write_text("half")
+    others = {".tmp-mine", ".trash-mine"}
+    for name in others:
+        (tmp_path / name).mkdir()
     checkpoints = make_checkpoints(tmp_path)
     checkpoints.tidy()
     checkpoints.restore(found(tmp_path)[0], make_buffer())
     save(checkpoints, 2, buffer)
     assert before.items() <= hashes(tmp_path).items()
-    assert {path.name for path in tmp_path.iterdir()} == {f"step-{step:012d}" for step in range(3)} | {"replay"}
+    assert {path.name for path in tmp_path.iterdir()} == {f"step-{step:012d}" for step in range(3)} | {
+        "replay",
+        *others,
+    }
     assert len(list(files(tmp_path / "replay"))) == len(found(tmp_path)[0].replay)
 
 

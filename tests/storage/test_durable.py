@@ -1,6 +1,7 @@
 import errno
 import hashlib
 import os
+import stat
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from acer_tf.storage.durable import (
     fingerprint,
     is_missing,
     is_still,
+    new_folder,
     publish,
     read_bounded,
     replace,
@@ -58,6 +60,52 @@ def test_a_file_is_replaced_whole_and_a_link_is_not_followed(tmp_path: Path) -> 
     with replacing(tmp_path / "a"):
         assert temporary not in os.listdir(tmp_path), "nobody can make a link under its name beforehand"
     assert sorted(os.listdir(tmp_path)) == ["a", "target"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other permissions")
+def test_a_new_file_has_the_permissions_of_the_old_one(tmp_path: Path) -> None:
+    def mode() -> int:
+        return stat.S_IMODE((tmp_path / "a").stat().st_mode)
+
+    replace(tmp_path / "a", b"first")
+    usual = mode()
+    (tmp_path / "a").chmod(0o600)
+    with replacing(tmp_path / "a"):
+        (temporary,) = set(tmp_path.iterdir()) - {tmp_path / "a"}
+        assert stat.S_IMODE(temporary.stat().st_mode) == 0o600, "from the beginning"
+    assert mode() == 0o600
+    (tmp_path / "target").touch(0o777)
+    (tmp_path / "target").chmod(0o777)
+    (tmp_path / "a").unlink()
+    (tmp_path / "a").symlink_to(tmp_path / "target")
+    replace(tmp_path / "a", b"second")
+    assert mode() == usual, "not those of what a link leads to"
+
+
+def test_a_new_folder_gets_its_name_when_it_is_whole(tmp_path: Path) -> None:
+    for name in ("new", "empty"):
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        with pytest.raises(KeyError), new_folder(tmp_path / name) as folder:
+            (folder / "half").touch()
+            raise KeyError
+        with new_folder(tmp_path / name) as folder:
+            assert os.listdir(tmp_path / "empty") == []
+            (folder / "whole").touch()
+        assert os.listdir(tmp_path / name) == ["whole"]
+    with pytest.raises(InputError, match="new cannot be written"), new_folder(tmp_path / "new"):
+        pass
+    assert sorted(os.listdir(tmp_path)) == ["empty", "new"]
+    assert os.listdir(tmp_path / "new") == ["whole"]
+
+
+def test_only_an_empty_folder_may_be_there(tmp_path: Path) -> None:
+    require_free(tmp_path, may_be_empty=True)
+    with pytest.raises(InputError, match="exists; choose another name"):
+        require_free(tmp_path)
+    (tmp_path / "file").touch()
+    for path in (tmp_path, tmp_path / "file"):
+        with pytest.raises(InputError, match="exists; choose another name"):
+            require_free(path, may_be_empty=True)
 
 
 def test_a_place_where_nothing_can_be_written_is_told_before(tmp_path: Path) -> None:
