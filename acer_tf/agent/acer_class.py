@@ -573,6 +573,7 @@ class ACER:
 
         Raises:
             InputError: an argument or the data do not fit the agent; nothing has been changed then.
+            NotFiniteError: the loss is not finite; the updates before that have been made.
         """
         cloning.pretrain(self._state, dataset, n_epochs, learning_rate, adam_epsilon, val_interval)
         return self

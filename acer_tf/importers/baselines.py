@@ -9,9 +9,10 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from acer_tf.importers.files import as_input_error, read_decompressed
+from acer_tf.importers.files import read_decompressed
 from acer_tf.importers.imported import Arrays, ImportedAgent, layer_arrays
 from acer_tf.importers.pickled import read_pickle
+from acer_tf.storage.input_errors import as_input_error
 
 _SCOPE = "acer_model/"
 _AVERAGE, _MEAN_SQUARE, _MOMENTUM = "/ExponentialMovingAverage", "/RMSProp", "/RMSProp_1"

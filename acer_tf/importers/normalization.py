@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from acer_tf.envs.wrappers.normalize import CLIP, EPS
 from acer_tf.errors import InputError
-from acer_tf.importers.files import as_input_error, read_decompressed
+from acer_tf.importers.files import read_decompressed
 from acer_tf.importers.objects import Inert
 from acer_tf.importers.pickled import read_pickle
 from acer_tf.storage.durable import reading
+from acer_tf.storage.input_errors import as_input_error
 from acer_tf.storage.paths import user_path
 
 VEC_NORMALIZE = "vecnormalize.pkl"

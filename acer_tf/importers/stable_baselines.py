@@ -12,12 +12,13 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from acer_tf.importers.files import as_input_error, decompressed, read_file
+from acer_tf.importers.files import decompressed, read_file
 from acer_tf.importers.imported import ImportedAgent
 from acer_tf.importers.layers import grouped, network, numbered
 from acer_tf.importers.objects import Inert
 from acer_tf.importers.pickled import read_pickle
 from acer_tf.storage import arrays
+from acer_tf.storage.input_errors import as_input_error
 from acer_tf.storage.recognition import Content
 from acer_tf.storage.space_json import space_from_data
 from acer_tf.storage.zip_files import check_members

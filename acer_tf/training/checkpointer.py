@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 from acer_tf.acer import TrainingLoop
 from acer_tf.errors import InputError
-from acer_tf.importers.files import as_input_error
 from acer_tf.storage.checkpoint import Checkpoint
 from acer_tf.storage.checkpoint_store import CheckpointStore
+from acer_tf.storage.input_errors import as_input_error
 from acer_tf.storage.run_folder import note_lost_replay
 from acer_tf.system.console import counted, say
 from acer_tf.system.streams import derived_seed

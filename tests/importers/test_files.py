@@ -3,8 +3,6 @@
 import lzma
 import pickle
 import tracemalloc
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +10,12 @@ import joblib
 import numpy as np
 import pytest
 
-from acer_tf.errors import EnvironmentFailedError, InputError, SupersededError
+from acer_tf.errors import InputError
 from acer_tf.importers.baselines import read_baselines
-from acer_tf.importers.files import as_input_error, read_decompressed
+from acer_tf.importers.files import read_decompressed
 from acer_tf.importers.pickled import read_pickle
 from acer_tf.storage import arrays
+from acer_tf.storage.input_errors import as_input_error
 
 COMPRESSIONS = [0, 3, ("gzip", 3), ("bz2", 3), ("xz", 3), ("lzma", 3)]
 VALUE = {
@@ -65,29 +64,6 @@ def test_every_kind_of_truncation_is_told(tmp_path: Path, compress: Any) -> None
             as_input_error(tmp_path / "file", "an agent"),
         ):
             read_pickle(read_decompressed(tmp_path / "file"))
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        *(AttributeError, EOFError, IndexError, MemoryError, NotImplementedError, OverflowError, RecursionError),
-        *(UnicodeError, lzma.LZMAError, zipfile.BadZipFile, zlib.error),
-    ],
-)
-def test_whatever_a_file_makes_python_raise_is_told_of_the_file(tmp_path: Path, error: type[Exception]) -> None:
-    (tmp_path / "file").write_text("x")
-    with (
-        pytest.raises(InputError, match=r"file does not hold an agent \(so\)\.$"),
-        as_input_error(tmp_path / "file", "an agent"),
-    ):
-        raise error("so")
-
-
-@pytest.mark.parametrize("error", [EnvironmentFailedError, SupersededError])
-def test_an_error_of_the_run_is_not_the_files(tmp_path: Path, error: type[Exception]) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(error), as_input_error(tmp_path / "file", "an agent"):
-        raise error("so")
 
 
 @pytest.mark.parametrize("compress", COMPRESSIONS[1:], ids=str)
