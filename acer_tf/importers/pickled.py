@@ -19,7 +19,7 @@ LONGEST_NAME = 250
 LONGEST_NUMBER = 2**10
 """Bits of a whole number."""
 LARGEST_KEY = 2**32
-"""Whole number that is a key: among larger ones, any number have the same hash."""
+"""Bound of the whole numbers that are keys: of larger ones, any number may have the same hash."""
 _DAMAGED = "the pickle is incomplete or damaged"
 _KEYS = str | bytes | float | None | Inert
 
