@@ -62,10 +62,9 @@ def space_from_data(data: Mapping[str, Any]) -> gymnasium.Space[Any]:
 def _sizes(data: Mapping[str, Any]) -> Iterator[int]:
     """Yields the entries or choices of a space, or 0 and those of each part."""
     match data["type"]:
-        case "Box" | "MultiBinary":  # with an axis of 0, the others are bounded as well
-            yield abs(
-                math.prod(int(length) or 1 for length in data["shape"])
-            )  # a negative size must not offset another
+        case "Box" | "MultiBinary":
+            # A negative size must not offset another; with an axis of 0, the others are bounded as well.
+            yield abs(math.prod(int(length) or 1 for length in data["shape"]))
         case "Discrete":
             yield abs(int(data["n"]))
         case "MultiDiscrete":
