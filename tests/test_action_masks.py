@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, MultiBinary
+from gymnasium.spaces import Box, Discrete, MultiBinary
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from acer_tf.agent import ACER
@@ -78,6 +78,17 @@ def test_joint_actions_have_a_policy_head_whatever_the_width(make: Callable[[], 
     assert "pi_head/kernel" in loop_of(make()).model.policy.params
     agent = ACER("mlp", make(), policy_kwargs={"num_hidden": 8, "num_layers": 1})
     assert "pi_head/kernel" in agent.model.policy.params
+
+
+def test_an_agent_saved_without_that_head_is_loaded_as_it_is(tmp_path: Path) -> None:
+    agent = ACER("mlp", Lights(), policy_kwargs={"num_hidden": 8, "num_layers": 1}, _init_setup_model=False)
+    agent._state.spaces.network_actions = Discrete(8)
+    agent.setup_model()
+    agent.save(tmp_path / "old")
+    loaded = ACER.load(tmp_path / "old")
+    assert "pi_head/kernel" not in loaded.model.policy.params
+    obs = np.eye(3, dtype=np.float32)
+    np.testing.assert_array_equal(loaded.action_probability(obs), agent.action_probability(obs))
 
 
 @pytest.mark.parametrize("make", [lambda: gym.make("Taxi-v4"), Joint])

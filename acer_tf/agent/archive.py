@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Discrete
 
 from acer_tf.agent.settings import check_policy_kwargs, from_plain, optimizer_name, to_plain
 from acer_tf.agent.spaces import Spaces
 from acer_tf.agent.state import WEIGHTS, AgentState
 from acer_tf.envs.check import check_actions
 from acer_tf.envs.same_spaces import check_same_spaces
+from acer_tf.envs.wrappers.joint_actions import Joint
 from acer_tf.errors import InputError
 from acer_tf.networks.layers import UnexpectedWeightError, expecting
 from acer_tf.storage.agent_file import Arrays, File, file_name, read_agent, with_suffix, write_agent
@@ -64,6 +65,9 @@ def load(source: File | SavedAgent, overrides: Mapping[str, Any]) -> AgentState:
     with _naming_damage(name):
         agent = _described(data, groups, overrides, name)
     params, _ = WEIGHTS
+    # Version 0.2.0 gave joint actions no head where they were as many as features.
+    if isinstance(joint := agent.spaces.network_actions, Joint) and f"{params}pi_head/kernel" not in groups["model"]:
+        agent.spaces.network_actions = Discrete(joint.n)
     try:
         with expecting(array.shape for parameter, array in groups["model"].items() if parameter.startswith(params)):
             agent.build()
