@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from acer_tf.configs.tasks import FILE, MINUTES
+from acer_tf.envs.closing import closing
 from acer_tf.envs.ids import check_env_id
-from acer_tf.envs.make import closing, make_training_env
+from acer_tf.envs.make import make_training_env
 from acer_tf.experiments.experiment import Environment
 from acer_tf.experiments.reading import load_experiment
 from acer_tf.experiments.results import Result, read

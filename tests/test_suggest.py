@@ -111,7 +111,7 @@ def test_a_reward_that_is_no_number_is_refused_as_in_training(
 ) -> None:
     env = own_env(tmp_path, monkeypatch, "Nan", "Discrete(2)", 30, reward='float("nan")')
     assert main([env]) == 2
-    assert capsys.readouterr().err.endswith("\nerror: environment 0 gave a reward that is not a finite number.\n")
+    assert capsys.readouterr().err.endswith("error: environment 0 gave a reward that is not a finite number.\n")
 
 
 @pytest.mark.parametrize(

@@ -150,6 +150,7 @@ def test_training_and_evaluation_cannot_go_on_in_one_environment() -> None:
 def test_the_schedule_goes_on_or_begins_anew() -> None:
     seen: list[float] = []
     agent = tiny(lr_schedule=lambda fraction: seen.append(fraction) or 1.0)
+    assert seen.pop() == 0  # whether it is one is found out at once
     agent.learn(40)
     assert seen == [0, 0.25, 0.5, 0.75]
     agent.learn(40, reset_num_timesteps=False)

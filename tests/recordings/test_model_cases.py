@@ -84,7 +84,7 @@ def test_entropy_outside_the_trust_region_fails(monkeypatch: pytest.MonkeyPatch)
     def project_without_entropy(g: tf.Tensor, k: tf.Tensor, delta: float) -> Projection:
         entropy_part = -0.01 * (tf.math.log(seen["f"] + EPS) + seen["f"] / (seen["f"] + EPS))
         inside = project(g - entropy_part, k, delta)
-        return inside._replace(g=inside.g + entropy_part)
+        return inside._replace(z=inside.z + entropy_part)
 
     monkeypatch.setattr(CategoricalPolicy, "losses", remember)
     monkeypatch.setattr("acer_tf.gradients.project", project_without_entropy)
