@@ -17,6 +17,7 @@ from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.envs.wrappers.joint_actions import JointActions
 from acer_tf.envs.wrappers.normalize import frozen, load_normalization_state, normalization_state
 from acer_tf.errors import InputError, NotFiniteError, environment_errors
+from acer_tf.schema import LARGEST
 from acer_tf.segment import Action, Episode, Segment, is_given
 from acer_tf.system.console import say
 
@@ -384,11 +385,10 @@ class Runner:
 
 def _require_numbers(array: NDArray[Any], what: str) -> None:
     # Refused where it comes from: a nan in a weight would not say which environment gave it.
-    if array.dtype.kind != "f":
+    if array.dtype.kind != "f" or np.abs(array).max(initial=0) <= LARGEST:
         return
     with np.errstate(over="ignore"):  # what is too large for the networks becomes infinite
         is_finite = np.isfinite(array.astype(np.float32, copy=False))
-    if not is_finite.all():
-        env, *_ = place = tuple(np.argwhere(~is_finite)[0].tolist())
-        has = f"has {array[place]:g}, too large for float32" if np.isfinite(array[place]) else "is not a finite number"
-        raise NotFiniteError(f"environment {env} gave {what} that {has}.", {what.split()[-1]: array})
+    env, *_ = place = tuple(np.argwhere(~is_finite)[0].tolist())
+    has = f"has {array[place]:g}, too large for float32" if np.isfinite(array[place]) else "is not a finite number"
+    raise NotFiniteError(f"environment {env} gave {what} that {has}.", {what.split()[-1]: array})
