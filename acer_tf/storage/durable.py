@@ -59,7 +59,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     try:
         with creating(temporary) as file:
             if path.is_file() and not path.is_symlink():
-                shutil.copymode(path, temporary)
+                with contextlib.suppress(OSError):  # of file systems without permissions
+                    shutil.copymode(path, temporary)
             yield file
         os.replace(temporary, path)
     except BaseException as error:
