@@ -157,13 +157,14 @@ class Checkpointer:
             for name in self._parts.keys() & state.keys():  # an earlier version may lack a part
                 self._parts[name].load_state_dict(state[name])  # first: the agent compares its spaces
             is_restored = self._acer.load_state_dict(state, self._heartbeat)
+            differing = differences(_flat(checkpoint.origin), _flat(self._origin))
         if not is_restored:  # episodes cannot be saved: they begin anew
             self._restart_environments()
         kept = f"{self._acer.buffer.num_in_buffer:,} segments of replay"
         if lost:
             self._tell_lost_replay(lost)
         say(f"resumed at step {self._acer.steps:,} from {checkpoint.path} (with {kept})")
-        if differing := differences(checkpoint.origin, self._origin):
+        if differing:
             say(f"results may differ in the last bits: {describe(differing)}", is_error=True)
 
     def _tell_lost_replay(self, lost: Sequence[InputError]) -> None:
@@ -176,6 +177,11 @@ class Checkpointer:
     def _restart_environments(self) -> None:
         # From seed and step alone: an undisturbed run and a resumed one draw the same.
         self._acer.restart_environments(derived_seed(self._seed, self._acer.steps), is_recorded=self._is_exact)
+
+
+def _flat(origin: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns software and hardware with an entry for each version, so that only those that differ are told."""
+    return {**origin, **origin.get("versions", {}), "versions": None}
 
 
 def write_at_last(write: Callable[[], object], path: Path, goes_on: Callable[[], bool]) -> None:
