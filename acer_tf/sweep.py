@@ -19,7 +19,6 @@ from acer_tf.storage.run_files import CHECKPOINTS
 from acer_tf.system.streams import checked_seed
 from acer_tf.training.job import Job
 from acer_tf.training.resume import compared
-from acer_tf.trials.execution import Execution
 from acer_tf.trials.scheduler import Trial, seed_folder
 
 MOST_SEEDS = 1000
@@ -30,7 +29,7 @@ FLAGS = (*run.PARSER.names, *run_atari.PARSER.names)
 
 
 @dataclasses.dataclass(frozen=True)
-class Sweep(SearchFlags, Execution):
+class Sweep(SearchFlags):
     """Trains on every environment (or preset) with every seed, each trial in its own process and run folder.
 
     Any other flag goes to every trial, for instance --total_timesteps 1e6. The table, sweep.csv, grows as trials end.
@@ -71,7 +70,7 @@ class Sweep(SearchFlags, Execution):
         """
         if self.search is None:
             return self.run_all(self.planned(rest), self.out, check=_check_settings)
-        return search(self.search, self, self, self._base(rest), self.out)
+        return search(self.search, self, self._base(rest), self.out)
 
     def _checked(self, rest: Sequence[str]) -> tuple[list[str], list[int], set[str]]:
         """Returns the names of environments or presets, the seeds, and the names of flags among the rest."""
@@ -90,7 +89,6 @@ class Sweep(SearchFlags, Execution):
         for seed in seeds:
             checked_seed(seed)
         self.check()
-        self.check_search()
         given = {flag_name(word) for word in rest if word.startswith("--")}
         _check_spelling(given)
         if taken := given & set(OWN):

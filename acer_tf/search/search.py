@@ -45,7 +45,7 @@ class Base(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class SearchFlags:
+class SearchFlags(Execution):
     """Flags of a search."""
 
     search: Path | None = None
@@ -57,12 +57,13 @@ class SearchFlags:
     pruner: PrunerName = "median"
     """Ends trials early: those whose learning curve is below the others' median, or by hyperband; none ends none."""
 
-    def check_search(self) -> None:
+    def check(self) -> None:
         """Checks the flags.
 
         Raises:
             InputError: one cannot work, or is given without --search; or Optuna is not installed.
         """
+        super().check()
         if self.search is None:
             for name in ("trials", "sampler", "pruner"):
                 if getattr(self, name) != getattr(SearchFlags, name):
@@ -71,7 +72,7 @@ class SearchFlags:
         require("optuna", "a search needs", "ray")
 
 
-def search(path: Path, flags: SearchFlags, execution: Execution, base: Base, out: Path) -> int:
+def search(path: Path, flags: SearchFlags, base: Base, out: Path) -> int:
     """Searches the space of a file; leaves table, best settings and pictures in `out`, or goes on with its search.
 
     Returns:
@@ -89,7 +90,7 @@ def search(path: Path, flags: SearchFlags, execution: Execution, base: Base, out
         return Runs([trial for trial, _ in made], made[0][1])
 
     is_well = False
-    with execution.sweep(out) as sweep, _unwritten_told():
+    with flags.sweep(out) as sweep, _unwritten_told():
         study, left = open_study(out, flags.sampler, flags.pruner, sweep.stop)
         same = {"space": space, "kind of settings": base.kind, "command": base.words, "seeds": base.seeds}
         _check_same(study, same, out)
