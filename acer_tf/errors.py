@@ -103,6 +103,16 @@ class ExitStatus(enum.IntEnum):
     """128 + SIGTERM."""
 
 
+def was_stopped(returncode: int) -> bool:
+    """Returns whether a command ended after a signal to stop.
+
+    Args:
+        returncode: as in `subprocess`: negative if the signal came before the command had installed its handlers.
+    """
+    status = 128 - returncode if returncode < 0 else returncode
+    return status in (ExitStatus.HUNG_UP, ExitStatus.INTERRUPTED, ExitStatus.TERMINATED)
+
+
 @contextlib.contextmanager
 def environment_errors() -> Iterator[None]:
     """Re-raises any exception from an environment as `EnvironmentFailedError`, `sys.exit()` in its code included.

@@ -17,6 +17,7 @@ from acer_tf.errors import (
     environment_errors,
     require,
     type_in_words,
+    was_stopped,
     with_own_extra,
 )
 
@@ -79,6 +80,14 @@ def test_every_status_is_documented_and_no_other() -> None:
     section = PAGE.read_text().partition("## Exit statuses")[2].partition("\n## ")[0]
     cells = re.findall(r"^\| ([\d, ]+) \|", section, flags=re.MULTILINE)
     assert [int(number) for cell in cells for number in cell.split(",")] == [status.value for status in ExitStatus]
+
+
+@pytest.mark.parametrize(
+    ("returncode", "is_stop"),
+    [(129, True), (130, True), (143, True), (-1, True), (-2, True), (-15, True), (0, False), (1, False), (-9, False)],
+)
+def test_a_command_was_stopped_if_it_says_so_or_a_signal_to_stop_ended_it(returncode: int, is_stop: bool) -> None:
+    assert was_stopped(returncode) is is_stop
 
 
 def test_a_very_long_message_keeps_its_beginning_and_its_end() -> None:

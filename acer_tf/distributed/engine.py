@@ -17,7 +17,7 @@ from acer_tf.distributed.supervisor import (
     new_heartbeat,
     supervise,
 )
-from acer_tf.errors import ExitStatus, InputError
+from acer_tf.errors import InputError, was_stopped
 from acer_tf.storage.checkpoint import checkpoint_folders
 from acer_tf.storage.run_files import CHECKPOINTS
 from acer_tf.system.children import note
@@ -29,8 +29,6 @@ RETRY_SECONDS = 60.0
 """Between two attempts to start a program again where the disk is full."""
 FUTILE_STARTS = 3
 """Starts without progress after which a program that was killed counts as failed."""
-STOPS = (ExitStatus.HUNG_UP, ExitStatus.INTERRUPTED, ExitStatus.TERMINATED)
-"""Exit statuses, as shells tell them, of a program that was told to stop."""
 
 
 class Trial(Protocol):
@@ -182,7 +180,8 @@ class RemoteProgram:
         elif ended.returncode is None:
             note(self._log, f"error: {ended.reason}")
             self._finish(1)
-        elif _was_killed(ended.returncode) and not self._is_stopping and self._goes_on():
+        # Killed by its watchdog or for want of memory, neither of which is a fault of its settings.
+        elif ended.returncode < 0 and not (was_stopped(ended.returncode) or self._is_stopping) and self._goes_on():
             note(self._log, f"ended with status {ended.returncode} on {ended.host}; started again")
             self._submit_again()
         else:
@@ -205,8 +204,3 @@ class RemoteProgram:
             return next((path.name for path in checkpoint_folders(self._trial.folder / CHECKPOINTS)), "")
         except OSError:  # an outage of the network: it is where it was
             return self._reached
-
-
-def _was_killed(returncode: int) -> bool:
-    """Returns whether a trial was killed, by its watchdog or for want of memory: neither is a fault of its settings."""
-    return returncode < 0 and 128 - returncode not in STOPS

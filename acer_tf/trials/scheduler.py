@@ -9,11 +9,10 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from acer_tf.errors import ExitStatus
+from acer_tf.errors import ExitStatus, was_stopped
 from acer_tf.storage.lock import is_locked
 from acer_tf.system.children import note, start_module
 from acer_tf.system.console import say
-from acer_tf.training.signals import SIGNALS
 
 POLL_SECONDS = 0.2
 LOCKED_SECONDS = 2.0
@@ -46,10 +45,6 @@ class TrialStatus(enum.StrEnum):
 def seed_folder(name: str, seed: int) -> Path:
     """Returns NAME/seed-N, the place of a run below the folder of a sweep, a search or a variation."""
     return Path(name.replace("/", "-").replace(":", "-"), f"seed-{seed}")
-
-
-STOPPED_STATUSES = {status for number in SIGNALS for status in (128 + number, -number)}
-"""Exit statuses after a stop signal; negative if it came before the run had installed its handlers."""
 
 
 class Trial(NamedTuple):
@@ -233,7 +228,7 @@ def _start(trial: Trial, engine: Engine) -> tuple[Process | None, TrialStatus | 
 def _status(trial: Trial, returncode: int) -> TrialStatus:
     if returncode == 0:
         return TrialStatus.DONE
-    if returncode in STOPPED_STATUSES:
+    if was_stopped(returncode):
         return TrialStatus.STOPPED
     if returncode in (ExitStatus.LOCKED, ExitStatus.SUPERSEDED):  # before it began, or in its course
         return TrialStatus.LOCKED
