@@ -2,6 +2,7 @@
 
 import enum
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -47,19 +48,27 @@ class Verdict(NamedTuple):
     outcome: Outcome
 
 
+Judged = tuple[str, Outcome]
+"""The numbers and the outcome of a verdict."""
+
+
 def judge(experiment: Experiment, results: Results, references: Sequence[ReferenceRun]) -> list[Verdict]:
     """Judges every criterion of a whole experiment in each of its environments; runs may be missing or under way.
 
     Raises:
         InputError: a library of statistics cannot be imported.
     """
+    whole = defaultdict(list, {key: [r for r in runs if r.is_whole] for key, runs in results.items()})
     judged = []
     for criterion in experiment.criteria:
+        envs = [env for env in experiment.envs if env.id in criterion.envs]
         if criterion.kind == "better":
-            judged.append(_better(experiment, criterion, results))
-        else:
-            envs = [env for env in experiment.envs if env.id in criterion.envs]
-            judged += [_judge_in(env, experiment, criterion, results, references) for env in envs]
+            env_id = envs[0].id if len(envs) == 1 else ""
+            judged.append(Verdict(_question(criterion, envs[0]), env_id, *_better(envs, experiment, criterion, whole)))
+            continue
+        for env in envs:
+            found = _judge_in(env, experiment, criterion, whole, references)
+            judged.append(Verdict(_question(criterion, env), env.id, *found))
     return judged
 
 
@@ -69,7 +78,7 @@ def _judge_in(
     criterion: Criterion,
     results: Results,
     references: Sequence[ReferenceRun],
-) -> Verdict:
+) -> Judged:
     names = [criterion.variation, criterion.than] if criterion.than else [criterion.variation]
     by_seed = [_scores(experiment, results, name, env, criterion) for name in names]
     seeds_of: list[Iterable[int]] = [*by_seed]
@@ -77,12 +86,12 @@ def _judge_in(
         seeds_of.append(reference_seeds(references, criterion.reference, env.id, env.part(criterion.window)[1]))
     if number := sum(_missing(experiment, env, seeds) for seeds in seeds_of):
         total = env.seeds * len(seeds_of)
-        seeds = f"{total - number} of {total} seeds"
-        return Verdict(_question(criterion, env), env.id, seeds, Outcome.INCOMPLETE)
+        return f"{total - number} of {total} seeds", Outcome.INCOMPLETE
     scores, *others = (np.array([*found.values()]) for found in by_seed)
-    runs = [r for r in results[names[-1], env.id] if r.is_whole]
+    runs = results[names[-1], env.id]
     if criterion.kind == "reaches":
-        return _reaches(criterion, env, scores, max(float(r.facts["seconds"]) for r in runs) / 60)
+        minutes = max(float(r.facts["seconds"]) for r in runs) / 60
+        return _reaches(criterion, criterion.values[env.id], scores, minutes)
     if criterion.than:
         (theirs,), final = others, _final(runs, env)
     else:
@@ -90,7 +99,7 @@ def _judge_in(
         window = env.part(criterion.window)
         theirs = reference_scores(references, criterion.reference, env.id, *window, measure)
         final = reference_final(references, criterion.reference, env.id)
-    return _same(criterion, env, scores, theirs, _margin(experiment, criterion, env, final))
+    return _same(criterion, scores, theirs, _margin(experiment, criterion, env, final))
 
 
 def overall(verdicts: Sequence[Verdict]) -> str:
@@ -102,12 +111,11 @@ def overall(verdicts: Sequence[Verdict]) -> str:
     return ", ".join([yes, *(f"{count} {outcome.value}" for outcome, count in counts.items() if count)])
 
 
-def _same(criterion: Criterion, env: Environment, scores: Floats, others: Floats, margin: float) -> Verdict:
-    question = _question(criterion, env)
+def _same(criterion: Criterion, scores: Floats, others: Floats, margin: float) -> Judged:
     if not len(others):
-        return Verdict(question, env.id, "the reference has no run as long as that", Outcome.UNDECIDED)
+        return "the reference has no run as long as that", Outcome.UNDECIDED
     if math.isnan(margin):
-        return Verdict(question, env.id, NOTHING_LEARNED, Outcome.UNDECIDED)
+        return NOTHING_LEARNED, Outcome.UNDECIDED
     found = difference(scores, others, is_exact=not criterion.than and len(others) == 1)
     numbers = (
         f"{_number(scores.mean())} ({len(scores)} seeds), {_other(criterion)} {_number(others.mean())} "
@@ -116,36 +124,34 @@ def _same(criterion: Criterion, env: Environment, scores: Floats, others: Floats
     if len(others) > 1:
         numbers += f"; p = {permutation_test(scores[:, None], others[:, None]):.2g}"
     if found.low > margin or found.high < -margin:
-        return Verdict(question, env.id, numbers, Outcome.NO)
-    return Verdict(question, env.id, numbers, Outcome.YES if found.is_within(margin) else Outcome.UNDECIDED)
+        return numbers, Outcome.NO
+    return numbers, Outcome.YES if found.is_within(margin) else Outcome.UNDECIDED
 
 
-def _reaches(criterion: Criterion, env: Environment, scores: Floats, minutes: float) -> Verdict:
-    value, found = criterion.values[env.id], mean_interval(scores)
+def _reaches(criterion: Criterion, value: float, scores: Floats, minutes: float) -> Judged:
+    found = mean_interval(scores)
     shown = f"{_shown(found)}, least {_number(scores.min())} ({len(scores)} seeds)"
     if not math.isinf(criterion.minutes):
         shown += f"; longest run {minutes:.1f} minutes"
     low, high = (scores.min(), scores.min()) if criterion.every_seed else (found.low, found.high)
     if minutes > criterion.minutes or high < value:
-        return Verdict(_question(criterion, env), env.id, shown, Outcome.NO)
-    return Verdict(_question(criterion, env), env.id, shown, Outcome.YES if low >= value else Outcome.UNDECIDED)
+        return shown, Outcome.NO
+    return shown, Outcome.YES if low >= value else Outcome.UNDECIDED
 
 
-def _better(experiment: Experiment, criterion: Criterion, results: Results) -> Verdict:
-    envs = [e for e in experiment.envs if e.id in criterion.envs]
+def _better(envs: Sequence[Environment], experiment: Experiment, criterion: Criterion, results: Results) -> Judged:
     both = [
         [_scores(experiment, results, variation, env, criterion) for env in envs]
         for variation in (criterion.variation, criterion.than)
     ]
-    question, env = _question(criterion, envs[0]), envs[0].id if len(envs) == 1 else ""
     total = 2 * sum(e.seeds for e in envs)
     if missing := sum(_missing(experiment, e, s) for group in both for e, s in zip(envs, group, strict=True)):
-        return Verdict(question, env, f"{total - missing} of {total} runs", Outcome.INCOMPLETE)
+        return f"{total - missing} of {total} runs", Outcome.INCOMPLETE
     number = min(len(scores) for group in both for scores in group)
     first, second = (np.stack([[*scores.values()][:number] for scores in group], axis=1) for group in both)
     margins = [_margin(experiment, criterion, e, _final(results[criterion.variation, e.id], e)) for e in envs]
     if any(map(math.isnan, margins)):
-        return Verdict(question, env, NOTHING_LEARNED, Outcome.UNDECIDED)
+        return NOTHING_LEARNED, Outcome.UNDECIDED
     second += margins
     estimate, low, high = improvement(first, second)
     p = permutation_test(first, second)
@@ -153,19 +159,18 @@ def _better(experiment: Experiment, criterion: Criterion, results: Results) -> V
     numbers += f" over {len(envs)} tasks" if len(envs) > 1 else ""
     numbers += f"; p = {p:.2g}"
     if math.isnan(low) or low <= 0.5 <= high or p >= LEVEL:
-        return Verdict(question, env, numbers, Outcome.UNDECIDED)
-    return Verdict(question, env, numbers, Outcome.YES if low > 0.5 else Outcome.NO)
+        return numbers, Outcome.UNDECIDED
+    return numbers, Outcome.YES if low > 0.5 else Outcome.NO
 
 
 def _scores(
     experiment: Experiment, results: Results, variation: str, env: Environment, criterion: Criterion
 ) -> dict[int, float]:
-    """Returns the scores of whole runs by seed, the experiment's seeds first; no episode in the window is no score."""
-    whole = [r for r in results.get((variation, env.id), ()) if r.is_whole]
+    """Returns the scores of runs by seed, the experiment's seeds first; no episode in the window is no score."""
     own = experiment.seeds(env)
-    whole.sort(key=lambda r: r.facts["seed"] not in own)
+    runs = sorted(results[variation, env.id], key=lambda r: r.facts["seed"] not in own)
     part = _shared_seconds(results, criterion, env) if criterion.of == "area_of_minutes" else env.part(criterion.window)
-    found = {int(r.facts["seed"]): _score(r, criterion, part) for r in whole}
+    found = {int(r.facts["seed"]): _score(r, criterion, part) for r in runs}
     return {seed: score for seed, score in found.items() if not math.isnan(score)}
 
 
@@ -185,14 +190,14 @@ def _missing(experiment: Experiment, env: Environment, scored: Iterable[int]) ->
 
 
 def _shared_seconds(results: Results, criterion: Criterion, env: Environment) -> tuple[float, float]:
-    """Returns the seconds of training that every whole run of both variations has."""
-    both = [r for name in (criterion.variation, criterion.than) for r in results.get((name, env.id), ()) if r.is_whole]
+    """Returns the seconds of training that every run of both variations has."""
+    both = [r for name in (criterion.variation, criterion.than) for r in results[name, env.id]]
     return 0.0, min((float(r.training.seconds[-1]) for r in both), default=math.nan)
 
 
 def _final(runs: Sequence[Result], env: Environment) -> float:
-    """Returns the mean score of whole runs in their last tenth, of those that have one; nan without any."""
-    scores = [r.training.score(0.9 * env.steps, env.steps) for r in runs if r.is_whole]
+    """Returns the mean score of runs in their last tenth, of those that have one; nan without any."""
+    scores = [r.training.score(0.9 * env.steps, env.steps) for r in runs]
     known = [score for score in scores if not math.isnan(score)]
     return float(np.mean(known)) if known else math.nan
 
