@@ -6,13 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acer_tf.errors import InputError
 from acer_tf.experiments.aggregate import aggregated
 from acer_tf.experiments.collecting import BINS
 from acer_tf.experiments.findings import Findings
 from acer_tf.experiments.published import to_draw
 from acer_tf.experiments.results import Floats, Result
-from acer_tf.plots.curves import Curve, mean_curve, run_curve
+from acer_tf.plots.curves import Curve, mean_or_each, run_curve
 from acer_tf.plots.figures import View, figure_of_bands, figure_of_curves
 from acer_tf.plots.references import ReferenceLine
 from acer_tf.plots.series import Axis
@@ -80,15 +79,7 @@ def _mean_curves(found: Findings, curve: Callable[[Result], Curve | None]) -> li
     order = [e.id for e in found.experiment.envs]
     groups = sorted(found.results.items(), key=lambda item: order.index(item[0][1]))
     by_group = [[c for r in averaged(group) if (c := curve(r)) is not None] for _, group in groups if group]
-    return highest([drawn for curves in by_group if curves for drawn in _averaged(curves)])
-
-
-def _averaged(curves: Sequence[Curve]) -> Sequence[Curve]:
-    """Returns the mean of the curves, or, where they have no steps in common, each of them."""
-    try:
-        return [mean_curve(curves)]
-    except InputError:
-        return curves
+    return highest([drawn for curves in by_group if curves for drawn in mean_or_each(curves)])
 
 
 def highest(curves: Sequence[Curve]) -> list[Curve]:

@@ -87,3 +87,11 @@ def mean_curve(curves: Sequence[Curve]) -> Curve:
         seeds=np.full(len(x), len(curves)),
         deviation=means.std(axis=0, ddof=1),
     )
+
+
+def mean_or_each(curves: Sequence[Curve]) -> Sequence[Curve]:
+    """Returns the mean of the curves, or, where they have no steps in common, each of them."""
+    try:
+        return [mean_curve(curves)]
+    except InputError:
+        return curves

@@ -10,10 +10,10 @@ import numpy as np
 from acer_tf.envs.atari.human_scores import human_normalized
 from acer_tf.errors import InputError
 from acer_tf.logs.metrics import LAST_EPISODES
-from acer_tf.plots.curves import ENOUGH_SEEDS, Curve, binned
+from acer_tf.plots.curves import ENOUGH_SEEDS, Curve, mean_or_each
 from acer_tf.plots.figures import View, figure_of_curves
 from acer_tf.plots.pages import render
-from acer_tf.plots.runs import Run, default_widths, differing, env_of, mean_curves, names_of_settings, short_number
+from acer_tf.plots.runs import Run, default_widths, differing, env_of, grouped_curves, names_of_settings, short_number
 from acer_tf.plots.series import Series, clock, distinct_runs, has_rows, read_returns, read_series, trained_steps
 from acer_tf.plots.statistics import mean_interval
 from acer_tf.plots.style import rendered, styled
@@ -151,10 +151,7 @@ def _pictures(records: Sequence[Record], metric: str, series: Callable[[Record],
     names = names_of_settings([r.settings for r in records], metric)
     runs = [Run(r.env, name, s) for r, name in zip(records, names, strict=True) if (s := series(r)) is not None]
     widths = default_widths(runs, metric)
-    try:
-        curves = mean_curves(runs, widths)
-    except InputError:  # runs of a setting have no steps in common, as where one ended early: each has its own line
-        curves = [binned(run.env, run.setting, run.series, widths[run.env]) for run in runs]
+    curves = [curve for group in grouped_curves(runs, widths) for curve in mean_or_each(group)]
     return [
         Picture(
             title=f"learning curve of {env or 'the run'}",

@@ -110,10 +110,15 @@ def mean_curves(runs: Sequence[Run], widths: Mapping[str, float | None]) -> list
     Raises:
         InputError: a width is not positive, or the runs of a group have nothing of the axis in common.
     """
+    return [mean_curve(group) for group in grouped_curves(runs, widths)]
+
+
+def grouped_curves(runs: Sequence[Run], widths: Mapping[str, float | None]) -> list[list[Curve]]:
+    """Returns the curves of runs, those of an environment and setting together; as `mean_curves`."""
     groups: dict[tuple[str, str], list[Curve]] = {}
     for env, setting, series in runs:
         groups.setdefault((env, setting), []).append(binned(env, setting, series, widths[env]))
-    return [mean_curve(group) for group in groups.values()]
+    return list(groups.values())
 
 
 def default_widths(runs: Sequence[Run], metric: str) -> dict[str, float | None]:

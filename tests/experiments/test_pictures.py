@@ -1,7 +1,7 @@
 import numpy as np
 
 from acer_tf.experiments.findings import Findings
-from acer_tf.experiments.pictures import _averaged, averaged, draw, highest
+from acer_tf.experiments.pictures import averaged, draw, highest
 from acer_tf.plots.curves import Curve
 from tests.experiments.samples import evaluations, experiment, result
 
@@ -33,13 +33,6 @@ def test_the_mean_is_of_whole_runs_or_else_of_long_ones() -> None:
     whole, begun = result(1.0, 0), [result(1.0, seed, trained=100 * seed) for seed in (4, 5, 9)]
     assert averaged([whole, *begun]) == [whole]
     assert [r.facts["seed"] for r in averaged(begun)] == [5, 9]
-
-
-def test_runs_without_steps_in_common_are_drawn_one_by_one() -> None:
-    ones = np.ones(1, np.int64)
-    curves = [Curve("A-v0", "a", np.array([x]), np.array([1.0]), ones, ones, ones) for x in (1.0, 2.0)]
-    assert _averaged(curves) == curves
-    assert len(_averaged(curves[:1] * 2)) == 1
 
 
 def test_of_many_curves_the_highest_of_each_environment_are_drawn() -> None:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acer_tf.errors import InputError
-from acer_tf.plots.curves import binned, mean_curve
+from acer_tf.plots.curves import binned, mean_curve, mean_or_each
 from tests.plots.samples import series
 
 
@@ -63,6 +63,8 @@ def test_runs_without_common_steps_have_no_mean() -> None:
     early, late = (binned("A-v0", "x", series((steps, 1), (steps + 10, 2)), width=10) for steps in (10, 50))
     with pytest.raises(InputError, match="the runs of A-v0 x have no steps in common"):
         mean_curve([early, late])
+    assert mean_or_each([early, late]) == [early, late]
+    assert len(mean_or_each([early, early])) == 1
 
 
 @pytest.mark.parametrize("end", [102_409, 1_003, 1_000_000])

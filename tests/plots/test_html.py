@@ -62,12 +62,18 @@ def test_steps_that_are_no_number_leave_a_run_with_an_agent_finished(tmp_path: P
     assert ">finished<" in report([run])
 
 
-def test_runs_without_steps_in_common_are_drawn_one_by_one(tmp_path: Path) -> None:
-    runs = [write_run(tmp_path / str(seed), [1.0, 2.0], env="A-v0", network="mlp", seed=seed) for seed in (0, 1)]
-    episodes = (runs[1] / "episodes.csv").read_text().splitlines()
-    (runs[1] / "episodes.csv").write_text("\n".join([episodes[0], *(f"9{line}" for line in episodes[1:])]) + "\n")
+def test_runs_without_steps_in_common_are_drawn_one_by_one_and_others_as_their_mean(tmp_path: Path) -> None:
+    runs = [
+        write_run(tmp_path / f"{env}-{seed}", [1.0, 2.0], env=env, network="mlp", seed=seed)
+        for env in ("A-v0", "B-v0")
+        for seed in range(3)
+    ]
+    episodes = (runs[2] / "episodes.csv").read_text().splitlines()
+    (runs[2] / "episodes.csv").write_text("\n".join([episodes[0], *(f"9{line}" for line in episodes[1:])]) + "\n")
     text = report(runs)
-    assert text.count("<picture>") == 1 and "A-v0" in text
+    assert text.count("<picture>") == 2 and "A-v0" in text
+    pictures = [base64.b64decode(found) for found in re.findall(r"svg\+xml;base64,([^\"]+)", text)]
+    assert [b"PolyCollection" in picture for picture in pictures] == [False, False, True, True]  # bands of means
 
 
 def test_evaluations_are_drawn_where_they_exist(tmp_path: Path) -> None:
