@@ -83,16 +83,12 @@ def find_trained(
             arguments of it are refused by `check_saved_kwargs`.
     """
     run = _with_ending(run)
-    saved = find_agent(run, checkpoint)
-    if not run.exists():
-        env_id = read_card(saved.name).env if env_id is None else env_id
-        check_env_id(env_id)
-        return Trained(saved, env_id, MAX_EPISODE_FRAMES, env_kwargs, saved.settings or {})
+    saved, ships = find_agent(run, checkpoint), not run.exists()
     settings = saved.settings
     if settings is None:
-        settings = read_settings(run if run.is_dir() else run.parent) or {}
+        settings = {} if ships else read_settings(run if run.is_dir() else run.parent) or {}
     if env_id is None:
-        env_id = _env_id_of_run(run, settings)
+        env_id = read_card(saved.name).env if ships else _env_id_of_run(run, settings)
     check_env_id(env_id)
     frames = settings.get("max_episode_frames", MAX_EPISODE_FRAMES)
     saved_kwargs = settings.get("env_kwargs")
@@ -129,11 +125,10 @@ def _env_id_of_run(run: Path, settings: Mapping[str, Any]) -> str:
     env_id = settings.get("env")
     if not isinstance(env_id, str):
         raise InputError(f"{run} does not say which environment it plays; give it with --env.")
-    full, env_id = env_id, bare_env_id(env_id)
-    try:
-        check_env_id(env_id)
-    except InputError as error:
-        if ":" in full:
-            raise InputError(module_refused(str(run), full)) from error
-        raise
-    return env_id
+    bare = bare_env_id(env_id)
+    if bare != env_id:
+        try:
+            check_env_id(bare)
+        except InputError as error:
+            raise InputError(module_refused(str(run), env_id)) from error
+    return bare
