@@ -59,10 +59,14 @@ def new_heartbeat(path: Path) -> str:
 
 def is_running(heartbeat: Path) -> bool:
     """Returns whether a supervisor has started its program."""
+    return _written(heartbeat).startswith("running")
+
+
+def _written(heartbeat: Path) -> str:
     try:
-        return heartbeat.read_text(encoding="utf-8").startswith("running")
+        return heartbeat.read_text(encoding="utf-8")
     except OSError:
-        return False
+        return ""
 
 
 def supervise(program: Program) -> Ended:
@@ -84,11 +88,7 @@ def supervise(program: Program) -> Ended:
 
 
 def _obstacle(program: Program, host: str) -> str:
-    try:
-        is_shared = program.ticket in program.heartbeat.read_text(encoding="utf-8")
-    except OSError:
-        is_shared = False
-    if not is_shared:
+    if program.ticket not in _written(program.heartbeat):
         folder = program.heartbeat.parent
         return f"{folder} on {host} is not the folder of the sweep; every node needs it at the same path."
     if not program.folder.is_dir():
