@@ -20,7 +20,7 @@ from acer_tf.plots.curves import Curve, mean_curve, run_curve
 from acer_tf.plots.figures import View, figure_of_curves
 from acer_tf.plots.statistics import iqm
 from acer_tf.plots.style import rendered, styled
-from acer_tf.storage.durable import replacing
+from acer_tf.storage.durable import replace
 from acer_tf.system.console import counted
 
 NAME = "beside-others"
@@ -463,10 +463,8 @@ def read_runs() -> Runs:
 def main() -> int:
     """Writes the page and its plot."""
     runs = read_runs()
-    with replacing(DOCS / f"{NAME}.md") as file:
-        file.write(page(runs).encode())
-    with replacing(DOCS / f"{NAME}.png") as file:
-        file.write(picture(side_by_side(runs)))
+    replace(DOCS / f"{NAME}.md", page(runs).encode())
+    replace(DOCS / f"{NAME}.png", picture(side_by_side(runs)))
     return 0
 
 

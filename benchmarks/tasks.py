@@ -1,6 +1,5 @@
 """Writes what `acer suggest` knows of tasks, from docs/results and from random play: `python -m benchmarks.tasks`."""
 
-import csv
 import math
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,8 @@ from acer_tf.envs.make import make_training_env
 from acer_tf.experiments.experiment import Environment
 from acer_tf.experiments.reading import load_experiment
 from acer_tf.experiments.results import Result, read
+from acer_tf.logs.files import csv_lines
+from acer_tf.storage.durable import replace
 from acer_tf.suggest import random_play
 from acer_tf.system.console import say
 from benchmarks.beside_others import by_minutes, mean
@@ -67,8 +68,7 @@ def main() -> int:
         rows.append([env_id, preset, results, observations, actions, *cells])
         say(", ".join(rows[-1]))
     header = [*HEADER.split(","), *(f"after_{minutes}" for minutes in MINUTES), "minutes", "score"]
-    with FILE.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([header, *rows])
+    replace(FILE, csv_lines([header, *rows]))
     return 0
 
 
