@@ -10,10 +10,9 @@ import numpy as np
 
 from acer_tf.experiments.experiment import Criterion, Environment, Experiment
 from acer_tf.experiments.published import ReferenceRun, reference_final, reference_scores, reference_seeds
-from acer_tf.experiments.results import Result, Returns
+from acer_tf.experiments.results import Floats, Result, Returns
 from acer_tf.plots.statistics import (
     CONFIDENCE_OF_DIFFERENCE,
-    Floats,
     Interval,
     difference,
     improvement,

@@ -29,11 +29,11 @@ class Curve(NamedTuple):
 
     env: str
     setting: str
-    x: NDArray[np.float64]
-    mean: NDArray[np.float64]
+    x: Floats
+    mean: Floats
     values: NDArray[np.int64]
     seeds: NDArray[np.int64]
-    deviation: NDArray[np.float64]
+    deviation: Floats
 
 
 def binned(env: str, setting: str, series: Series, width: float | None) -> Curve:

@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acer_tf.errors import require
-from acer_tf.plots.curves import ENOUGH_SEEDS
-
-Floats = NDArray[np.float64]
+from acer_tf.plots.curves import ENOUGH_SEEDS, Floats
 
 REPETITIONS = 2_000
 """Bootstrap samples of an interval."""
