@@ -18,12 +18,12 @@ def env_kwargs(words: Sequence[str]) -> dict[str, Any]:
         InputError: a word is neither, or a value is not valid YAML.
     """
     if len(words) == 1 and words[0].lstrip().startswith("{"):
-        arguments = _value(words[0])
+        arguments: dict[str, Any] = _value(words[0])
     else:
         arguments = {name: _value(value) for name, value in map(_split, words)}
     if not all(isinstance(name, str) and name.isidentifier() for name in arguments):
         raise InputError(f"env_kwargs are {arguments}; expected names and values, such as gravity:5.0.")
-    return dict(arguments)
+    return arguments
 
 
 def _split(word: str) -> tuple[str, str]:

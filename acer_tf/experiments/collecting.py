@@ -33,7 +33,7 @@ def collect(planned: Planned) -> Result | None:
     settings = read_settings(folder)
     if settings is None or not has_rows(folder / EPISODES) or not has_rows(folder / MONITOR):
         return None
-    if changed := differences(decisive(settings), {**planned.settings}):
+    if changed := differences(decisive(settings), planned.settings):
         raise InputError(f"the run in {folder} has different settings: {describe(changed)}; choose another --out.")
     if settings.get("seed") != planned.seed:
         raise InputError(f"the run in {folder} has seed {settings.get('seed')}; expected {planned.seed}.")

@@ -59,7 +59,7 @@ class SweepTable:
         return [self._rows[str(trial.folder)] for trial in trials if str(trial.folder) in self._rows]
 
     def _write(self) -> None:
-        rows = ([row.get(column, "") for column in COLUMNS] for row in self._rows.values())
+        rows = ([row[column] for column in COLUMNS] for row in self._rows.values())
         replace(self._path, csv_lines([COLUMNS, *rows]))
 
 
