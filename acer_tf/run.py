@@ -108,14 +108,7 @@ def read(argv: Sequence[str]) -> Job:
 
 
 def _job(given: Mapping[str, Any], arguments: Mapping[str, Any], preset: Preset, advice: Sequence[str] = ()) -> Job:
-    """Returns the training.
-
-    Args:
-        given: values of flags.
-        arguments: of the network.
-        preset: what is used where no flag is given.
-        advice: see `Job`.
-    """
+    """Returns the training with these values of flags and arguments of the network, and otherwise the preset's."""
     defaults = with_preset(OWN_DEFAULTS, preset)
     settings = {**defaults, **given}
     network_kwargs = {"value_network": settings["value_network"], **arguments}

@@ -53,11 +53,8 @@ def read(argv: Sequence[str]) -> Job:
     preset = chosen_preset(given)
     defaults = with_preset(OWN_DEFAULTS, preset)
     settings = {**defaults, **given}
-    from acer_tf.envs.ids import (
-        check_env_id,
-        full_env_id,
-        is_atari,
-    )  # imports gymnasium: after the flags are known to be right
+    # What imports gymnasium comes after the flags are known to be right.
+    from acer_tf.envs.ids import check_env_id, full_env_id, is_atari
 
     settings["env"] = env_id = full_env_id(settings["env"])
     policy = settings["policy"]

@@ -164,7 +164,9 @@ class CollectorSource:
         # A process that is new, or was restarted by Ray, makes its environments first.
         if not state.is_asked:
             state.is_asked, state.asked_at, state.deadline = True, now, now + START_SECONDS + timeout
-            self._fleet.begin(state.index, self._drawn_seed(state), self._teller(state, None))
+            # A collector that is replaced must not play the same episodes again.
+            seed = derived_seed(self._seed, state.index, state.incarnation)
+            self._fleet.begin(state.index, seed, self._teller(state, None))
         # The clock of silence starts with the first order: an idle collector owes nothing.
         if state.is_begun and not state.orders:
             state.deadline = now + timeout
@@ -174,11 +176,6 @@ class CollectorSource:
             order = Order(version)
             state.orders.append(order)
             self._fleet.collect(state.index, weights, self._teller(state, order))
-
-    def _drawn_seed(self, state: CollectorState) -> int:
-        """Returns the seed of a collector's episodes, different each time that it begins."""
-        # A collector that is replaced must not play the same episodes again.
-        return derived_seed(self._seed, state.index, state.incarnation)
 
     def _newest(self) -> _Published:
         """Returns the published weights, new ones if they are due; those that no order needs any more are freed."""

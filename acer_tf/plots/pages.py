@@ -32,8 +32,7 @@ def render(template: Path, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        finalize=lambda value: (
-            printable(value) if type(value) is str else value
-        ),  # macros return text that is marked up
+        # Macros return text that is marked up.
+        finalize=lambda value: printable(value) if type(value) is str else value,
     )
     return environment.from_string(template.read_text(encoding="utf-8")).render(**values)
