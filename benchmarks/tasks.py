@@ -11,7 +11,6 @@ from acer_tf.configs.tasks import FILE, MINUTES
 from acer_tf.envs.closing import closing
 from acer_tf.envs.ids import check_env_id
 from acer_tf.envs.make import make_training_env
-from acer_tf.experiments.experiment import Environment
 from acer_tf.experiments.reading import load_experiment
 from acer_tf.experiments.results import Result, read
 from acer_tf.logs.files import csv_lines
@@ -46,14 +45,14 @@ def learned() -> Iterator[Learned]:
             runs = [run for run in results if run.key[:2] == (variation, env.id) and run.is_whole]
             if env.id not in seen and runs:
                 seen.add(env.id)
-                yield env.id, env.preset, name, numbers(runs, env)
+                yield env.id, env.preset, name, numbers(runs)
 
 
-def numbers(runs: Sequence[Result], env: Environment) -> list[float]:
+def numbers(runs: Sequence[Result]) -> list[float]:
     """Returns the mean returns after each of `MINUTES`, the minutes of a run, and the mean score in its last tenth."""
     durations = [run.facts["seconds"] / 60 for run in runs]
     after = [mean(runs, by_minutes(minutes)) if minutes < min(durations) else math.nan for minutes in MINUTES]
-    score = mean(runs, lambda run: run.training.score(0.9 * env.steps, math.inf))
+    score = mean(runs, lambda run: run.score((0.9, 1)))
     return [*after, float(np.mean(durations)), score]
 
 

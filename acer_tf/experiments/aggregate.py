@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from acer_tf.experiments.experiment import Environment, Experiment
+from acer_tf.experiments.experiment import Window
 from acer_tf.experiments.findings import Findings
 from acer_tf.experiments.results import Result
 from acer_tf.plots.series import Axis
@@ -31,7 +31,7 @@ def aggregated(found: Findings, axis: Axis) -> dict[str, Band]:
     if min(len(experiment.envs), len(experiment.variations)) < 2 or found.whole < found.needed:
         return {}
     shared = {v.name: [found.shared(v.name, env) for env in experiment.envs] for v in experiment.variations}
-    scales = [scale(experiment, env, groups) for env, *groups in zip(experiment.envs, *shared.values(), strict=True)]
+    scales = [scale(experiment.score, groups) for groups in zip(*shared.values(), strict=True)]
     if not all(low < high for low, high in scales):
         return {}
     bands: dict[str, Band] = {}
@@ -45,11 +45,10 @@ def aggregated(found: Findings, axis: Axis) -> dict[str, Band]:
     return bands
 
 
-def scale(experiment: Experiment, env: Environment, groups: Sequence[Sequence[Result]]) -> tuple[float, float]:
+def scale(window: Window, groups: Sequence[Sequence[Result]]) -> tuple[float, float]:
     """Returns the mean return at the beginning, and the highest mean score of a group: whole runs of a variation."""
-    begin, end = env.part(experiment.score)
     first = [_twentieths(result)[1][0] for group in groups for result in group]
-    return float(np.mean(first)), max(float(np.mean([r.training.score(begin, end) for r in group])) for group in groups)
+    return float(np.mean(first)), max(float(np.mean([r.score(window) for r in group])) for group in groups)
 
 
 def _places(groups: list[list[Result]], axis: Axis) -> NDArray[np.float64]:

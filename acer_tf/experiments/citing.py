@@ -76,7 +76,7 @@ def _number_rows(found: Findings) -> list[Row]:
     rows = []
     for env, group in found.groups:
         if whole := [result for result in group if result.is_whole]:
-            scores = np.array([result.training.score(*env.part(found.experiment.score)) for result in whole])
+            scores = np.array([result.score(found.experiment.score) for result in whole])
             areas = np.array([result.training.area(0, env.steps) for result in whole])
             rows.append(
                 [
@@ -92,7 +92,7 @@ def _number_rows(found: Findings) -> list[Row]:
 def _threshold(found: Findings, env: Environment, whole: Sequence[Result]) -> Row:
     """Returns the level half-way from the beginning to the best variation's score, and the steps to it."""
     groups = [[r for r in found.results[v.name, env.id] if r.is_whole] for v in found.experiment.variations]
-    low, high = scale(found.experiment, env, [group for group in groups if group])
+    low, high = scale(found.experiment.score, [group for group in groups if group])
     steps = [steps_to(result, (low + high) / 2) for result in whole]
     median, reached = float(np.median(steps)), sum(map(math.isfinite, steps))
     return [f"{(low + high) / 2:.4g}", f"{median:,.0f} ({reached})" if math.isfinite(median) else f"- ({reached})"]
@@ -120,10 +120,7 @@ def _human_matrices(found: Findings) -> dict[str, Floats]:
     return {
         v.name: np.array(
             [
-                [
-                    human_normalized(env.id, result.training.score(*env.part(found.experiment.score)))
-                    for result in found.shared(v.name, env)
-                ]
+                [human_normalized(env.id, result.score(experiment.score)) for result in found.shared(v.name, env)]
                 for env in experiment.envs
             ],
             np.float64,

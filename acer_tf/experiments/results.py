@@ -97,6 +97,11 @@ class Result(NamedTuple):
         """Variation, environment and seed."""
         return self.facts["variation"], self.facts["environment"], self.facts["seed"]
 
+    def score(self, window: Window) -> float:
+        """Returns the mean return of the training episodes in a part of the whole run; nan without any."""
+        begin, end = window
+        return self.training.score(begin * self.facts["steps"], end * self.facts["steps"])
+
     @property
     def is_whole(self) -> bool:
         """Whether the run has come to its end."""
@@ -218,7 +223,7 @@ def _seed_rows(results: Sequence[Result], window: Window) -> list[list[str]]:
     for result in results:
         facts = {name: value for name, value in result.facts.items() if name not in GROUPS}
         facts |= {f"{group}.{name}": value for group in GROUPS for name, value in result.facts[group].items()}
-        score = result.training.score(*(fraction * facts["steps"] for fraction in window))
+        score = result.score(window)
         if result.is_whole and not math.isnan(score):
             facts[SCORE] = rounded(score)
         flat.append(facts)

@@ -25,7 +25,7 @@ def score_rows(found: Findings) -> list[Row]:
         rows.append(
             [
                 *(env.id, group[0].facts["variation"], f"{needed} of {env.seeds}{more}"),
-                *_seeds_mean_interval([result.training.score(*env.part(found.experiment.score)) for result in whole]),
+                *_seeds_mean_interval([result.score(found.experiment.score) for result in whole]),
                 f"{np.mean([result.facts['seconds'] for result in whole]) / 60:.1f}" if whole else "",
                 *(_reference_cell(found, reference, env) for reference in references),
             ]

@@ -92,7 +92,7 @@ def _judge_in(
         minutes = max(float(r.facts["seconds"]) for r in runs) / 60
         return _reaches(criterion, criterion.values[env.id], scores, minutes)
     if criterion.than:
-        (theirs,), final = others, _final(runs, env)
+        (theirs,), final = others, _final(runs)
     else:
         measure = Returns.area if criterion.of == "area" else Returns.score
         window = env.part(criterion.window)
@@ -148,7 +148,7 @@ def _better(envs: Sequence[Environment], experiment: Experiment, criterion: Crit
         return f"{total - missing} of {total} runs", Outcome.INCOMPLETE
     number = min(len(scores) for group in both for scores in group)
     first, second = (np.stack([[*scores.values()][:number] for scores in group], axis=1) for group in both)
-    margins = [_margin(experiment, criterion, e, _final(results[criterion.variation, e.id], e)) for e in envs]
+    margins = [_margin(experiment, criterion, e, _final(results[criterion.variation, e.id])) for e in envs]
     if any(map(math.isnan, margins)):
         return NOTHING_LEARNED, Outcome.UNDECIDED
     second += margins
@@ -194,9 +194,9 @@ def _shared_seconds(results: Results, criterion: Criterion, env: Environment) ->
     return 0.0, min((float(r.training.seconds[-1]) for r in both), default=math.nan)
 
 
-def _final(runs: Sequence[Result], env: Environment) -> float:
+def _final(runs: Sequence[Result]) -> float:
     """Returns the mean score of runs in their last tenth, of those that have one; nan without any."""
-    scores = [r.training.score(0.9 * env.steps, env.steps) for r in runs]
+    scores = [r.score((0.9, 1)) for r in runs]
     known = [score for score in scores if not math.isnan(score)]
     return float(np.mean(known)) if known else math.nan
 
