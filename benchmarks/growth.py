@@ -16,6 +16,7 @@ from acer_tf.cli.command import command
 from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.logs.logger import Logger
+from acer_tf.plots.style import new_figure
 from acer_tf.schema import Count, CountOrZero, Positive
 from benchmarks import Counts, CountsOrZero, Output, in_turns, medians, prepare
 
@@ -122,12 +123,8 @@ def tables(flags: Growth) -> dict[str, list[dict[str, float]]]:
 
 def plot(found: dict[str, list[dict[str, float]]], path: Path) -> None:
     """Draws speed and memory, as multiples of each table's first row."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, panels = plt.subplots(1, len(found), figsize=(4 * len(found), 3.5), layout="constrained")
+    figure = new_figure(4 * len(found), 3.5)
+    panels = figure.subplots(1, len(found))
     for panel, (axis, rows) in zip(panels, found.items(), strict=True):
         for name, label in (("env_steps_per_s_ratio", "environment steps/s"), ("memory_mib_ratio", "resident memory")):
             panel.plot([row[axis] for row in rows], [row[name] for row in rows], marker="o", label=label)

@@ -1,6 +1,5 @@
 """Measures whether the memory of a long run grows: `python -m benchmarks.memory --total_timesteps 1e6`."""
 
-import csv
 import dataclasses
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import psutil
 
 from acer_tf.cli.command import command
 from acer_tf.errors import InputError
+from acer_tf.plots.series import Table
 from acer_tf.schema import Count, CountOrZero
 from acer_tf.storage.run_files import PROGRESS
 from benchmarks import Output
@@ -88,8 +88,8 @@ def logged_steps(progress: Path) -> list[int]:
     """Returns the steps of the rows of progress.csv so far."""
     if not progress.exists():
         return []
-    with progress.open(encoding="utf-8", newline="") as file:
-        return [int(float(row["total_timesteps"])) for row in csv.DictReader(file)]
+    (steps,) = Table(progress, "the log of a run").numbers("total_timesteps")
+    return steps.astype(int).tolist()
 
 
 def slope(steps: Sequence[int], amounts: Sequence[int]) -> float:

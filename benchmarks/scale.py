@@ -15,6 +15,7 @@ import numpy as np
 from msgspec import Meta
 
 from acer_tf.cli.command import command
+from acer_tf.plots.style import new_figure
 from acer_tf.schema import Count, Positive, Weight
 from benchmarks import Output
 
@@ -183,13 +184,9 @@ def _print(tables: dict[str, list[Result]]) -> None:
 
 
 def _draw(path: Path, tables: dict[str, list[Result]]) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
     labels = {"steps_per_s": "agent steps/s", "efficiency": "efficiency", "staleness": "mean staleness, updates"}
-    figure, axes = pyplot.subplots(1, len(labels), figsize=(15, 4.2), layout="constrained")
+    figure = new_figure(15, 4.2)
+    axes = figure.subplots(1, len(labels))
     for axis, (field, label) in zip(axes, labels.items(), strict=True):
         for name, results in tables.items():
             axis.plot([r.collectors for r in results], [getattr(r, field) for r in results], marker=".", label=name)
