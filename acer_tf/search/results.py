@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 TABLE, PRESET = "search.csv", "best.yml"
 ENV_KWARGS = "env_kwargs"
-PICTURES = ("history", "importances", "slices")
-_UNSET = ("log_interval",)
-"""Settings that are no part of what was found."""
 
 
 def write_table(path: Path, study: "optuna.Study", space: Space) -> None:
@@ -72,7 +69,7 @@ def _preset(settings: dict[str, Any]) -> dict[str, Any]:
     kept = {name: settings[name] for name in COMMAND if settings.get(name) is not None}
     if arguments := {name: settings[name] for name in NETWORKS[network] if name in settings}:
         kept["network_kwargs"] = arguments
-    kept |= {name: settings[name] for name in vars(Config()) if name in settings and name not in _UNSET}
+    kept |= {name: settings[name] for name in vars(Config()) if name in settings and name != "log_interval"}
     if not is_atari(bare_env_id(settings["env"])):
         kept |= {name: settings[name] for name, value in vars(CONTINUOUS).items() if settings[name] != value}
     return kept
@@ -93,9 +90,11 @@ def draw(folder: Path, study: "optuna.Study") -> Sequence[Path]:
         say(f"pictures need matplotlib; install it with: {install('plots')}.", is_error=True)
         return []
     matplotlib.use("Agg")
-    drawings: dict[str, Callable[[optuna.Study], Any]] = dict(
-        zip(PICTURES, (plots.plot_optimization_history, plots.plot_param_importances, plots.plot_slice), strict=True)
-    )
+    drawings: dict[str, Callable[[optuna.Study], Any]] = {
+        "history": plots.plot_optimization_history,
+        "importances": plots.plot_param_importances,
+        "slices": plots.plot_slice,
+    }
     return [path for name, drawing in drawings.items() if _drawn(path := folder / f"{name}.png", drawing, study)]
 
 
