@@ -70,7 +70,9 @@ class Reproduce(Execution):
         require_packages()
         if self.steps is not None and self.results == RESULTS:
             raise InputError("--steps makes this another experiment, which needs a folder of its own: --results DIR.")
-        whole = selected(load_experiment(self.name), (), (), self.steps)
+        whole = load_experiment(self.name)
+        if self.steps is not None:
+            whole = whole._replace(envs=tuple(env._replace(steps=self.steps) for env in whole.envs))
         if self.results == RESULTS and whole.name in experiment_names() and self.name != whole.name:
             raise InputError(
                 f"{self.name} has the name of an experiment of this package, whose results are in {RESULTS}; "
@@ -78,7 +80,7 @@ class Reproduce(Execution):
             )
         check_index(self.results)
         check_folder(self.results / whole.name, whole)
-        status = self._run(selected(whole, self.variations, self.envs, None))
+        status = self._run(selected(whole, self.variations, self.envs))
         self._report(whole)
         return status
 

@@ -189,7 +189,9 @@ def test_a_file_of_ones_own_with_the_name_of_an_experiment(tmp_path: Path, capsy
 
 def test_the_page_has_the_command_that_goes_on(tmp_path: Path) -> None:
     place = Place(tmp_path)
+    write_tiny(tmp_path, steps_per_second=0.1)
     assert main([*place.words, "--steps", "500", "--report_only"]) == 0
+    assert "left: about 2.8 hours." in place.page  # of two runs of 500 steps
     folders = ["--results", str(place.results), "--out", str(place.out)]
     words = shlex.join([*place.words[:1], "--steps", "500", *folders])
     assert f"python -m acer_tf.reproduce {words}\n" in place.page

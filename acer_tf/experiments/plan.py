@@ -42,17 +42,15 @@ class Planned(NamedTuple):
         return self.variation, self.env.id, self.seed
 
 
-def selected(experiment: Experiment, variations: Sequence[str], envs: Sequence[str], steps: int | None) -> Experiment:
+def selected(experiment: Experiment, variations: Sequence[str], envs: Sequence[str]) -> Experiment:
     """Returns the part of an experiment with these variations and environments, all of them where none is named.
-
-    Steps are those of every run; None keeps the experiment's.
 
     Raises:
         InputError: the experiment has no such variation or environment.
     """
     _require("variation", variations, [v.name for v in experiment.variations], experiment.name)
     _require("environment", envs, [e.id for e in experiment.envs], experiment.name)
-    kept = [e if steps is None else e._replace(steps=steps) for e in experiment.envs if not envs or e.id in envs]
+    kept = [e for e in experiment.envs if not envs or e.id in envs]
     chosen = [v for v in experiment.variations if not variations or v.name in variations]
     return experiment._replace(envs=tuple(kept), variations=tuple(chosen))
 

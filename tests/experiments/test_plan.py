@@ -69,12 +69,12 @@ def test_settings_that_are_gone_do_not_keep_a_run_of_version_0_1_from_being_adop
 
 
 def test_a_part_of_an_experiment(tmp_path: Path) -> None:
-    part = selected(tiny(tmp_path), ("b",), ("CartPole-v1",), 300)
-    assert [v.name for v in part.variations] == ["b"] and part.envs[0].steps == 300
+    part = selected(tiny(tmp_path), ("b",), ("CartPole-v1",))
+    assert [v.name for v in part.variations] == ["b"]
     with pytest.raises(InputError, match="tiny has no variation 'c'; expected b"):
-        selected(part, ("c",), (), None)
+        selected(part, ("c",), ())
     with pytest.raises(InputError, match="tiny has no environment 'CartPole-v0'; the nearest are CartPole-v1"):
-        selected(part, (), ("CartPole-v0",), None)
+        selected(part, (), ("CartPole-v0",))
 
 
 def test_a_flag_that_training_does_not_know(tmp_path: Path) -> None:
