@@ -2,7 +2,7 @@
 
 import dataclasses
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +43,11 @@ class Evaluate(PlayFlags):
         trained = self.find()
         with closing(trained.make_env(min(self.num_env, self.episodes))) as env:
             agent = trained.load(env)
-            report = Report(
-                trained, self.actions, self.seed, [episode for ended in self.play(agent, env) for episode in ended]
-            )
-        say("\n".join(report.lines()))
+            played = [episode for ended in self.play(agent, env) for episode in ended]
+        report = summarized(trained, self.actions, self.seed, played)
+        say("\n".join(lines(report, said_of_cuts(played))))
         if self.json is not None:
-            write_json(self.json, report.as_json())
+            write_json(self.json, report)
             say(f"written: {self.json}")
         if video is not None:
             self._record(video, trained, agent)
@@ -59,61 +58,49 @@ class Evaluate(PlayFlags):
         say(f"video of one more episode, with return {episode.r:g}: {path}")
 
 
-class Report:
-    """Mean return of the episodes that an agent played, its confidence interval, and its human-normalised score."""
+def summarized(trained: Trained, actions: str, seed: int, played: Sequence[Played]) -> dict[str, Any]:
+    """Returns the report on episodes as plain values: their summary, and each one's return, length and whether cut.
 
-    def __init__(self, trained: Trained, actions: str, seed: int, played: Sequence[Played]) -> None:
-        """Summarizes the episodes.
+    Args:
+        trained: the agent.
+        actions: how they were chosen, deterministic or stochastic.
+        seed: of the environments.
+        played: the episodes, at least one.
+    """
+    returns, lengths = [episode.r for episode in played], [episode.l for episode in played]
+    summary = summarize(returns, lengths)
+    return {
+        "model": trained.name,
+        "fingerprint": trained.saved.fingerprint(),
+        "env": trained.env_id,
+        "actions": actions,
+        "seed": seed,
+        **summary._asdict(),
+        "human_normalized": human_normalized(trained.env_id, summary.mean),
+        "returns": returns,
+        "lengths": lengths,
+        "cut": [episode.is_cut for episode in played],
+    }
 
-        Args:
-            trained: the agent.
-            actions: how they were chosen, deterministic or stochastic.
-            seed: of the environments.
-            played: the episodes, at least one.
-        """
-        self._trained = trained
-        self._actions = actions
-        self._seed = seed
-        self._played = played
-        self._returns = [episode.r for episode in played]
-        self._lengths = [episode.l for episode in played]
-        self._summary = summarize(self._returns, self._lengths)
-        self._score = human_normalized(trained.env_id, self._summary.mean)
 
-    def lines(self) -> Iterator[str]:
-        """Yields the report line by line."""
-        summary = self._summary
-        episodes = counted(summary.episodes, "episode")
-        yield f"{self._trained.name}: {episodes} of {self._trained.env_id}, {self._actions} actions, seed {self._seed}"
-        if summary.low is None:
-            yield f"raw return: {summary.mean:z.2f} (a confidence interval needs 2 episodes)"
-        else:
-            yield (
-                f"raw return: mean {summary.mean:z.2f}, 95 % confidence interval [{summary.low:z.2f}, "
-                f"{summary.high:z.2f}], standard deviation {summary.std:.2f}"
-            )
-        yield f"length: mean {summary.mean_length:.1f} agent steps"
-        if cuts := said_of_cuts(self._played):
-            yield f"{cuts}: their returns are those until then; --max_episode_steps sets the limit"
-        if self._score is not None:
-            yield f"human-normalised: {self._score:.3f} (0 is random play, 1 is a human)"
-        elif is_atari(self._trained.env_id):
-            yield "human-normalised: no reference scores for this game"
-
-    def as_json(self) -> dict[str, Any]:
-        """Returns the report and every episode's return, length and whether it was cut, as plain values."""
-        return {
-            "model": self._trained.name,
-            "fingerprint": self._trained.saved.fingerprint(),
-            "env": self._trained.env_id,
-            "actions": self._actions,
-            "seed": self._seed,
-            **self._summary._asdict(),
-            "human_normalized": self._score,
-            "returns": self._returns,
-            "lengths": self._lengths,
-            "cut": [episode.is_cut for episode in self._played],
-        }
+def lines(report: Mapping[str, Any], cuts: str | None) -> Iterator[str]:
+    """Yields what `summarized` returns line by line, with the number of episodes that were cut, in words."""
+    episodes = counted(report["episodes"], "episode")
+    yield f"{report['model']}: {episodes} of {report['env']}, {report['actions']} actions, seed {report['seed']}"
+    if report["low"] is None:
+        yield f"raw return: {report['mean']:z.2f} (a confidence interval needs 2 episodes)"
+    else:
+        yield (
+            f"raw return: mean {report['mean']:z.2f}, 95 % confidence interval [{report['low']:z.2f}, "
+            f"{report['high']:z.2f}], standard deviation {report['std']:.2f}"
+        )
+    yield f"length: mean {report['mean_length']:.1f} agent steps"
+    if cuts:
+        yield f"{cuts}: their returns are those until then; --max_episode_steps sets the limit"
+    if report["human_normalized"] is not None:
+        yield f"human-normalised: {report['human_normalized']:.3f} (0 is random play, 1 is a human)"
+    elif is_atari(report["env"]):
+        yield "human-normalised: no reference scores for this game"
 
 
 main = command("acer_tf.evaluate", Evaluate, Evaluate.evaluate)

@@ -10,7 +10,7 @@ import pytest
 from acer_tf import ACER
 from acer_tf.cli.trained import Trained
 from acer_tf.envs.atari.human_scores import human_normalized
-from acer_tf.evaluate import Report, main
+from acer_tf.evaluate import lines, main, summarized
 from acer_tf.evaluation.episodes import Played
 from acer_tf.storage.saved_agents import SavedAgent, read_saved_agent
 from tests.played import counter_run, write_run
@@ -122,8 +122,8 @@ def test_a_video_without_a_name_is_beside_the_agent(
 )
 def test_an_interval_needs_two_episodes(returns: tuple[float, ...], line: str) -> None:
     trained = Trained(SavedAgent("model.zip", {}, {}), "CartPole-v1", None)
-    report = Report(trained, "stochastic", 0, [Played(0, r, 10) for r in returns])
-    assert list(report.lines())[1] == line
+    report = summarized(trained, "stochastic", 0, [Played(0, r, 10) for r in returns])
+    assert list(lines(report, None))[1] == line
 
 
 def test_bad_input(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

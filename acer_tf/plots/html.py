@@ -152,18 +152,15 @@ def _pictures(records: Sequence[Record], metric: str, series: Callable[[Record],
     runs = [Run(r.env, name, s) for r, name in zip(records, names, strict=True) if (s := series(r)) is not None]
     widths = default_widths(runs, metric)
     curves = [curve for group in grouped_curves(runs, widths) for curve in mean_or_each(group)]
-    return [
-        Picture(
-            title=f"learning curve of {env or 'the run'}",
-            light=_address([c for c in curves if c.env == env], metric, width, is_dark=False),
-            dark=_address([c for c in curves if c.env == env], metric, width, is_dark=True),
-        )
-        for env, width in widths.items()
-    ]
+    pictures = []
+    for env, width in widths.items():
+        view, drawn = View(metric, widths=() if width is None else (width,)), [c for c in curves if c.env == env]
+        light, dark = (_address(drawn, view, is_dark) for is_dark in (False, True))
+        pictures.append(Picture(f"learning curve of {env or 'the run'}", light, dark))
+    return pictures
 
 
-def _address(curves: Sequence[Curve], metric: str, width: float | None, is_dark: bool) -> str:
-    view = View(metric, widths=() if width is None else (width,))
+def _address(curves: Sequence[Curve], view: View, is_dark: bool) -> str:
     with styled(is_dark):
         picture = rendered(figure_of_curves(curves, view), ".svg")
     return f"data:image/svg+xml;base64,{base64.b64encode(picture).decode()}"
