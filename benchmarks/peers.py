@@ -136,7 +136,7 @@ def result_of(log: Log, episodes: int, facts: Mapping[str, Any]) -> Result:
         facts: variation, environment, seed, steps, trained, settings, versions and whatever else is known.
     """
     steps, returns = np.array(log.steps, np.float64), np.array(log.returns)
-    bins = binned("", "", Series(steps, returns), facts["trained"] / BINS)
+    bins = binned(Series(steps, returns), facts["trained"] / BINS)
     seconds = np.interp(bins.x, steps, log.seconds)
     training = Returns(bins.x, bins.mean, bins.values.astype(float), seconds)
     kept = {"episodes": len(returns), "last_100": rounded(float(returns[-LAST_EPISODES:].mean()))}

@@ -40,7 +40,7 @@ def collect(planned: Planned) -> Result | None:
     episodes = read_returns(folder)
     steps, returns = episodes
     times = clock(folder)
-    bins = binned("", "", Series(np.minimum(steps, total), returns), total / BINS)
+    bins = binned(Series(np.minimum(steps, total), returns), total / BINS)
     trained = trained_steps(folder, episodes)
     used = read_processor_seconds(folder, min(trained, total))
     evaluations = _evaluations(folder, settings, total)

@@ -36,7 +36,7 @@ class Curve(NamedTuple):
     deviation: Floats
 
 
-def binned(env: str, setting: str, series: Series, width: float | None) -> Curve:
+def binned(series: Series, width: float | None, env: str = "", setting: str = "") -> Curve:
     """Averages a series in bins; a bin includes its end and excludes its start.
 
     The width is in the unit of the series' axis; None averages only values at the same place.

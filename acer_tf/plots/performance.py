@@ -13,7 +13,7 @@ from acer_tf.errors import InputError
 from acer_tf.plots.curves import ENOUGH_SEEDS, binned
 from acer_tf.plots.figures import AXIS_LABELS, draw_bands
 from acer_tf.plots.runs import Run
-from acer_tf.plots.series import Axis
+from acer_tf.plots.series import Axis, Series
 from acer_tf.plots.statistics import AGGREGATES, Band, Interval, improvement, interval, iqm_curve, profiles
 from acer_tf.plots.style import GREY, Line, count_in_thousands, lines, new_figure
 
@@ -82,12 +82,13 @@ def sample_efficiency(runs: Sequence[Run]) -> dict[str, Band]:
         InputError: as `score_matrices`, or runs have nothing in common.
     """
     width = max(run.series.x[-1] for run in runs) / _EFFICIENCY_POINTS
-    curves = {id(run): binned(run.env, run.setting, run.series, width) for run in runs}
-    start, end = max(c.x[0] for c in curves.values()), min(c.x[-1] for c in curves.values())
+    curves = [binned(run.series, width) for run in runs]
+    start, end = max(c.x[0] for c in curves), min(c.x[-1] for c in curves)
     if start > end:
         raise InputError("the runs have no steps in common; --rliable compares runs of similar length.")
     x = np.linspace(start, end, _EFFICIENCY_POINTS)
-    values = _arranged(runs, lambda run: _normalized(run.env, np.interp(x, curves[id(run)].x, curves[id(run)].mean)))
+    at_x = [run._replace(series=Series(x, np.interp(x, c.x, c.mean))) for run, c in zip(runs, curves, strict=True)]
+    values = _arranged(at_x, lambda run: _normalized(run.env, run.series.values))
     return {setting: iqm_curve(scores, x) for setting, scores in values.items()}
 
 

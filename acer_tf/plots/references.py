@@ -125,7 +125,7 @@ def _from_monitor(table: Table, envs: Sequence[str], name: str) -> ReferenceLine
     steps = np.cumsum(lengths[order])
     if not 0 < steps[-1] < np.inf:
         raise InputError(f"{table.path} has episodes of {steps[-1]:g} steps in all; expected lengths > 0.")
-    c = binned("", "", Series(steps, returns[order]), steps[-1] / POINTS)
+    c = binned(Series(steps, returns[order]), steps[-1] / POINTS)
     env = _env_of_monitor(table) or _only(table.path, envs)
     if env not in envs:
         raise InputError(f"{table.path} is about {env:.80}; expected one of {', '.join(envs)}.")

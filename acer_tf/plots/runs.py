@@ -117,7 +117,7 @@ def grouped_curves(runs: Sequence[Run], widths: Mapping[str, float | None]) -> l
     """Returns the curves of runs, those of an environment and setting together; as `mean_curves`."""
     groups: dict[tuple[str, str], list[Curve]] = {}
     for env, setting, series in runs:
-        groups.setdefault((env, setting), []).append(binned(env, setting, series, widths[env]))
+        groups.setdefault((env, setting), []).append(binned(series, widths[env], env, setting))
     return list(groups.values())
 
 

@@ -16,7 +16,7 @@ def series(*points: tuple[float, float]) -> Series:
 
 def some_curve(env: str, setting: str, seeds: int = 1) -> Curve:
     """A curve of two points, the mean of so many runs."""
-    c = binned(env, setting, series((1, 2), (11, 10.5)), width=10)
+    c = binned(series((1, 2), (11, 10.5)), 10, env, setting)
     return c if seeds == 1 else c._replace(seeds=np.full(2, seeds), deviation=np.full(2, 1.0))
 
 
