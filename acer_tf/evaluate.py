@@ -59,14 +59,7 @@ class Evaluate(PlayFlags):
 
 
 def summarized(trained: Trained, actions: str, seed: int, played: Sequence[Played]) -> dict[str, Any]:
-    """Returns the report on episodes as plain values: their summary, and each one's return, length and whether cut.
-
-    Args:
-        trained: the agent.
-        actions: how they were chosen, deterministic or stochastic.
-        seed: of the environments.
-        played: the episodes, at least one.
-    """
+    """Returns the report on one episode or more as plain values: a summary, and each return, length and whether cut."""
     returns, lengths = [episode.r for episode in played], [episode.l for episode in played]
     summary = summarize(returns, lengths)
     return {

@@ -59,10 +59,7 @@ class Sweep(SearchFlags):
         return trials
 
     def run(self, rest: Sequence[str]) -> int:
-        """Runs the trials that are not done yet; the rest are flags of each.
-
-        Returns:
-            The exit status: 0 if all trials are done, 1 if one failed; 129, 130 or 143 after a signal.
+        """Runs the trials that are not done yet, or a search, and returns the exit status; the rest are flags of each.
 
         Raises:
             LockedError: another sweep works in the folder.

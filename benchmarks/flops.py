@@ -31,12 +31,8 @@ def update_flops(network: ActorCritic, nenvs: int, nsteps: int) -> int:
     """Counts the operations of one ACER update.
 
     Every step passes forward through the network, the bootstrap steps as well; through the average policy, without the
-    critic's head; and backward into every kernel and every layer's input but the observations.
-
-    Args:
-        network: policy and Q with one network for both.
-        nenvs: environments.
-        nsteps: steps of a segment.
+    critic's head; and backward into every kernel and every layer's input but the observations. Policy and Q have one
+    network.
     """
     forward = forward_flops(network)
     average = sum(forward[:-1])

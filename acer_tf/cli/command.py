@@ -61,11 +61,7 @@ def guarded(main: Main) -> Main:
 def command(name: str, flags: type[Flags], run: Callable[[Flags], int | None]) -> Main:
     """Returns the `main` of a command: parses its flags, runs it, and turns expected errors into an exit status.
 
-    Commands that parse in several steps wrap their own function in `guarded` instead.
-
-    Args:
-        name: module name, for the help.
-        flags: dataclass of the flags.
-        run: called with the parsed flags; returns the exit status, None for 0.
+    The name is that of the module, for the help; `run` returns the exit status, None for 0. Commands that parse in
+    several steps wrap their own function in `guarded` instead.
     """
     return guarded(lambda argv: run(parse(name, flags, argv)) or 0)

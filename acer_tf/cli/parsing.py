@@ -124,12 +124,7 @@ def flags_of(kind: type[Any]) -> Iterator[Flag]:
 
 
 def parse(command: str, flags: type[Flags], argv: Sequence[str]) -> Flags:
-    """Parses the command line into a dataclass.
-
-    Args:
-        command: module name, for the help.
-        flags: the dataclass; its docstring describes the command.
-        argv: the words after the command.
+    """Parses the words after a command into a dataclass, whose docstring describes the command.
 
     Raises:
         InputError: a flag does not exist, has no value or one of the wrong type, or an argument is missing.

@@ -80,12 +80,7 @@ class CollectorMetrics:
         self._waited, self._since = 0.0, time.monotonic()
 
     def took(self, staleness: int, waited: float) -> None:
-        """Counts a segment that is trained on.
-
-        Args:
-            staleness: updates since the weights that it was collected with.
-            waited: seconds in which the learner had nothing to train on.
-        """
+        """Counts a segment: updates since its weights, and seconds in which the learner had nothing to train on."""
         self._staleness.append(staleness)
         self._waited += waited
 

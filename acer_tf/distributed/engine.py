@@ -51,15 +51,12 @@ class RayEngine:
     """Runs trials on the nodes of a cluster, which share the trials' folders."""
 
     def __init__(self, ray: ModuleType, slots: int | None, cpus: int) -> None:
-        """Creates the engine.
+        """Takes Ray, connected, the trials that run side by side over all nodes, and the processors of each.
 
-        Args:
-            ray: the module, connected.
-            slots: trials that run side by side over all nodes; None takes as many as the cluster has processors for.
-            cpus: processors that a trial takes.
+        Without slots, there are as many trials as the cluster has processors for.
 
         Raises:
-            InputError: no node has so many.
+            InputError: no node has so many processors.
         """
         # A task that fits on no node would stay pending for ever.
         most = max((int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]), default=0)

@@ -58,15 +58,10 @@ class RayFleet:
     """
 
     def __init__(self, blueprint: Blueprint, count: int, address: str | None) -> None:
-        """Connects to Ray and starts the processes.
-
-        Args:
-            blueprint: what each collector is made of.
-            count: number of collectors.
-            address: HOST:PORT of a cluster's head; None starts Ray on this machine.
+        """Connects to Ray, at an address as of `connected`, and starts the processes.
 
         Raises:
-            InputError: there is no connection (see `connected`), or the cluster has too few processors.
+            InputError: there is no connection, or the cluster has too few processors.
         """
         stack = ExitStack()
         self._ray = ray = stack.enter_context(connected(address, cpus=max(cores(), count)))

@@ -103,9 +103,7 @@ def differing(settings: Sequence[Mapping[str, Any]], besides: Collection[str] = 
 def mean_curves(runs: Sequence[Run], widths: Mapping[str, float | None]) -> list[Curve]:
     """Returns the mean curve of each environment and setting, in the order of first appearance.
 
-    Args:
-        runs: at least one.
-        widths: of the bins in each environment, as of `binned`.
+    Widths are those of the bins in each environment, as of `binned`.
 
     Raises:
         InputError: a width is not positive, or the runs of a group have nothing of the axis in common.

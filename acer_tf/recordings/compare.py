@@ -34,8 +34,7 @@ _COMPARE: dict[str, Callable[[Recorded], Iterable[Quantity]]] = {
 def compare(recorded: Recorded) -> Case:
     """Computes from a recording's inputs with this package, and compares the results with the recorded ones.
 
-    Args:
-        recorded: a recording of any kind but curves, which have nothing to compare.
+    The kind is any but curves, which have nothing to compare.
 
     Raises:
         InputError: the arrays do not fit the config or each other.

@@ -41,10 +41,6 @@ class Recorded:
     def __init__(self, path: Path, arrays: dict[str, NDArray[Any]]) -> None:
         """Parses `config` and infers the kind.
 
-        Args:
-            path: path of the file, for messages.
-            arrays: its arrays by name.
-
         Raises:
             InputError: `config` is not a JSON object, or no kind has arrays of these names.
         """

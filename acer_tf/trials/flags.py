@@ -33,12 +33,7 @@ ON_THE_COMMAND_LINE = {field.name for group in OTHERS for field in dataclasses.f
 
 
 def check_flags(where: str, names: Iterable[str], has_command_line: bool) -> None:
-    """Checks that a file may set these flags.
-
-    Args:
-        where: the file, and the part of it, for messages.
-        names: of the flags.
-        has_command_line: whether the command that reads the file takes flags of training.
+    """Checks that a file, or `where` in it, may set these flags; its command may take flags of training as well.
 
     Raises:
         InputError: it may not set one of them, or there is none of that name.
