@@ -32,8 +32,7 @@ class CollectorState:
     Attributes:
         index: number of the collector.
         incarnation: how often it was lost or started new episodes; answers from before are ignored.
-        is_asked: whether it was asked to begin.
-        asked_at: time at which it was.
+        asked_at: time at which it was asked to begin; None if it was not.
         is_begun: whether it has answered that it has.
         retry_at: time at which a lost collector is asked to begin again.
         failures: how often in a row it was lost.
@@ -44,8 +43,7 @@ class CollectorState:
 
     index: int
     incarnation: int = 0
-    is_asked: bool = False
-    asked_at: float = 0.0
+    asked_at: float | None = None
     is_begun: bool = False
     retry_at: float = 0.0
     failures: int = 0
@@ -56,7 +54,7 @@ class CollectorState:
     def begin_again(self, at: float = 0.0) -> None:
         """Forgets its orders; from this time on it may be asked to begin."""
         self.incarnation += 1
-        self.is_asked = self.is_begun = False
+        self.asked_at, self.is_begun = None, False
         self.retry_at = at
         self.orders.clear()
 

@@ -155,15 +155,15 @@ class CollectorSource:
         """Gives every collector as many orders as it may have, except lost ones whose time has not come."""
         now = time.monotonic()
         for state in self._states:
-            if state.is_asked or now >= state.retry_at:
+            if state.asked_at is not None or now >= state.retry_at:
                 self._submit(state, now)
 
     def _submit(self, state: CollectorState, now: float) -> None:
         """Starts the collector and submits pending orders."""
         timeout = self._collecting.actor_timeout
         # A process that is new, or was restarted by Ray, makes its environments first.
-        if not state.is_asked:
-            state.is_asked, state.asked_at, state.deadline = True, now, now + START_SECONDS + timeout
+        if state.asked_at is None:
+            state.asked_at, state.deadline = now, now + START_SECONDS + timeout
             # A collector that is replaced must not play the same episodes again.
             seed = derived_seed(self._seed, state.index, state.incarnation)
             self._fleet.begin(state.index, seed, self._teller(state, None))
@@ -228,7 +228,9 @@ class CollectorSource:
     def _say_late(self) -> None:
         """Says once how many collectors have not begun though they have had the time."""
         since = time.monotonic() - LATE_SECONDS
-        late = sum(state.is_asked and not state.is_begun and state.asked_at < since for state in self._states)
+        late = sum(
+            state.asked_at is not None and state.asked_at < since and not state.is_begun for state in self._states
+        )
         if late and not self._has_said_late:
             self._has_said_late = True
             say(
@@ -239,7 +241,7 @@ class CollectorSource:
 
     def _seconds_to_next(self) -> float:
         """Returns the seconds until a collector has to answer, or may begin again; all have orders or are lost."""
-        times = [state.deadline if state.is_asked else state.retry_at for state in self._states]
+        times = [state.retry_at if state.asked_at is None else state.deadline for state in self._states]
         return max(min(times) - time.monotonic(), 0.01)
 
     def _handle(self, answer: _Answer) -> None:

@@ -99,14 +99,8 @@ def load_experiment(name: str) -> Experiment:
 
 def _environments(where: str, file: _File) -> tuple[Environment, ...]:
     """Reads the environments, whose values come before those that the experiment has for all of them."""
-    shared: Mapping[str, Any] = {
-        "preset": file.preset,
-        "flags": {},
-        "seeds": file.seeds,
-        "steps": file.steps,
-        "steps_per_second": file.steps_per_second,
-    }
-    common = {name: value for name, value in shared.items() if value is not None}
+    names = ("preset", "seeds", "steps", "steps_per_second")
+    common = {"flags": {}, **{name: value for name in names if (value := getattr(file, name)) is not None}}
     envs = (read(f"{where}, environment {id}", values, Environment, common, id=id) for id, values in file.envs.items())
     found = tuple(env._replace(flags={**file.flags, **env.flags}) for env in envs)
     for env in found:

@@ -280,7 +280,7 @@ def test_collectors_that_are_late_are_said_once(capsys: pytest.CaptureFixture[st
     acer, fleet, source = loop(2)
     train(acer, 1)
     late, begun = source._states
-    begun.is_asked = begun.is_begun = late.is_asked = True
+    begun.is_begun, begun.asked_at = True, time.monotonic() - 99
     late.is_begun, late.asked_at = False, time.monotonic() - 59
     source._say_late()
     assert not capsys.readouterr().err
