@@ -28,6 +28,8 @@ DOCS = Path(__file__).parents[1] / "docs"
 OURS = "acer"
 OTHERS = {"ppo": "PPO", "a2c": "A2C", "dqn": "DQN", "qrdqn": "QR-DQN", "sac": "SAC", "td3": "TD3"}
 """Names of the algorithms of `benchmarks.peers`, as results have them and as the page does."""
+NAMES = {OURS: "ACER", **OTHERS}
+"""Those of all algorithms."""
 SUITED = {"discrete": ("ppo", "a2c", "dqn", "qrdqn"), "continuous": ("ppo", "a2c", "sac", "td3")}
 """Algorithms by the kind of actions that they can take."""
 WINDOW = 0.8
@@ -204,11 +206,10 @@ def cell(runs: Sequence[Result], score: Score) -> str:
 def minute_rows(runs: Runs, minutes: int) -> Iterator[Row]:
     """Yields the scores of a time: a row for each task, the best in bold."""
     for env, group in runs.items():
-        names = (OURS, *OTHERS)
-        values = {name: mean(group[name], by_minutes(minutes)) for name in names if group.get(name)}
+        values = {name: mean(group[name], by_minutes(minutes)) for name in NAMES}
         best = max((value for value in values.values() if not math.isnan(value)), default=math.nan)
-        cells = [cell(group.get(name, ()), by_minutes(minutes)) for name in names]
-        marked = [f"**{text}**" if text and values[n] == best else text for n, text in zip(names, cells, strict=True)]
+        cells = [cell(group[name], by_minutes(minutes)) for name in NAMES]
+        marked = [f"**{text}**" if text and values[n] == best else text for n, text in zip(NAMES, cells, strict=True)]
         if len([text for text in cells if text]) > 1:
             yield [env, *marked]
 
@@ -217,7 +218,7 @@ def step_rows(runs: Runs) -> Iterator[Row]:
     """Yields the scores at equal steps: a row for each task and algorithm."""
     for env, group in runs.items():
         for other, name in OTHERS.items():
-            if not group.get(other) or not group.get(OURS):
+            if not group[other] or not group[OURS]:
                 continue
             budget = zoo_steps(group[other])
             cells = [cell(group[who], by_steps(share * budget)) for share in (0.1, 1) for who in (OURS, other)]
@@ -227,8 +228,8 @@ def step_rows(runs: Runs) -> Iterator[Row]:
 def seed_rows(runs: Runs, minutes: int) -> Iterator[Row]:
     """Yields the score of each seed after a time: a row for each task in which every algorithm has all its runs."""
     for env, group in runs.items():
-        if min(len(group.get(name, ())) for name in (OURS, *suited(env))) >= SEEDS:
-            scores = ([by_minutes(minutes)(run) for run in group.get(name, ())] for name in (OURS, *OTHERS))
+        if min(len(group[name]) for name in (OURS, *suited(env))) >= SEEDS:
+            scores = ([by_minutes(minutes)(run) for run in group[name]] for name in NAMES)
             yield [env, *(", ".join(f"{score:.4g}" for score in of_one) for of_one in scores)]
 
 
@@ -238,7 +239,7 @@ def speeds(runs: Runs) -> str:
     for env, group in runs.items():
         for name, results in group.items():
             for run in results:
-                key = OTHERS.get(name, "ACER"), env, run.facts["processor"]
+                key = NAMES[name], env, run.facts["processor"]
                 found[key].append(run.facts["trained"] / run.facts["seconds"])
     (algorithm, env, _), rates = max(found.items(), key=lambda item: max(item[1]) / min(item[1]))
     return f"up to a factor of {max(rates) / min(rates):.1f} ({algorithm}, {env})"
@@ -255,7 +256,7 @@ def behind(timed: Runs, runs: Runs) -> Iterator[str]:
 def behind_in_minutes(group: Mapping[str, Sequence[Result]]) -> Iterator[str]:
     """Yields the times at which other algorithms are ahead in a task, with what they reached."""
     for minutes in MINUTES:
-        ours, *theirs = (mean(group.get(name, ()), by_minutes(minutes)) for name in (OURS, *OTHERS))
+        ours, *theirs = (mean(group[name], by_minutes(minutes)) for name in NAMES)
         ahead = sorted((v, name) for v, name in zip(theirs, OTHERS.values(), strict=True) if v > ours)
         if ahead:
             others = ", ".join(f"{name} {value:.4g}" for value, name in reversed(ahead))
@@ -265,8 +266,8 @@ def behind_in_minutes(group: Mapping[str, Sequence[Result]]) -> Iterator[str]:
 def behind_in_steps(group: Mapping[str, Sequence[Result]]) -> Iterator[str]:
     """Yields the algorithms that are ahead in a task after their own steps, with what they reached."""
     for other, name in OTHERS.items():
-        steps = zoo_steps(group.get(other, ()))
-        ours, theirs = (mean(group.get(who, ()), by_steps(steps)) for who in (OURS, other))
+        steps = zoo_steps(group[other])
+        ours, theirs = (mean(group[who], by_steps(steps)) for who in (OURS, other))
         if theirs > ours:
             yield f"{name} {theirs:.4g} after {steps:,} steps (ACER {ours:.4g})"
 
@@ -277,7 +278,7 @@ def iqm_rows(runs: Runs, minutes: int) -> Iterator[Row]:
     In each task, 0 is random play, and 1 the highest mean of an algorithm after any of `MINUTES`.
     """
     for other, name in OTHERS.items():
-        both = [env for env, group in runs.items() if group.get(OURS) and group.get(other)]
+        both = [env for env, group in runs.items() if group[OURS] and group[other]]
         scores = [[normalized(runs[env], who, traits(env).returned, minutes) for who in (OURS, other)] for env in both]
         known = [pair for pair in scores if not np.isnan(np.concatenate(pair)).any()]
         if known:
@@ -298,7 +299,7 @@ def best(group: Mapping[str, Sequence[Result]]) -> float:
 
 def picture(runs: Runs) -> bytes:
     """Draws the training returns of all algorithms over minutes, as far as the last of `MINUTES`, as a PNG."""
-    groups = [(env, name, group.get(name, ())) for env, group in runs.items() for name in (OURS, *OTHERS)]
+    groups = [(env, name, group[name]) for env, group in runs.items() for name in NAMES]
     found = [mean_curve([curve(run, env, name) for run in results]) for env, name, results in groups if results]
     with styled():
         return rendered(figure_of_curves(found, View(axis="minutes")), ".png")
@@ -309,19 +310,14 @@ def curve(run: Result, env: str, algorithm: str) -> Curve:
     returns = run.training
     minutes = returns.seconds / 60
     shown = minutes <= MINUTES[-1]
-    name = OTHERS.get(algorithm, "ACER")
-    return run_curve(env, name, minutes[shown], returns.mean[shown], returns.episodes[shown])
+    return run_curve(env, NAMES[algorithm], minutes[shown], returns.mean[shown], returns.episodes[shown])
 
 
 def missing(runs: Runs) -> Iterator[str]:
     """Yields what has not been run, tasks that lack the same in one line."""
     lacking: dict[str, list[str]] = defaultdict(list)
     for env, group in runs.items():
-        few = [
-            f"{OTHERS.get(name, 'ACER')} {len(group.get(name, ()))}"
-            for name in (OURS, *suited(env))
-            if len(group.get(name, ())) < SEEDS
-        ]
+        few = [f"{NAMES[name]} {len(group[name])}" for name in (OURS, *suited(env)) if len(group[name]) < SEEDS]
         if few:
             lacking[", ".join(few)].append(env)
     for few_runs, envs in lacking.items():
@@ -331,10 +327,9 @@ def missing(runs: Runs) -> Iterator[str]:
 def page(runs: Runs) -> str:
     """Returns the page."""
     facts = [run.facts for group in runs.values() for results in group.values() for run in results]
-    names = ["ACER", *OTHERS.values()]
     timed = side_by_side(runs)
     minutes = "\n\n".join(
-        f"### After {counted(m, 'minute')}\n\n{table(['task', *names], rows)}"
+        f"### After {counted(m, 'minute')}\n\n{table(['task', *NAMES.values()], rows)}"
         for m in MINUTES
         if (rows := list(minute_rows(timed, m)))
     )
@@ -351,7 +346,7 @@ def page(runs: Runs) -> str:
         ),
         minutes=minutes,
         over=table(["after", "other", "tasks", "ACER", "other"], over),
-        each=table(["task", *names], list(seed_rows(timed, GOALS[0].minutes or 0))),
+        each=table(["task", *NAMES.values()], list(seed_rows(timed, GOALS[0].minutes or 0))),
         speeds=speeds(timed),
         steps=table(header, list(step_rows(runs))),
         behind=bullets(behind(timed, runs)),
@@ -457,7 +452,7 @@ def read_runs() -> Runs:
     found: dict[tuple[str, str], list[Result]] = defaultdict(list)
     for (variation, env, _), result in sorted(read(DOCS / "results" / NAME).items()):
         found[env, variation].append(result)
-    return {env.id: {name: found[env.id, name] for name in (OURS, *OTHERS)} for env in load_experiment(NAME).envs}
+    return {env.id: {name: found[env.id, name] for name in NAMES} for env in load_experiment(NAME).envs}
 
 
 def main() -> int:
