@@ -1,4 +1,4 @@
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,12 +12,13 @@ from acer_tf.config import Config
 from acer_tf.envs.make import make_training_env
 from acer_tf.episode_stats import EpisodeStats
 from acer_tf.learning import make_model_and_loop
-from acer_tf.logs.logger import Logger, Sink
+from acer_tf.logs.logger import Logger
 from acer_tf.model import Model
 from acer_tf.policies.categorical import CategoricalPolicy
 from acer_tf.runner import Runner
-from acer_tf.segment import Episode, Segment
+from acer_tf.segment import Segment
 from tests.saved import assert_same_runs
+from tests.sinks import RecordingSink
 
 SMALL = {"num_layers": 1, "num_hidden": 4}
 NENVS, NSTEPS = 2, 5
@@ -43,24 +44,6 @@ class RecordingModel(Model):
 
     def report(self, segment: Segment) -> dict[str, float]:
         return {"loss": -1.0}
-
-
-class RecordingSink(Sink):
-    """Writes down everything."""
-
-    def __init__(self) -> None:
-        self.rows: list[dict[str, float]] = []
-        self.steps: list[int] = []
-        self.seen: list[Episode] = []
-
-    def write(self, values: Mapping[str, float]) -> None:
-        self.rows.append(dict(values))
-
-    def episodes(self, episodes: Any) -> None:
-        self.seen += episodes
-
-    def progress(self, steps: int) -> None:
-        self.steps.append(steps)
 
 
 def loop(

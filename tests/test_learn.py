@@ -17,12 +17,13 @@ from acer_tf.config import Continuous
 from acer_tf.envs.make import make_training_env
 from acer_tf.errors import InputError
 from acer_tf.learning import learn
-from acer_tf.logs.logger import Logger, Sink
+from acer_tf.logs.logger import Logger
 from acer_tf.model import Model
 from acer_tf.networks.registry import Recurrent
 from acer_tf.policies.categorical import CategoricalPolicy
 from tests.agents import assert_same
 from tests.scripted import ScriptedEnv
+from tests.sinks import RecordingSink
 
 SMALL = {"num_layers": 1, "num_hidden": 4}
 NENVS = 2
@@ -192,20 +193,11 @@ def test_two_processes_with_one_seed_end_equal_to_the_bit(tmp_path: Path) -> Non
             np.testing.assert_array_equal(first[name], second[name], err_msg=name)
 
 
-class Returns(Sink):
-    """Keeps the returns of whole episodes."""
-
-    def __init__(self) -> None:
-        self.returns: list[float] = []
-
-    def episodes(self, episodes: Any) -> None:
-        self.returns += [episode.r for episode in episodes]
-
-
 @pytest.mark.slow
 def test_learns_to_balance_the_pole() -> None:
-    sink = Returns()
+    sink = RecordingSink()
     env = make_training_env("CartPole-v1", 4)
     learn("mlp", env, seed=0, total_timesteps=40_000, buffer_size=5000, replay_start=1000, logger=Logger([sink]))
-    assert np.mean(sink.returns[:40]) < 40
-    assert np.mean(sink.returns[-20:]) > 60
+    returns = [episode.r for episode in sink.seen]
+    assert np.mean(returns[:40]) < 40
+    assert np.mean(returns[-20:]) > 60

@@ -3,7 +3,7 @@ import itertools
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,25 +16,10 @@ from acer_tf.distributed.collector_state import Order
 from acer_tf.distributed.fleet import Tell
 from acer_tf.envs.make import make_training_env
 from acer_tf.errors import EnvironmentFailedError, InputError
-from acer_tf.logs.logger import Logger, Sink
+from acer_tf.logs.logger import Logger
 from acer_tf.segment import Segment
 from tests.distributed.threads import loop, train
-
-
-class Rows(Sink):
-    def __init__(self) -> None:
-        self.rows: list[dict[str, float]] = []
-        self.steps: list[int] = []
-        self.envs: set[int] = set()
-
-    def write(self, values: Mapping[str, float]) -> None:
-        self.rows.append(dict(values))
-
-    def progress(self, steps: int) -> None:
-        self.steps.append(steps)
-
-    def episodes(self, episodes: Any) -> None:
-        self.envs |= {episode.env for episode in episodes}
+from tests.sinks import RecordingSink
 
 
 def noted(acer: TrainingLoop) -> list[tuple[int, Segment]]:
@@ -113,55 +98,52 @@ def test_a_restart_publishes_weights_that_came_without_an_update() -> None:
 
 
 def test_metrics_of_staleness_and_waiting() -> None:
-    rows = Rows()
-    acer, fleet, _ = loop(2, logger=Logger([rows]))
+    sink = RecordingSink()
+    acer, fleet, _ = loop(2, logger=Logger([sink]))
     train(acer, 10)
     names = ["alive", "replaced", "staleness_mean", "staleness_p95", "idle_share", "segments_dropped"]
-    assert [name for name in rows.rows[0] if name.startswith("actors_")] == [f"actors_{name}" for name in names]
-    last = rows.rows[-1]
+    assert [name for name in sink.rows[0] if name.startswith("actors_")] == [f"actors_{name}" for name in names]
+    last = sink.rows[-1]
     assert (last["actors_alive"], last["actors_replaced"], last["actors_segments_dropped"]) == (2, 0, 0)
     assert last["actors_staleness_mean"] == last["actors_staleness_p95"] == 2, "two segments ahead, an update each"
-    assert rows.steps == [10 * (i + 1) for i in range(10)]
+    assert sink.steps == [10 * (i + 1) for i in range(10)]
     fleet.close()
 
-    slow, fleet, _ = loop(1, lambda *_: 0.03, logger=Logger([rows]))
+    slow, fleet, _ = loop(1, lambda *_: 0.03, logger=Logger([sink]))
     train(slow, 10)
-    assert 0.1 < rows.rows[-1]["actors_idle_share"] < 1
+    assert 0.1 < sink.rows[-1]["actors_idle_share"] < 1
     fleet.close()
 
 
 def test_segments_that_are_too_stale_are_dropped() -> None:
-    rows = Rows()
-    acer, fleet, _ = loop(2, logger=Logger([rows]), log_interval=1, collecting={"max_staleness": 1})
+    sink = RecordingSink()
+    acer, fleet, _ = loop(2, logger=Logger([sink]), log_interval=1, collecting={"max_staleness": 1})
     train(acer, 10)
-    assert max(row["actors_staleness_p95"] for row in rows.rows) <= 1
-    assert rows.rows[-1]["actors_segments_dropped"] > 3
+    assert max(row["actors_staleness_p95"] for row in sink.rows) <= 1
+    assert sink.rows[-1]["actors_segments_dropped"] > 3
     assert acer.steps == 100, "dropped ones do not count"
     fleet.close()
 
 
 def test_episodes_go_on_over_segments_that_are_dropped() -> None:
-    class Lengths(Sink):
-        def episodes(self, episodes: Any) -> None:
-            lengths.extend(episode.l for episode in episodes)
-
-    lengths: list[int] = []
-    acer, fleet, source = loop(2, logger=Logger([Lengths()]), collecting={"max_staleness": 1})
+    sink = RecordingSink()
+    acer, fleet, source = loop(2, logger=Logger([sink]), collecting={"max_staleness": 1})
     train(acer, 30)
     fleet.close()
     assert source._metrics.row(2)["actors_segments_dropped"] > 9
+    lengths = [episode.l for episode in sink.seen]
     assert 9 < len(lengths) <= 40
     assert sorted(acer.episode_stats.state_dict()["last_lengths"]) == sorted(lengths)
 
 
 @pytest.mark.parametrize(("publish_every", "max_staleness"), [(4, 1), (3, 0)])
 def test_weights_that_are_about_to_be_too_stale_are_published_anew(publish_every: int, max_staleness: int) -> None:
-    rows = Rows()
+    sink = RecordingSink()
     limits = {"publish_every": publish_every, "max_staleness": max_staleness}
-    acer, fleet, _ = loop(2, logger=Logger([rows]), log_interval=1, collecting=limits)
+    acer, fleet, _ = loop(2, logger=Logger([sink]), log_interval=1, collecting=limits)
     train(acer, 10)
     assert acer.steps == 100, "the learner waits for ever where all that is collected is dropped"
-    assert max(row["actors_staleness_p95"] for row in rows.rows) <= max_staleness
+    assert max(row["actors_staleness_p95"] for row in sink.rows) <= max_staleness
     fleet.close()
 
 
@@ -186,24 +168,24 @@ def test_waiting_ends_when_training_is_not_to_go_on(monkeypatch: pytest.MonkeyPa
 
 
 def test_several_segments_make_one_update() -> None:
-    rows = Rows()
+    sink = RecordingSink()
     how = {"segments_per_update": 2}
-    acer, fleet, _ = loop(2, logger=Logger([rows]), replay_start=20, replay_ratio=3, log_interval=1, collecting=how)
+    acer, fleet, _ = loop(2, logger=Logger([sink]), replay_start=20, replay_ratio=3, log_interval=1, collecting=how)
     taken = noted(acer)
     train(acer, 6)
     assert acer.nbatch == 20 and acer.steps == 120 and acer.buffer.num_put == 12
-    assert {row["loss"] for row in rows.rows} == {4}, "environments of a batch"
-    replayed = [row["replay_loss"] for row in rows.rows if row["replay_loss"] == row["replay_loss"]]
+    assert {row["loss"] for row in sink.rows} == {4}, "environments of a batch"
+    replayed = [row["replay_loss"] for row in sink.rows if row["replay_loss"] == row["replay_loss"]]
     assert replayed and set(replayed) == {4}, "of those from replay as well"
     assert [first for first, _ in taken] == [0, 2] * 6
-    assert rows.steps == [20 * (i + 1) for i in range(6)]
-    assert rows.rows[-1]["replay_size"] == 120
+    assert sink.steps == [20 * (i + 1) for i in range(6)]
+    assert sink.rows[-1]["replay_size"] == 120
     fleet.close()
 
 
 def test_episodes_are_those_of_each_environment() -> None:
-    rows = Rows()
-    acer, fleet, _ = loop(2, logger=Logger([rows]))
+    sink = RecordingSink()
+    acer, fleet, _ = loop(2, logger=Logger([sink]))
     taken = noted(acer)
     train(acer, 60)
     lengths = []
@@ -214,7 +196,7 @@ def test_episodes_are_those_of_each_environment() -> None:
             np.testing.assert_array_equal(one.masks[:, -1], following.masks[:, 0], err_msg="one after the other")
         lengths += np.diff([-1, *np.flatnonzero(dones)]).tolist()
     assert sorted(acer.state_dict()["episode_stats"]["last_lengths"].tolist()) == sorted(lengths)[:40]
-    assert len(lengths) < 40 and rows.envs == {0, 1, 2, 3}
+    assert len(lengths) < 40 and {episode.env for episode in sink.seen} == {0, 1, 2, 3}
     fleet.close()
 
 
