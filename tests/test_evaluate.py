@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -146,9 +144,3 @@ def test_bad_input(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "a.gif is not an mp4 file" in error(str(run), "--video", "a.gif")
     (tmp_path / "model.zip").write_bytes(b"no zip")
     assert "model.zip is not the file of a trained agent" in error(str(tmp_path), "--env", "Counter-v0")
-
-
-def test_bad_input_is_found_without_tensorflow(tmp_path: Path) -> None:
-    code = "import sys; from acer_tf.evaluate import main; print(main(sys.argv[1:]), 'tensorflow' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
-    assert done.stdout == "2 False\n"

@@ -1,5 +1,6 @@
 import importlib
 import importlib.metadata
+import json
 import os
 import signal
 import subprocess
@@ -66,12 +67,37 @@ def test_the_words_reach_the_command(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert "CartPole-v1" in capsys.readouterr().err
 
 
-def test_answers_come_before_anything_large_is_imported() -> None:
-    code = "import sys; from acer_tf.__main__ import main; print([int(main()) for sys.argv[1] in sys.argv[1:]]); "
-    code += "print({'tensorflow', 'keras', 'gymnasium', 'cyclopts'} & {*sys.modules})"
-    words = ["--help", "--version", "rnu"]
-    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-2:] == ["[0, 0, 2]", "set()"]
+LIGHT = [
+    ({"cyclopts"}, ["--help", "--version", "rnu"]),
+    ({"keras", "gymnasium", "ale_py", "cv2"}, ["run --evn CartPole-v1", "run --num_env x", "run-atari --evn Pong"]),
+    (
+        {"tensorflow"},
+        [
+            *("run --num_hiden=3", "run --env=CartPol-v1", "run --trust_region=maybe", "run --env_kwargs={a:1}"),
+            *("run-atari --env Breakot", "evaluate ."),
+        ],
+    ),
+]
+"""Packages that are imported neither for these words nor for those before them."""
+
+
+def test_answers_and_typos_come_before_anything_large_is_imported(tmp_path: Path) -> None:
+    code = "import json, sys; from acer_tf.__main__ import main; print(json.dumps([(int(main()), [*sys.modules]) for "
+    code += "sys.argv in (['acer', *line.split()] for line in sys.argv[1:])]))"
+    lines = [line for _, some in LIGHT for line in some]
+    environment = {**os.environ, "PYTHONPATH": str(Path(acer_tf.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *lines], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    found = dict(zip(lines, json.loads(done.stdout.splitlines()[-1]), strict=True))
+    large: set[str] = set()
+    for names, some in reversed(LIGHT):
+        large |= names
+        assert [(line, name) for line in some for name in large if name in found[line][1]] == []
+    assert [status for status, _ in found.values()] == [0, 0, *[2] * (len(lines) - 2)]
+    errors = done.stderr.splitlines()
+    assert len(errors) == len(lines) - 2 and all(line.startswith("error: ") for line in errors)
+    assert "BreakoutNoFrameskip-v4" in errors[-2]
 
 
 def test_the_package_runs_as_a_module() -> None:

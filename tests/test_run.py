@@ -288,21 +288,3 @@ def test_no_environment_is_made_only_to_see_its_actions(
     assert "lower buffer_size" in capsys.readouterr().err
     assert len(Counted.made) == count  # of async ones each has a process of its own, and gymnasium asks one here
     assert {*Counted.made} == {*Counted.closed}
-
-
-def test_misspelt_flags_are_refused_before_anything_large_is_imported() -> None:
-    code = "import sys; from acer_tf.__main__ import main; print(int(main()), "
-    code += "{'tensorflow', 'keras', 'gymnasium', 'ale_py', 'cv2'} & {*sys.modules})"
-    for words in (["run", "--evn", "CartPole-v1"], ["run", "--num_env", "x"], ["run-atari", "--evn", "Pong"]):
-        done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
-        assert done.stdout == "2 set()\n"
-        assert done.stderr.startswith("error: --") and done.stderr.count("\n") == 1
-
-
-def test_typos_are_refused_before_tensorflow() -> None:
-    code = "import sys; from acer_tf.run import main; print([int(main([word])) for word in sys.argv[1:]]); "
-    code += "print('tensorflow' in sys.modules)"
-    words = ["--num_hiden=3", "--env=CartPol-v1", "--trust_region=maybe", "--env_kwargs={a: 1}", "--num_env=x"]
-    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["[2, 2, 2, 2, 2]", "False"]
-    assert done.stderr.count("\n") == done.stderr.count("error: ") == 5

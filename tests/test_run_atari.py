@@ -1,6 +1,4 @@
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,16 +14,6 @@ def test_defaults_are_those_of_baselines() -> None:
     assert (job.environment.env, job.environment.num_env, job.run.seed) == ("BreakoutNoFrameskip-v4", 16, 0)
     assert (job.network, job.config.total_timesteps, job.config.lrschedule) == ("cnn", 10_000_000, "constant")
     assert job.environment.max_episode_frames == 108_000
-
-
-def test_a_misspelt_game_is_refused_before_tensorflow() -> None:
-    code = "import sys; from acer_tf.run_atari import main; status = main(['--env', 'Breakot']); "
-    code += "sys.exit(100 if 'tensorflow' in sys.modules else status)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: ")
-    assert "BreakoutNoFrameskip-v4" in done.stderr
-    assert done.stderr.count("\n") == 1
 
 
 def test_replay_larger_than_memory_is_refused_before_games_start(
