@@ -69,43 +69,33 @@ def resumed(path: Path, state: dict[str, int]) -> FileSink:
     return file
 
 
-def test_resuming_drops_what_was_written_later(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    file = begun(path, [1, 2])
-    state = file.state_dict()
-    assert state == {"a.csv": path.stat().st_size}
-    file.append(csv_lines([[3, 4], [5, 6]]))
-    file.close()
-    again = resumed(path, state)
-    assert again.state_dict() == state
-    again.append(csv_lines([[7, 8]]))
-    assert path.read_text() == "x,y\n1,2\n7,8\n"
-    again.close()
+THEN = "x,y\n1,2\n3,4\n"
 
 
-@pytest.mark.parametrize("cut", [1, 2, 3, 4])
-def test_a_line_that_was_cut_is_dropped(tmp_path: Path, cut: int) -> None:
+@pytest.mark.parametrize(
+    ("left", "kept"),
+    [
+        (f"{THEN}5,6\n7,8\n", THEN),
+        *((THEN[:-cut], "x,y\n1,2\n") for cut in (1, 2, 3, 4)),
+        ("x,y", ""),  # the header is written again
+        (None, ""),
+    ],
+)
+def test_a_log_that_went_on_or_was_cut_or_deleted_keeps_the_whole_rows_of_then(
+    tmp_path: Path, left: str | None, kept: str
+) -> None:
     path = tmp_path / "a.csv"
     file = begun(path, [1, 2], [3, 4])
     state = file.state_dict()
+    assert state == {"a.csv": len(THEN)}
     file.close()
-    path.write_bytes(path.read_bytes()[:-cut])
+    path.unlink()
+    if left is not None:
+        path.write_text(left)
     again = resumed(path, state)
-    again.append(csv_lines([[5, 6]]))
-    assert path.read_text() == "x,y\n1,2\n5,6\n"
-    again.close()
-
-
-def test_a_header_that_was_cut_is_written_again(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    file = begun(path, [1, 2])
-    state = file.state_dict()
-    file.close()
-    path.write_bytes(path.read_bytes()[:3])
-    again = resumed(path, state)
-    assert again.state_dict() == {"a.csv": 0}
-    again.append(csv_lines([[3, 4]]))
-    assert path.read_text() == "x,y\n3,4\n"
+    assert again.state_dict() == {"a.csv": len(kept)}
+    again.append(csv_lines([[9, 9]]))
+    assert path.read_text() == (kept or "x,y\n") + "9,9\n"
     again.close()
 
 
@@ -114,16 +104,6 @@ def test_without_rows_then_none_are_kept(tmp_path: Path) -> None:
     state = FileSink(path, b"x,y\n").state_dict()
     assert state == {"a.csv": 0}
     begun(path, [1, 2]).close()
-    resumed(path, state).append(csv_lines([[3, 4]]))
-    assert path.read_text() == "x,y\n3,4\n"
-
-
-def test_a_file_that_is_gone_begins_anew(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    file = begun(path, [1, 2])
-    state = file.state_dict()
-    file.close()
-    path.unlink()
     resumed(path, state).append(csv_lines([[3, 4]]))
     assert path.read_text() == "x,y\n3,4\n"
 
