@@ -43,6 +43,26 @@ class Counter(gymnasium.Env[NDArray[np.float32], int]):
         return np.full((*self.size, 3), 40 * self.t, np.uint8) if self.render_mode == "rgb_array" else None
 
 
+class Lives(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Ends a life after so many steps, but not the game: a reset goes on with it."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], length: int) -> None:
+        super().__init__(env)
+        self.length, self.steps, self.is_over = length, 0, True
+
+    def reset(self, **kwargs: Any) -> Any:
+        if not self.is_over:
+            return self.last, {}
+        self.steps = 0
+        return self.env.reset(**kwargs)
+
+    def step(self, action: Any) -> Any:
+        self.last, reward, terminated, truncated, info = self.env.step(action)
+        self.steps += 1
+        self.is_over = terminated or truncated
+        return self.last, reward, terminated or self.steps % self.length == 0, truncated, info
+
+
 def counters(n: int) -> SyncVectorEnv:
     """Environments with k = 0 to n - 1."""
     return SyncVectorEnv([lambda k=k: Counter(k) for k in range(n)], autoreset_mode=AutoresetMode.SAME_STEP)

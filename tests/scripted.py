@@ -52,7 +52,7 @@ class ScriptedEnv(VectorEnv[Array, Any, Array]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         self._t += 1
         self.resets.append((seed, self._t))
-        return self._frames[self._t], {}
+        return self._frames[self._t], self._infos.get(self._t, {})
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         self._t += 1

@@ -9,6 +9,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from acer_tf.envs.adapt import as_vector_env
 from acer_tf.envs.make import make_vec_env
 from acer_tf.envs.returns import batch_of, checked_batch
+from acer_tf.envs.vector import ParallelEnvs, SerialEnvs
 from acer_tf.errors import EnvironmentFailedError, InputError, environment_errors
 from tests.plain_vec_env import PlainVecEnv
 
@@ -18,13 +19,21 @@ OBS = np.array([1, 2, 3], np.uint8)
 class Told(gymnasium.Env[Any, Any]):
     """Steps return what it is told."""
 
-    observation_space, action_space = Box(0, 9, (3,), np.uint8), Discrete(2)
+    action_space = Discrete(2)
 
-    def __init__(self, obs: Any = OBS, reward: Any = 1.0, info: Any = {}, error: Exception | None = None) -> None:  # noqa: B006
-        self.told, self.error = (obs, reward, False, False, info), error
+    def __init__(
+        self,
+        obs: Any = OBS,
+        reward: Any = 1.0,
+        is_last: bool = False,
+        info: Any = {},  # noqa: B006
+        error: Exception | None = None,
+        space: Box = Box(0, 9, (3,), np.uint8),  # noqa: B008
+    ) -> None:
+        self.told, self.error, self.observation_space = (obs, reward, False, is_last, info), error, space
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-        return OBS, {}
+        return np.zeros(self.observation_space.shape, self.observation_space.dtype), {}
 
     def step(self, action: Any) -> Any:
         if self.error is not None:
@@ -56,19 +65,26 @@ WRONG = [
         {"obs": np.zeros(3, np.int64)},
         r"environment [01] returned an observation of shape \(3,\) and type int64",
     ),
+    (
+        {"obs": np.zeros(3, np.complex64)},
+        r"environment [01] returned an observation of shape \(3,\) and type complex64",
+    ),
     ({"obs": None}, "environment 1 returned an observation None; its space is Box"),
     ({"info": None}, "environment 1 returned the info None; expected a dict"),
 ]
 
 
+KINDS = {"sync": SerialEnvs, "async": ParallelEnvs, "stable baselines": Batches}
+
+
 @pytest.mark.parametrize(("told", "message"), WRONG)
-@pytest.mark.parametrize("kind", ["sync", "stable baselines"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_environment_and_what_came_are_named(kind: str, told: dict[str, Any], message: str) -> None:
-    made = iter([Told(), Told(**told)])
-    env = make_vec_env(lambda: next(made), 2) if kind == "sync" else as_vector_env(Batches([lambda: next(made)] * 2))
+    env = as_vector_env(KINDS[kind]([Told, lambda: Told(**told)]))
     env.reset()
     with pytest.raises(InputError, match=message), environment_errors():
         env.step(np.zeros(2, np.int64))
+    env.close()
 
 
 @pytest.mark.parametrize(
@@ -87,14 +103,6 @@ def test_the_part_that_does_not_fit_is_named(obs: dict[str, Any], message: str) 
     env.single_observation_space = Dict(camera=Box(0, 255, (2, 2, 1), np.uint8), speed=Box(-1, 1, (1,)))
     with pytest.raises(InputError, match=f"^environment 0 returned an observation {message}"):
         batch_of(env, [obs])
-
-
-def test_processes_name_the_environment_too() -> None:
-    env = make_vec_env(Told, 2, env_kwargs={"info": None}, vectorization="async")
-    env.reset()
-    with pytest.raises(InputError, match="environment 0 returned the info None; expected a dict"):
-        env.step(np.zeros(2, np.int64))
-    env.close()
 
 
 @pytest.mark.parametrize("told", [{"reward": np.ones(1)}, {"obs": np.zeros(2)}, {"obs": None}, {"info": None}])
@@ -204,23 +212,8 @@ def test_flags_and_infos_that_are_none(told: dict[str, Any], message: str) -> No
         env.step(np.zeros(2, np.int64))
 
 
-class Ends(gymnasium.Env[Any, Any]):
-    """Every step ends an episode, with an observation that it is told."""
-
-    action_space = Discrete(2)
-
-    def __init__(self, space: Box, last: Any) -> None:
-        self.observation_space, self.last = space, last
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-        return np.zeros(2, self.observation_space.dtype), {}
-
-    def step(self, action: Any) -> Any:
-        return self.last, 1.0, False, True, {}
-
-
 def test_last_observations_take_the_type_of_the_space() -> None:
-    env = make_vec_env(lambda: Ends(Box(-1, 1, (2,), np.float32), [0.1, 0.2]), 1)
+    env = make_vec_env(lambda: Told([0.1, 0.2], is_last=True, space=Box(-1, 1, (2,), np.float32)), 1)
     env.reset()
     (last,) = env.step(np.zeros(1, np.int64))[4]["final_obs"]
     assert last.dtype == np.float32 and last.tolist() == np.float32([0.1, 0.2]).tolist()
@@ -237,7 +230,7 @@ def test_last_observations_take_the_type_of_the_space() -> None:
     ],
 )
 def test_last_observations_that_do_not_fit(dtype: Any, last: Any) -> None:
-    env = make_vec_env(lambda: Ends(Box(0, 100, (2,), dtype), last), 1)
+    env = make_vec_env(lambda: Told(last, is_last=True, space=Box(0, 100, (2,), dtype)), 1)
     env.reset()
     with pytest.raises(
         InputError, match=r"^environment 0 returned a last observation of an episode .* its space is Box"

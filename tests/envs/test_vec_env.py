@@ -21,7 +21,7 @@ from acer_tf.envs.wrap import is_normalized, training_env
 from acer_tf.envs.wrappers.action_masks import MASKS
 from acer_tf.errors import InputError
 from acer_tf.evaluation import evaluate_policy
-from tests.counter import Always, Counter
+from tests.counter import Always, Counter, Lives
 from tests.plain_vec_env import PlainVecEnv
 from tests.small_agents import assert_same, everything, tiny
 
@@ -154,18 +154,7 @@ def test_spaces_of_another_package_are_told() -> None:
 
 def test_monitors_know_the_true_ends_of_episodes() -> None:
     monitor = pytest.importorskip("stable_baselines3.common.monitor", reason="needs stable-baselines3").Monitor
-
-    class Lives(gymnasium.Wrapper[Any, Any, Any, Any]):
-        """Ends every second step, without an end of the episode."""
-
-        def reset(self, **kwargs: Any) -> Any:
-            return self.env.reset(**kwargs) if getattr(self, "is_over", True) else (np.zeros(1, np.float32), {})
-
-        def step(self, action: Any) -> Any:
-            obs, reward, self.is_over, truncated, info = self.env.step(action)
-            return obs, reward, self.is_over or self.env.unwrapped.t % 2 == 0, truncated, info
-
-    venv = package("DummyVecEnv")([lambda: Lives(monitor(Counter(5)))])
+    venv = package("DummyVecEnv")([lambda: Lives(monitor(Counter(5)), 2)])
     assert evaluate_policy(Always(), venv, 2, return_episode_rewards=True) == ([50, 50], [6, 6])
     venv = package("VecMonitor")(package("DummyVecEnv")([lambda: Counter(5)]))
     assert evaluate_policy(Always(), venv, 2, return_episode_rewards=True) == ([50, 50], [6, 6])

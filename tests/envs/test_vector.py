@@ -16,7 +16,7 @@ from acer_tf.envs.make import make_single, make_vec_env
 from acer_tf.envs.vector import ParallelEnvs, SerialEnvs, gather_infos
 from acer_tf.envs.wrap import training_env
 from acer_tf.errors import InputError
-from tests.counter import Counter
+from tests.counter import Counter, Lives
 
 NENVS = 3
 
@@ -78,46 +78,7 @@ def test_steps_equal_those_of_gymnasium_to_the_bit(env_id: str, kwargs: dict[str
         assert_equal(one, other)
 
 
-class Wrong(gymnasium.Env[Any, Any]):
-    """Returns another observation than its space's."""
-
-    action_space = Discrete(2)
-    observation_space = Box(-1, 1, (3,), np.float32)
-
-    def __init__(self, obs: Any) -> None:
-        self._obs = obs
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        return np.zeros(3, np.float32), {}
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        return self._obs, 0.0, False, False, {}
-
-
 KINDS = ("sync", "async")
-
-
-@pytest.mark.parametrize("vectorization", KINDS)
-@pytest.mark.parametrize(
-    ("obs", "message"),
-    [
-        (np.zeros(1, np.float32), r"observation of shape \(1,\) and type float32; its space is Box\("),
-        (np.zeros((1, 3), np.float32), r"observation of shape \(1, 3\) and type float32"),
-        (np.zeros(3, np.complex64), r"observation of shape \(3,\) and type complex64"),
-        (None, "environment 0 returned an observation None"),
-    ],
-)
-def test_observations_of_another_shape_or_kind_are_told(obs: Any, message: str, vectorization: str) -> None:
-    env = make_vec_env(Wrong, 2, env_kwargs={"obs": obs}, vectorization=vectorization)
-    env.reset(seed=[0, 1])  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=message):
-        env.step(np.zeros(2, np.int64))
-    env.close()
-
-
-def test_there_is_an_action_for_each_environment() -> None:
-    with pytest.raises(ValueError, match="zip"):
-        SerialEnvs([lambda: Wrong(np.zeros(3))] * 2).step(np.zeros(1, np.int64))
 
 
 class Told(gymnasium.Env[Any, Any]):
@@ -137,6 +98,11 @@ class Told(gymnasium.Env[Any, Any]):
         self._obs += 1
         info = self._infos[action] if self._infos else {}
         return self._obs, self._rewards, False, bool(self._obs[0] == 3), info
+
+
+def test_there_is_an_action_for_each_environment() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        SerialEnvs([Told] * 2).step(np.zeros(1, np.int64))
 
 
 @pytest.mark.parametrize("vectorization", KINDS)
@@ -207,18 +173,6 @@ def test_masks_may_be_lists() -> None:
     assert env.step(np.array([0, 1]))[-1]["action_mask"].tolist() == [[1, 0], [0, 1]]
 
 
-class Life(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Ends an episode after two steps; the game goes on."""
-
-    def step(self, action: Any) -> Any:
-        obs, reward, terminated, truncated, info = self.env.step(action)
-        self.is_over = terminated or truncated
-        return obs, reward, terminated or obs[0] == 2, truncated, info
-
-    def reset(self, **kwargs: Any) -> Any:
-        return self.env.reset(**kwargs) if getattr(self, "is_over", True) else (np.array([2]), {})
-
-
 def test_episodes_that_end_outside_of_their_statistics_are_reported() -> None:
     env = training_env(TimeLimit(RecordEpisodeStatistics(Told()), 2))
     env.reset()
@@ -227,7 +181,7 @@ def test_episodes_that_end_outside_of_their_statistics_are_reported() -> None:
 
 
 def test_the_end_of_a_life_is_not_that_of_the_game() -> None:
-    env = training_env(Life(RecordEpisodeStatistics(Told())))
+    env = training_env(Lives(RecordEpisodeStatistics(Told()), 2))
     env.reset()
     steps = [env.step(np.zeros(1, np.int64)) for _ in range(3)]
     assert [bool(terminated[0] or truncated[0]) for _, _, terminated, truncated, _ in steps] == [False, True, True]

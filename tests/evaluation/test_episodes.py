@@ -10,7 +10,7 @@ from acer_tf.envs.adapt import as_vector_env
 from acer_tf.envs.make import make_training_env, make_vec_env
 from acer_tf.errors import InputError
 from acer_tf.evaluation.episodes import Moment, evaluate_policy, play, said_of_cuts, summarize
-from tests.counter import Always, Counter, counters
+from tests.counter import Always, Counter, Lives, counters
 
 
 class Recorder:
@@ -83,21 +83,8 @@ def test_a_time_limit_begins_a_fresh_state_too() -> None:
     assert evaluate_policy(Recorder(), TimeLimit(Counter(9), 4), 3, return_episode_rewards=True)[1] == [4, 4, 4]
 
 
-class Lives(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Ends an episode after each step but tells the agent alone: a reset goes on with the game."""
-
-    over = True
-
-    def step(self, action: Any) -> Any:
-        obs, reward, self.over, truncated, info = self.env.step(action)
-        return obs, reward, True, truncated, info
-
-    def reset(self, **kwargs: Any) -> Any:
-        return self.env.reset(**kwargs) if self.over else (np.zeros(1, np.float32), {})
-
-
 def test_the_end_of_a_life_is_no_episode() -> None:
-    env = Lives(RecordEpisodeStatistics(Counter(3)))
+    env = Lives(RecordEpisodeStatistics(Counter(3)), 1)
     assert evaluate_policy(Always(), env, 2, return_episode_rewards=True) == ([30, 30], [4, 4])
 
 

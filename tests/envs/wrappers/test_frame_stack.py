@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
-from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,45 +12,37 @@ from numpy.typing import NDArray
 
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
+from tests.scripted import Array, ScriptedEnv
 
 GOLDEN = np.load(Path(__file__).parents[2] / "golden" / "vec_frame_stack.npz")
 CASES = json.loads(str(GOLDEN["config"]))["cases"]
+ACTIONS = np.zeros(1, np.int64)  # nobody looks at them
 
-Array = NDArray[Any]
 
+def script(frames: Array, dones: NDArray[np.bool_], final: Array | None = None) -> ScriptedEnv:
+    """Plays recorded frames [T, N, ...] and dones [T, N], which end even environments and cut the others.
 
-class Script(VectorEnv):
-    """Plays recorded frames [T, N, ...] and dones [T, N]; entry 0 is what reset gives."""
-
-    metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
-
-    def __init__(self, frames: Array, dones: NDArray[np.bool_]) -> None:
-        self.num_envs = frames.shape[1]
-        low = np.arange(np.prod(frames.shape[2:])).reshape(frames.shape[2:])
-        self.single_observation_space = Box(
-            low.astype(frames.dtype), low.astype(frames.dtype) + 100, dtype=frames.dtype
-        )
-        self.single_action_space = Discrete(2)
-        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self.frames, self.dones, self.t = frames, dones, 0
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-        self.t = 0
-        return self.frames[0], {"seed": seed}
-
-    def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        self.t += 1
-        done = self.dones[self.t]
-        even = np.arange(self.num_envs) % 2 == 0
-        rewards = np.full(self.num_envs, self.t, np.float32)
-        return self.frames[self.t], rewards, done & even, done & ~even, {"t": self.t}
+    Entry 0 is what reset gives; last frames [T, N, ...] are told where they are given.
+    """
+    even = np.arange(frames.shape[1]) % 2 == 0
+    rewards = np.arange(len(frames), dtype=np.float32)[:, np.newaxis].repeat(len(even), axis=1)
+    infos = {t: {"t": t} for t in range(len(frames))}
+    if final is not None:
+        lasts = np.full(dones.shape, None)
+        for t, i in np.argwhere(dones):
+            lasts[t, i] = final[t, i]
+        infos = {t: {"final_obs": lasts[t]} for t in infos}
+    env = ScriptedEnv(frames, rewards, dones & even, dones & ~even, infos)
+    low = np.arange(np.prod(frames.shape[2:])).reshape(frames.shape[2:]).astype(frames.dtype)
+    env.single_observation_space = Box(low, low + 100, dtype=frames.dtype)
+    env.observation_space = batch_space(env.single_observation_space, env.num_envs)
+    return env
 
 
 def play(env: FrameStack, steps: int) -> Array:
     stacks = [env.reset()[0].copy()]
     for _ in range(steps - 1):
-        stacks.append(env.step(None)[0].copy())
+        stacks.append(env.step(ACTIONS)[0].copy())
     return np.stack(stacks)
 
 
@@ -71,7 +62,7 @@ def naive(frames: Array, dones: NDArray[np.bool_], nstack: int, roll: int) -> Ar
 @pytest.mark.parametrize("j", range(len(CASES)))
 def test_equals_what_baselines_recorded(j: int) -> None:
     frames, dones, expected = (GOLDEN[f"{j}/{name}"] for name in ("frames", "dones", "stacked"))
-    env = FrameStack(Script(frames, dones), CASES[j]["nstack"])
+    env = FrameStack(script(frames, dones), CASES[j]["nstack"])
     stacked = play(env, len(frames))
     assert stacked.dtype == expected.dtype
     np.testing.assert_array_equal(stacked, expected)
@@ -87,7 +78,8 @@ def test_equals_the_naive_way(data: st.DataObject) -> None:
     random = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     frames = random.integers(1, 200, (steps, nenvs, *frame)).astype(dtype)
     dones = random.random((steps, nenvs)) < 0.3
-    env = FrameStack(Script(frames, dones), nstack, whole_frames=whole_frames)
+    twice = (np.concatenate([array] * 2) for array in (frames, dones))
+    env = FrameStack(script(*twice), nstack, whole_frames=whole_frames)
     expected = naive(frames, dones, nstack, frame[-1] if whole_frames else 1)
     np.testing.assert_array_equal(play(env, steps), expected)
     np.testing.assert_array_equal(play(env, steps), expected)  # reset clears the stack
@@ -95,13 +87,13 @@ def test_equals_the_naive_way(data: st.DataObject) -> None:
 
 def test_whole_frames_keep_the_frames_of_several_channels() -> None:
     frames = np.random.default_rng(0).integers(1, 256, (6, 2, 3, 3, 3)).astype(np.uint8)
-    stacked = play(FrameStack(Script(frames, np.zeros((6, 2), np.bool_)), 4, whole_frames=True), 6)
+    stacked = play(FrameStack(script(frames, np.zeros((6, 2), np.bool_)), 4, whole_frames=True), 6)
     np.testing.assert_array_equal(stacked[5], np.concatenate(frames[2:], axis=-1))
 
 
 def test_spaces_repeat_the_bounds() -> None:
     frames = np.ones((1, 3, 2, 2), np.float64)
-    env = FrameStack(Script(frames, np.zeros((1, 3), np.bool_)), 3)
+    env = FrameStack(script(frames, np.zeros((1, 3), np.bool_)), 3)
     assert env.nstack == 3
     assert env.single_observation_space.shape == (2, 6)
     assert env.single_observation_space.dtype == env.stacked.dtype == np.float64
@@ -113,10 +105,10 @@ def test_spaces_repeat_the_bounds() -> None:
 def test_passes_everything_else_on_and_reuses_its_array() -> None:
     frames = np.arange(6, dtype=np.float32).reshape(3, 2, 1)
     dones = np.array([[False, False], [True, True], [False, False]])
-    env = FrameStack(Script(frames, dones), 2)
+    env = FrameStack(scripted := script(frames, dones), 2)
     obs, infos = env.reset(seed=5)
-    assert infos == {"seed": 5}
-    again, rewards, terminations, truncations, infos = env.step(None)
+    assert scripted.resets == [(5, 0)] and infos == {"t": 0}
+    again, rewards, terminations, truncations, infos = env.step(ACTIONS)
     assert again is obs is env.stacked
     assert infos == {"t": 1}
     np.testing.assert_array_equal(rewards, [1, 1])
@@ -131,11 +123,11 @@ def test_last_stacks_are_those_of_an_episode_that_goes_on(nstack: int, whole_fra
     random = np.random.default_rng(0)
     frames, final = random.integers(1, 200, (2, 8, 3, 2, 2))
     dones = random.random((8, 3)) < 0.4
-    env = FrameStack(Ending(frames, dones, final), nstack, whole_frames=whole_frames)
+    env = FrameStack(script(frames, dones, final), nstack, whole_frames=whole_frames)
     env.reset()
     ended = 0
     for t in range(1, 8):
-        *_, infos = env.step(None)
+        *_, infos = env.step(ACTIONS)
         for i in np.flatnonzero(dones[t]):
             on, off = frames[: t + 1].copy(), dones[: t + 1].copy()
             on[t, i], off[t, i] = final[t, i], False
@@ -144,19 +136,6 @@ def test_last_stacks_are_those_of_an_episode_that_goes_on(nstack: int, whole_fra
             ended += 1
         assert all((last is None) != done for last, done in zip(infos["final_obs"], dones[t], strict=True))
     assert ended > 5
-
-
-class Ending(Script):
-    """Gives last frames [T, N, ...]."""
-
-    def __init__(self, frames: Array, dones: NDArray[np.bool_], final: Array) -> None:
-        super().__init__(frames, dones)
-        self.final = final
-
-    def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        *results, _ = super().step(actions)
-        last = (self.final[self.t, i] if done else None for i, done in enumerate(self.dones[self.t]))
-        return (*results, {"final_obs": np.fromiter(last, object)})  # type: ignore[return-value]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +147,7 @@ class Ending(Script):
     ],
 )
 def test_what_cannot_be_stacked(space: Any, nstack: int, message: str) -> None:
-    env = Script(np.zeros((2, 1, 2), np.float32), np.zeros((2, 1), np.bool_))
+    env = script(np.zeros((2, 1, 2), np.float32), np.zeros((2, 1), np.bool_))
     env.single_observation_space = space
     with pytest.raises(InputError, match=message):
         FrameStack(env, nstack)
