@@ -16,6 +16,7 @@ from acer_tf.envs.ids import env_id
 from acer_tf.envs.make import make_vec_env
 from acer_tf.envs.vector import ParallelEnvs
 from acer_tf.errors import EnvironmentFailedError
+from tests.envs.atari.test_workers import is_alive
 
 FAULTY = "Faulty-v0"
 
@@ -49,14 +50,6 @@ def registered() -> Iterator[None]:
     gymnasium.register(FAULTY, f"{__name__}:Faulty")
     yield
     del gymnasium.registry[FAULTY]
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def test_steps_are_those_of_one_process() -> None:

@@ -1,9 +1,7 @@
 import functools
-import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +20,13 @@ from acer_tf.learning import learn
 from acer_tf.logs.logger import Logger, Sink
 from acer_tf.runner import Runner
 from acer_tf.segment import Action
+from tests.envs.atari.test_workers import workers
 from tests.faults.faulty_games import FaultyGames
 
 FREEWAY = "FreewayNoFrameskip-v4"
 SEED = 5
 
 Trigger = Callable[[str, str, int], None]
-
-
-def workers() -> list[BaseProcess]:
-    """Returns the workers, that of the lowest environments first."""
-    return sorted(multiprocessing.active_children(), key=lambda process: process.name)
 
 
 def kill(*which: int) -> None:

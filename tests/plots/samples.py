@@ -7,6 +7,7 @@ import yaml
 
 from acer_tf.plots.curves import Curve, binned
 from acer_tf.plots.series import Series
+from acer_tf.plots.statistics import Band
 
 
 def series(*points: tuple[float, float]) -> Series:
@@ -30,3 +31,8 @@ def write_run(folder: Path, returns: list[float], **settings: object) -> Path:
     if settings:
         (folder / "config.yml").write_text(yaml.safe_dump(settings))
     return folder
+
+
+def band(x: list[float], estimate: list[float], width: float = 0.1) -> Band:
+    values = np.array(estimate)
+    return Band(np.array(x), values, values - width, values + width)

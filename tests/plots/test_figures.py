@@ -9,9 +9,8 @@ from acer_tf.plots import references
 from acer_tf.plots.curves import Curve
 from acer_tf.plots.figures import View, figure_of_bands, figure_of_curves
 from acer_tf.plots.references import ReferenceLine
-from acer_tf.plots.statistics import Band
 from acer_tf.plots.style import rendered, styled
-from tests.plots.samples import some_curve
+from tests.plots.samples import band, some_curve
 
 
 @pytest.fixture(autouse=True)
@@ -120,11 +119,6 @@ def test_levels_are_told_apart_and_far_ones_named_together() -> None:
     five = drawn([some_curve("A-v0", "x")], references=tuple(level(y, f"{y}") for y in (10.0, 11.0, 12.0, 13.0, 14.0)))
     patterns = re.findall(rb"stroke-dasharray: ([^;]+)", rendered(five, ".svg"))
     assert len(set(patterns)) == 2 * 5  # in the panel and, as thicker lines, in the legend
-
-
-def band(x: list[float], estimate: list[float], width: float = 0.1) -> Band:
-    values = np.array(estimate)
-    return Band(np.array(x), values, values - width, values + width)
 
 
 def test_a_panel_of_bands_for_each_axis() -> None:

@@ -11,19 +11,15 @@ from acer_tf.plots.performance import (
 )
 from acer_tf.plots.runs import Run
 from acer_tf.plots.series import Series
-from acer_tf.plots.statistics import AGGREGATES, Band, Interval
+from acer_tf.plots.statistics import AGGREGATES, Interval
 from acer_tf.plots.style import rendered, styled
+from tests.plots.samples import band
 
 BREAKOUT, PONG = "BreakoutNoFrameskip-v4", "PongNoFrameskip-v4"
 
 
 def run(env: str, setting: str, *returns: float) -> Run:
     return Run(env, setting, Series(np.arange(1.0, len(returns) + 1), np.array(returns, np.float64)))
-
-
-def band(x: list[float], estimate: list[float], width: float = 0.1) -> Band:
-    values = np.array(estimate)
-    return Band(np.array(x), values, values - width, values + width)
 
 
 def test_a_score_is_the_mean_of_the_last_hundred_episodes() -> None:
