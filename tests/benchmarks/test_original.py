@@ -1,19 +1,6 @@
-from pathlib import Path
 from typing import Any
 
-import pytest
-
-from benchmarks.original import main, ratios, summary
-
-
-def test_a_folder_without_the_original_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(tmp_path)]) == 2
-    assert "does not hold baselines 0.1.5" in capsys.readouterr().err
-
-
-def test_a_number_of_threads_below_one_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(tmp_path), "--threads", "0"]) == 2
-    assert "threads" in capsys.readouterr().err
+from benchmarks.original import ratios, summary
 
 
 def numbers(train_call_ms: float, env_steps_per_s: float, **share: float) -> dict[str, Any]:

@@ -7,11 +7,6 @@ from benchmarks.original_curves import CSV, is_there, main, rows
 ENV = "MinAtar/Breakout-v1"
 
 
-def test_a_folder_without_the_original_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(tmp_path)]) == 2
-    assert "does not hold baselines 0.1.5" in capsys.readouterr().err
-
-
 def test_a_curve_has_the_mean_of_each_hundredth_in_which_an_episode_ended() -> None:
     episodes = [(8, 1.0), (16, 2.0), (24, 9.0), (992, 4.0), (1000, 5.0), (1008, 99.0)]
     assert rows(ENV, 3, 1000, episodes) == [
