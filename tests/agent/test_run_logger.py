@@ -18,7 +18,7 @@ from acer_tf.plot import main as plot
 from acer_tf.storage.lock import locked
 from tests.counter import Counter, counters
 from tests.event_files import read, read_settings
-from tests.small_agents import everything, tiny, vec_env
+from tests.small_agents import assert_same, tiny, vec_env
 from tests.zips import members, write_members
 
 
@@ -232,21 +232,22 @@ class Watches(BaseCallback):
         self.logger.record("own/steps", self.num_timesteps)
 
 
+@pytest.fixture(scope="module")
+def alone() -> ACER:
+    return tiny(replay_ratio=2).learn(200, log_interval=1000)
+
+
 @pytest.mark.parametrize("kind", ["logs", "callbacks", "without tensorboard"])
 def test_what_is_learned_does_not_depend_on_who_watches(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    alone: ACER, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if kind == "without tensorboard":
         monkeypatch.setitem(sys.modules, "tensorboard.compat.proto.event_pb2", None)
     log = None if kind == "callbacks" else tmp_path / "tb"
-    alone = tiny(replay_ratio=2).learn(200, log_interval=1000)
     watched = tiny(replay_ratio=2, tensorboard_log=log, verbose=0 if kind == "callbacks" else 1)
     evaluation = EvalCallback(vec_env(), eval_freq=10, n_eval_episodes=1, log_path=tmp_path, verbose=0)
     callbacks = [Watches(), evaluation, CheckpointCallback(20, tmp_path)] if kind == "callbacks" else None
     watched.learn(200, callbacks, log_interval=1)
-    ours, theirs = everything(alone), everything(watched)
-    assert ours.keys() == theirs.keys()
-    for name in ours:
-        np.testing.assert_array_equal(theirs[name], ours[name], err_msg=name)
+    assert_same(alone, watched)
     assert len(list(tmp_path.rglob("events.out*"))) == (kind == "logs")
     assert len(list(tmp_path.rglob("progress.csv"))) == (kind != "callbacks")

@@ -43,17 +43,20 @@ def broken() -> Iterator[None]:
         del gymnasium.registry[name]
 
 
-@pytest.mark.parametrize("words", [[], ["--normalize_observations=True", "--normalize_rewards=True"]])
+NORMALIZED = ["--normalize_observations=True", "--normalize_rewards=True"]
+
+
 @pytest.mark.parametrize(
-    ("env", "message"),
+    ("env", "words", "message"),
     [
-        ("NoReward-v0", "environment 0 returned the reward None; expected a number."),
-        ("BrokenObservation-v0", "environment 0 gave an observation that is not a finite number."),
-        ("BrokenReward-v0", "environment 0 gave a reward that is not a finite number."),
+        ("NoReward-v0", [], "environment 0 returned the reward None; expected a number."),
+        ("NoReward-v0", NORMALIZED, "environment 0 returned the reward None; expected a number."),
+        ("BrokenObservation-v0", NORMALIZED, "environment 0 gave an observation that is not a finite number."),
+        ("BrokenReward-v0", NORMALIZED, "environment 0 gave a reward that is not a finite number."),
     ],
 )
 def test_what_was_learned_before_is_saved(
-    broken: None, env: str, message: str, words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    broken: None, env: str, words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "run"
     assert main(["--env", env, "--total_timesteps=1e4", "--logdir", str(folder), *TINY, *words]) == 2
@@ -80,8 +83,8 @@ def test_what_was_learned_is_saved_where_there_is_no_room_for_the_batch(
 @pytest.mark.parametrize(
     ("env", "message", "array"),
     [
-        ("BrokenReward-v0", "gave a reward that is not a finite number", "reward"),
-        ("BrokenObservation-v0", "gave an observation that is not a finite number", "observation"),
+        ("BrokenReward-v0", "environment 0 gave a reward that is not a finite number.", "reward"),
+        ("BrokenObservation-v0", "environment 0 gave an observation that is not a finite number.", "observation"),
         ("LargeReward-v0", "is not finite, so the update was not made", "rewards"),
     ],
 )
