@@ -1,4 +1,3 @@
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from acer_tf.agent import ACER
 from acer_tf.errors import InputError
 from tests.counter import Counter
+from tests.full_disk import full_disk
 from tests.pictures import Pictures
 from tests.small_agents import TINY, enlarge, observations, tiny, vec_env
 
@@ -234,15 +234,9 @@ def test_a_place_that_is_a_file(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_written_whole_leaves_nothing(tmp_path: Path) -> None:
-    """No file may have more than 2,000 bytes, as on a disk that is nearly full."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     agent = tiny()
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limits[1]))
-    try:
-        with pytest.raises(InputError, match=r"model cannot be written \("):
-            agent.export(tmp_path / "model")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with full_disk(2000), pytest.raises(InputError, match=r"model cannot be written \("):
+        agent.export(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
     agent.export(tmp_path / "model")
 

@@ -4,7 +4,6 @@ import resource
 import shutil
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from acer_tf.storage.checkpoint import read_manifest, step_folder, step_of
 from acer_tf.storage.checkpoint_store import CheckpointStore
 from acer_tf.storage.replay_files import read_rows
 from tests.faults.processes import TINY, command, training
+from tests.full_disk import full_disk
 from tests.saved import (
     assert_restores,
     files,
@@ -204,30 +204,19 @@ def test_when_all_are_bad_nothing_is_deleted(saved: Path) -> None:
     assert hashes(saved) == before
 
 
-@pytest.fixture
-def limit() -> Iterator[None]:
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
-@pytest.mark.usefixtures("limit")
 def test_a_disk_that_is_full_at_any_byte_leaves_the_checkpoints_before(saved: Path) -> None:
     """Files of 0, 100, 200, ... bytes still fit, until all do."""
-    unlimited, failures = resource.getrlimit(resource.RLIMIT_FSIZE), 0
-    buffer, before = make_buffer(7), hashes(saved)
+    buffer, before, failures = make_buffer(7), hashes(saved), 0
     for size in range(0, 10**6, 100):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, unlimited[1]))
         try:
-            save(make_checkpoints(saved), 9, buffer)
+            with full_disk(size):
+                save(make_checkpoints(saved), 9, buffer)
             break
         except OSError:
             failures += 1
             assert before.items() <= hashes(saved).items()
             assert steps(saved) == [0, 1, 2, 3]
             assert found(saved)[0].step == 3
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
     assert failures > 10
     checkpoint, _ = found(saved)
     assert checkpoint.step == 9

@@ -1,10 +1,9 @@
 import csv
 import errno
 import json
-import resource
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -23,6 +22,7 @@ from acer_tf.logs.files import (
     file_logger,
 )
 from acer_tf.segment import Episode
+from tests.full_disk import full_disk
 
 EPISODES = [Episode(3, np.float64(7.0), np.int64(12), 1.23456789), Episode(0, -0.5, 4, 2.0)]
 
@@ -108,28 +108,17 @@ def test_without_rows_then_none_are_kept(tmp_path: Path) -> None:
     assert path.read_text() == "x,y\n3,4\n"
 
 
-@pytest.fixture
-def size_limit() -> Iterator[Callable[[int], None]]:
-    """Limits the size of files, as a full disk does: a write takes what still fits, and then fails."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
-def test_rows_wait_while_the_disk_is_full(
-    tmp_path: Path, size_limit: Callable[[int], None], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_wait_while_the_disk_is_full(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path, long = tmp_path / "a.csv", "x" * 5000
     file = begun(path, [1, 2])
-    size_limit(4096)  # what is printed goes to a file, too
-    for i in range(3):
-        file.append(csv_lines([[i, long]]))
-    assert path.read_text() == ("x,y\n1,2\n0," + long)[:4096]
-    state = file.state_dict()
-    assert state == {"a.csv": 4096, "a.csv waiting": f"0,{long}\n1,{long}\n2,{long}\n"[4096 - len("x,y\n1,2\n") :]}
-    assert capfd.readouterr().err.count("cannot be written (File too large); up to 4 MiB of its rows wait") == 1
-    shutil.copy(path, tmp_path / "killed.csv")
-    size_limit(resource.RLIM_INFINITY)
+    with full_disk(4096):  # what is printed goes to a file, too
+        for i in range(3):
+            file.append(csv_lines([[i, long]]))
+        assert path.read_text() == ("x,y\n1,2\n0," + long)[:4096]
+        state = file.state_dict()
+        assert state == {"a.csv": 4096, "a.csv waiting": f"0,{long}\n1,{long}\n2,{long}\n"[4096 - len("x,y\n1,2\n") :]}
+        assert capfd.readouterr().err.count("cannot be written (File too large); up to 4 MiB of its rows wait") == 1
+        shutil.copy(path, tmp_path / "killed.csv")
     killed = {name.replace("a.csv", "killed.csv"): value for name, value in state.items()}
     again = resumed(tmp_path / "killed.csv", killed)
     again.append(csv_lines([[9, 9]]))

@@ -1,10 +1,7 @@
-import contextlib
 import json
-import resource
 import shutil
 import signal
 import threading
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +22,7 @@ from acer_tf.storage.durable import fingerprint, replacing
 from acer_tf.training import checkpointer as checkpointing
 from acer_tf.training.checkpointer import Checkpointer, write_at_last
 from acer_tf.training.signals import stop_on_signals
+from tests.full_disk import full_disk
 from tests.saved import assert_same_rows, assert_same_runs, forge_manifest, hashes, steps
 
 NENVS, NSTEPS = 2, 5
@@ -235,16 +233,12 @@ def test_a_full_disk_stops_neither_training_nor_its_course(
 
     acer.steps = 0
     saver.save()
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-    try:
+    with full_disk(1000):
         seeds = []
         for _ in range(3):
             iterate(acer, saver, 2)
             seeds.append(restart_seed(acer))
         assert not saver.save()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert seeds == expected[:3], "the environments restart all the same"
     error = capfd.readouterr().err
     assert error.count("failed") == 2, "tried once, not at every iteration, and once when asked to"
@@ -366,21 +360,6 @@ def short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpointing, "RETRY_SECONDS", 0.05)
 
 
-@contextlib.contextmanager
-def full_disk() -> Iterator[Callable[[], None]]:
-    """No file may be as large as `SIZE`; yields what makes room."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-
-    def make_room() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-    resource.setrlimit(resource.RLIMIT_FSIZE, (SIZE - 1, before[1]))
-    try:
-        yield make_room
-    finally:
-        make_room()
-
-
 def write(path: Path) -> None:
     with replacing(path) as file:
         file.write(b"1" * SIZE)
@@ -389,7 +368,7 @@ def write(path: Path) -> None:
 @pytest.mark.usefixtures("short_wait")
 def test_it_is_tried_again_until_there_is_room(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path, moves = tmp_path / "model.zip", []
-    with full_disk() as make_room:
+    with full_disk(SIZE - 1) as make_room:
 
         def goes_on() -> bool:
             moves.append(1)
@@ -406,7 +385,7 @@ def test_it_is_tried_again_until_there_is_room(tmp_path: Path, capfd: pytest.Cap
 @pytest.mark.usefixtures("short_wait")
 def test_a_signal_ends_the_wait_with_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "model.zip"
-    with full_disk(), stop_on_signals() as stop:
+    with full_disk(SIZE - 1), stop_on_signals() as stop:
         threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
         with pytest.raises(InputError, match=r"model\.zip cannot be written \(File too large\); make room and resume"):
             write_at_last(lambda: write(path), path, lambda: not stop())
@@ -416,7 +395,7 @@ def test_a_signal_ends_the_wait_with_one_sentence(tmp_path: Path) -> None:
 def test_after_a_signal_there_is_one_try(tmp_path: Path) -> None:
     calls = []
     path = tmp_path / "model.zip"
-    with full_disk(), pytest.raises(InputError, match="make room and resume"):
+    with full_disk(SIZE - 1), pytest.raises(InputError, match="make room and resume"):
         write_at_last(lambda: [calls.append(1), write(path)], path, lambda: False)
     assert calls == [1]
     write_at_last(lambda: write(path), path, lambda: False)

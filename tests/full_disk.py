@@ -1,0 +1,20 @@
+"""A disk that is full."""
+
+import contextlib
+import resource
+from collections.abc import Callable, Iterator
+
+
+@contextlib.contextmanager
+def full_disk(size: int) -> Iterator[Callable[[], None]]:
+    """Lets no file grow beyond so many bytes: a write takes what still fits, and then fails; yields what makes room."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def make_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield make_room
+    finally:
+        make_room()
