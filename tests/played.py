@@ -1,7 +1,7 @@
 """Run folders to play from."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +11,7 @@ import yaml
 
 from acer_tf import ACER
 from tests.counter import Counter
-
-
-@contextlib.contextmanager
-def registered(name: str, entry: Callable[..., gymnasium.Env[Any, Any]]) -> Iterator[None]:
-    """An id of gymnasium's, within the block."""
-    gymnasium.register(name, entry)
-    try:
-        yield
-    finally:
-        del gymnasium.registry[name]
+from tests.registered import registered
 
 
 @contextlib.contextmanager

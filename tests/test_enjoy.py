@@ -13,7 +13,8 @@ from acer_tf import ACER
 from acer_tf.enjoy import main
 from acer_tf.envs.rendering import has_display
 from tests.counter import Counter
-from tests.played import counter_run, registered, write_run
+from tests.played import counter_run, write_run
+from tests.registered import registered
 from tests.videos import frames
 
 GAME = "BreakoutNoFrameskip-v4"

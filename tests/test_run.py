@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import gymnasium
 import numpy as np
 import pytest
 import yaml
@@ -20,6 +19,7 @@ from acer_tf.storage.run_files import LOCK_FILES
 from acer_tf.training.run import watch_command
 from tests.counter import Counted
 from tests.event_files import read
+from tests.registered import registered
 from tests.saved import hashes
 
 ARGV = [
@@ -276,15 +276,12 @@ def test_continuous_actions_get_the_settings_tuned_for_them_and_flags_override_t
 def test_no_environment_is_made_only_to_see_its_actions(
     is_continuous: bool, vectorization: str, count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    gymnasium.register("Counted-v0", "tests.counter:Counted")
     too_large = ["--buffer_size", "1e12", "--logdir", str(tmp_path / "run")]  # so that it ends before TensorFlow
     kind = ["--env_kwargs", f"is_continuous:{is_continuous}", "--vectorization", vectorization]
     Counted.made.clear()
     Counted.closed.clear()
-    try:
+    with registered("Counted-v0", "tests.counter:Counted"):
         assert main(["--env", "Counted-v0", *kind, "--num_env", "3", *too_large]) == 2
-    finally:
-        del gymnasium.registry["Counted-v0"]
     assert "lower buffer_size" in capsys.readouterr().err
     assert len(Counted.made) == count  # of async ones each has a process of its own, and gymnasium asks one here
     assert {*Counted.made} == {*Counted.closed}

@@ -12,6 +12,7 @@ from acer_tf.envs.ids import accepted_ids, atari_game, check_env_id, env_id, is_
 from acer_tf.envs.make import make_training_env, make_vec_env
 from acer_tf.errors import InputError
 from tests.counter import counters
+from tests.registered import registered
 
 
 @pytest.mark.parametrize("env_id", ["BreakoutNoFrameskip-v4", "ALE/Surround-v5", "ALE/Tetris-v5", "CartPole-v1"])
@@ -83,16 +84,13 @@ def test_other_atari_ids_name_the_one_to_use(env_id: str, proper: str) -> None:
 
 @pytest.mark.parametrize("env_id", ["MyAle-v0", "MyAleNoFrameskip-v4", "ALE/My-v5"])
 def test_an_entry_of_ones_own_without_a_known_game_says_how_it_is_registered(env_id: str) -> None:
-    gymnasium.register(env_id, "ale_py.env:AtariEnv")
-    try:
+    with registered(env_id, "ale_py.env:AtariEnv"):
         check_env_id("CartPole-v1")
         assert env_id not in accepted_ids()
         with pytest.raises(
             InputError, match=f"'{env_id}' is not what .*; register its game, with frameskip=1, as an id"
         ):
             check_env_id(env_id)
-    finally:
-        gymnasium.registry.pop(env_id)
 
 
 def test_module_prefix_is_refused_and_imports_nothing() -> None:

@@ -7,6 +7,7 @@ import pytest
 from acer_tf.envs.atari.pool import AtariPool
 from acer_tf.envs.make import make_training_env, make_vec_env
 from acer_tf.errors import EnvironmentFailedError, InputError
+from tests.registered import registered
 
 
 def test_atari_has_four_frames_of_the_pool() -> None:
@@ -58,11 +59,8 @@ def test_keeps_the_dtype_of_the_observations() -> None:
         def reset(self, **kwargs: Any) -> Any:
             return np.array([1e-12, 1.0]), {}
 
-    gymnasium.register("Doubles-v0", Doubles)
-    try:
+    with registered("Doubles-v0", Doubles):
         obs, _ = make_training_env("Doubles-v0", 1).reset()
-    finally:
-        del gymnasium.registry["Doubles-v0"]
     assert obs.dtype == np.float64
     np.testing.assert_array_equal(obs, [[1e-12, 1.0]])
 
@@ -101,12 +99,9 @@ def test_missing_packages_are_told(kind: type[Exception]) -> None:
     def entry_point() -> None:
         raise kind("pygame is not installed, run `pip install pygame`")
 
-    gymnasium.register("NeedsMore-v0", entry_point)
-    try:
-        with pytest.raises(InputError, match=r"environment 'NeedsMore-v0' cannot be made: .*pip install pygame"):
-            make_training_env("NeedsMore-v0", 1)
-    finally:
-        del gymnasium.registry["NeedsMore-v0"]
+    message = r"environment 'NeedsMore-v0' cannot be made: .*pip install pygame"
+    with registered("NeedsMore-v0", entry_point), pytest.raises(InputError, match=message):
+        make_training_env("NeedsMore-v0", 1)
 
 
 @pytest.mark.parametrize(

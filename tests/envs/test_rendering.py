@@ -13,6 +13,7 @@ from acer_tf.envs.make import make_env, make_single, make_vec_env
 from acer_tf.envs.rendering import GL, has_display, make_drawn, rendered
 from acer_tf.errors import InputError
 from tests.counter import Counter
+from tests.registered import registered
 
 
 class Telling(Counter):
@@ -149,21 +150,18 @@ def test_a_camera_that_was_chosen_is_kept() -> None:
 
 
 def test_one_that_is_registered_to_be_drawn_is_in_a_process_of_its_own() -> None:
-    gymnasium.register("Drawn-v0", Telling, kwargs={"k": 1, "render_mode": "rgb_array"})
-    try:
+    with registered("Drawn-v0", Telling, k=1, render_mode="rgb_array"):
         env = make_vec_env("Drawn-v0", 1)
         env.reset(seed=0)
         ((pid, *_),) = env.render()
         env.close()
-    finally:
-        del gymnasium.registry["Drawn-v0"]
     assert pid != os.getpid()
 
 
 @pytest.mark.skipif(importlib.util.find_spec("mujoco") is None, reason="MuJoCo is an extra")
-@pytest.mark.parametrize(("registered", "expected"), [({}, "disable"), ({"render_mode": "rgb_array"}, "egl")])
+@pytest.mark.parametrize(("given", "expected"), [({}, "disable"), ({"render_mode": "rgb_array"}, "egl")])
 def test_what_mujoco_draws_with_is_left_to_those_that_are_drawn(
-    registered: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch
+    given: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(GL, "egl")
     found = []
@@ -172,6 +170,6 @@ def test_what_mujoco_draws_with_is_left_to_those_that_are_drawn(
         found.append(os.environ[GL])
         return Counter(1, **kwargs)
 
-    spec = gymnasium.envs.registration.EnvSpec("Robot-v0", entry_point=mujoco, kwargs=registered)
+    spec = gymnasium.envs.registration.EnvSpec("Robot-v0", entry_point=mujoco, kwargs=given)
     make_single(spec, {})
     assert found == [expected] and os.environ[GL] == "egl"

@@ -17,6 +17,7 @@ from acer_tf.envs.make import make_vec_env
 from acer_tf.envs.vector import ParallelEnvs
 from acer_tf.errors import EnvironmentFailedError
 from tests.envs.atari.test_workers import is_alive
+from tests.registered import registered
 
 FAULTY = "Faulty-v0"
 
@@ -46,10 +47,9 @@ class Faulty(gymnasium.Env[Any, Any]):
 
 
 @pytest.fixture(autouse=True)
-def registered() -> Iterator[None]:
-    gymnasium.register(FAULTY, f"{__name__}:Faulty")
-    yield
-    del gymnasium.registry[FAULTY]
+def faulty() -> Iterator[None]:
+    with registered(FAULTY, f"{__name__}:Faulty"):
+        yield
 
 
 def test_steps_are_those_of_one_process() -> None:

@@ -2,7 +2,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import imageio.v2
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from acer_tf.errors import EnvironmentFailedError, InputError
 from acer_tf.evaluation.explanation import Explanation
 from acer_tf.evaluation.video import check_video, record_video
 from tests.counter import Always, Counter, counters
+from tests.registered import registered
 from tests.videos import frames
 
 
@@ -131,12 +131,11 @@ def test_without_ffmpeg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_environments_that_cannot_be_rendered() -> None:
-    gymnasium.register("Blind-v0", lambda: Counter(1, render_mode=None))
-    gymnasium.register("Sighted-v0", lambda render_mode=None: Counter(1, render_mode))
-    try:
+    with (
+        registered("Blind-v0", lambda: Counter(1, render_mode=None)),
+        registered("Sighted-v0", lambda render_mode=None: Counter(1, render_mode)),
+    ):
         with pytest.raises(InputError, match="environment 'Blind-v0' cannot be rendered"):
             make_vec_env("Blind-v0", 1, render_mode="rgb_array")
         assert make_vec_env("Blind-v0", 1).render_mode is None
         assert make_vec_env("Sighted-v0", 1, render_mode="rgb_array").render_mode == "rgb_array"
-    finally:
-        del gymnasium.registry["Blind-v0"], gymnasium.registry["Sighted-v0"]

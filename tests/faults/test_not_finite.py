@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import numpy as np
 import pytest
 from gymnasium.envs.classic_control import CartPoleEnv
 
 from acer_tf.run import main
+from tests.registered import registered
 from tests.saved import found
 
 TINY = ["--num_env=2", "--nsteps=5", "--seed=0", "--num_layers=1", "--num_hidden=4", "--replay_ratio=0"]
@@ -33,14 +33,13 @@ class BrokenCartPole(CartPoleEnv):
 
 @pytest.fixture
 def broken() -> Iterator[None]:
-    names = {"BrokenReward-v0": {"reward": np.nan}, "BrokenObservation-v0": {"observation": np.inf}}
-    names["LargeReward-v0"] = {"reward": 3e38}
-    names["NoReward-v0"] = {"reward": None}
-    for name, kwargs in names.items():
-        gymnasium.register(name, BrokenCartPole, kwargs=kwargs)
-    yield
-    for name in names:
-        del gymnasium.registry[name]
+    with (
+        registered("BrokenReward-v0", BrokenCartPole, reward=np.nan),
+        registered("BrokenObservation-v0", BrokenCartPole, observation=np.inf),
+        registered("LargeReward-v0", BrokenCartPole, reward=3e38),
+        registered("NoReward-v0", BrokenCartPole, reward=None),
+    ):
+        yield
 
 
 NORMALIZED = ["--normalize_observations=True", "--normalize_rewards=True"]
