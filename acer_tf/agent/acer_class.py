@@ -23,11 +23,9 @@ from acer_tf.agent.settings import (
     Settings,
     check_arguments,
 )
-from acer_tf.agent.state import AgentState
-from acer_tf.agent.training import AgentEnv, MakeEnv, Training, state_for
+from acer_tf.agent.training import AgentEnv, MakeEnv, Training, make_training
 from acer_tf.config import CONTINUOUS, Config, Continuous
 from acer_tf.envs.vec_env import VecEnv
-from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
 from acer_tf.evaluation.explanation import Explanation
 from acer_tf.importers.baselines import read_baselines
@@ -137,7 +135,7 @@ class ACER:
         arguments = {**DEFAULTS, **{name: given[name] for name in ARGUMENTS if name in given}, **beyond}
         if num_procs is not None:
             arguments["n_cpu_tf_sess"] = num_procs
-        self._hold(*state_for(env, Settings.of(arguments)))
+        self._hold(make_training(env, Settings.of(arguments)))
         if _init_setup_model:
             self.setup_model()
     # fmt: on
@@ -162,9 +160,9 @@ class ACER:
             make_env: makes the environments of each collector, if `env` are environments in spite of collectors.
             **settings: further fields of `acer_tf.agent.settings.Settings`, such as `seed` and `policy_kwargs`.
         """
-        state, environment, maker = state_for(env, Settings(policy, config, continuous, **settings), make_env)
-        state.build()
-        return cls._of(state, environment, maker)
+        training = make_training(env, Settings(policy, config, continuous, **settings), make_env)
+        training.state.build()
+        return cls._of(training)
 
     @classmethod
     def load(
@@ -195,7 +193,7 @@ class ACER:
         saved = archive.read(load_path)
         if print_system_info:
             say(archive.versions(saved))
-        agent = cls._of(archive.load(saved, {**(custom_objects or {}), **overrides}))
+        agent = cls._of(Training(archive.load(saved, {**(custom_objects or {}), **overrides})))
         if env is not None:
             agent.set_env(env)
         return agent
@@ -223,7 +221,7 @@ class ACER:
         Raises:
             InputError: the file is not such an agent, has a policy of the user's own, or an argument does not fit it.
         """
-        return cls._of(*import_agent(read_stable_baselines(path), path, env, statistics, overrides))
+        return cls._of(import_agent(read_stable_baselines(path), path, env, statistics, overrides))
 
     @classmethod
     def import_baselines(
@@ -242,7 +240,7 @@ class ACER:
         Raises:
             InputError: the file is not such an agent, or an argument does not fit it.
         """
-        return cls._of(*import_agent(read_baselines(path), path, env, None, overrides))
+        return cls._of(import_agent(read_baselines(path), path, env, None, overrides))
 
     @classmethod
     def from_preset(cls: type[AnyACER], name: str | Path, env: AgentEnv | None = None, **overrides: Any) -> AnyACER:
@@ -265,23 +263,15 @@ class ACER:
         return cls(**preset_arguments(name, env, overrides))
 
     @classmethod
-    def _of(
-        cls: type[AnyACER],
-        state: AgentState,
-        environment: FrameStack | None = None,
-        make_env: MakeEnv | None = None,
-    ) -> AnyACER:
-        """Makes an agent of a state that was built."""
+    def _of(cls: type[AnyACER], training: Training) -> AnyACER:
+        """Makes an agent whose state was built."""
         agent = cls.__new__(cls)
-        agent._hold(state, environment, make_env)
+        agent._hold(training)
         return agent
 
-    def _hold(self, state: AgentState, environment: FrameStack | None, make_env: MakeEnv | None = None) -> None:
-        self._state = state
-        self._training = Training(state)
+    def _hold(self, training: Training) -> None:
+        self._training, self._state = training, training.state
         vars(self)["load"] = _refuse_load  # the class's own would seem to change this agent
-        if environment is not None:
-            self._training.use(environment, make_env)
 
     def __getattr__(self, name: str) -> Any:
         """Returns an argument of the constructor, as Stable Baselines' attributes do."""
@@ -350,7 +340,7 @@ class ACER:
 
     def __deepcopy__(self: AnyACER, memo: object) -> AnyACER:
         """Returns the agent that `save` and `load` would give: without environments, and with an empty replay."""
-        return self._of(archive.copied(self._state))
+        return self._of(Training(archive.copied(self._state)))
 
     @property
     def n_envs(self) -> int:

@@ -11,7 +11,7 @@ from gymnasium.spaces import Box
 from acer_tf.agent.settings import DEFAULTS, check_arguments, settings_in_file
 from acer_tf.agent.spaces import Spaces
 from acer_tf.agent.state import AgentState
-from acer_tf.agent.training import AgentEnv, MakeEnv, make_environment
+from acer_tf.agent.training import AgentEnv, Training, make_environment
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.errors import InputError
 from acer_tf.importers.imported import ImportedAgent
@@ -26,7 +26,7 @@ def import_agent(
     env: AgentEnv | None,
     statistics: str | Path | None,
     overrides: Mapping[str, Any],
-) -> tuple[AgentState, FrameStack | None, MakeEnv | None]:
+) -> Training:
     """Builds the agent, and wraps its environments for training; see `ACER.import_stable_baselines`."""
     check_arguments(overrides)
     normalization = {} if statistics is None else dict(read_normalization(statistics))
@@ -53,7 +53,7 @@ def import_agent(
     except UnexpectedWeightError as error:
         raise InputError(f"the agent in {path} does not fit: {error}.") from error
     _load(agent, old, path)
-    return agent, environment, make_env
+    return Training(agent, environment, make_env)
 
 
 def _spaces(old: ImportedAgent, path: str | Path, env: FrameStack | None, is_normalized: bool) -> Spaces:

@@ -41,14 +41,13 @@ class Normalization:
         """Replaces the moments, in the environments too."""
         self._arrays = arrays
         if self._env is not None:
-            self.attach(self._env, arrays)
+            fresh = normalization_state(self._env)
+            load_normalization_state(self._env, {name: arrays.get(name, array) for name, array in fresh.items()})
 
-    def attach(self, env: FrameStack, arrays: Arrays | None = None) -> None:
+    def attach(self, env: FrameStack) -> None:
         """Moves to other environments, which get the moments so far."""
-        kept = self.arrays if arrays is None else arrays
-        fresh = normalization_state(env)
-        load_normalization_state(env, {name: kept.get(name, array) for name, array in fresh.items()})
-        self._env = env
+        arrays, self._env = self.arrays, env
+        self.assign(arrays)
 
 
 class AgentState:

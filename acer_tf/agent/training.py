@@ -72,29 +72,20 @@ def make_environment(
     return environment, make_env
 
 
-def state_for(
-    env: AgentEnv, settings: Settings, make_env: MakeEnv | None = None
-) -> tuple[AgentState, FrameStack, MakeEnv | None]:
-    """Returns a new agent, not yet built, and what `make_environment` does; what `env` brings joins the settings."""
-    environment, make_env = make_environment(env, settings, make_env)
-    brought: dict[str, Any] = {**brought_settings(environment)}
-    if settings.reward_scale != 1:
-        del brought["reward_scale"]
-    settings = dataclasses.replace(settings, **brought)
-    state = AgentState(settings, Spaces.of(environment, settings.normalize_observations))
-    return state, environment, make_env
-
-
 class Training:
     """Trains an agent in its environments; replay and episodes continue from one `learn` to the next.
 
     Attributes:
+        state: of the agent.
         logger: receives metrics and episodes of the current or last `learn`.
     """
 
-    def __init__(self, state: AgentState) -> None:
+    def __init__(
+        self, state: AgentState, environment: FrameStack | None = None, make_env: MakeEnv | None = None
+    ) -> None:
+        """Uses the environments, if there are any; see `use`."""
+        self.state = state
         self.logger = Logger()
-        self._state = state
         self._environment: FrameStack | None = None
         self._make_env: MakeEnv | None = None
         self._collectors: CollectorSource | None = None
@@ -103,6 +94,8 @@ class Training:
         self._must_restart = False
         self._log_folder: Path | None = None
         self._seconds_before: float | None = None  # of training before the loop's clock began; None: not known yet
+        if environment is not None:
+            self.use(environment, make_env)
 
     @property
     def env(self) -> VectorEnv[Any, Any, Any] | VecEnv | None:
@@ -119,24 +112,24 @@ class Training:
 
     def set_env(self, env: AgentEnv) -> None:
         """Replaces the environments, or changes nothing; see `ACER.set_env`."""
-        ours = self._state.spaces
-        environment, make_env = make_environment(env, self._state.settings)
+        ours = self.state.spaces
+        environment, make_env = make_environment(env, self.state.settings)
         theirs = Spaces.of(environment, ours.is_normalized)
         check_same_spaces(ours, theirs)
-        check_pixels(self._state.settings.policy, theirs.network_observations)
+        check_pixels(self.state.settings.policy, theirs.network_observations)
         self.use(environment, make_env)
 
     def use(self, environment: FrameStack, make_env: MakeEnv | None = None) -> None:
         """Replaces the environments by a result of `make_environment`, if they are normalised as the agent is."""
         for name, value in brought_settings(environment).items():
-            ours = getattr(self._state.settings, name)
+            ours = getattr(self.state.settings, name)
             if value != ours:
                 raise InputError(
                     f"the environment brings {name}={value}, the agent has {ours}; make the environment without it."
                 )
-        self._state.normalization.attach(environment)
+        self.state.normalization.attach(environment)
         self._environment, self._make_env = environment, make_env
-        self._state.n_envs = environment.num_envs
+        self.state.n_envs = environment.num_envs
         self.forget()
 
     def forget(self) -> None:
@@ -149,7 +142,7 @@ class Training:
     def begin(self, logger: Logger, is_quiet: bool = True, goes_on: Callable[[], bool] = lambda: True) -> TrainingLoop:
         """Resets the environments and returns a new training loop that continues the agent's step counter."""
         assert self._environment is not None
-        state = self._state
+        state = self.state
         self._player.enter(self._environment)
         self.forget()
         self._loop = make_loop(
@@ -166,12 +159,12 @@ class Training:
 
     def _environments_seed(self) -> int:
         """Returns the agent's seed or, if it has trained before, another, lest the episodes be those of before."""
-        seed, steps = self._state.seed, self._state.num_timesteps
+        seed, steps = self.state.seed, self.state.num_timesteps
         return derived_seed(seed, steps) if steps else seed
 
     def _remote_segments(self, environment: FrameStack, goes_on: Callable[[], bool]) -> RemoteSegments | None:
         """Starts collectors, if there are to be any."""
-        settings = self._state.settings
+        settings = self.state.settings
         collecting = settings.collecting
         if not collecting.actors:
             return None
@@ -180,7 +173,7 @@ class Training:
         from acer_tf.distributed.collector import Blueprint
         from acer_tf.distributed.source import start_collectors
 
-        state = self._state
+        state = self.state
         blueprint = Blueprint(
             self._make_env,
             settings.policy,
@@ -196,9 +189,9 @@ class Training:
 
     def restart_streams(self) -> None:
         """Restarts all random streams from the agent's seed, and the environments' episodes."""
-        self._state.restart_streams()
+        self.state.restart_streams()
         if self._loop is not None:
-            self._loop.restart_environments(self._state.seed, is_recorded=False)
+            self._loop.restart_environments(self.state.seed, is_recorded=False)
 
     def learn(
         self,
@@ -216,9 +209,9 @@ class Training:
         log_interval = validated("log_interval", log_interval, Count)
         reset_num_timesteps = validated("reset_num_timesteps", reset_num_timesteps, bool)
         callbacks = None if callback is None else CallbackList.of(callback)
-        if callbacks is not None and self._state.settings.config.overlap:
+        if callbacks is not None and self.state.settings.config.overlap:
             raise InputError("overlap collects steps while updates run, where callbacks cannot follow; leave one out.")
-        if callbacks is not None and self._state.settings.collecting.actors:
+        if callbacks is not None and self.state.settings.collecting.actors:
             raise InputError("actors collect steps in other processes, where callbacks cannot follow; leave one out.")
         loop = self._ready_loop()
         end = total_timesteps + (0 if reset_num_timesteps else loop.steps)
@@ -239,14 +232,14 @@ class Training:
 
     def _count(self) -> bool:
         assert self._loop is not None
-        self._state.num_timesteps = self._loop.steps
+        self.state.num_timesteps = self._loop.steps
         return False
 
     def _open_logger(
         self, name: str, is_new_run: bool, progress_bar: bool, end: int
     ) -> contextlib.AbstractContextManager[Logger]:
         assert self._environment is not None
-        settings, folder = self._state.settings, None
+        settings, folder = self.state.settings, None
         if settings.tensorboard_log is not None:
             folder = self._log_folder = log_folder(settings.tensorboard_log, name, is_new_run, self._log_folder)
         if self._seconds_before is None:
@@ -259,7 +252,7 @@ class Training:
         before = loop.steps
         if reset_num_timesteps:
             loop.count_from(0)
-        start = self._state.num_timesteps = loop.steps
+        start = self.state.num_timesteps = loop.steps
         self._player.is_learning = True
         try:
             yield
@@ -269,16 +262,16 @@ class Training:
             raise
         finally:
             self._player.is_learning = False
-            self._state.num_timesteps = loop.steps
+            self.state.num_timesteps = loop.steps
 
     def _ready_loop(self) -> TrainingLoop:
         """Returns the training loop, with new episodes where others stepped the environments."""
         if self._environment is None:
             raise InputError("there is no environment to learn in; give one with set_env, or load(path, env).")
         if self._loop is None:
-            return self.begin(self.logger, is_quiet=not self._state.settings.verbose)
-        if self._loop.steps != self._state.num_timesteps:  # assigned by the user
-            self._loop.count_from(self._state.num_timesteps)
+            return self.begin(self.logger, is_quiet=not self.state.settings.verbose)
+        if self._loop.steps != self.state.num_timesteps:  # assigned by the user
+            self._loop.count_from(self.state.num_timesteps)
         self._must_restart |= not self._player.enter(self._environment)
         if self._must_restart:
             self._restart(self._loop)
@@ -286,7 +279,18 @@ class Training:
 
     def _restart(self, loop: TrainingLoop) -> None:
         try:
-            loop.restart_environments(int(self._state.rng.randint(2**31)), is_recorded=False)
+            loop.restart_environments(int(self.state.rng.randint(2**31)), is_recorded=False)
         except EnvironmentFailedError as error:
             raise EnvironmentFailedError(f"{error}; give new environments with set_env.") from error
         self._must_restart = False
+
+
+def make_training(env: AgentEnv, settings: Settings, make_env: MakeEnv | None = None) -> Training:
+    """Returns a new agent, not yet built, in its environments; what these bring joins the settings."""
+    environment, make_env = make_environment(env, settings, make_env)
+    brought: dict[str, Any] = {**brought_settings(environment)}
+    if settings.reward_scale != 1:
+        del brought["reward_scale"]
+    settings = dataclasses.replace(settings, **brought)
+    state = AgentState(settings, Spaces.of(environment, settings.normalize_observations))
+    return Training(state, environment, make_env)
