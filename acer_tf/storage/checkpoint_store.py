@@ -31,23 +31,25 @@ class CheckpointStore:
 
     Attributes:
         folder: holds `step-<12 digits>` for each checkpoint, and `replay`.
-        before_publishing: called before a checkpoint is published, which it prevents by raising.
     """
 
-    def __init__(self, folder: Path, keep: int, keep_every: int | None) -> None:
+    def __init__(
+        self, folder: Path, keep: int, keep_every: int | None, before_publishing: Callable[[], None] = lambda: None
+    ) -> None:
         """Neither reads nor writes anything yet.
 
         Args:
             folder: need not exist.
             keep: number of newest checkpoints to keep; the best is kept besides.
             keep_every: agent steps; the first checkpoint after each multiple is kept for good. None keeps none.
+            before_publishing: called before a checkpoint is published, which it prevents by raising.
         """
         self.folder = folder
         self._keep = keep
         self._keep_every = keep_every
+        self._before_publishing = before_publishing
         self._replay: list[ReplayFile] = []
         self._has_begun = False
-        self.before_publishing: Callable[[], None] = lambda: None
 
     @property
     def is_gone(self) -> bool:
@@ -90,7 +92,7 @@ class CheckpointStore:
         # Replay first: the manifest names its files, which must be on the disk when it is.
         self._replay = write_new_rows(self.folder, memory, self._replay)
         checkpoint = Checkpoint(path, step, score, dict(settings), dict(origin), self._replay, {})
-        write_checkpoint(checkpoint, state, self.before_publishing)
+        write_checkpoint(checkpoint, state, self._before_publishing)
         self._has_begun = True
         self._prune()  # only now: until then, the checkpoint before is the one to resume from
 

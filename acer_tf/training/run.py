@@ -145,9 +145,7 @@ def _begin(
     goes_on: Callable[[], bool],
 ) -> Session:
     """Begins a run in the folder, or resumes the one that it holds; the stack closes what has to be closed."""
-    kept, folder = job.checkpoints, run.path
-    checkpoints = CheckpointStore(folder / CHECKPOINTS, kept.keep_checkpoints, kept.keep_every)
-    settings = job.settings()
+    folder, settings = run.path, job.settings()
     # Refuses what does not fit the run in the folder.
     earlier = compared(folder, settings, job.run.force) if job.run.restart_behavior == "resume" else None
     settings["seed"] = checked_seed(settings["seed"] if earlier is None else earlier.seed)
@@ -156,7 +154,6 @@ def _begin(
     if earlier is not None and earlier.changed:
         say(f"changed: {describe(earlier.changed)}", is_error=True)
         note_changed(folder, earlier.step, earlier.changed)
-    checkpoints.before_publishing = run.check
     shown = _terminal_sinks(job)
     for sink in shown:  # the terminal is restored even if the fence keeps other sinks from being closed
         stack.enter_context(contextlib.closing(sink))
@@ -174,7 +171,7 @@ def _begin(
     stack.enter_context(closing(evaluations))
     # What a checkpoint holds besides the loop: what `evaluate` needs of the agent, and the best evaluation so far.
     parts: dict[str, Part] = {PART: agent, "evaluations": evaluations}
-    checkpointer = _resume(loop, parts, checkpoints, job, settings, goes_on)
+    checkpointer = _resume(loop, parts, run, job, settings, goes_on)
     goes_on()
     if job.logging.verbose:
         say(f"device: {_machine(env, job.collecting.actors)}")
@@ -235,7 +232,7 @@ def _evaluations(job: Job, agent: "ACER", logger: Logger, seed: int, folder: Pat
 def _resume(
     loop: "TrainingLoop",
     parts: Mapping[str, "Part"],
-    checkpoints: CheckpointStore,
+    run: RunFolder,
     job: Job,
     settings: Mapping[str, Any],
     goes_on: Callable[[], object],
@@ -243,11 +240,12 @@ def _resume(
     """Resumes from the newest checkpoint, or makes the first one."""
     from acer_tf.training.checkpointer import Checkpointer
 
+    kept = job.checkpoints
     checkpointer = Checkpointer(
         loop,
-        checkpoints,
+        CheckpointStore(run.path / CHECKPOINTS, kept.keep_checkpoints, kept.keep_every, run.check),
         seed=settings["seed"],
-        every=job.checkpoints.checkpoint_every,
+        every=kept.checkpoint_every,
         is_exact=job.is_exact,
         settings=settings,
         origin=origin(),
