@@ -63,17 +63,17 @@ def read_agent(source: File) -> tuple[dict[str, Any], dict[str, Arrays]]:
         InputError: there is no such file, or it is not a whole file of an agent.
     """
     name = file_name(source)
-    if not isinstance(source, str | os.PathLike) and not hasattr(source, "read"):
-        raise InputError(f"it is {type_in_words(source)}; expected a path, or a file open for reading.")
-    if isinstance(source, str | os.PathLike):
-        path = user_path(source)
-        with reading(path):
-            path = path if path.is_file() else with_suffix(path)
-            if not path.is_file():
-                raise InputError(f"{name} is not a file; expected the file of a trained agent.")
-            with path.open("rb") as file:
-                return _read(file, name)
-    return _read(source, name)
+    if not isinstance(source, str | os.PathLike):
+        if not hasattr(source, "read"):
+            raise InputError(f"it is {type_in_words(source)}; expected a path, or a file open for reading.")
+        return _read(source, name)
+    path = user_path(source)
+    with reading(path):
+        path = path if path.is_file() else with_suffix(path)
+        if not path.is_file():
+            raise InputError(f"{name} is not a file; expected the file of a trained agent.")
+        with path.open("rb") as file:
+            return _read(file, name)
 
 
 def file_name(source: File) -> str:

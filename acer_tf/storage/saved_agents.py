@@ -153,8 +153,7 @@ def _in_checkpoint(path: Path) -> SavedAgent:
 
 
 def _in_file(path: Path) -> SavedAgent:
-    with reading(path):
-        saved = SavedAgent(str(path), *read_agent(path))
+    saved = SavedAgent(str(path), *read_agent(path))
     count(saved.data, "num_timesteps", saved.name)
     return saved
 
