@@ -4,9 +4,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from acer_tf.acer import TrainingLoop
 from acer_tf.errors import InputError
 from acer_tf.storage.checkpoint import Checkpoint
 from acer_tf.storage.checkpoint_store import CheckpointStore
@@ -15,6 +14,9 @@ from acer_tf.storage.run_folder import note_lost_replay
 from acer_tf.system.console import counted, say
 from acer_tf.system.streams import derived_seed
 from acer_tf.training.resume import describe, differences
+
+if TYPE_CHECKING:
+    from acer_tf.acer import TrainingLoop
 
 SECONDS = 600.0
 """Seconds between two checkpoints, if no number of agent steps is given."""
@@ -44,7 +46,7 @@ class Checkpointer:
 
     def __init__(
         self,
-        acer: TrainingLoop,
+        acer: "TrainingLoop",
         checkpoints: CheckpointStore,
         *,
         seed: int,

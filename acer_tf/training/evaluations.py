@@ -4,12 +4,11 @@ import io
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium.vector import VectorEnv
 
-from acer_tf.agent import ACER
 from acer_tf.errors import environment_errors
 from acer_tf.evaluation.episodes import Played, play, said_of_cuts, summarize
 from acer_tf.logs.logger import Logger
@@ -18,6 +17,9 @@ from acer_tf.storage.run_files import BEST
 from acer_tf.storage.saved_agents import keep_lost
 from acer_tf.system.console import say
 from acer_tf.training.job import EvaluationSettings
+
+if TYPE_CHECKING:
+    from acer_tf.agent import ACER
 
 
 class Evaluations:
@@ -29,7 +31,7 @@ class Evaluations:
 
     def __init__(
         self,
-        agent: ACER,
+        agent: "ACER",
         logger: Logger,
         make_env: Callable[[], VectorEnv[Any, Any, Any]],
         settings: EvaluationSettings,

@@ -30,11 +30,13 @@ from acer_tf.storage.run_folder import RunFolder, folder_kept, note_changed, run
 from acer_tf.storage.saved_agents import PART, read_saved_agent
 from acer_tf.storage.usage import Meter
 from acer_tf.system.command_line import command_line, program
-from acer_tf.system.compute import keep_freed_memory, prepare_tensorflow
+from acer_tf.system.compute import device, keep_freed_memory, prepare_tensorflow
 from acer_tf.system.console import counted, in_bytes, never_wait, say
 from acer_tf.system.provenance import origin
 from acer_tf.system.streams import checked_seed
 from acer_tf.system.tensorflow_import import quiet_tensorflow
+from acer_tf.training.checkpointer import Checkpointer, Part, write_at_last
+from acer_tf.training.evaluations import Evaluations
 from acer_tf.training.job import Job
 from acer_tf.training.resume import compared, describe, resuming
 from acer_tf.training.signals import stop_on_signals
@@ -43,8 +45,6 @@ from acer_tf.training.watchdog import watchdog
 if TYPE_CHECKING:
     from acer_tf.acer import TrainingLoop
     from acer_tf.agent import ACER
-    from acer_tf.training.checkpointer import Checkpointer, Part
-    from acer_tf.training.evaluations import Evaluations
 
 MOST_ENVS = 8
 """Environments that an evaluation plays in at most, as in the command `evaluate`."""
@@ -57,8 +57,8 @@ class Session(NamedTuple):
     run: RunFolder
     agent: "ACER"
     loop: "TrainingLoop"
-    evaluations: "Evaluations"
-    checkpointer: "Checkpointer"
+    evaluations: Evaluations
+    checkpointer: Checkpointer
 
 
 def train(job: Job, first: gymnasium.Env[Any, Any] | None = None) -> int:
@@ -211,9 +211,7 @@ def _make_agent(job: Job, env: FrameStack, make_env: Callable[[], FrameStack], s
     return agent
 
 
-def _evaluations(job: Job, agent: "ACER", logger: Logger, seed: int, folder: Path) -> "Evaluations":
-    from acer_tf.training.evaluations import Evaluations
-
+def _evaluations(job: Job, agent: "ACER", logger: Logger, seed: int, folder: Path) -> Evaluations:
     evaluation, environment = job.evaluation, job.environment
 
     def make_env() -> VectorEnv[Any, Any, Any]:
@@ -231,15 +229,13 @@ def _evaluations(job: Job, agent: "ACER", logger: Logger, seed: int, folder: Pat
 
 def _resume(
     loop: "TrainingLoop",
-    parts: Mapping[str, "Part"],
+    parts: Mapping[str, Part],
     run: RunFolder,
     job: Job,
     settings: Mapping[str, Any],
     goes_on: Callable[[], object],
-) -> "Checkpointer":
+) -> Checkpointer:
     """Resumes from the newest checkpoint, or makes the first one."""
-    from acer_tf.training.checkpointer import Checkpointer
-
     kept = job.checkpoints
     checkpointer = Checkpointer(
         loop,
@@ -257,8 +253,6 @@ def _resume(
 
 
 def _machine(env: FrameStack, actors: int) -> str:
-    from acer_tf.system.compute import device
-
     if actors:
         return f"{device()}; environments in {counted(actors, 'collector')}"
     workers = getattr(env.unwrapped, "num_workers", 0)
@@ -295,8 +289,6 @@ def _learn(session: Session, goes_on: Callable[[], bool]) -> None:
 
 def _write(session: Session, goes_on: Callable[[], bool]) -> None:
     """Writes the agent and the last checkpoint, in this order: where there is room for little, weights matter most."""
-    from acer_tf.training.checkpointer import write_at_last
-
     session.agent.num_timesteps, file = session.loop.steps, session.run.path / MODEL
 
     def save_agent() -> None:
