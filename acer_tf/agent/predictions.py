@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 
 def act(
-    agent: AgentState, observation: Any, state: Any, mask: Any, deterministic: bool, action_masks: Any = None
+    agent: AgentState, observation: Any, state: Any, mask: Any, deterministic: bool, action_masks: Any
 ) -> tuple[Action, bool]:
     """Returns the networks' actions, and whether there was a single observation (then N = 1); see `ACER.predict`."""
     obs, states, masks, is_single = _inputs(agent, observation, state, mask)
@@ -27,7 +27,7 @@ def act(
     return agent.actor.act(obs, states, masks, deterministic, possible), is_single
 
 
-def explain(agent: AgentState, observation: Any, state: Any, mask: Any, action_masks: Any = None) -> Explanation:
+def explain(agent: AgentState, observation: Any, state: Any, mask: Any, action_masks: Any) -> Explanation:
     """Returns what policy and critic make of a batch of observations; see `ACER.explain`."""
     obs, states, masks, _ = _inputs(agent, observation, state, mask)
     f, v, *q = agent.actor.explain(obs, states, masks, _possible(agent, action_masks, len(obs)))
@@ -56,13 +56,7 @@ def _possible(agent: AgentState, action_masks: Any, nenvs: int) -> NDArray[np.bo
 
 
 def action_probability(
-    agent: AgentState,
-    observation: Any,
-    state: Any,
-    mask: Any,
-    actions: Any,
-    logp: bool,
-    action_masks: Any = None,
+    agent: AgentState, observation: Any, state: Any, mask: Any, actions: Any, logp: bool, action_masks: Any
 ) -> Any:
     """Returns the distribution of the actions, or the probability of given ones; see `ACER.action_probability`."""
     action, is_single = act(agent, observation, state, mask, deterministic=True, action_masks=action_masks)

@@ -140,7 +140,7 @@ def writing(path: Path, instead: str = "file") -> Iterator[None]:
         raise cannot_be_written(path, error, instead) from error
 
 
-def cannot_be_written(path: Path, error: OSError, instead: str = "file") -> InputError:
+def cannot_be_written(path: Path, error: OSError, instead: str) -> InputError:
     """Returns an error that says why a path cannot be written, and what to choose another one of."""
     return InputError(f"{path} cannot be written ({error.strerror or error}); choose another {instead}.")
 
