@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any, SupportsFloat
 
@@ -59,8 +59,10 @@ class Sink:
 class Logger(Sink):
     """Passes every call on to its sinks, in their order; `Logger()` logs nothing."""
 
-    def __init__(self, sinks: Iterable[Sink] = ()) -> None:
+    def __init__(self, sinks: Iterable[Sink] = (), check: Callable[[], None] = lambda: None) -> None:
+        """`check` is called before each call is passed on, which it prevents by raising."""
         self._sinks = tuple(sinks)
+        self._check = check
         self._recorded: dict[str, float] = {}
 
     @property
@@ -91,37 +93,41 @@ class Logger(Sink):
         """Writes one row of metrics to every sink, with the numbers that were recorded."""
         row = {**values, **self._recorded}
         self._recorded = dict.fromkeys(self._recorded, math.nan)
-        for sink in self._sinks:
+        for sink in self._checked():
             sink.write(row)
 
     def episodes(self, episodes: Sequence[Episode]) -> None:
         """Records finished episodes in every sink."""
-        for sink in self._sinks:
+        for sink in self._checked():
             sink.episodes(episodes)
 
     def progress(self, steps: int) -> None:
         """Records the agent steps so far in every sink."""
-        for sink in self._sinks:
+        for sink in self._checked():
             sink.progress(steps)
 
     def evaluation(self, steps: int, values: Mapping[str, float]) -> None:
         """Records an evaluation in every sink."""
-        for sink in self._sinks:
+        for sink in self._checked():
             sink.evaluation(steps, values)
 
     def state_dict(self) -> dict[str, Any]:
         """Returns the state of every sink."""
-        return {name: value for sink in self._sinks for name, value in sink.state_dict().items()}
+        return {name: value for sink in self._checked() for name, value in sink.state_dict().items()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Cuts the files of all sinks back to these sizes."""
-        for sink in self._sinks:
+        for sink in self._checked():
             sink.load_state_dict(state)
 
     def close(self) -> None:
         """Closes every sink."""
-        for sink in self._sinks:
+        for sink in self._checked():
             sink.close()
+
+    def _checked(self) -> Sequence[Sink]:
+        self._check()
+        return self._sinks
 
 
 class SpacedLogger(Logger):

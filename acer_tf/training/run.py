@@ -22,7 +22,6 @@ from acer_tf.logs.tensorboard import TensorBoardSink
 from acer_tf.logs.terminal import progress_sink, table_sinks
 from acer_tf.logs.wandb import WandbSink
 from acer_tf.replay.size import check_replay, compressed_row, largest_bytes
-from acer_tf.segment import Episode
 from acer_tf.storage.arrays import save_arrays
 from acer_tf.storage.checkpoint_store import CheckpointStore
 from acer_tf.storage.run_files import BEST, CHECKPOINTS, MODEL, NOT_FINITE, TENSORBOARD
@@ -155,10 +154,11 @@ def _begin(
         say(f"changed: {describe(earlier.changed)}", is_error=True)
         note_changed(folder, earlier.step, earlier.changed)
     shown = _terminal_sinks(job)
-    for sink in shown:  # the terminal is restored even if the fence keeps other sinks from being closed
+    for sink in shown:  # the terminal is restored even if the check keeps other sinks from being closed
         stack.enter_context(contextlib.closing(sink))
-    sinks = [_Fence(run), _file_logger(folder, job, env, settings), *shown]
-    logger = stack.enter_context(contextlib.closing(Logger(sinks)))
+    # Sinks write what they still have when they are closed, so that is checked, too.
+    sinks = [_file_logger(folder, job, env, settings), *shown]
+    logger = stack.enter_context(contextlib.closing(Logger(sinks, run.check)))
     if job.logging.verbose:
         _announce(job, env, folder)
     if isinstance(env.unwrapped, AtariPool):
@@ -326,29 +326,3 @@ def _terminal_sinks(job: Job) -> Sequence[Sink]:
         return []
     replay_steps = config.buffer_size // config.nsteps * config.nsteps * job.environment.num_env
     return [*table_sinks(verbose), progress_sink(config.total_timesteps, replay_steps if config.replay_ratio else 0)]
-
-
-class _Fence(Sink):
-    """The first sink of a run's logger: checks the run folder before anything is written to it."""
-
-    def __init__(self, run: RunFolder) -> None:
-        self._run = run
-
-    def write(self, values: Mapping[str, float]) -> None:
-        self._run.check()
-
-    def episodes(self, episodes: Sequence[Episode]) -> None:
-        self._run.check()
-
-    def evaluation(self, steps: int, values: Mapping[str, float]) -> None:
-        self._run.check()
-
-    def progress(self, steps: int) -> None:
-        self._run.check()
-
-    def close(self) -> None:
-        self._run.check()  # sinks write what they still have when they are closed
-
-    def state_dict(self) -> dict[str, Any]:
-        self._run.check()
-        return {}

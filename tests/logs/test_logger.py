@@ -1,12 +1,12 @@
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from acer_tf.errors import InputError
+from acer_tf.errors import InputError, SupersededError
 from acer_tf.logs.files import EpisodesCsv, ProgressCsv
 from acer_tf.logs.logger import Logger, Sink, SpacedLogger
 from acer_tf.segment import Episode
@@ -55,6 +55,28 @@ def test_logger_hands_everything_to_every_sink_in_order() -> None:
 def test_logger_without_sinks_and_a_plain_sink_do_nothing() -> None:
     use(Logger())
     use(Logger([Sink()]))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda logger: logger.write({}),
+        lambda logger: logger.episodes([]),
+        lambda logger: logger.evaluation(1, {}),
+        lambda logger: logger.progress(1),
+        lambda logger: logger.state_dict(),
+        lambda logger: logger.load_state_dict({}),
+        lambda logger: logger.close(),
+    ],
+)
+def test_nothing_is_passed_on_that_the_check_forbids(call: Callable[[Logger], object]) -> None:
+    def check() -> None:
+        raise SupersededError("taken over")
+
+    calls: list[object] = []
+    with pytest.raises(SupersededError):
+        call(Logger([Recorder("a", calls)], check))
+    assert calls == []
 
 
 def test_recorded_numbers_join_the_next_row_and_are_nan_in_later_ones() -> None:

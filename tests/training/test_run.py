@@ -4,17 +4,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from acer_tf.errors import InputError, SupersededError
+from acer_tf.errors import InputError
 from acer_tf.run import PARSER
 from acer_tf.training.job import Job
-from acer_tf.training.run import _Fence, resume_command, train
+from acer_tf.training.run import resume_command, train
 
 
 @pytest.mark.parametrize("tune_malloc", [True, False])
@@ -28,25 +25,6 @@ def test_the_allocator_is_left_alone_if_that_is_wanted(
         train(Job.of(settings, "mlp"))
     assert called == [True] * tune_malloc
     assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize(
-    "write",
-    [
-        lambda fence: fence.write({}),
-        lambda fence: fence.episodes([]),
-        lambda fence: fence.evaluation(1, {}),
-        lambda fence: fence.progress(1),
-        lambda fence: fence.state_dict(),
-        lambda fence: fence.close(),
-    ],
-)
-def test_nothing_is_logged_in_a_folder_that_another_process_has_taken_over(write: Callable[[Any], object]) -> None:
-    def check() -> None:
-        raise SupersededError("taken over")
-
-    with pytest.raises(SupersededError):
-        write(_Fence(SimpleNamespace(check=check)))
 
 
 def test_interrupt_ends_whole_logs_and_saves_weights(tmp_path: Path) -> None:
