@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,20 +16,14 @@ from acer_tf.storage.durable import reading
 from acer_tf.storage.input_errors import as_input_error
 from acer_tf.storage.paths import user_path
 
+Moments = dict[str, NDArray[np.float64]]
+"""`mean` and `var`, in the shape of one observation, or [] for returns, and `count`."""
 VEC_NORMALIZE = "vecnormalize.pkl"
 """Name that the zoo gives to what `VecNormalize.save` writes."""
 RUNNING_AVERAGES = {"obs": "obs_rms.pkl", "return": "ret_rms.pkl"}
 """Files of Stable Baselines before 2.9."""
 _ARGUMENTS = {"obs": {"clip_obs": CLIP, "epsilon": EPS}, "return": {"clip_reward": CLIP, "epsilon": EPS}}
 """Arguments of `VecNormalize` that are constants here, where it normalised observations, and rewards."""
-
-
-class SavedMoments(NamedTuple):
-    """Running mean and variance, in the shape of one observation, or [] for returns."""
-
-    mean: NDArray[np.float64]
-    var: NDArray[np.float64]
-    samples: float
 
 
 def has_normalization(folder: Path) -> bool:
@@ -55,22 +49,18 @@ def read_normalization(source: str | Path) -> dict[str, NDArray[np.float64]]:
         if file.is_dir() and (file / VEC_NORMALIZE).is_file():
             file = file / VEC_NORMALIZE
         found = _of_folder(file) if file.is_dir() else _of_file(file)
-    if (returns := found.get("return")) is not None and returns.mean.shape != ():
-        raise InputError(f"{source} has moments of returns of shape {returns.mean.shape}; expected ().")
-    return {
-        f"{name}_{kind}": np.asarray(array)
-        for name, moments in found.items()
-        for kind, array in zip(("mean", "var", "count"), moments, strict=True)
-    }
+    if "return" in found and (shape := found["return"]["mean"].shape) != ():
+        raise InputError(f"{source} has moments of returns of shape {shape}; expected ().")
+    return {f"{name}_{kind}": array for name, moments in found.items() for kind, array in moments.items()}
 
 
-def read_moments(path: str | Path) -> SavedMoments:
+def read_moments(path: str | Path) -> Moments:
     """Reads `obs_rms.pkl` or `ret_rms.pkl`."""
     with as_input_error(path, "a running mean and variance of Stable Baselines"):
         return _moments(read_pickle(read_decompressed(path)))
 
 
-def _of_folder(folder: Path) -> dict[str, SavedMoments]:
+def _of_folder(folder: Path) -> dict[str, Moments]:
     paths = {name: folder / file for name, file in RUNNING_AVERAGES.items()}
     found = {name: read_moments(path) for name, path in paths.items() if path.is_file()}
     if not found:
@@ -79,10 +69,10 @@ def _of_folder(folder: Path) -> dict[str, SavedMoments]:
             "Stable Baselines' zoo, or the file that VecNormalize.save wrote."
         )
     # Both files were written, even of what was not normalised, and there nothing was counted.
-    return {name: moments for name, moments in found.items() if moments.samples >= 1}
+    return {name: moments for name, moments in found.items() if moments["count"] >= 1}
 
 
-def _of_file(file: Path) -> dict[str, SavedMoments]:
+def _of_file(file: Path) -> dict[str, Moments]:
     with as_input_error(file, "a VecNormalize of Stable Baselines"):
         value = read_pickle(read_decompressed(file))
         if not isinstance(value, Inert) or not isinstance(value.state, dict):
@@ -94,8 +84,8 @@ def _of_file(file: Path) -> dict[str, SavedMoments]:
         return _of_vec_normalize(value.state)
 
 
-def _of_vec_normalize(state: Mapping[Any, Any]) -> dict[str, SavedMoments]:
-    found: dict[str, SavedMoments] = {}
+def _of_vec_normalize(state: Mapping[Any, Any]) -> dict[str, Moments]:
+    found: dict[str, Moments] = {}
     for name, switch, moments in (("obs", "norm_obs", "obs_rms"), ("return", "norm_reward", "ret_rms")):
         if not isinstance(is_on := state.get(switch), bool):
             raise ValueError(f"it has no {switch}")
@@ -108,7 +98,7 @@ def _of_vec_normalize(state: Mapping[Any, Any]) -> dict[str, SavedMoments]:
     return found
 
 
-def _moments(value: Any) -> SavedMoments:
+def _moments(value: Any) -> Moments:
     match value.state if isinstance(value, Inert) else None:
         case {
             "mean": np.ndarray() | float() as mean,
@@ -117,5 +107,5 @@ def _moments(value: Any) -> SavedMoments:
         }:
             mean, var = np.asarray(mean, np.float64), np.asarray(var, np.float64)
             if mean.shape == var.shape and np.isfinite([mean, var]).all() and (var >= 0).all() and 0 <= n < 2**63:
-                return SavedMoments(mean, var, n)
+                return {"mean": mean, "var": var, "count": np.asarray(n)}
     raise ValueError("expected a RunningMeanStd: mean, var and count, finite, the first two of one shape")

@@ -26,15 +26,15 @@ def written(path: Path, value: Any, protocol: int | None = None) -> Path:
 def test_mean_variance_and_count(tmp_path: Path, shape: tuple[int, ...]) -> None:
     mean, var = np.random.default_rng(0).normal(size=shape), np.random.default_rng(1).random(shape)
     found = read_moments(written(tmp_path / "obs_rms.pkl", running_mean_std(np.array(mean), np.array(var), 5000.0001)))
-    np.testing.assert_array_equal(found.mean, mean)
-    np.testing.assert_array_equal(found.var, var)
-    assert (found.samples, found.mean.shape) == (5000.0001, shape)
+    np.testing.assert_array_equal(found["mean"], mean)
+    np.testing.assert_array_equal(found["var"], var)
+    assert (found["count"], found["mean"].shape) == (5000.0001, shape)
 
 
 def test_statistics_of_returns_may_be_numbers(tmp_path: Path) -> None:
     """Means of nothing but numbers turn from arrays into numpy's scalars after the first update."""
     found = read_moments(written(tmp_path / "ret_rms.pkl", running_mean_std(np.float64(2.5), np.float64(0.5), 3.0)))
-    assert (float(found.mean), float(found.var), found.samples) == (2.5, 0.5, 3)
+    assert found == {"mean": 2.5, "var": 0.5, "count": 3}
 
 
 @pytest.mark.parametrize(
