@@ -83,10 +83,9 @@ def _load(agent: AgentState, old: ImportedAgent, path: str | Path) -> None:
         agent.load_parameters(old.params, old.averages)
     except InputError as error:
         raise InputError(f"the agent in {path} does not fit: {error}") from error
-    slots = {"ms": old.mean_squares or {}, "mom": old.momenta or {}}
-    arrays = {f"{slot}/{name}": array for slot, named in slots.items() for name, array in named.items()}
     current = agent.model.state_dict()
-    agent.model.load_state_dict(current | {name: array for name, array in arrays.items() if name in current}, str(path))
+    slots = {name: array for name, array in old.slots.items() if name in current}
+    agent.model.load_state_dict(current | slots, str(path))
 
 
 def _check_normalization(normalization: Arrays, spaces: Spaces, source: str | Path) -> None:

@@ -15,7 +15,7 @@ from acer_tf.importers.pickled import read_pickle
 from acer_tf.storage.input_errors import as_input_error
 
 _SCOPE = "acer_model/"
-_AVERAGE, _MEAN_SQUARE, _MOMENTUM = "/ExponentialMovingAverage", "/RMSProp", "/RMSProp_1"
+_AVERAGE, _SLOTS = "/ExponentialMovingAverage", {"ms": "/RMSProp", "mom": "/RMSProp_1"}
 # Defaults of baselines' learn() that differ from those of the class ACER.
 _SETTINGS = {"buffer_size": 50000, "replay_start": 10000, "bootstrap_truncated": False}
 _CONV_ONLY = [(8, 32), (4, 64), (3, 64)]
@@ -42,7 +42,7 @@ def read_baselines(path: str | Path) -> ImportedAgent:
 
 
 def _agent(variables: Any) -> ImportedAgent:
-    params, averages, mean_squares, momenta = _groups(variables)
+    params, averages, slots = _groups(variables)
     if "q_head/bias" not in params:
         raise ValueError(f"expected parameters such as {_SCOPE}q/b:0")
     network, network_kwargs = _network(params)
@@ -53,14 +53,13 @@ def _agent(variables: Any) -> ImportedAgent:
         _observation_space(network, params),
         gym.spaces.Discrete(len(params["q_head/bias"])),
         params,
-        averages or None,
-        mean_squares or None,
-        momenta or None,
+        averages,
+        slots,
     )
 
 
-def _groups(variables: Any) -> tuple[Arrays, Arrays, Arrays, Arrays]:
-    """Returns parameters, averages, and RMSProp's two slots, each by parameter name."""
+def _groups(variables: Any) -> tuple[Arrays, Arrays, Arrays]:
+    """Returns parameters, averages and slots."""
     if not isinstance(variables, dict):
         raise ValueError("expected parameters by name, as baselines saves them since August 2018")
     arrays = {
@@ -68,16 +67,17 @@ def _groups(variables: Any) -> tuple[Arrays, Arrays, Arrays, Arrays]:
         for name, array in variables.items()
         if isinstance(name, str) and name.startswith(_SCOPE) and isinstance(array, np.ndarray)
     }
-    suffixes = (_AVERAGE, _MEAN_SQUARE, _MOMENTUM)
+    suffixes = (_AVERAGE, *_SLOTS.values())
     params = _named({name: array for name, array in arrays.items() if not name.endswith(suffixes)})
-    averages, mean_squares, momenta = (
+    averages, *slots = (
         _named({name.removesuffix(suffix): array for name, array in arrays.items() if name.endswith(suffix)})
         for suffix in suffixes
     )
-    for other in (averages, mean_squares, momenta):
+    for other in (averages, *slots):
         if other and other.keys() != params.keys():
             raise ValueError("some of its parameters lack an average or a slot")
-    return params, averages, mean_squares, momenta
+    named = zip(_SLOTS, slots, strict=True)
+    return params, averages, {f"{slot}/{name}": a for slot, arrays in named for name, a in arrays.items()}
 
 
 def _named(arrays: Mapping[str, NDArray[Any]]) -> Arrays:

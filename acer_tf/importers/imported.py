@@ -1,6 +1,7 @@
 """The result of an import: an agent of another library, with this package's names and layouts."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -23,9 +24,8 @@ class ImportedAgent(NamedTuple):
         observation_space: None if the file does not determine it.
         action_space: the actions.
         params: float32 weights by parameter name.
-        averages: weights of the average policy by parameter name; None if the file has none.
-        mean_squares: RMSProp's running means of squared gradients, likewise.
-        momenta: RMSProp's momenta, likewise.
+        averages: weights of the average policy by parameter name; empty if the file has none.
+        slots: those of RMSProp by their names in `Model.state_dict`, likewise.
     """
 
     policy: str
@@ -34,9 +34,8 @@ class ImportedAgent(NamedTuple):
     observation_space: gym.Space[Any] | None
     action_space: gym.spaces.Discrete
     params: Arrays
-    averages: Arrays | None = None
-    mean_squares: Arrays | None = None
-    momenta: Arrays | None = None
+    averages: Mapping[str, NDArray[np.float32]] = MappingProxyType({})
+    slots: Mapping[str, NDArray[np.float32]] = MappingProxyType({})
 
 
 def layer_arrays(layer: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:

@@ -48,13 +48,11 @@ def test_a_file_may_have_its_parameters_in_any_order(tmp_path: Path, name: str) 
 def test_slots_keep_their_values_under_our_names(tmp_path: Path) -> None:
     recorded = recording("cnn_small")
     agent = read_baselines(write_joblib(tmp_path / "agent", recorded))
-    assert agent.mean_squares is not None
-    assert agent.momenta is not None
     bias = recorded["param/acer_model/pi/c1/b"]
     assert bias.shape == (1, 8, 1, 1)
-    np.testing.assert_array_equal(agent.mean_squares["pi/c1/bias"], np.abs(bias.ravel()) + 1)
-    np.testing.assert_array_equal(agent.momenta["q_head/kernel"], recorded["param/acer_model/q/w"])
-    assert agent.mean_squares.keys() == agent.momenta.keys() == agent.params.keys()
+    np.testing.assert_array_equal(agent.slots["ms/pi/c1/bias"], np.abs(bias.ravel()) + 1)
+    np.testing.assert_array_equal(agent.slots["mom/q_head/kernel"], recorded["param/acer_model/q/w"])
+    assert agent.slots.keys() == {f"{slot}/{name}" for slot in ("ms", "mom") for name in agent.params}
 
 
 def test_settings_are_those_of_baselines_learn(tmp_path: Path) -> None:
@@ -85,7 +83,7 @@ def test_a_file_of_weights_alone_has_neither_average_nor_slots(tmp_path: Path) -
     recorded = recording("mlp_many_actions")
     joblib.dump({f"{name}:0": array for name, array in recorded.group("param").items()}, tmp_path / "agent")
     agent = read_baselines(tmp_path / "agent")
-    assert (agent.averages, agent.mean_squares, agent.momenta) == (None, None, None)
+    assert (agent.averages, agent.slots) == ({}, {})
     assert_gives_what_was_recorded(agent, recorded)
 
 

@@ -122,7 +122,7 @@ def test_what_a_file_says_is_taken_over(tmp_path: Path) -> None:
     }  # fmt: skip
     assert agent.observation_space == Box(-np.inf, np.inf, (4,), np.float32)
     assert agent.action_space == Discrete(3)
-    assert (agent.averages, agent.mean_squares, agent.momenta) == (None, None, None)
+    assert (agent.averages, agent.slots) == ({}, {})
 
 
 def test_replay_is_as_large_as_what_it_waits_for(tmp_path: Path) -> None:
