@@ -172,44 +172,47 @@ def _checkpoints(run: Path) -> Sequence[Path]:
     return checkpoint_folders(run / CHECKPOINTS if (run / CHECKPOINTS).is_dir() else run)
 
 
-def _first_whole(run: Path, paths: Iterator[Path], missing: str) -> SavedAgent:
+def _first_whole(run: Path, found: Iterator[SavedAgent | InputError], missing: str) -> SavedAgent:
     problems = list[InputError]()
-    for path in paths:
-        try:
-            saved = _in_checkpoint(path) if path.is_dir() else _in_file(path)
-        except InputError as error:
-            problems.append(error)
-            continue
-        for problem in problems:
-            say(f"skipped: {problem}", is_error=True)
-        return saved
+    for saved in found:
+        if isinstance(saved, SavedAgent):
+            for problem in problems:
+                say(f"skipped: {problem}", is_error=True)
+            return saved
+        problems.append(saved)
     if problems:
         raise InputError(f"{run} holds no agent that is whole: {problems[0]}")
     raise InputError(f"{run} {missing}")
 
 
-def _by_step(run: Path) -> Iterator[Path]:
+def _read(path: Path) -> SavedAgent | InputError:
+    try:
+        return _in_checkpoint(path) if path.is_dir() else _in_file(path)
+    except InputError as error:
+        return error
+
+
+def _by_step(run: Path) -> Iterator[SavedAgent | InputError]:
     """Yields the agents of a run, those that have learned more first; those of a running training, too.
 
     Checkpoints are listed anew after each: one that was deleted meanwhile has a successor.
     """
-    final, learned = run / MODEL, -1
-    try:
-        learned = count(_in_file(final).data, "num_timesteps", str(final)) if final.exists() else -1
-    except InputError:
-        yield final  # it will be skipped
+    final = _read(run / MODEL) if (run / MODEL).exists() else None
+    learned = final.data["num_timesteps"] if isinstance(final, SavedAgent) else -1
+    if isinstance(final, InputError):
+        yield final
     tried = set[Path]()
     while path := next((path for path in _checkpoints(run) if path not in tried), None):
         tried.add(path)
         if step_of(path) > learned:
-            yield path
-    if learned >= 0:
+            yield _read(path)
+    if isinstance(final, SavedAgent):
         yield final
 
 
-def _by_score(run: Path) -> Iterator[Path]:
+def _by_score(run: Path) -> Iterator[SavedAgent | InputError]:
     if (run / BEST).exists():
-        yield run / BEST
+        yield _read(run / BEST)
     scores: dict[Path, float] = {}
     for path in _checkpoints(run):
         try:
@@ -217,4 +220,4 @@ def _by_score(run: Path) -> Iterator[Path]:
         except InputError:
             score = math.inf  # it will be skipped
         scores |= {} if score is None else {path: score}
-    yield from sorted(scores, key=scores.__getitem__, reverse=True)
+    yield from map(_read, sorted(scores, key=scores.__getitem__, reverse=True))
