@@ -105,8 +105,7 @@ def _made(parent: Path, stem: str, number: int) -> Path:
     parent.mkdir(parents=True, exist_ok=True)
     while True:
         folder = parent / f"{stem}{number}"
-        try:
+        with contextlib.suppress(FileExistsError):
             folder.mkdir()
             return folder
-        except FileExistsError:
-            number += 1
+        number += 1

@@ -137,12 +137,7 @@ def writing(path: Path, instead: str = "file") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise cannot_be_written(path, error, instead) from error
-
-
-def cannot_be_written(path: Path, error: OSError, instead: str) -> InputError:
-    """Returns an error that says why a path cannot be written, and what to choose another one of."""
-    return InputError(f"{path} cannot be written ({error.strerror or error}); choose another {instead}.")
+        raise InputError(f"{path} cannot be written ({error.strerror or error}); choose another {instead}.") from error
 
 
 def make_folder(folder: Path) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 import filelock
 
 from acer_tf.errors import InputError, LockedError, SupersededError
-from acer_tf.storage.durable import cannot_be_written, replace
+from acer_tf.storage.durable import replace, writing
 from acer_tf.storage.run_files import HOLDER, LEASE, LOCK
 from acer_tf.system.console import say
 
@@ -75,17 +75,16 @@ def locked(folder: Path, lease_seconds: float = LEASE_SECONDS) -> Iterator[Lease
         filelock.SoftFileLease(folder / LEASE, lease_duration=lease_seconds, thread_local=False),
     )
     with contextlib.ExitStack() as stack:
-        try:
-            stack.enter_context(lock)  # exact on this host, and free as soon as its holder has ended
-            _acquire(lease, folder)  # for other hosts; renewed by a thread until it is released
-            stack.callback(lease.release)
-            replace(folder / HOLDER, str(lease.token).encode())  # which stays when the lease's file goes
-        except (filelock.Timeout, filelock.LeaseSettingsMismatch) as error:
-            raise LockedError(
-                f"{folder} is locked by {_holder(lease)}, which works in it; choose another folder."
-            ) from error
-        except OSError as error:
-            raise cannot_be_written(folder, error, "folder") from error
+        with writing(folder, "folder"):
+            try:
+                stack.enter_context(lock)  # exact on this host, and free as soon as its holder has ended
+                _acquire(lease, folder)  # for other hosts; renewed by a thread until it is released
+                stack.callback(lease.release)
+                replace(folder / HOLDER, str(lease.token).encode())  # which stays when the lease's file goes
+            except (filelock.Timeout, filelock.LeaseSettingsMismatch) as error:
+                raise LockedError(
+                    f"{folder} is locked by {_holder(lease)}, which works in it; choose another folder."
+                ) from error
         yield Lease(folder, lease)
 
 

@@ -16,7 +16,6 @@ import yaml
 
 from acer_tf.errors import EnvironmentFailedError, InputError, LockedError, SupersededError
 from acer_tf.storage.durable import (
-    cannot_be_written,
     delete_unfinished,
     is_still,
     make_folder,
@@ -67,13 +66,9 @@ def default_run_folder(env_id: str) -> Path:
     name = f"{env_id.replace('/', '-')[:LONGEST_ID]}-{now}"
     while True:
         folder = free_path(Path("runs", name))
-        try:
+        with writing(folder, "folder"), contextlib.suppress(FileExistsError):
             folder.mkdir(parents=True)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise cannot_be_written(folder, error, "folder") from error
-        return folder
+            return folder
 
 
 @contextlib.contextmanager
@@ -155,7 +150,7 @@ class RunFolder:
                 written.
         """
         folder = self.path
-        try:
+        with writing(folder, "folder"):
             _require_own(folder)
             if holds_run(folder) and restart_behavior == "overwrite":
                 delete_run(folder)
@@ -165,8 +160,6 @@ class RunFolder:
             check_links(folder)
             for name in (MODEL, BEST, SETTINGS, PROGRESS):
                 delete_unfinished(folder / name)  # of a process that was killed
-        except OSError as error:
-            raise cannot_be_written(folder, error, "folder") from error
         made = {
             "command": path_text(shlex.join(command_line())),
             **({} if (known := commit()) is None else {"commit": known}),
