@@ -95,7 +95,7 @@ class Cloning:
         Raises:
             NotFiniteError: the loss is not finite; nothing has been updated.
         """
-        loss = float(self._value(*batch))
+        loss = self.loss(batch)
         if not np.isfinite(loss):
             raise NotFiniteError("the loss of pretraining is not finite.", batch._asdict())
         self._step(*batch)

@@ -48,7 +48,7 @@ def _minari_dataset(name: str) -> Any:
             f"the dataset '{name}' is an id of Minari, which is not installed ({error}); "
             f"install it with: {install('minari')}, or give arrays."
         ) from error
-    except (FileNotFoundError, ValueError, KeyError, OSError) as error:
+    except (ValueError, KeyError, OSError) as error:
         raise InputError(
             f"the Minari dataset '{name}' cannot be loaded ({error}); minari list local shows all."
         ) from error

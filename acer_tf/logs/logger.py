@@ -1,5 +1,6 @@
 """A Logger distributes the metrics of a run to sinks, one per file or terminal."""
 
+import contextlib
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -158,9 +159,7 @@ class SpacedLogger(Logger):
 def _number(name: str, value: SupportsFloat) -> float:
     if isinstance(value, Integral):
         return int(value)
-    try:
+    with contextlib.suppress(TypeError, ValueError):
         if not isinstance(value, str):
             return float(value)
-    except (TypeError, ValueError):
-        pass
     raise InputError(f"the value of {name} is {type_in_words(value)}; expected a number.")

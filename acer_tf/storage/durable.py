@@ -187,10 +187,8 @@ def is_missing(path: Path) -> bool:
     """Whether nothing has this path; an outage of the network is no proof."""
     try:
         path.stat()
-    except FileNotFoundError:
-        return True
-    except OSError:
-        pass
+    except OSError as error:
+        return isinstance(error, FileNotFoundError)
     return False
 
 
@@ -198,10 +196,8 @@ def is_still(path: Path, known: os.stat_result) -> bool:
     """Whether a path still leads to the file or folder that it led to; an outage of the network is no proof."""
     try:
         return os.path.samestat(known, path.stat())
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
+    except OSError as error:
+        return not isinstance(error, FileNotFoundError)
 
 
 def fingerprint(path: Path) -> Fingerprint:

@@ -134,12 +134,7 @@ class _Lossy(io.FileIO):
 
 
 def _unbreakable(stream: TextIO | None, descriptor: int) -> TextIO:
-    """Wraps a stream's descriptor anew.
-
-    Args:
-        stream: None if Python found the descriptor closed.
-        descriptor: the stream's.
-    """
+    """Wraps a stream's descriptor anew; the stream is None if Python found it closed."""
     raw = _Lossy(os.devnull if stream is None else descriptor, "w", closefd=stream is None)
     encoding = "utf-8" if stream is None else stream.encoding
     # A character that the terminal does not know is no reason to fail either.
