@@ -36,7 +36,7 @@ class StatefulNetwork(Protocol):
 
         Returns:
             Outputs, among them the policy's statistics `f`, [N, T, ...] float32, state values `v`, [N, T] float32, and
-            the `state` after the last step, [N, P] float32.
+            the `state` after the last step, [N, P] float32. Those of discrete actions have the method `masked`.
         """
         ...
 
@@ -146,17 +146,6 @@ class Policy(ABC):
             names.append("action_masks")
         return segment._replace(**{name: getattr(segment, name)[:, config.burn_in :] for name in names})
 
-    def rewards(self, segment: Segment, config: Config) -> tf.Tensor:
-        """Returns the rewards that returns are built from, [N, T] float32.
-
-        With `bootstrap_truncated` they are r + gamma · V(last state) where a time limit cut the episode short: for the
-        returns the episode is over there, but what would have followed counts.
-        """
-        if not config.bootstrap_truncated:
-            return segment.rewards
-        # The recursion stops at the end of an episode: the value behind a time limit enters as reward.
-        return segment.rewards + config.gamma * segment.final_values
-
     def values(self, obs: tf.Tensor, state: tf.Tensor, action_masks: tf.Tensor = ()) -> tf.Tensor:
         """Computes V of observations [N, *observation] within an episode, [N] float32, from the state [N, P] before."""
         # No mask: the state that leads here belongs to the same episode.
@@ -245,16 +234,12 @@ class Policy(ABC):
     def kl_gradient(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
         """Computes k, the gradient of KL(average ‖ current) with respect to f, shaped as f."""
 
-    def _masked(self, outputs: Any, action_masks: tf.Tensor) -> Any:
-        """Returns a network's outputs, [N, T, ...], with the probability of impossible actions 0."""
-        return outputs
-
     def _outputs(self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor, action_masks: tf.Tensor) -> Any:
         """Evaluates the network on one step, [N, 1, ...]; arguments as of `act`."""
         # T = 1: acting is a segment of one step.
         steps = tf.nest.map_structure(lambda part: part[:, tf.newaxis], obs)
         outputs = self.network(steps, mask[:, tf.newaxis], state)
-        return self._masked(outputs, action_masks[:, tf.newaxis] if is_given(action_masks) else ())
+        return outputs.masked(action_masks[:, tf.newaxis]) if is_given(action_masks) else outputs
 
     def _unroll(self, segment: Segment, config: Config) -> tuple[Any, tf.Tensor]:
         """Evaluates the network on a segment.
@@ -277,7 +262,7 @@ class Policy(ABC):
         last = network(obs[:, -1:], masks[:, -1:], tf.stop_gradient(steps.state))
         if is_given(segment.action_masks):  # without masks the graph is baselines' own
             possible: tf.Tensor = segment.action_masks
-            steps, last = self._masked(steps, possible[:, first:-1]), self._masked(last, possible[:, -1:])
+            steps, last = steps.masked(possible[:, first:-1]), last.masked(possible[:, -1:])
         return steps, tf.stop_gradient(last.v[:, 0])
 
     def _returns(
@@ -292,9 +277,12 @@ class Policy(ABC):
         """Computes the returns of Retrace's recursion with these traces, [N, T] float32; q_i, v, trace: [N, T]."""
         # T + 1 values: the last one bootstraps (equation 5).
         v_with_bootstrap = tf.concat([v, evaluation.bootstrap_v[:, tf.newaxis]], axis=1)
-        # A time limit counts as an end, as in baselines, unless `rewards` has made up for it.
+        # A time limit counts as an end, as in baselines: the recursion stops there.
         continues = 1.0 - tf.cast(segment.dones, tf.float32)
-        return retrace(self.rewards(segment, config), continues, q_i, v_with_bootstrap, trace, config.gamma)
+        rewards = segment.rewards
+        if config.bootstrap_truncated:  # the value of what would have followed enters as reward
+            rewards = rewards + config.gamma * segment.final_values
+        return retrace(rewards, continues, q_i, v_with_bootstrap, trace, config.gamma)
 
     def _total(
         self,

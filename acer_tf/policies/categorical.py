@@ -9,7 +9,7 @@ import tensorflow as tf
 from acer_tf.config import Config
 from acer_tf.envs.wrappers.joint_actions import Joint
 from acer_tf.maths import discrete
-from acer_tf.networks.actor_critic import ActorCritic, Outputs
+from acer_tf.networks.actor_critic import ActorCritic
 from acer_tf.networks.registry import Network
 from acer_tf.policies.base import DrawSeed, Evaluation, Losses, Policy, trace_or_lambda
 from acer_tf.segment import Segment, is_given
@@ -98,9 +98,6 @@ class CategoricalPolicy(Policy):
         loss_q = tf.reduce_mean(0.5 * tf.square(q_ret - q_i))
         entropy = tf.reduce_mean(discrete.entropy(f))
         return self._total(gain, loss_q, entropy, rho_i, q_i, q_ret, Terms(v, rho, q_i), config)
-
-    def _masked(self, outputs: Outputs, action_masks: tf.Tensor) -> Outputs:
-        return outputs.masked(action_masks) if is_given(action_masks) else outputs
 
     def kl(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
         """Computes KL(average ‖ current), [N, T], from statistics [N, T, A] each."""
