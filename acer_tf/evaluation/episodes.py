@@ -227,45 +227,31 @@ def play(
     Player().enter(env)
     env = unwrap(env)
     left = np.array([(episodes + i) // env.num_envs for i in range(env.num_envs)])
+    is_playing = np.zeros(env.num_envs, np.bool_)
+    takes_masks = _takes_masks(agent)
     with moments_kept(env):
         while left.any():
-            yield from _play_until_cut(agent, env, left, deterministic, before_step, seed, after_step, limit)
-            seed = None if seed is None else seed + 1
-
-
-def _play_until_cut(
-    agent: Predictor,
-    env: VectorEnv[Any, Any, Any],
-    left: NDArray[np.int64],
-    deterministic: bool,
-    before_step: Callable[[Moment], object] | None,
-    seed: int | None,
-    after_step: Callable[[Step], object] | None,
-    limit: float,
-) -> Iterator[list[Played]]:
-    """Plays until every environment has had one episode cut or none left, and counts down how many are `left`."""
-    counter = _EpisodeCounter(env, limit)
-    is_playing = left > 0
-    obs, infos = _begin(env, seed)
-    state, mask = None, np.ones(env.num_envs, np.bool_)
-    takes_masks, had_masks = _takes_masks(agent), MASKS in infos
-    while is_playing.any():
-        given = {"action_masks": infos[MASKS]} if takes_masks and has_masks(infos, had_masks) else {}
-        actions, next_state = agent.predict(obs, state, mask, deterministic, **given)
-        if before_step is not None:
-            before_step(Moment(obs, state, mask, actions, counter.returns(), given))
-        state = next_state
-        with environment_errors():
-            obs, rewards, terminations, truncations, infos = env.step(actions)
-        mask = terminations | truncations
-        if after_step is not None:
-            after_step(Step(actions, state, obs, rewards, mask, infos))
-        over = counter.ended(rewards, terminations, truncations, infos)
-        ended = [episode for episode in over if is_playing[episode.env]]
-        for episode in ended:
-            left[episode.env] -= 1
-            is_playing[episode.env] = left[episode.env] > 0 and not episode.is_cut
-        yield ended
+            if not is_playing.any():  # at first, and once each has had an episode cut, or none is left
+                counter, is_playing = _EpisodeCounter(env, limit), left > 0
+                obs, infos = _begin(env, seed)
+                state, mask, had_masks = None, np.ones(env.num_envs, np.bool_), MASKS in infos
+                seed = None if seed is None else seed + 1
+            given = {"action_masks": infos[MASKS]} if takes_masks and has_masks(infos, had_masks) else {}
+            actions, next_state = agent.predict(obs, state, mask, deterministic, **given)
+            if before_step is not None:
+                before_step(Moment(obs, state, mask, actions, counter.returns(), given))
+            state = next_state
+            with environment_errors():
+                obs, rewards, terminations, truncations, infos = env.step(actions)
+            mask = terminations | truncations
+            if after_step is not None:
+                after_step(Step(actions, state, obs, rewards, mask, infos))
+            over = counter.ended(rewards, terminations, truncations, infos)
+            ended = [episode for episode in over if is_playing[episode.env]]
+            for episode in ended:
+                left[episode.env] -= 1
+                is_playing[episode.env] = left[episode.env] > 0 and not episode.is_cut
+            yield ended
 
 
 def said_of_cuts(played: Iterable[Played]) -> str | None:
