@@ -12,9 +12,8 @@ from acer_tf.segment import Segment, is_given, joined
 
 GROUP_BYTES = 1 << 20
 """Observations of segments that are trained on in one call: copying them costs little, compared with a call each."""
-STORED = ("enc_obs", "actions", "rewards", "mus", "dones", "masks", "states", "final_values")
-ACTION_MASKS = "action_masks"
-"""Stored as well, where the environments give them."""
+STORED = ("enc_obs", "actions", "rewards", "mus", "dones", "masks", "states", "final_values", "action_masks")
+"""Fields of segments; action masks where the environments give them."""
 
 
 class Buffer:
@@ -91,10 +90,10 @@ class Buffer:
     def put(self, segment: Segment) -> None:
         """Stores a segment, in the place of the oldest one when the buffer is full."""
         # Observations are restacked from the frames, as in baselines.
-        for name in (*STORED, ACTION_MASKS) if is_given(segment.action_masks) else STORED:
-            row = getattr(segment, name)
-            row = row[:, :0] if name in self._unread else row  # what training will not read takes no memory
-            self._column(name, row).put(self.next_idx, row)
+        for name in STORED:
+            if is_given(row := getattr(segment, name)):
+                row = row[:, :0] if name in self._unread else row  # what training will not read takes no memory
+                self._column(name, row).put(self.next_idx, row)
         self.num_put += 1
 
     def rows(self, start: int, stop: int) -> dict[str, NDArray[Any]]:
@@ -111,12 +110,11 @@ class Buffer:
             InputError: the rows do not fit.
         """
         slots = np.arange(start, stop) % self.slots
-        # Files of runs without masks have no such rows.
-        has_masks = any(key.startswith(f"{ACTION_MASKS}/") for key in rows)
-        for name in (*STORED, ACTION_MASKS) if has_masks else STORED:
+        for name in STORED:
             arrays = {key.partition("/")[2]: array for key, array in rows.items() if key.startswith(f"{name}/")}
-            first = arrays["rows"][0] if "rows" in arrays else None
-            self._column(name, first).load(slots, arrays)
+            if arrays or name != "action_masks":
+                first = arrays["rows"][0] if "rows" in arrays else None
+                self._column(name, first).load(slots, arrays)
         self.num_put = stop
 
     def get(self, rng: np.random.RandomState) -> Segment:
@@ -155,16 +153,14 @@ class Buffer:
 
     def _column(self, name: str, row: NDArray[Any] | None) -> Column:
         if name not in self._columns:
+            is_frames = name == "enc_obs"
             if row is None:
-                way = "; give the same compress_replay" * (name == "enc_obs")
-                raise InputError(f"saved replay has no rows of {name}{way}.")
-            self._columns[name], self._nenvs = self._uncompressed(name, row), len(row)
+                raise InputError(f"saved replay has no rows of {name}{'; give the same compress_replay' * is_frames}.")
+            self._columns[name] = (
+                FrameColumn(self.slots, row, self._nsteps) if is_frames else PlainColumn(self.slots, row)
+            )
+            self._nenvs = len(row)
         return self._columns[name]
-
-    def _uncompressed(self, name: str, row: NDArray[Any]) -> Column:
-        if name == "enc_obs":
-            return FrameColumn(self.slots, row, self._nsteps)
-        return PlainColumn(self.slots, row)
 
 
 def stack_obs(enc_obs: NDArray[Any], dones: NDArray[np.bool_]) -> NDArray[Any]:
