@@ -145,37 +145,39 @@ class EvalCallback(EventCallback):
         self.evaluations_results.append(returns)
         self.evaluations_length.append(lengths)
         if self.log_path is not None:
-            save_arrays(
-                self.log_path,
-                {
-                    "timesteps": np.array(self.evaluations_timesteps),
-                    "results": np.array(self.evaluations_results),
-                    "ep_lengths": np.array(self.evaluations_length),
-                },
-            )
+            save_arrays(self.log_path, {name: np.array(column) for name, column in self._columns.items()})
         if self.verbose:
             mean, std, length = self.last_mean_reward, float(np.std(returns)), float(np.mean(lengths))
             cuts = f" ({cuts})" if (cuts := said_of_cuts(played)) else ""
             say(f"evaluation at step {self.num_timesteps:,}: return {mean:.2f} ± {std:.2f}, length {length:.1f}{cuts}")
 
+    @property
+    def _columns(self) -> dict[str, list[Any]]:
+        """The evaluations by the names in the file."""
+        return {
+            "timesteps": self.evaluations_timesteps,
+            "results": self.evaluations_results,
+            "ep_lengths": self.evaluations_length,
+        }
+
     def _read(self, path: Path) -> None:
-        arrays = load_arrays(path)
-        if set(arrays) != {"timesteps", "results", "ep_lengths"} or arrays["timesteps"].ndim != 1:
+        arrays, columns = load_arrays(path), self._columns
+        shapes = [arrays[name].shape for name in columns] if arrays.keys() == columns.keys() else []
+        if [*map(len, shapes)] != [1, 2, 2] or len({shape[0] for shape in shapes}) > 1 or shapes[1] != shapes[2]:
             raise InputError(f"{path} holds no evaluations; choose another log_path.")
-        if arrays["results"].shape != (len(arrays["timesteps"]), self.n_eval_episodes):
+        if (episodes := shapes[1][1]) != self.n_eval_episodes:
             raise InputError(
-                f"{path} has rows of {arrays['results'].shape[-1]} episodes, but n_eval_episodes is "
-                f"{self.n_eval_episodes}; choose another log_path."
+                f"{path} has rows of {episodes} episodes, but n_eval_episodes is {self.n_eval_episodes}; choose "
+                "another log_path."
             )
-        self.evaluations_timesteps = arrays["timesteps"].tolist()
-        self.evaluations_results = arrays["results"].tolist()
-        self.evaluations_length = arrays["ep_lengths"].tolist()
+        for name, column in columns.items():
+            column[:] = arrays[name].tolist()
 
     def _forget_later_rows(self) -> None:
         rows = sum(timestep <= self.num_timesteps for timestep in self.evaluations_timesteps)
         if self.verbose and rows < len(self.evaluations_timesteps):
             say(f"{len(self.evaluations_timesteps) - rows} evaluations after step {self.num_timesteps:,} are dropped")
-        for column in (self.evaluations_timesteps, self.evaluations_results, self.evaluations_length):
+        for column in self._columns.values():
             del column[rows:]
         if self.best_model_save_path is not None:
             keep_lost(self.best_model_save_path, self.num_timesteps)

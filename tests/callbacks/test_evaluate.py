@@ -143,9 +143,10 @@ def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
     np.savez(tmp_path / "evaluations.npz", timesteps=[4], results=[[1.0] * 5], ep_lengths=[[1] * 5])
     with pytest.raises(InputError, match="has rows of 5 episodes, but n_eval_episodes is 2; choose another log_path"):
         evaluated(tmp_path)
-    np.savez(tmp_path / "evaluations.npz", timesteps=4, results=[[1.0] * 2], ep_lengths=[[1] * 2])
-    with pytest.raises(InputError, match="holds no evaluations; choose another log_path"):
-        evaluated(tmp_path)
+    for timesteps, results, lengths in ((4, [[1.0] * 2], [[1] * 2]), ([4], 1.0, [[1] * 2]), ([4], [[1.0] * 2], [1])):
+        np.savez(tmp_path / "evaluations.npz", timesteps=timesteps, results=results, ep_lengths=lengths)
+        with pytest.raises(InputError, match="holds no evaluations; choose another log_path"):
+            evaluated(tmp_path)
 
 
 def test_an_environment_of_other_spaces_is_refused_before_training() -> None:
