@@ -1,8 +1,6 @@
 """Checks of what environments return; errors name the environment, what came and what was declared."""
 
 import contextlib
-import functools
-import operator
 import re
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +13,7 @@ from gymnasium.vector import VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
 from acer_tf.envs.wrappers.base import Array, StepReturn, wrappers_of
-from acer_tf.envs.wrappers.flatten import parts_of
+from acer_tf.envs.wrappers.flatten import part_at, parts_of, path_name
 from acer_tf.errors import InputError
 
 ARRAYS = (Box, Discrete, MultiBinary, MultiDiscrete)
@@ -166,9 +164,9 @@ def misfits_told(env: VectorEnv[Any, Any, Any]) -> Iterator[None]:
 def _misfit(space: gymnasium.Space[Any], obs: Any) -> str:
     """Says what of an observation is not in its space: of a Dict or Tuple the first part that is not."""
     for path, part in parts_of(space):
-        name = "/".join(map(str, path))
+        name = path_name(path)
         try:
-            value = functools.reduce(operator.getitem, path, obs)
+            value = part_at(obs, path)
         except (KeyError, IndexError, TypeError):
             return f"without its part {name}"
         if not part.contains(value):

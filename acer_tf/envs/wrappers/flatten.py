@@ -2,6 +2,7 @@
 
 import functools
 import math
+import operator
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard
 
@@ -64,7 +65,7 @@ class Flatten:
             InputError: it is not in the space.
         """
         try:
-            parts = [_at(observations, path) for path, _ in self._leaves]
+            parts = [part_at(observations, path) for path, _ in self._leaves]
         except (KeyError, IndexError, TypeError) as error:
             raise InputError("an observation lacks a part of the observation space.") from error
         try:
@@ -86,7 +87,7 @@ class Flatten:
     def _packed_space(self, parts: Mapping[Path, gymnasium.Space[Any]]) -> Packed:
         boxes: dict[str, Box] = {}
         for path, leaf in self._leaves:
-            part, name = parts[path], _name(path)
+            part, name = parts[path], path_name(path)
             if name in boxes:
                 raise InputError(f"two parts of the observation space have the name {name}; rename one.")
             boxes[name] = part if _is_image(part) else Box(-np.inf, np.inf, leaf.low.shape, np.float32)
@@ -103,7 +104,7 @@ class FlattenObservations(ObservationWrapper):
             InputError: see `Flatten`.
         """
         super().__init__(env)
-        if texts := [_name(path) for path, part in _leaves_of(env.single_observation_space) if _is_text(part)]:
+        if texts := [path_name(path) for path, part in _leaves_of(env.single_observation_space) if _is_text(part)]:
             _say_once(f"observations: text is ignored ({', '.join(texts)})")
         self._flatten = Flatten(env.single_observation_space)
         self.single_observation_space = self._flatten.space
@@ -212,6 +213,11 @@ def _leaves_of(space: gymnasium.Space[Any], path: Path = ()) -> Iterator[tuple[P
         yield path, space
 
 
+def part_at(observations: Any, path: Path) -> Any:
+    """Returns the part of observations at a path of `parts_of`."""
+    return functools.reduce(operator.getitem, path, observations)
+
+
 def _is_text(space: gymnasium.Space[Any]) -> bool:
     """Whether the elements of a space are strings: gymnasium's Text, or a space of a package's own."""
     return space.dtype is not None and space.dtype.kind == "U"
@@ -221,7 +227,8 @@ def _is_image(space: gymnasium.Space[Any]) -> TypeGuard[Box]:
     return isinstance(space, Box) and len(space.shape) == 3 and space.dtype == np.uint8
 
 
-def _name(path: Path) -> str:
+def path_name(path: Path) -> str:
+    """Returns the name of a part in messages."""
     return "/".join(map(str, path))
 
 
@@ -229,7 +236,7 @@ _say_once = functools.cache(say)
 
 
 def _leaf(space: gymnasium.Space[Any], path: Path) -> _Numbers | OneHots:
-    name = f"the observation space's part {_name(path)}" if path else "the observation space"
+    name = f"the observation space's part {path_name(path)}" if path else "the observation space"
     if isinstance(space, Discrete | MultiDiscrete):
         return OneHots(space)
     if not isinstance(space, Box | MultiBinary):
@@ -241,9 +248,3 @@ def _leaf(space: gymnasium.Space[Any], path: Path) -> _Numbers | OneHots:
     if space.dtype.kind not in "biuf" or space.dtype.itemsize > 8:
         raise InputError(f"{name} is of type {space.dtype}; expected booleans, integers or floating point numbers.")
     return _Numbers(space)
-
-
-def _at(observations: Any, path: Path) -> Any:
-    for key in path:
-        observations = observations[key]
-    return observations
