@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from acer_tf.config import Config
-from acer_tf.networks.layers import fc
+from acer_tf.networks.layers import fc, on_rows
 from acer_tf.networks.registry import Network
 from acer_tf.networks.trunk import Trunk, named_parameters
 from acer_tf.system.console import say
@@ -104,17 +104,10 @@ class ActorCritic:
         """Computes logits and Q of T steps of N environments; arguments as of `Trunk`."""
         policy, critic, state = self.trunk(obs, masks, state)
         *policy_head, q_head = self.heads
-        logits = _on_rows(policy_head[0], policy) if policy_head else policy
-        return Outputs(logits, _on_rows(q_head, critic), state)
+        logits = on_rows(policy_head[0], policy) if policy_head else policy
+        return Outputs(logits, on_rows(q_head, critic), state)
 
 
 def _built(head: keras.layers.Layer, nfeatures: int) -> keras.layers.Layer:
     head(keras.Input((nfeatures,)))
     return head
-
-
-def _on_rows(head: keras.layers.Layer, features: tf.Tensor) -> tf.Tensor:
-    """Applies a head to features [N, T, F] in one matrix product; returns [N, T, A]."""
-    _, nsteps, nfeatures = features.shape
-    rows = head(tf.reshape(features, [-1, nfeatures]))
-    return tf.reshape(rows, [-1, nsteps, rows.shape[-1]])

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from acer_tf.config import Config
-from acer_tf.networks.layers import SQRT2, ExpectedWeights, fc
+from acer_tf.networks.layers import SQRT2, ExpectedWeights, fc, on_rows
 from acer_tf.networks.registry import Network
 from acer_tf.networks.trunk import Trunk, named_parameters
 
@@ -115,23 +115,13 @@ class DuelingNetwork:
 
     def __call__(self, obs: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> DuelingOutputs:
         """Computes statistics and V of T steps of N environments; arguments as of `Trunk`."""
-        policy, features, state = self.trunk(obs, masks, state)
-        nsteps = masks.shape[1]
-        f = _rows(policy)
+        f, features, state = self.trunk(obs, masks, state)
         for layer in self._policy:
-            f = layer(f)
-        v = self._v(_rows(features))
-        f, v = tf.reshape(f, [-1, nsteps, f.shape[-1]]), tf.reshape(v, [-1, nsteps])
-        return DuelingOutputs(f, v, features, state)
+            f = on_rows(layer, f)
+        return DuelingOutputs(f, tf.squeeze(on_rows(self._v, features), -1), features, state)
 
     def advantages(self, features: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
         """Computes A(x, a), [N, T, K], of K actions for each observation: features [N, T, F], actions [N, T, K, D]."""
-        *shape, k, _ = actions.shape
-        of_features = tf.reshape(self._of_features(_rows(features)), [*shape, 1, -1])
-        of_actions = tf.reshape(self._of_actions(_rows(actions)), [*shape, k, -1])
-        return tf.reshape(self._advantage(_rows(tf.tanh(of_features + of_actions))), [*shape, k])
-
-
-def _rows(x: tf.Tensor) -> tf.Tensor:
-    """Flattens all axes but the last: [..., F] to [B, F]."""
-    return tf.reshape(x, [-1, x.shape[-1]])
+        of_features = tf.expand_dims(on_rows(self._of_features, features), 2)
+        hidden = tf.tanh(of_features + on_rows(self._of_actions, actions))
+        return tf.squeeze(on_rows(self._advantage, hidden), -1)

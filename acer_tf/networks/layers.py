@@ -196,6 +196,12 @@ def fc(
     return Dense(units, activation, use_bias=use_bias, kernel_initializer=kernel, name=name)
 
 
+def on_rows(layer: Callable[[tf.Tensor], tf.Tensor], x: tf.Tensor) -> tf.Tensor:
+    """Applies a layer of rows, [B, F] to [B, units], to [N, ..., F] in one product; returns [N, ..., units]."""
+    rows = layer(tf.reshape(x, [-1, x.shape[-1]]))
+    return tf.reshape(rows, [-1, *x.shape[1:-1], rows.shape[-1]])
+
+
 def flat(inputs: Observations) -> keras.KerasTensor:
     """Flattens observations [B, ...] of any dtype, or all their parts, to [B, F] float32."""
     parts = inputs.values() if isinstance(inputs, dict) else [inputs]

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from acer_tf.networks.layers import ExpectedWeights, Orthogonal, flat
+from acer_tf.networks.layers import ExpectedWeights, Orthogonal, flat, on_rows
 from acer_tf.networks.registry import NetworkFn, Recurrent, register
 from acer_tf.networks.torsos import impala_cnn, nature_cnn
 from acer_tf.schema import Count
@@ -51,9 +51,7 @@ class LSTM(ExpectedWeights):
         Returns:
             h of each step, [N, T, units] float32, and the state after the last, [N, P].
         """
-        _, nsteps, nfeatures = features.shape
-        rows = tf.matmul(tf.reshape(features, [-1, nfeatures]), self.wx)
-        inputs = tf.reshape(self._from_features(rows), [-1, nsteps, 4 * self.units])
+        inputs = on_rows(lambda rows: self._from_features(tf.matmul(rows, self.wx)), features)
         keeps = 1.0 - tf.cast(masks, tf.float32)[..., tf.newaxis]
         c, h = tf.split(state, 2, axis=1)
         from_h, from_c = self._step_functions()
