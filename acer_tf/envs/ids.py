@@ -22,14 +22,12 @@ SUITE = "dm_control/"
 _MAKES_ANOTHER = re.compile(r"GymV2[16]Environment-v0|.*/compatibility-env-v0")
 """Ids of shimmy's that make whatever environment their arguments name."""
 _OF_A_MODULE = re.compile(r".+(?<!NoFrameskip)-v\d+")
-_NO_FRAMESKIP = re.compile(r"(.+)NoFrameskip-v4")
 _IS_PATH = re.compile(r"\..*|.*[/\\].*|.+\.py")
 
 
 def is_atari(env_id: str) -> bool:
     """Returns whether an id, of any origin, is that of an Atari game."""
-    spec = gymnasium.registry.get(env_id)
-    return spec is not None and _is_atari(spec)
+    return _rom(env_id) is not None
 
 
 def atari_game(env_id: str) -> str:
@@ -39,9 +37,9 @@ def atari_game(env_id: str) -> str:
         InputError: the id is not accepted, or is not an Atari game.
     """
     check_env_id(env_id)
-    if not is_atari(env_id):
+    if (rom := _rom(env_id)) is None:
         raise InputError(f"environment '{env_id}' is not an Atari game; expected an id such as BreakoutNoFrameskip-v4.")
-    return _game(gymnasium.registry[env_id])
+    return rom
 
 
 def env_id(env: VectorEnv[Any, Any, Any]) -> str | None:
@@ -133,9 +131,8 @@ def check_env_id(env_id: str) -> None:
         raise InputError(
             f"environment '{env_id}' makes another one, which its arguments name; register that under an id of its own."
         )
-    if is_atari(env_id):
-        game = _game(gymnasium.registry[env_id])
-        proper = next((i for i in accepted if is_atari(i) and _game(gymnasium.registry[i]) == game), None)
+    if (rom := _rom(env_id)) is not None:
+        proper = next((i for i in accepted if _rom(i) == rom), None)
         own = "register its game, with frameskip=1, as an id that ends in NoFrameskip-v4"
         way_out = f"use {proper}" if proper else own
         raise InputError(f"environment '{env_id}' is not what baselines wraps; {way_out}.")
@@ -174,16 +171,16 @@ def _bare_name(env_id: str) -> str:
 
 def accepted_ids() -> list[str]:
     """Returns every id that `check_env_id` accepts, in the order of the registry."""
-    atari = {i: _game(spec) for i, spec in gymnasium.registry.items() if _is_atari(spec)}
-    without_skip = {i: game for i, game in atari.items() if game and _NO_FRAMESKIP.fullmatch(i)}
-    others = {i for i, game in atari.items() if game and i.startswith("ALE/") and game not in without_skip.values()}
+    atari = {i: rom for i in gymnasium.registry if (rom := _rom(i)) is not None}
+    without_skip = {i: rom for i, rom in atari.items() if rom and i.endswith("NoFrameskip-v4")}
+    others = {i for i, rom in atari.items() if rom and i.startswith("ALE/") and rom not in without_skip.values()}
     excluded = atari.keys() - without_skip.keys() - others
     return [i for i in gymnasium.registry if i not in excluded and not _MAKES_ANOTHER.fullmatch(i)]
 
 
-def _is_atari(spec: EnvSpec) -> bool:
-    return str(spec.entry_point).startswith("ale_py")
-
-
-def _game(spec: EnvSpec) -> str:
-    return str(spec.kwargs.get("game", ""))  # a user's entry may leave it out
+def _rom(env_id: str) -> str | None:
+    """Returns the name of an Atari game's ROM, which a user's entry may leave empty; None of other ids."""
+    spec = gymnasium.registry.get(env_id)
+    if spec is None or not str(spec.entry_point).startswith("ale_py"):
+        return None
+    return str(spec.kwargs.get("game", ""))
