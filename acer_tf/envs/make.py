@@ -221,18 +221,17 @@ def _make_own(
     make = functools.partial(make_single, source, kwargs, wrapper)
     render_mode = _render_mode(source, kwargs)
     env: SerialEnvs | ParallelEnvs
-    if render_mode is not None:
-        make = functools.partial(make_drawn, dict(os.environ), make)
     if vectorization == "sync" and render_mode is None:
         env = SerialEnvs([make if first is None else lambda: first, *[make] * (n_envs - 1)])
     else:
         if first is not None:
             close_quietly(first)
+        if render_mode is not None:
+            make = functools.partial(make_drawn, dict(os.environ), make)
         env = ParallelEnvs([make] * n_envs)
-    if render_mode not in (None, env.render_mode):
-        close_quietly(env)
-        raise InputError(f"environment '{_name(source)}' cannot be rendered as {render_mode}.")
     try:
+        if render_mode not in (None, env.render_mode):
+            raise InputError(f"environment '{_name(source)}' cannot be rendered as {render_mode}.")
         check_vec_env(env)
     except InputError:
         close_quietly(env)
