@@ -15,7 +15,7 @@ from acer_tf.envs.wrappers.action_masks import MASKS, gives_no_last_masks, has_m
 from acer_tf.envs.wrappers.base import wrappers_of
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.envs.wrappers.joint_actions import JointActions
-from acer_tf.envs.wrappers.normalize import frozen, load_normalization_state, normalization_state
+from acer_tf.envs.wrappers.normalize import frozen, is_finite, load_normalization_state, normalization_state
 from acer_tf.errors import InputError, NotFiniteError, environment_errors
 from acer_tf.schema import LARGEST
 from acer_tf.segment import Action, Episode, Segment, is_given
@@ -263,6 +263,7 @@ class Runner:
         for i in range(nstack):
             enc_obs[:, i] = self._obs[..., i * self._channels : (i + 1) * self._channels]
         masks = np.empty((nenvs, nsteps + 1), np.bool_)
+        possible = self._action_masks
         return Segment(
             enc_obs=enc_obs,
             obs=np.empty((nenvs, nsteps + 1, *shape), dtype),
@@ -273,15 +274,8 @@ class Runner:
             masks=masks,
             states=self._state,  # baselines keeps none
             final_values=np.zeros((nenvs, nsteps), np.float32),
-            action_masks=self._empty_masks(),
+            action_masks=np.empty((nenvs, nsteps + 1, possible.shape[1]), np.bool_) if is_given(possible) else (),
         )
-
-    def _empty_masks(self) -> Masks:
-        """Returns masks to be filled, [N, T + 1, A]; `()` where the environments give none."""
-        if not is_given(self._action_masks):
-            return ()
-        nenvs, nact = self._action_masks.shape
-        return np.empty((nenvs, self._nsteps + 1, nact), np.bool_)
 
     def _act(self) -> Action:
         """Chooses actions for the present observations."""
@@ -387,8 +381,6 @@ def _require_numbers(array: NDArray[Any], what: str) -> None:
     # Refused where it comes from: a nan in a weight would not say which environment gave it.
     if array.dtype.kind != "f" or np.abs(array).max(initial=0) <= LARGEST:
         return
-    with np.errstate(over="ignore"):  # what is too large for the networks becomes infinite
-        is_finite = np.isfinite(array.astype(np.float32, copy=False))
-    env, *_ = place = tuple(np.argwhere(~is_finite)[0].tolist())
+    env, *_ = place = tuple(np.argwhere(~is_finite(array))[0].tolist())
     has = f"has {array[place]:g}, too large for float32" if np.isfinite(array[place]) else "is not a finite number"
     raise NotFiniteError(f"environment {env} gave {what} that {has}.", {what.split()[-1]: array})

@@ -32,7 +32,7 @@ class Moments(RunningMeanStd):
 
     def update(self, batch: Array) -> None:
         """Counts a batch, [N, ...], unless it has numbers that end the run (`Runner`)."""
-        if not self.is_frozen and _is_finite(batch).all():
+        if not self.is_frozen and is_finite(batch).all():
             super().update(batch)  # type: ignore[no-untyped-call]
 
 
@@ -82,10 +82,11 @@ def normalized(obs: Array, mean: Array, variance: Array) -> Array:
 
 def _clipped(scaled: Array, raw: Array) -> Array:
     """Clips numbers to ±CLIP, in place, but for those that are not finite in float32, which end the run (`Runner`)."""
-    return np.clip(scaled, -CLIP, CLIP, out=scaled, where=_is_finite(raw))
+    return np.clip(scaled, -CLIP, CLIP, out=scaled, where=is_finite(raw))
 
 
-def _is_finite(array: Array) -> Array:
+def is_finite(array: Array) -> Array:
+    """Returns which numbers are finite in float32, as networks get them."""
     with np.errstate(over="ignore"):  # what is too large for the networks becomes infinite
         return np.isfinite(array.astype(np.float32))
 
