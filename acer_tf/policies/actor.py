@@ -1,7 +1,7 @@
 """Acts with a policy, step by step."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import keras
@@ -40,10 +40,10 @@ class Actor:
         self.generator = generator
         self._params = params
         # Each is traced apart: sampling draws from the stream, the others do not.
-        self._sample = Traced(self._sampled, keeps_inputs=True)
-        self._greedy = Traced(self._most_probable)
-        self._values = Traced(self._state_values)
-        self._explain = Traced(self._explained)
+        self._sample = Traced(self._with_params(self._sampled), keeps_inputs=True)
+        self._greedy = Traced(self._with_params(self._most_probable))
+        self._values = Traced(self._with_params(policy.values))
+        self._explain = Traced(self._with_params(policy.explain))
 
     def initial_state(self, nenvs: int) -> NDArray[np.float32]:
         """Returns the state before the first step, [N, P] float32; P is 0 for a feed-forward policy."""
@@ -136,39 +136,30 @@ class Actor:
         self, obs: tf.Tensor, state_and_mask: Sequence[tf.Tensor], action_masks: tf.Tensor
     ) -> tuple[tf.Tensor, ...]:
         state, mask = state_and_mask or _empty(obs)
-        with self._scope():
-            # One draw of a seed a step, then a stateless sampler: the same stream for any kind of action.
-            seed = self.generator.uniform_full_int([2], tf.int32)
-            sample = self.policy.act(obs, state, mask, seed, action_masks)
+        # One draw of a seed a step, then a stateless sampler: the same stream for any kind of action.
+        seed = self.generator.uniform_full_int([2], tf.int32)
+        sample = self.policy.act(obs, state, mask, seed, action_masks)
         return sample if state_and_mask else sample[:2]
 
     def _most_probable(
         self, obs: tf.Tensor, state_and_mask: Sequence[tf.Tensor], action_masks: tf.Tensor
     ) -> tuple[tf.Tensor, ...]:
         state, mask = state_and_mask or _empty(obs)
-        with self._scope():
-            best = self.policy.greedy(obs, state, mask, action_masks)
+        best = self.policy.greedy(obs, state, mask, action_masks)
         return best if state_and_mask else best[:2]
 
-    def _state_values(self, obs: tf.Tensor, state: tf.Tensor, action_masks: tf.Tensor) -> tf.Tensor:
-        with self._scope():
-            return self.policy.values(obs, state, action_masks)
-
-    def _explained(
-        self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor, action_masks: tf.Tensor
-    ) -> tuple[tf.Tensor, ...]:
-        with self._scope():
-            return self.policy.explain(obs, state, mask, action_masks)
-
-    def _scope(self) -> contextlib.AbstractContextManager[Any]:
-        """Returns a context in which the network uses `params` in place of its own parameters."""
+    def _with_params(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Returns a function that calls another while the network uses `params` in place of its own parameters."""
         if self._params is None:
-            return contextlib.nullcontext()
-        # Keras reads the given variables wherever the network names its own.
-        scope: contextlib.AbstractContextManager[Any] = keras.StatelessScope(
-            state_mapping=zip(self.policy.params.values(), self._params, strict=True)
-        )
-        return scope
+            return function
+        params = self._params
+
+        def call(*tensors: tf.Tensor) -> Any:
+            # Keras reads the given variables wherever the network names its own.
+            with keras.StatelessScope(state_mapping=zip(self.policy.params.values(), params, strict=True)):
+                return function(*tensors)
+
+        return call
 
 
 def _empty(obs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
