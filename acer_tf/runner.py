@@ -236,7 +236,7 @@ class Runner:
             # A time limit is no end of the task: the value of the last state stands for what would follow.
             if self._values is not None and (is_cut := truncations & ~terminations).any():
                 segment.final_values[:, t] = self._final_values(self._values, infos, is_cut)
-            if after_step is not None and not after_step(self._values_of_step(t, action, mu, segment, infos)):
+            if after_step is not None and not after_step(self._results_of_step(t, action, mu, segment, infos)):
                 self._forget_actions()
                 dones = self._dones_until(segment, t)
                 raise TrainingStoppedError(segment.rewards[:, : t + 1], dones, segment.masks[:, 0])
@@ -362,7 +362,7 @@ class Runner:
         masks[is_cut] = masks_of(final[MASKS][is_cut], int(is_cut.sum()), self._action_space)
         return masks
 
-    def _values_of_step(
+    def _results_of_step(
         self, t: int, actions: Any, mus: Any, segment: Segment, infos: dict[str, Any]
     ) -> dict[str, Any]:
         return {
