@@ -53,7 +53,8 @@ class AutoresetEnvs(VectorEnv[Any, Any, Array], abc.ABC):
     `step` returns arrays of its own, which later steps leave alone.
     """
 
-    def __init__(self, first: Description, num_envs: int) -> None:
+    def __init__(self, num_envs: int) -> None:
+        first: Description = self._each("describe", [()] * num_envs)[0].fn
         self.num_envs = num_envs
         self.single_observation_space, self.single_action_space = first.observation_space, first.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -127,7 +128,7 @@ class SerialEnvs(AutoresetEnvs):
                 self.envs.append(make())
                 made.callback(close_quietly, self.envs[-1])
             self._slots = [_Autoreset(env, i) for i, env in enumerate(self.envs)]
-            super().__init__(self._slots[0].describe(), len(self.envs))
+            super().__init__(len(self.envs))
             made.pop_all()
 
     def close_extras(self, **kwargs: Any) -> None:
@@ -166,11 +167,10 @@ class ParallelEnvs(AutoresetEnvs):
                 self.processes[-1].start()
                 far_end.close()
         try:
-            first, *_ = self._each("describe_to_parent", [()] * len(makers))
+            super().__init__(len(makers))
         except BaseException:
             self.close_extras()
             raise
-        super().__init__(first.fn, len(makers))
 
     def close_extras(self, **kwargs: Any) -> None:
         """Closes the environments; processes that do not end in time are killed."""
@@ -266,15 +266,14 @@ class _Autoreset:
         self._has_masks = env.has_wrapper_attr(METHOD) and callable(env.get_wrapper_attr(METHOD))
         self._has_statistics = env.has_wrapper_attr("return_queue")  # an attribute of RecordEpisodeStatistics alone
 
-    def describe(self) -> Description:
+    def describe(self) -> CloudpickleWrapper:
+        """Returns a `Description`, wrapped for another process: an id may be registered with a lambda."""
         env = self._env
-        return Description(env.observation_space, env.action_space, env.metadata, env.render_mode, env.unwrapped.spec)
+        spaces = env.observation_space, env.action_space
+        return CloudpickleWrapper(Description(*spaces, env.metadata, env.render_mode, env.unwrapped.spec))  # type: ignore[arg-type]
 
     def action_names(self) -> list[str]:
         return own_action_names(self._env.unwrapped)
-
-    def describe_to_parent(self) -> CloudpickleWrapper:
-        return CloudpickleWrapper(self.describe())  # type: ignore[arg-type]  # an id may be registered with a lambda
 
     def render(self) -> Any:
         return rendered(self._env)
