@@ -209,10 +209,19 @@ class CompressedColumn:
         for slot, starts_of_row, stops_of_row in zip(slots, stops - sizes, stops, strict=True):
             self._parts[slot] = [data[i:j] for i, j in zip(starts_of_row, stops_of_row, strict=True)]
             for part in self._parts[slot]:
-                try:
-                    _decompressed(self._decompressor, part, math.prod(self._shape[1:]))
-                except InputError as error:
-                    raise InputError(f"saved replay is damaged: {error}") from error
+                self._check(part)
+
+    def _check(self, part: bytes) -> None:
+        """Checks the compressed header before trusting its size, then that the part is whole and nothing else."""
+        expected = math.prod(self._shape[1:])
+        try:
+            size = zstandard.frame_content_size(part)  # -1: not in the header
+            if size == expected:
+                self._decompressor.decompress(part, allow_extra_data=False)
+        except zstandard.ZstdError as error:
+            raise InputError(f"saved replay is damaged: frames cannot be decompressed ({error}).") from error
+        if size != expected:
+            raise InputError(f"saved replay is damaged: frames would decompress to {size} bytes; expected {expected}.")
 
 
 def _decompressed_parts(
@@ -223,17 +232,6 @@ def _decompressed_parts(
     for part, row in zip(parts, frames, strict=True):
         decompressor.stream_reader(part).readinto(row)
     return frames
-
-
-def _decompressed(decompressor: zstandard.ZstdDecompressor, part: bytes, expected: int) -> bytes:
-    """Checks the compressed header before trusting its size, then that the part is whole and nothing else."""
-    try:
-        size = zstandard.frame_content_size(part)  # -1: not in the header
-        if size == expected:
-            return decompressor.decompress(part, allow_extra_data=False)
-    except zstandard.ZstdError as error:
-        raise InputError(f"frames cannot be decompressed ({error}).") from error
-    raise InputError(f"frames would decompress to {size} bytes; expected {expected}.")
 
 
 def _fitting_rows(arrays: dict[str, Array], count: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
