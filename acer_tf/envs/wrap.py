@@ -92,22 +92,16 @@ def stacked(env: VectorEnv[Any, Any, Any]) -> FrameStack:
         InputError: observations cannot be flattened, or frames are stacked on actions that lack their wrapper.
     """
     space = env.single_action_space
+    wrapper = BoxActions if isinstance(space, Box) else JointActions if isinstance(space, Choices) else None
     if not isinstance(env, FrameStack):
-        return FrameStack(_with_network_actions(flattened(env)), 1)
-    for kind, wrapper in ((Box, BoxActions), (Choices, JointActions)):
-        if isinstance(space, kind) and not isinstance(env.env, wrapper):
-            raise InputError(
-                f"frames are stacked on an environment with {type(space).__name__} actions; put {wrapper.__name__} "
-                "between the two."
-            )
+        flat = flattened(env)
+        return FrameStack(flat if wrapper is None else wrapper(flat), 1)
+    if wrapper is not None and not isinstance(env.env, wrapper):
+        raise InputError(
+            f"frames are stacked on an environment with {type(space).__name__} actions; put {wrapper.__name__} "
+            "between the two."
+        )
     return env
-
-
-def _with_network_actions(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
-    """Wraps an environment whose actions differ from the networks': Discrete, or a Box in units of half the range."""
-    if isinstance(env.single_action_space, Box):
-        return BoxActions(env)
-    return JointActions(env) if isinstance(env.single_action_space, Choices) else env
 
 
 def unwrap(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
