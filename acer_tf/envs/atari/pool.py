@@ -127,7 +127,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         is_start = seed is not None or not self._is_reset
         if is_start:
             self._rows["seed"] = np.random.SeedSequence(seed).generate_state(self.num_envs, np.uint64)
-        self._run(*(("start", self._start_timeout) if is_start else ("reset", self._timeout)))
+        self._run("start" if is_start else "reset")
         self._is_reset = True
         return self._frames, {}
 
@@ -152,7 +152,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         """
         self._require(self._is_reset, "reset must be called first")
         self._rows["action"] = self._checked(actions)
-        replaced = self._run("step", self._timeout)
+        replaced = self._run("step")
         infos = self._truncated(replaced) if replaced else {}
         infos |= self._games_cut(replaced) | self._games_ended()
         rows = self._rows
@@ -229,10 +229,11 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
             self.close()
             raise
 
-    def _run(self, command: str, timeout: float) -> list[int]:
+    def _run(self, command: str) -> list[int]:
         """Runs a method of `Games` in every process; returns the environments whose worker was replaced."""
         self.start_workers()
         replaced: list[int] = []
+        timeout = self._start_timeout if command == "start" else self._timeout
         with self._closed_on_error():
             if self._workers is None:
                 self._games = self._games or self._make_games(self._rows)
