@@ -78,19 +78,10 @@ def has_masks(infos: Mapping[str, Any], had_masks: bool) -> bool:
 
 
 def possible_actions(infos: Mapping[str, Any], nenvs: int, space: Space[Any]) -> NDArray[np.bool_]:
-    """Returns the masks in the infos of a reset or step.
-
-    Args:
-        infos: hold `action_mask`.
-        nenvs: number of environments, N.
-        space: of one environment's actions, without the wrappers of training.
-
-    Returns:
-        [N, A] bool, True for possible actions; for MultiDiscrete and MultiBinary, joint ones.
+    """Returns the masks in the infos of a reset or step, which hold `action_mask`; the rest is as of `masks_of`.
 
     Raises:
-        InputError: the actions have no masks, an environment gives none, they have another shape, or one leaves no
-            action possible.
+        InputError: as `masks_of`; an environment gives no mask, or one leaves no action possible.
     """
     is_given = infos.get(f"_{MASKS}", True)  # where gymnasium collected the infos of single environments
     if not np.all(is_given):
