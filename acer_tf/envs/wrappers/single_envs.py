@@ -28,8 +28,10 @@ class SingleEnvs(VectorWrapper[Any, Any, Any, Any, Any]):
     def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
         """Sets an attribute of the environments to the same value."""
         chosen = self._chosen(indices)
-        kept = self.get_attr(attr_name) if len(chosen) < self.num_envs else [None] * self.num_envs
-        self._reachable("set_attr")(attr_name, [value if i in chosen else kept[i] for i in range(self.num_envs)])
+        values = [value] * self.num_envs if len(set(chosen)) == self.num_envs else self.get_attr(attr_name)
+        for i in chosen:
+            values[i] = value
+        self._reachable("set_attr")(attr_name, values)
 
     def env_method(self, method_name: str, *args: Any, indices: Indices = None, **kwargs: Any) -> list[Any]:
         """Calls a method of the environments; returns what each answers.

@@ -33,6 +33,8 @@ def test_single_environments_are_reached(make: Callable[[], VectorEnv]) -> None:
     assert env.get_attr("fee") == [2, 5, 2]
     env.set_attr("fee", [1, 2, 3], indices=[-1])
     assert env.get_attr("fee") == [2, 5, [1, 2, 3]], "the same value for each, a list as well"
+    env.set_attr("fee", 4.0, indices=[0, 0, 0])
+    assert env.get_attr("fee") == [4, 5, [1, 2, 3]], "one index several times is still one environment"
     env.set_attr("fee", 1.0)
     assert env.env_method("raised", 1, times=2) == [3, 3, 3]
     assert env.env_method("raised", 1, indices=[1]) == [4] and env.get_attr("fee") == [3, 4, 3]
