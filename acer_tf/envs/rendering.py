@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
+from gymnasium.vector import VectorEnv
 
-from acer_tf.errors import InputError, with_own_extra
+from acer_tf.errors import EnvironmentFailedError, InputError, with_own_extra
 
 Made = TypeVar("Made")
 
@@ -52,14 +53,17 @@ def make_drawn(variables: Mapping[str, str], make: Callable[..., Made], *args: A
     return make(*args, **kwargs)
 
 
-def rendered(env: gymnasium.Env[Any, Any]) -> Any:
-    """Renders an environment.
+def rendered(env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]) -> Any:
+    """Renders an environment, or a vector environment.
 
     Raises:
         InputError: it cannot be rendered.
+        EnvironmentFailedError: the process of one has failed.
     """
     try:
         return env.render()
+    except (InputError, EnvironmentFailedError):
+        raise
     except Exception as error:  # of any drawing library, such as MuJoCo's own without OpenGL
         reason = " ".join(with_own_extra(str(error)).split()).rstrip(".")
         way = f"; set {GL} to egl, osmesa or, with a display, glfw" if "mujoco" in sys.modules else ""

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from acer_tf.config import MAX_EPISODE_STEPS
 from acer_tf.envs.adapt import AnyEnv, as_vector_env
 from acer_tf.envs.conventions import Player
-from acer_tf.envs.rendering import GL
-from acer_tf.errors import EnvironmentFailedError, InputError, install, type_in_words, with_own_extra
+from acer_tf.envs.rendering import GL, rendered
+from acer_tf.errors import EnvironmentFailedError, InputError, install, type_in_words
 from acer_tf.evaluation.episodes import Moment, Played, Predictor, play
 from acer_tf.evaluation.explanation import Explainer
 from acer_tf.evaluation.panel import Panel
@@ -146,13 +146,10 @@ def _video_file(path: Path, fps: float) -> Iterator[Callable[[NDArray[np.uint8]]
 
 def _frame(env: VectorEnv[Any, Any, Any]) -> NDArray[np.uint8]:
     try:
-        (frame,) = env.render() or (None,)
-    except InputError:
-        raise
+        pictures = rendered(env)
     except EnvironmentFailedError as error:
         raise InputError(f"the environment cannot be rendered: {error} If it is MuJoCo's, set {GL}.") from error
-    except Exception as error:  # of any drawing library
-        raise InputError(f"the environment cannot be rendered: {with_own_extra(str(error))}") from error
+    frame = next(iter(pictures), None) if isinstance(pictures, Iterable) else None
     if not isinstance(frame, np.ndarray):
         raise InputError('the environment gives no pictures; make it with render_mode="rgb_array".')
     if frame.dtype != np.uint8 or frame.shape[2:] != (3,):

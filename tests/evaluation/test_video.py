@@ -5,6 +5,7 @@ from typing import Any
 import imageio.v2
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from acer_tf.envs.make import make_vec_env
 from acer_tf.errors import EnvironmentFailedError, InputError
@@ -106,6 +107,19 @@ def test_pictures_that_are_not_in_colour_are_told(tmp_path: Path, picture: np.nd
     assert str(caught.value) == f"{told}; expected [height, width, 3] in uint8."
     with pytest.raises(InputError, match=r"^the environment gives no pictures; make it with render_mode="):
         record_video(Always(), Drawn([picture]), tmp_path / "video.mp4")
+
+
+def test_pictures_of_vector_environments_of_ones_own(tmp_path: Path) -> None:
+    class Stacked(SyncVectorEnv):
+        def render(self) -> Any:
+            return np.stack(super().render())
+
+    stacked = Stacked([lambda: Counter(2)], autoreset_mode=AutoresetMode.SAME_STEP)
+    record_video(Always(), stacked, tmp_path / "video.mp4")
+    assert len(frames(tmp_path / "video.mp4")) == 3
+    dark = SyncVectorEnv([lambda: Dark(1)], autoreset_mode=AutoresetMode.SAME_STEP)
+    with pytest.raises(InputError, match=r"^the environment cannot be rendered: no OpenGL here"):
+        record_video(Always(), dark, tmp_path / "dark.mp4")
 
 
 def test_bad_input(tmp_path: Path) -> None:
