@@ -321,7 +321,8 @@ class TrainingLoop:
 
         Actions then depend on the model's state alone, and not on the timing of the two threads.
         """
-        behavior.copy_parameters(self.model.params, self.model.draw_seed())
+        behavior.assign(self.model.params)
+        behavior.generator.reset_from_seed(self.model.draw_seed())
 
     def _report_steps(self, episodes: list[Episode], steps: int) -> None:
         """Reports episodes, and progress by this many agent steps."""

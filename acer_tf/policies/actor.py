@@ -114,23 +114,11 @@ class Actor:
         """Returns f, V and, of discrete actions, Q of observations; arguments as of `act`. Draws nothing."""
         return [tensor.numpy() for tensor in self._explain(obs, state, mask, action_masks)]
 
-    def copy_parameters(self, source: Sequence[tf.Variable], seed: int) -> None:
-        """Copies parameters into `params`, and begins the random stream anew.
-
-        Args:
-            source: in the order of `params`.
-            seed: of the random stream.
-        """
-        assert self._params is not None
+    def assign(self, weights: Sequence[NDArray[Any] | tf.Variable]) -> None:
+        """Assigns to the parameters that it acts with, in the order of `policy.params`."""
         # Assigned in place: traced functions read these variables.
-        for copy, param in zip(self._params, source, strict=True):
-            copy.assign(param)
-        self.generator.reset_from_seed(seed)
-
-    def assign(self, weights: Sequence[NDArray[Any]]) -> None:
-        """Assigns arrays to the policy's own parameters, in the order of `policy.params`."""
-        for param, array in zip(self.policy.params.values(), weights, strict=True):
-            param.assign(array)
+        for param, weight in zip(self._params or self.policy.params.values(), weights, strict=True):
+            param.assign(weight)
 
     def _sampled(
         self, obs: tf.Tensor, state_and_mask: Sequence[tf.Tensor], action_masks: tf.Tensor

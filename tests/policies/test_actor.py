@@ -64,7 +64,7 @@ def test_copied_parameters_act_as_the_model_did_when_they_were_copied() -> None:
     model, twin = make_model(), make_model()
     actor, obs = with_copies(model), make_segment().obs[:, 0]
     state, mask = model.initial_state(NENVS), np.zeros(NENVS, np.bool_)
-    actor.copy_parameters(model.params, 0)
+    actor.assign(model.params)
     model.train(make_segment(), lr=0.1)
     for _ in range(2):
         for deterministic in (False, True):
@@ -73,19 +73,20 @@ def test_copied_parameters_act_as_the_model_did_when_they_were_copied() -> None:
         np.testing.assert_allclose(actor.values(obs, state), twin.actor.values(obs, state), rtol=1e-6)
         twin.train(make_segment(), lr=0.1)
         assert (np.abs(twin.act(obs, state, mask).mus - mus) > 1e-3).any(), "training moves the policy"
-        actor.copy_parameters(model.params, 0)
+        actor.assign(model.params)
 
 
 def test_actions_with_copies_follow_from_the_models_state() -> None:
     model = make_model(seed=1)
     obs, mask, start = np.zeros((100, 4), np.float32), np.zeros(100, np.bool_), model.initial_state(100)
-    actor, state, drawn = with_copies(model), model.state_dict(), []
+    actor, state, drawn = with_copies(model), model.state_dict(), list[list[Any]]()
     for _ in range(2):
         model.load_state_dict(state)
-        actor.copy_parameters(model.params, model.draw_seed())
-        drawn.append([actor.act(obs, start, mask).actions for _ in range(3)])
-        actor.copy_parameters(model.params, model.draw_seed())
-        drawn[-1].append(actor.act(obs, start, mask).actions)
+        drawn.append([])
+        for number in (3, 1):
+            actor.assign(model.params)
+            actor.generator.reset_from_seed(model.draw_seed())
+            drawn[-1] += [actor.act(obs, start, mask).actions for _ in range(number)]
     np.testing.assert_array_equal(*drawn)
     assert len(np.unique(drawn[0], axis=0)) == 4
 
