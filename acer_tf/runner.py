@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acer_tf.envs.conventions import environment_seeds, reported_episodes
-from acer_tf.envs.same_spaces import EnvSpaces
 from acer_tf.envs.wrappers.action_masks import MASKS, gives_no_last_masks, has_masks, masks_of, possible_actions
 from acer_tf.envs.wrappers.base import wrappers_of
+from acer_tf.envs.wrappers.box_actions import BoxActions
 from acer_tf.envs.wrappers.frame_stack import FrameStack
 from acer_tf.envs.wrappers.joint_actions import JointActions
 from acer_tf.envs.wrappers.normalize import frozen, is_finite, load_normalization_state, normalization_state
@@ -286,9 +286,8 @@ class Runner:
     @functools.cached_property
     def _action_space(self) -> gymnasium.Space[Any]:
         """The user's, which masks are of; looked up once, not at every step."""
-        joint = (wrapper.env for wrapper in wrappers_of(self._env) if isinstance(wrapper, JointActions))
-        below = next(joint, None)  # also where the user has stacked frames above it
-        return EnvSpaces.of(self._env).action_space if below is None else below.single_action_space
+        below = (wrapper.env for wrapper in wrappers_of(self._env) if isinstance(wrapper, BoxActions | JointActions))
+        return next(below, self._env).single_action_space
 
     def _possible(self, infos: Mapping[str, Any]) -> Masks:
         """Returns the masks of the present states; `()` where there are none, or none are obeyed."""
