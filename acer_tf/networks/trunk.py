@@ -97,38 +97,12 @@ class Branch:
         return features, state
 
 
-class Ends:
-    """The separate last layers of policy and critic, above a shared network.
-
-    Attributes:
-        parts: the layers, as one Keras model.
-        widths: widths of the features for the policy and for the critic.
-    """
-
-    name = "ends"
-
-    def __init__(self, split: Split, nfeatures: int, precision: str) -> None:
-        """Builds the layers on features [B, nfeatures]."""
-        inputs = keras.Input((nfeatures,))
-        with computing_in(precision):
-            outputs = split.ends(inputs)
-        self._model = keras.Model(inputs, outputs, name=self.name)
-        self.parts = [self._model]
-        self.widths = [int(output.shape[-1]) for output in outputs]
-
-    def __call__(self, features: tf.Tensor) -> list[tf.Tensor]:
-        """Maps shared features [N, T, F] to those of the policy, [N, T, G], and of the critic, [N, T, H]."""
-        nsteps, width = features.shape[1:]
-        ends = [tf.cast(x, tf.float32) for x in self._model(tf.reshape(features, [-1, width]))]
-        return [tf.reshape(x, [-1, nsteps, x.shape[-1]]) for x in ends]
-
-
 class Trunk:
     """Everything below the heads: the networks of policy and critic, and the state they carry.
 
     Attributes:
         branches: the policy's network and, where the critic has a separate one, the critic's.
-        ends: the separate last layers where only the first are shared; else None.
+        ends: the separate last layers, as one Keras model, where only the first are shared; else None.
         widths: widths of the features for the policy and for the critic.
         state_size: numbers in the state of one environment, P; those of the policy's network come first.
     """
@@ -162,12 +136,15 @@ class Trunk:
         is_shared = value_network is None or value_network == "shared"
         if isinstance(own, Split) and not is_shared:
             raise InputError(f"value_network is {value_network!r}, but the network says itself what is shared.")
-        self.ends: Ends | None = None
+        self.ends: keras.Model | None = None
         with _naming_observations(network, observation_space):
             if isinstance(own, Split):
                 self.branches = [Branch("shared", own.body, observation_space, precision)]
-                self.ends = Ends(own, self.branches[0].nfeatures, precision)
-                self.widths = self.ends.widths
+                inputs = keras.Input((self.branches[0].nfeatures,))
+                with computing_in(precision):
+                    outputs = own.ends(inputs)
+                self.ends = keras.Model(inputs, outputs, name="ends")
+                self.widths = [int(output.shape[-1]) for output in outputs]
             else:
                 self.branches = [Branch("pi", own, observation_space, precision)]
                 if not is_shared:
@@ -186,7 +163,11 @@ class Trunk:
         """
         states = tf.split(state, [branch.state_size for branch in self.branches], axis=1)
         features, states = zip(*(b(obs, masks, s) for b, s in zip(self.branches, states, strict=True)), strict=True)
-        policy, critic = self.ends(features[0]) if self.ends is not None else (features[0], features[-1])
+        policy, critic = features[0], features[-1]
+        if self.ends is not None:
+            nsteps, width = policy.shape[1:]
+            ends = [tf.cast(x, tf.float32) for x in self.ends(tf.reshape(policy, [-1, width]))]
+            policy, critic = (tf.reshape(x, [-1, nsteps, x.shape[-1]]) for x in ends)
         return Latents(policy, critic, tf.concat(states, axis=1))
 
 
@@ -252,7 +233,7 @@ def named_parameters(trunk: Trunk, heads: Sequence[keras.layers.Layer]) -> dict[
     """
     # Each branch is a scope of its own: both may have layers of the same names.
     scopes = [(f"{branch.name}/", branch.parts) for branch in trunk.branches]
-    scopes += [("", trunk.ends.parts)] if trunk.ends is not None else []
+    scopes += [("", [trunk.ends])] if trunk.ends is not None else []
     scopes += [("", [head]) for head in heads]
     params: dict[str, keras.Variable] = {}
     for scope, parts in scopes:
