@@ -39,19 +39,19 @@ QUALITY = 75
 """Of WebP's compression, from 0 to 100."""
 HEAD = """# Gallery
 
-The [agents that ship with the package](demos.md) at play, and how such agents learn. An animation shows the first
+The [agents that ship with the package](demos.md) at play, and how such agents learn. Each animation shows the first
 seconds of an episode at the environment's own speed, with actions drawn from the policy; `acer enjoy NAME` shows
-whole ones. The curve below it is the mean of published runs with other seeds, and its band their standard deviation;
-the dashed line is what the agent itself reaches.
+complete episodes. The curve below it is the mean of published runs with other seeds, and its band their standard
+deviation; the dashed line is the agent's own score.
 
-Everything here is made by one command, which needs `pip install -e ".[plots,video,mujoco,box2d,minatar]"`:
+One command makes this page; it needs `pip install -e ".[plots,video,mujoco,box2d,minatar]"`:
 
     python -m benchmarks.gallery
 """
 SECTION = """
 ## {name}
 
-{env} after {steps:,} agent steps: 100 returns of {mean:g} ± {std:g}. Trained by
+{env} after {steps:,} agent steps: 100 returns of {mean:g} ± {std:g}. Trained with
 
     {command}
 
