@@ -1,9 +1,9 @@
-"""ACER's quantities for continuous actions: a Gaussian policy of diagonal covariance, a stochastic dueling network.
+"""ACER for continuous actions: a Gaussian policy with diagonal covariance and a stochastic dueling network.
 
-https://arxiv.org/abs/1611.01224, section 5 and algorithm 3. Densities are those of unclipped actions. The returns are
-those of `acer_tf.maths.retrace`: with the trace ρ^(1/D) it gives q_ret, with the trace 1 q_opc.
+https://arxiv.org/abs/1611.01224, section 5 and algorithm 3. Densities are those of unclipped actions. Both returns come
+from `acer_tf.maths.retrace`: q_ret with the trace ρ^(1/D), q_opc with the trace 1.
 
-Letters: N environments, T steps, D dimensions of an action, K actions asked for, n actions sampled.
+Letters: N environments, T steps, D dimensions of an action, K actions to evaluate, n actions sampled.
 """
 
 import math
@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-# Densities, entropy and divergence are written out, not taken from tfp.distributions: those want σ, so that a learned
-# log σ would pass through exp and log, and they round differently. The tests compare with them.
+# Densities, entropy and divergence are written out rather than taken from tfp.distributions, which expects σ (a learned
+# log σ would pass through exp and log) and rounds differently. The tests compare the two.
 
 
 class Gain(NamedTuple):
@@ -32,7 +32,7 @@ class Gain(NamedTuple):
 
 
 def log_density(x: tf.Tensor, mean: tf.Tensor, log_sigma: tf.Tensor) -> tf.Tensor:
-    """Computes log N(x; mean, diag σ²), [...], of arguments [..., D], which may broadcast."""
+    """Computes log N(x; mean, diag σ²), [...], from arguments [..., D], which may broadcast."""
     tf.debugging.assert_shapes([(x, (..., "D")), (mean, (..., "D")), (log_sigma, (..., "D"))])
     # z = (x − mean) / σ; exp(−log σ) rather than a division keeps the gradient simple.
     z = (x - mean) * tf.exp(-log_sigma)
@@ -42,7 +42,7 @@ def log_density(x: tf.Tensor, mean: tf.Tensor, log_sigma: tf.Tensor) -> tf.Tenso
 def importance_ratio(log_f: tf.Tensor, log_mu: tf.Tensor) -> tf.Tensor:
     """Computes ρ = π / μ from the logarithms of the densities, [N, T] each; a constant.
 
-    It is infinite or zero beyond the range of floats, which does no harm: the losses truncate it.
+    Beyond the range of floats it is infinite or zero, which does no harm: the losses truncate it.
     """
     tf.debugging.assert_shapes([(log_f, "NT"), (log_mu, "NT")])
     return tf.stop_gradient(tf.exp(log_f - log_mu))
@@ -51,22 +51,22 @@ def importance_ratio(log_f: tf.Tensor, log_mu: tf.Tensor) -> tf.Tensor:
 def trace(log_f: tf.Tensor, log_mu: tf.Tensor, dimensions: int) -> tf.Tensor:
     """Computes Retrace's ratio ρ^(1/D), [N, T], untruncated, from the densities' logarithms; a constant (section 5.1).
 
-    A product of D densities is far from 1 where D is large; its D-th root keeps the traces from vanishing.
+    For large D, a ratio of products of D densities is far from 1; its D-th root keeps the traces from vanishing.
     """
     tf.debugging.assert_shapes([(log_f, "NT"), (log_mu, "NT")])
-    # Of the logarithm: ρ itself may be too small for a float where its root is not.
+    # The root is taken of the logarithm: ρ itself may be too small for a float where its root is not.
     return tf.stop_gradient(tf.exp((log_f - log_mu) / dimensions))
 
 
 def dueling_q(v: tf.Tensor, advantages: tf.Tensor, sampled_advantages: tf.Tensor) -> tf.Tensor:
     """Computes Q̃(x, a) = V(x) + A(x, a) − 1/n Σᵢ A(x, uᵢ),  uᵢ ~ π (equation 13).
 
-    Over u, the expectation of Q̃(x, u) with u ~ π is V(x).
+    The expectation of Q̃(x, u) over u ~ π is V(x).
 
     Args:
         v: [N, T] float32.
-        advantages: [N, T, K] float32, of the K actions that are asked for.
-        sampled_advantages: [N, T, n] float32, of the actions uᵢ.
+        advantages: [N, T, K] float32, those of the K actions to evaluate.
+        sampled_advantages: [N, T, n] float32, those of the actions uᵢ.
 
     Returns:
         [N, T, K] float32.
@@ -79,7 +79,7 @@ def dueling_q(v: tf.Tensor, advantages: tf.Tensor, sampled_advantages: tf.Tensor
 def v_target(rho_i: tf.Tensor, q_ret: tf.Tensor, q_i: tf.Tensor, v: tf.Tensor) -> tf.Tensor:
     """Computes V's target, min(1, ρᵢ) (q_ret − Q̃ᵢ) + V (equation 14), [N, T] each; a constant."""
     tf.debugging.assert_shapes([(rho_i, "NT"), (q_ret, "NT"), (q_i, "NT"), (v, "NT")])
-    # Equation 14: V is corrected by what Q̃ misses, with weights of at most 1.
+    # Equation 14: V is corrected by Q̃'s error, with a weight of at most 1.
     return tf.stop_gradient(tf.minimum(1.0, rho_i) * (q_ret - q_i) + v)
 
 
@@ -97,14 +97,14 @@ def gain(
 
         min(c, ρᵢ) (q_opc − v) log π(aᵢ)  +  max(0, 1 − c/ρ') (Q̃(a') − v) log π(a'),   a' ~ π
 
-    Every factor beside a logarithm is a constant, the sampled action a' included.
+    Every factor that multiplies a logarithm is a constant, and so is the sampled action a'.
 
     Args:
-        log_f: [N, T] float32, log-density of the action taken; it and the next take a gradient, nothing else does.
+        log_f: [N, T] float32, log-density of the action taken. Gradients flow only through it and `log_f_sampled`.
         log_f_sampled: [N, T] float32, log-density of a'.
         q_sampled: [N, T] float32, Q̃ of a'.
         v: [N, T] float32.
-        q_opc: [N, T] float32, return of the action taken.
+        q_opc: [N, T] float32, return for the action taken.
         rho_i: [N, T] float32, importance ratio of the action taken.
         rho_sampled: [N, T] float32, that of a'.
         c: truncation of the importance ratio.
@@ -112,21 +112,21 @@ def gain(
     per_step = (log_f, log_f_sampled, q_sampled, v, q_opc, rho_i, rho_sampled)
     tf.debugging.assert_shapes([(x, "NT") for x in per_step])
     adv, adv_bc = q_opc - v, q_sampled - v
-    # The action taken, with truncated weight: bounded variance.
+    # The action taken, with a truncated weight, which bounds the variance.
     truncated = tf.stop_gradient(tf.minimum(rho_i, c) * adv)
-    # What truncation lost, estimated with one action of the current policy, whose weight is below 1: no bias.
+    # What truncation removed, estimated without bias from one action of the current policy; its weight is below 1.
     correction = tf.stop_gradient(tf.nn.relu(1.0 - c / rho_sampled) * adv_bc)
     return Gain(f=truncated * log_f, bc=correction * log_f_sampled, adv=adv, adv_bc=adv_bc)
 
 
 def entropy(log_sigma: tf.Tensor) -> tf.Tensor:
-    """Computes the Gaussian's entropy, Σ (log σ + ½ log 2πe), [...], of log σ [..., D]."""
+    """Computes the Gaussian's entropy, Σ (log σ + ½ log 2πe), [...], from log σ [..., D]."""
     tf.debugging.assert_rank_at_least(log_sigma, 1)
     return tf.reduce_sum(log_sigma + 0.5 * math.log(2 * math.pi * math.e), axis=-1)
 
 
 def kl(mean_avg: tf.Tensor, log_sigma_avg: tf.Tensor, mean: tf.Tensor, log_sigma: tf.Tensor) -> tf.Tensor:
-    """Computes KL(average ‖ current), [...], of two Gaussians of diagonal covariance, arguments [..., D].
+    """Computes KL(average ‖ current), [...], of two Gaussians with diagonal covariance, from arguments [..., D].
 
     Σ (log σ − log σ_avg + (σ_avg² + (mean − mean_avg)²) / 2σ² − ½)
     """
@@ -148,5 +148,5 @@ def kl_gradient_log_sigma(
 ) -> tf.Tensor:
     """Computes ∂/∂log σ KL(average ‖ current) = 1 − (σ_avg² + (mean − mean_avg)²) / σ²: [..., D]."""
     tf.debugging.assert_shapes([(x, (..., "D")) for x in (mean_avg, log_sigma_avg, mean, log_sigma)])
-    # k for log σ, where it is learned; with σ_avg = σ and equal means it is 0.
+    # k for log σ, where it is learned; 0 if σ_avg = σ and the means are equal.
     return 1.0 - (tf.exp(2.0 * log_sigma_avg) + tf.square(mean - mean_avg)) * tf.exp(-2.0 * log_sigma)

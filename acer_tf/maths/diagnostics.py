@@ -4,9 +4,10 @@ import tensorflow as tf
 
 
 def explained_variance(prediction: tf.Tensor, target: tf.Tensor) -> tf.Tensor:
-    """Computes 1 − var(target − prediction) / var(target), [] float32, of [N, T] each.
+    """Computes 1 − var(target − prediction) / var(target), [] float32, from [N, T] each.
 
-    Over all steps at once, and for a constant target −inf, or nan where the error is constant as well, as in baselines.
+    The variances are over all steps at once. As in baselines, a constant target gives −inf, or nan if the error is
+    constant too.
     """
     tf.debugging.assert_shapes([(prediction, "NT"), (target, "NT")])
     # Baselines' q_explained_variance (a2c/utils.py).
@@ -14,7 +15,7 @@ def explained_variance(prediction: tf.Tensor, target: tf.Tensor) -> tf.Tensor:
 
 
 def share(condition: tf.Tensor) -> tf.Tensor:
-    """Computes the share of True among the entries, of any shape: [] float32."""
+    """Computes the share of entries that are True, [] float32, from any shape."""
     return tf.reduce_mean(tf.cast(condition, tf.float32))
 
 

@@ -1,15 +1,15 @@
-"""The policy gradient of ACER for discrete actions, as an objective of the probabilities `f` (equations 7 to 9).
+"""ACER's policy gradient for discrete actions, as an objective of the probabilities `f` (equations 7 to 9).
 
-https://arxiv.org/abs/1611.01224. Every factor beside a logarithm is a constant, so that the gradient of the objective
-is the estimator of the paper. Letters: N environments, T steps, A actions.
+https://arxiv.org/abs/1611.01224. Every factor that multiplies a logarithm is a constant, so the gradient of the
+objective is the paper's estimator. Letters: N environments, T steps, A actions.
 """
 
 from typing import NamedTuple
 
 import tensorflow as tf
 
-# Stands wherever baselines has it (acer/acer.py:115 to 160). It decides digits, so entropy and divergence are not those
-# of tfp.distributions; the tests bound the difference.
+# Added wherever baselines adds it (acer/acer.py:115 to 160). It affects the results, so entropy and divergence are not
+# taken from tfp.distributions; the tests bound the difference.
 EPS = 1e-6
 
 
@@ -40,9 +40,9 @@ def select(x: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
 
 
 def importance_ratio(f: tf.Tensor, mu: tf.Tensor) -> tf.Tensor:
-    """Computes ρ = f / (μ + EPS) of every action, [..., A]. Even on-policy it is a hair below 1."""
+    """Computes ρ = f / (μ + EPS) of every action, [..., A]. Even on-policy it is slightly below 1."""
     tf.debugging.assert_shapes([(f, (..., "A")), (mu, (..., "A"))])
-    # EPS keeps the ratio finite where μ is 0, at the price of a hair below 1 on-policy.
+    # EPS keeps the ratio finite where μ is 0.
     return f / (mu + EPS)
 
 
@@ -54,7 +54,7 @@ def gain(
         min(c, ρᵢ) (q_ret − v) log fᵢ  +  Σₐ max(0, 1 − c/ρ) f (q − v) log f
 
     Args:
-        f: [N, T, A] float32, probabilities; the only argument that takes a gradient.
+        f: [N, T, A] float32, probabilities; gradients flow through no other argument.
         q: [N, T, A] float32.
         v: [N, T] float32.
         q_ret: [N, T] float32, Retrace targets.
@@ -63,7 +63,7 @@ def gain(
         c: truncation of the importance ratio.
     """
     tf.debugging.assert_shapes([(f, "NTA"), (q, "NTA"), (rho, "NTA"), (v, "NT"), (q_ret, "NT"), (actions, "NT")])
-    # First term: the action taken, its weight truncated at c (acer/acer.py:134).
+    # First term: the action taken, with its weight truncated at c (acer/acer.py:134).
     adv = q_ret - v
     logf = tf.math.log(select(f, actions) + EPS)
     truncated = tf.stop_gradient(adv * tf.minimum(select(rho, actions), c))
@@ -83,13 +83,13 @@ def gain(
 
 
 def entropy(f: tf.Tensor) -> tf.Tensor:
-    """Computes −Σₐ f log(f + EPS), [...], of f [..., A]; because of EPS not quite the distribution's entropy."""
+    """Computes −Σₐ f log(f + EPS), [...], from f [..., A]; because of EPS, not quite the distribution's entropy."""
     tf.debugging.assert_rank_at_least(f, 1)
     return -tf.reduce_sum(f * tf.math.log(f + EPS), axis=-1)
 
 
 def kl(f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
-    """Computes KL(f_avg ‖ f) = Σₐ f_avg (log f_avg − log f), [...], of [..., A]; EPS is in both logarithms."""
+    """Computes KL(f_avg ‖ f) = Σₐ f_avg (log f_avg − log f), [...], from [..., A]; both logarithms include EPS."""
     tf.debugging.assert_shapes([(f_avg, (..., "A")), (f, (..., "A"))])
     return tf.reduce_sum(f_avg * (tf.math.log(f_avg + EPS) - tf.math.log(f + EPS)), axis=-1)
 
@@ -97,5 +97,5 @@ def kl(f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
 def kl_gradient(f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
     """Computes k = ∇_f KL(f_avg ‖ f) = −f_avg / (f + EPS) (section 3.3): [..., A]."""
     tf.debugging.assert_shapes([(f_avg, (..., "A")), (f, (..., "A"))])
-    # Large where the average policy acts and f does not: there the trust region binds.
+    # Large for actions that the average policy takes and f does not: there the trust region binds.
     return -f_avg / (f + EPS)

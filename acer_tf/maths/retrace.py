@@ -10,11 +10,11 @@ def retrace(
 
         q_retₜ = rₜ + γₜ [ρ̄ₜ₊₁ (q_retₜ₊₁ − qₜ₊₁) + vₜ₊₁],   ρ̄ = min(1, ρ),   γₜ = γ · continuesₜ
 
-    and the last step bootstraps: q_ret = r + γₜ v. The truncation is 1 whatever `c` is, as in algorithm 2 and in
-    baselines; the text beside equation 5 has min(c, ρ).
+    The last step bootstraps: q_ret = r + γₜ v. ρ is truncated at 1 whatever `c` is, as in algorithm 2 and in baselines;
+    the text next to equation 5 has min(c, ρ).
 
-    The recursion x_t = a_t + b_t x_{t+1} is a triangular system with one band above the diagonal. One back substitution
-    solves it in the order of the recursion, where a loop would cost some eight small operations a step.
+    The recursion x_t = a_t + b_t x_{t+1} is a triangular system with one band above the diagonal. A single back
+    substitution solves it in the order of the recursion; a loop would cost about eight small operations per step.
 
     Args:
         rewards: [N, T] float32.
@@ -28,9 +28,9 @@ def retrace(
         [N, T] float32; a constant: no gradient flows through it.
     """
     tf.debugging.assert_shapes([(rewards, "NT"), (continues, "NT"), (q_i, "NT"), (rho_i, "NT"), (v[:, 1:], "NT")])
-    # γₜ: an episode's end cuts the recursion off.
+    # γₜ: the end of an episode cuts the recursion off.
     discounts = gamma * continues
-    # ρ̄ and q of the next step; after the last there is neither, so that it bootstraps from v alone.
+    # ρ̄ and q of the next step; the last step has neither, so it bootstraps from v alone.
     rho_bar = tf.pad(tf.minimum(1.0, rho_i)[:, 1:], [[0, 0], [0, 1]])
     q_next = tf.pad(q_i[:, 1:], [[0, 0], [0, 1]])
     # xₜ = aₜ + bₜ xₜ₊₁ with a = r + γ (v' − ρ̄' q'), b = γ ρ̄': ones on the diagonal, −b above it.

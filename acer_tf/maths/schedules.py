@@ -34,7 +34,7 @@ def double_linear_con(p: float) -> float:
 
 
 def double_middle_drop(p: float) -> float:
-    """Falls linearly to 0.75, then 0.075, and ends at 0.125: higher than its middle, as in baselines."""
+    """Falls linearly to 0.75, stays at 0.075, and ends at 0.125: higher than its middle, as in baselines."""
     if 1.0 - p < 0.25:
         return 0.125
     return middle_drop(p)
@@ -53,7 +53,7 @@ def learning_rate(lr: float, schedule: str | Schedule, fraction: float) -> float
     """Returns the learning rate after `fraction` of training, 0 <= fraction <= 1.
 
     Raises:
-        InputError: a schedule of the user's gives no finite number >= 0.
+        InputError: the user's schedule does not give a finite number >= 0.
     """
     factor = (SCHEDULES[schedule] if isinstance(schedule, str) else schedule)(fraction)
     try:

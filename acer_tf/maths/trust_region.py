@@ -12,7 +12,7 @@ class Projection(NamedTuple):
 
     Attributes:
         z: [N, T, A] float32, the gradient after the projection.
-        k_dot_g: [N, T] float32, inner product before it.
+        k_dot_g: [N, T] float32, kᵀg, the inner product before it.
         adj: [N, T] float32, the multiple of k that was subtracted; 0 where the constraint is inactive.
     """
 
@@ -26,8 +26,8 @@ def project(g: tf.Tensor, k: tf.Tensor, delta: float) -> Projection:
 
         z = g − max(0, (kᵀg − delta) / (‖k‖² + EPS)) k
 
-    baselines' EPS lets kᵀz exceed delta by EPS / (‖k‖² + EPS) of what kᵀg exceeds it by: nothing for probabilities,
-    whose ‖k‖² is 1 at least, and for Gaussians little unless the mean is within 0.01 σ² of the average's.
+    With baselines' EPS, kᵀz may exceed delta by EPS / (‖k‖² + EPS) times the excess of kᵀg. This is negligible for
+    probabilities, whose ‖k‖² is at least 1, and small for Gaussians unless the mean is within 0.01 σ² of the average's.
 
     Args:
         g: [N, T, A] float32, ascent direction with respect to the policy's statistics.
@@ -35,8 +35,8 @@ def project(g: tf.Tensor, k: tf.Tensor, delta: float) -> Projection:
         delta: bound on the first-order growth of the divergence.
     """
     tf.debugging.assert_shapes([(g, "NTA"), (k, "NTA")])
-    # Equation 12, for each step by itself (acer/acer.py:160, :168).
+    # Equation 12, for each step separately (acer/acer.py:160, :168).
     k_dot_g = tf.reduce_sum(k * g, axis=-1)
-    # The closed form of the quadratic programme with one constraint; 0 where it holds already.
+    # The closed-form solution of the quadratic programme with one constraint; 0 where the constraint already holds.
     adj = tf.maximum(0.0, (k_dot_g - delta) / (tf.reduce_sum(tf.square(k), axis=-1) + EPS))
     return Projection(z=g - adj[..., tf.newaxis] * k, k_dot_g=k_dot_g, adj=adj)

@@ -1,4 +1,4 @@
-"""Stable Baselines' policies by the names that its users import; each is the name of a network."""
+"""Stable Baselines' policies under the names that its users import; each is the name of a network."""
 
 MlpPolicy = "MlpPolicy"
 MlpLstmPolicy = "MlpLstmPolicy"

@@ -46,7 +46,7 @@ class CategoricalPolicy(Policy):
     ) -> None:
         """Builds the network; arguments and errors are those of `ActorCritic`."""
         nact = int(action_space.n)
-        # baselines' quirk of a missing head is for its own kind of actions.
+        # Baselines' quirk of a missing head applies only to the kind of actions that it has.
         needs_head = isinstance(action_space, Joint)
         super().__init__(ActorCritic(network, observation_space, nact, rng, precision, needs_head, **network_kwargs))
 
@@ -55,7 +55,7 @@ class CategoricalPolicy(Policy):
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Samples actions [N] int64 from probabilities f [N, A]."""
         outputs = self._outputs(obs, state, mask, action_masks)
-        # μ are these probabilities, stored with the segment.
+        # The segment stores these probabilities as μ.
         logits = outputs.logits[:, 0]
         actions = tf.random.stateless_categorical(logits, 1, seed, tf.int64)
         return actions[:, 0], tf.nn.softmax(logits), outputs.state
@@ -63,13 +63,12 @@ class CategoricalPolicy(Policy):
     def explain(
         self, obs: tf.Tensor, state: tf.Tensor, mask: tf.Tensor, action_masks: tf.Tensor = ()
     ) -> tuple[tf.Tensor, ...]:
-        """Returns f [N, A], V [N] and Q [N, A] of observations, float32; arguments as of `act`."""
+        """Returns f [N, A], V [N] and Q [N, A] of observations, float32; arguments as in `act`."""
         outputs = self._outputs(obs, state, mask, action_masks)
         return outputs.f[:, 0], outputs.v[:, 0], outputs.q[:, 0]
 
     def mode(self, f: tf.Tensor) -> tf.Tensor:
-        """Returns the most probable action, [N] int64; of several the first."""
-        # Ties go to the first action, as with numpy.
+        """Returns the most probable action, [N] int64; the first of several, as numpy does."""
         return tf.argmax(f, axis=-1)
 
     def evaluate(self, segment: Segment, config: Config, draw_seed: DrawSeed | None = None) -> Evaluation:
@@ -83,24 +82,24 @@ class CategoricalPolicy(Policy):
         f, q, actions = evaluation.f, evaluation.q, segment.actions
         if is_given(segment.action_masks):
             possible: tf.Tensor = segment.action_masks
-            f = tf.where(possible[:, :-1], f, 0)  # no gradient: the entropy's, for one, is not 0 where f is
+            f = tf.where(possible[:, :-1], f, 0)  # stops gradients: the entropy's, for one, is not 0 where f is 0
         # V = Σₐ f q: baselines has no head for V (acer/acer.py:106).
         v = tf.reduce_sum(f * q, axis=-1)
         q_i = discrete.select(q, actions)
-        # Equation 7: the weights of all actions, then that of the one taken.
+        # Equation 7: the weights of all actions, then that of the action taken.
         rho = discrete.importance_ratio(f, segment.mus)
         rho_i = discrete.select(rho, actions)
         # Equation 5: the critic's target.
         q_ret = self._returns(evaluation, q_i, v, trace_or_lambda(rho_i, config), segment, config)
         # Equation 9: truncated importance sampling with bias correction.
         gain = discrete.gain(f, q, v, q_ret, rho, actions, config.c)
-        # Equation 6, halved: baselines' q_coef is 1/2 besides (acer/acer.py:149).
+        # Equation 6, halved; baselines' q_coef of 1/2 comes on top (acer/acer.py:149).
         loss_q = tf.reduce_mean(0.5 * tf.square(q_ret - q_i))
         entropy = tf.reduce_mean(discrete.entropy(f))
         return self._total(gain, loss_q, entropy, rho_i, q_i, q_ret, Terms(v, rho, q_i), config)
 
     def kl(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
-        """Computes KL(average ‖ current), [N, T], from statistics [N, T, A] each."""
+        """Computes KL(average ‖ current), [N, T], from both statistics, [N, T, A] each."""
         return discrete.kl(f_avg, f)
 
     def kl_gradient(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:

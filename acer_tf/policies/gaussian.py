@@ -16,7 +16,7 @@ from acer_tf.segment import Segment
 
 
 class Critic(NamedTuple):
-    """The critic's outputs, of which its loss is a function.
+    """The critic's outputs, on which its loss depends.
 
     Attributes:
         q_i: [N, T] float32, Q̃ of the action taken.
@@ -31,8 +31,8 @@ class Samples(NamedTuple):
     """Actions drawn from the policy for one update; constants.
 
     Attributes:
-        u: [N, T, n, D] float32, the actions of which Q̃ subtracts the mean advantage.
-        action: [N, T, D] float32, one more, a', for the bias correction.
+        u: [N, T, n, D] float32, the actions whose mean advantage Q̃ subtracts.
+        action: [N, T, D] float32, one more action, a', for the bias correction.
         q: [N, T] float32, Q̃ of a'.
     """
 
@@ -46,8 +46,8 @@ class Terms(NamedTuple):
 
     Attributes:
         rho_sampled: [N, T] float32, importance ratio of the sampled action a'.
-        q_opc: [N, T] float32, the returns of the policy gradient.
-        v_target: [N, T] float32.
+        q_opc: [N, T] float32, the returns for the policy gradient.
+        v_target: [N, T] float32, the target of V.
     """
 
     rho_sampled: tf.Tensor
@@ -56,10 +56,10 @@ class Terms(NamedTuple):
 
 
 class GaussianPolicy(Policy):
-    """A Gaussian policy of diagonal covariance and its stochastic dueling network.
+    """A Gaussian policy with diagonal covariance and its stochastic dueling network.
 
-    Actions are in units of half the range of the action space, from its middle, and may lie outside of it: only what
-    the environment is given is clipped (`acer_tf.envs.wrappers.box_actions`).
+    Actions are measured from the middle of the action space in units of half its range, and may lie outside it: they
+    are clipped only on the way to the environment (`acer_tf.envs.wrappers.box_actions`).
     """
 
     network: DuelingNetwork
@@ -78,7 +78,7 @@ class GaussianPolicy(Policy):
         """Builds the network; arguments and errors are those of `DuelingNetwork`, settings those of `Continuous`."""
         self._settings = settings
         self._dimensions = int(np.prod(action_space.shape))
-        # The paper fixes σ (section 6); learned, it is a parameter like any other.
+        # The paper fixes σ (section 6); if learned, it is a parameter like any other.
         learned_sigma = settings.sigma if settings.learn_sigma else None
         heads = self._dimensions, rng, learned_sigma, settings.dueling
         super().__init__(DuelingNetwork(network, observation_space, *heads, precision, **network_kwargs))
@@ -88,7 +88,7 @@ class GaussianPolicy(Policy):
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Samples actions [N, D] float32, not clipped, from statistics f [N, D] or [N, 2D]."""
         outputs = self._outputs(obs, state, mask, action_masks)
-        # Not clipped: densities are those of the action drawn.
+        # Not clipped: densities refer to the action drawn.
         return self._sample(outputs.f, 1, seed)[:, 0, 0], outputs.f[:, 0], outputs.state
 
     def mode(self, f: tf.Tensor) -> tf.Tensor:
@@ -100,12 +100,12 @@ class GaussianPolicy(Policy):
         n = self._settings.num_samples
         steps, bootstrap_v = self._unroll(segment, config)
         taken = self.trained_part(segment, config).actions
-        # n samples for the mean advantage (equation 13), one more, a', for the correction.
+        # n samples for the mean advantage (equation 13), and one more, a', for the correction.
         samples = tf.stop_gradient(self._sample(steps.f, n + 1, draw_seed()))
-        # One call of the network for all: the action taken, u, a'.
+        # A single call of the network for all of them: the action taken, u, a'.
         actions = tf.concat([taken[:, :, tf.newaxis], samples], axis=2)
         advantages = self.network.advantages(steps.features, actions)
-        # Q̃ is needed of the action taken and of a' only.
+        # Q̃ is needed only for the action taken and for a'.
         q = tf.gather(advantages, [0, n + 1], axis=2)
         if self._settings.dueling:
             q = continuous.dueling_q(steps.v, q, advantages[:, :, 1 : n + 1])
@@ -119,7 +119,7 @@ class GaussianPolicy(Policy):
     def losses(self, evaluation: Evaluation, segment: Segment, config: Config) -> Losses:
         """Computes the losses as functions of f, [N, T, D] or [N, T, 2D], and of the critic's Q̃ and V, [N, T]."""
         q_i, v = evaluation.q
-        # Ratios of densities under f and μ: of the action taken, and of a'.
+        # Ratios of densities under f and μ, for the action taken and for a'.
         log_f, log_mu = self._log_densities(segment.actions, evaluation.f, segment.mus)
         rho_i = continuous.importance_ratio(log_f, log_mu)
         log_f_sampled, log_mu_sampled = self._log_densities(evaluation.samples.action, evaluation.f, segment.mus)
@@ -127,14 +127,14 @@ class GaussianPolicy(Policy):
         # Section 5.1: Retrace's traces are the D-th roots of the ratios.
         trace = trace_or_lambda(continuous.trace(log_f, log_mu, self._dimensions), config)
         q_ret = self._returns(evaluation, q_i, v, trace, segment, config)
-        # Section 5.2: the policy gradient's return is Retrace's with traces of 1.
+        # Section 5.2: the policy gradient's return is Retrace with traces of 1.
         q_opc = q_ret
         if self._settings.use_q_opc:
             q_opc = self._returns(evaluation, q_i, v, tf.ones_like(rho_i), segment, config)
-        # Equation 14. Only in the dueling network is V tied to Q: by itself it is drawn to the return, not along with
+        # Equation 14. V is tied to Q only in the dueling network; a separate V moves towards the return itself, not by
         # Q's error.
         v_target = continuous.v_target(rho_i, q_ret, q_i if self._settings.dueling else v, v)
-        # Algorithm 3: truncated importance sampling, corrected by the one sampled action.
+        # Algorithm 3: truncated importance sampling, corrected with the sampled action a'.
         gain = continuous.gain(log_f, log_f_sampled, evaluation.samples.q, v, q_opc, rho_i, rho_sampled, config.c)
         loss_q = tf.reduce_mean(0.5 * tf.square(q_ret - q_i) + 0.5 * tf.square(v_target - v))
         entropy = tf.reduce_mean(continuous.entropy(self._split(evaluation.f)[1]))
@@ -142,7 +142,7 @@ class GaussianPolicy(Policy):
         return self._total(gain, loss_q, entropy, rho_i, q_i, q_ret, terms, config)
 
     def kl(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
-        """Computes KL(average ‖ current), [N, T], from statistics [N, T, D] or [N, T, 2D] each."""
+        """Computes KL(average ‖ current), [N, T], from both statistics, [N, T, D] or [N, T, 2D] each."""
         return continuous.kl(*self._split(f_avg), *self._split(f))
 
     def kl_gradient(self, f_avg: tf.Tensor, f: tf.Tensor) -> tf.Tensor:
@@ -169,5 +169,5 @@ class GaussianPolicy(Policy):
         return mean + tf.exp(log_sigma) * noise
 
     def _log_densities(self, actions: tf.Tensor, f: tf.Tensor, mu: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns log π(a) and log μ(a), [N, T] each, of actions [N, T, D]."""
+        """Returns log π(a) and log μ(a), [N, T] each, for actions [N, T, D]."""
         return continuous.log_density(actions, *self._split(f)), continuous.log_density(actions, *self._split(mu))

@@ -1,4 +1,4 @@
-"""Makes the policy that suits the actions of an environment."""
+"""Makes the policy that suits an environment's actions."""
 
 import dataclasses
 from typing import Any
@@ -37,18 +37,18 @@ def make_policy(
         observation_space: a Box.
         action_space: Discrete, or a Box in units of half the range.
         rng: draws the initial weights.
-        seed: of the weights that a network of a user's own draws from the global streams.
-        continuous: settings that only Box actions have.
-        precision: in which the layers below the heads compute.
+        seed: seed for weights that a user's own network draws from the global streams.
+        continuous: settings for Box actions only.
+        precision: precision of the layers below the heads.
         **network_kwargs: arguments of the named network, and `value_network`.
 
     Raises:
         InputError: the network does not exist, or an argument does not fit it or the actions.
     """
     assert isinstance(observation_space, Box)
-    # A network of the user's own may draw weights from global streams: seeded, then restored.
+    # A user's own network may draw weights from the global streams: these are seeded, then restored.
     with seeded(seed), computing_in("float32"):
-        # The kind of actions decides the policy; everything behind it is the same code.
+        # The kind of actions decides the policy; all code after that is shared.
         if isinstance(action_space, Box):
             return GaussianPolicy(
                 network, observation_space, action_space, rng, continuous, precision, **network_kwargs
