@@ -32,7 +32,7 @@ class Callback(Protocol):
         """Called before a segment is collected."""
 
     def on_step(self, step: dict[str, Any]) -> bool:
-        """Called after each step of all environments, see `Runner.run`; False ends training."""
+        """Called after each step of all environments; see `Runner.run`. False ends training."""
 
     def on_rollout_end(self) -> None:
         """Called when the segment is complete, before the updates."""
@@ -42,10 +42,10 @@ class SegmentSource(Protocol):
     """Source of segments: the `Runner`, or collectors in other processes (`acer_tf.distributed`).
 
     Attributes:
-        episodes: whole episodes that ended during the last `run`.
-        first_env: index of the last segment's first environment among those of all segments.
-        dropped: segments that the last `run` found too stale to train on, with their `first_env`; they count in
-            statistics alone.
+        episodes: complete episodes that ended during the last `run`.
+        first_env: index of the last segment's first environment among the environments of all segments.
+        dropped: segments that the last `run` found too stale to train on, with their `first_env`; they count only in
+            the statistics.
     """
 
     episodes: list[Episode]
@@ -57,7 +57,7 @@ class SegmentSource(Protocol):
         ...
 
     def restart(self, seed: int, is_recorded: bool) -> None:
-        """Starts new episodes, see `Runner.restart`."""
+        """Starts new episodes; see `Runner.restart`."""
         ...
 
     def state_dict(self) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class SegmentSource(Protocol):
         ...
 
     def load_state_dict(self, state: Mapping[str, Any], heartbeat: Callable[[], object] = lambda: None) -> bool:
-        """Restores what `state_dict` returned; returns whether the environments are where they were then."""
+        """Restores what `state_dict` returned; returns whether the environments are back where they were."""
         ...
 
     def metrics(self) -> dict[str, float]:
@@ -74,12 +74,12 @@ class SegmentSource(Protocol):
 
 
 class RemoteSegments(NamedTuple):
-    """Segments that are collected in other processes.
+    """Segments collected in other processes.
 
     Attributes:
-        source: of the segments.
-        collectors: how many there are, each with environments of its own.
-        segments_per_update: segments that one update is made on.
+        source: where the segments come from.
+        collectors: number of collectors, each with its own environments.
+        segments_per_update: segments that make up the batch of one update.
     """
 
     source: SegmentSource
@@ -88,7 +88,7 @@ class RemoteSegments(NamedTuple):
 
 
 class TrainingLoop:
-    """Source of segments, model and replay buffer at work: baselines' `Acer`.
+    """Trains a model on segments from a source and from the replay buffer: baselines' `Acer`.
 
     An iteration collects a segment from every environment, trains on it, stores it, and trains on segments from replay.
 
@@ -96,8 +96,8 @@ class TrainingLoop:
         model: the model being trained.
         buffer: the replay buffer.
         logger: receives metrics and episodes.
-        episode_stats: means over the last episodes as the agent experiences them.
-        nbatch: agent steps of an iteration, over the environments of its segments.
+        episode_stats: means over the last episodes, as the agent experiences them.
+        nbatch: agent steps per iteration, over the environments of its segments.
         steps: agent steps before the current iteration.
         replay_updates: updates from replay so far.
     """
@@ -118,15 +118,15 @@ class TrainingLoop:
         """Combines the parts.
 
         Args:
-            nenvs: environments of a segment.
+            nenvs: number of environments in a segment.
             source: where segments come from.
             model: the model to train.
             buffer: the replay buffer.
             rng: draws how often to replay, and which segments.
             logger: receives metrics and episodes.
-            behavior: with `overlap`, the actor of the runner, which has copies of the model's parameters.
-            is_quiet: leaves out the announcement of replay's size.
-            all_envs: environments of all segments; None means that there are no others than those of one.
+            behavior: with `overlap`, the runner's actor, which has copies of the model's parameters.
+            is_quiet: does not announce the size of replay.
+            all_envs: number of environments over all segments; None means `nenvs`.
         """
         self.model, self.buffer, self.logger = model, buffer, logger
         self._source, self._behavior, self._rng = source, behavior, rng
@@ -143,7 +143,7 @@ class TrainingLoop:
 
     @property
     def actor(self) -> Actor:
-        """Actor in the environments: the model's own actor or, with `overlap`, that of the copied parameters."""
+        """Actor in the environments: the model's own or, with `overlap`, the actor with the copied parameters."""
         return self._behavior or self.model.actor
 
     def learn(
@@ -157,12 +157,12 @@ class TrainingLoop:
         """Trains from `steps` to `end`, rounded up to whole iterations, or until stopped. May be called again.
 
         Args:
-            after_iteration: called after each iteration, when `steps` counts it; True ends training.
-            end: value of `steps` at which training ends; the learning rate depends on `steps / end`. None means
-                `total_timesteps` of the configuration.
-            log_interval: iterations between two rows of metrics; None means that of the configuration.
-            callback: called at every step; not supported with `overlap`, where updates run at the same time. The steps
-                of a segment in which it ends training count, but nothing is learned from them.
+            after_iteration: called after each iteration, once `steps` includes it; True ends training.
+            end: value of `steps` at which training ends; the learning rate depends on `steps / end`. None means the
+                configuration's `total_timesteps`.
+            log_interval: iterations between two rows of metrics; None means the configuration's.
+            callback: called at every step; not supported with `overlap`, where updates run at the same time. If it ends
+                training within a segment, that segment's steps count, but nothing is learned from them.
 
         Raises:
             InputError: replay will not fit into memory, or an observation or reward is not finite.
@@ -177,12 +177,12 @@ class TrainingLoop:
         self._start += time.monotonic() - self._paused
         try:
             while self.steps < self._end:
-                # Baselines steps by whole batches, so that the last iteration may pass `end`.
+                # Baselines counts in whole batches, so the last iteration may go past `end`.
                 self._iterate()
                 self.steps += self.nbatch
                 if after_iteration():
                     break
-        except TrainingStoppedError as stopped:  # its steps count, though nothing is learned from them
+        except TrainingStoppedError as stopped:  # the steps count, though nothing is learned from them
             self.episode_stats.feed(stopped.rewards, stopped.dones, begins=stopped.begins)
             self._report_steps(self._source.episodes, stopped.dones.size)
             self.steps += stopped.dones.size
@@ -190,19 +190,19 @@ class TrainingLoop:
             self._paused = time.monotonic()
 
     def count_from(self, steps: int) -> None:
-        """Counts steps from there on, and time anew; nothing else changes."""
+        """Sets the step count and restarts the clock; nothing else changes."""
         self.steps = self._first_step = steps
         self._start = self._paused = time.monotonic()
         self._last_row = (0.0, steps)
 
     def restart_environments(self, seed: int, is_recorded: bool) -> None:
-        """Seeds and resets all environments and abandons the episodes in progress; arguments as of `Runner.restart`."""
+        """Seeds and resets all environments, abandoning episodes in progress; arguments as in `Runner.restart`."""
         self._collected = None
         self._source.restart(seed, is_recorded)
         self.episode_stats.abandon_episodes()
 
     def state_dict(self) -> dict[str, dict[str, Any]]:
-        """Returns the state of every part but the buffer, to be loaded by a loop made with the same arguments."""
+        """Returns the state of every part except the buffer, for a loop made with the same arguments to load."""
         return {
             "loop": {
                 "steps": self.steps,
@@ -222,23 +222,23 @@ class TrainingLoop:
         """Restores what `state_dict` returned.
 
         Args:
-            state: the result.
-            heartbeat: called after each step that brings environments back to where they were.
+            state: the result of `state_dict`.
+            heartbeat: called after each step taken to bring the environments back to where they were.
 
         Returns:
-            Whether the environments are where they were then; else they have to be restarted.
+            Whether the environments are back where they were; if not, they have to be restarted.
 
         Raises:
-            InputError: it is of another network; nothing has been changed then.
+            InputError: the state is that of another network; nothing has been changed.
         """
-        # The model first: one of another network is refused before anything has been changed.
+        # The model first: the state of another network is refused before anything has been changed.
         self.model.load_state_dict(state["model"])
         self._collected = None
         is_restored = self._source.load_state_dict(state["runner"], heartbeat)
         self.episode_stats.load_state_dict(state["episode_stats"])
         self.logger.load_state_dict(state["logger"])
         load_stream_state(self._rng, state["random"])
-        # Counters and clock go on where they were: rates and schedules do not see the pause.
+        # Counters and clock continue where they were: rates and schedules do not see the pause.
         self.steps = state["loop"]["steps"]
         self.replay_updates = state["loop"]["replay_updates"]
         self._paused = time.monotonic()
@@ -248,13 +248,13 @@ class TrainingLoop:
 
     def _iterate(self) -> None:
         """Runs baselines' `Acer.call`: once on-policy, then from replay."""
-        # Baselines logs iterations 0, log_interval, 2 log_interval, ... before they count.
+        # Baselines logs iterations 0, log_interval, 2 log_interval, ... before counting their steps.
         is_logged = not self.logger.is_silent and self.steps // self.nbatch % self._log_interval == 0
         segments = self._collect_and_record()
-        # Baselines stores before it trains, which comes to the same: updates from replay below may draw it already.
+        # Baselines stores before it trains, with the same result: replay below may already draw this segment.
         row = self._train_on_policy(joined(segments), is_logged)
         replay_report: dict[str, float] = {}
-        # Without replay baselines makes no buffer: nothing is stored.
+        # Without replay, baselines makes no buffer: nothing is stored.
         if self.model.config.replay_ratio > 0:
             for segment in segments:
                 self._store(segment)
@@ -264,12 +264,12 @@ class TrainingLoop:
             self.logger.write(row | self._replay_columns(row, replay_report))
 
     def _collect_and_record(self) -> list[Segment]:
-        """Returns the segments of an update; updates episode statistics and reports episodes and progress."""
+        """Returns the segments for an update; updates episode statistics and reports episodes and progress."""
         segments, episodes = list[Segment](), list[Episode]()
         for _ in range(self.buffer.segments_per_update):
             segment = self._collect()
             for first, played in (*self._source.dropped, (self._source.first_env, segment)):
-                # An episode that begins with the segment ends the count of the one before it.
+                # An episode that begins with the segment discards the counts of the one before it.
                 self.episode_stats.feed(played.rewards, played.dones, first, begins=played.masks[:, 0])
             episodes += self._source.episodes
             segments.append(segment)
@@ -278,11 +278,11 @@ class TrainingLoop:
 
     def _collect(self) -> Segment:
         """Returns the next segment: the one collected during the last updates, if there is one."""
-        # With `overlap` the segment is there already, from parameters as old as the updates since.
+        # With `overlap` it has been collected already, with the parameters from before the last updates.
         if self._collected is not None:
             collected, self._collected = self._collected, None
             return collected.result()
-        # The first segment, or one after a restart: nothing trains meanwhile.
+        # The first segment, or the first after a restart: nothing trains meanwhile.
         if self._behavior is not None:
             self._copy_parameters(self._behavior)
         if self._callback is None:
@@ -296,15 +296,15 @@ class TrainingLoop:
     def _collecting_next(self) -> Iterator[None]:
         """With `overlap`, collects the next segment in a thread while the block runs.
 
-        `_collect` returns it, or raises what the thread raised: then this iteration is complete. When updates raise, or
-        Ctrl-C comes, the thread ends after the step it is in, and what it collected is lost.
+        `_collect` returns it, or raises what the thread raised once this iteration is complete. If an update raises, or
+        on Ctrl-C, the thread ends after its current step, and what it collected is lost.
         """
-        # The last iteration collects nothing more: nobody would train on it.
+        # The last iteration collects nothing: no update would use it.
         if self._behavior is None or self.steps + self.nbatch >= self._end:
             yield
             return
         self._copy_parameters(self._behavior)
-        # The thread sees this copy alone; updates change the model's own parameters.
+        # The thread sees only this copy; updates change the model's own parameters.
         must_stop = threading.Event()
         collected = _in_a_thread(lambda: self._source.run(lambda _: not must_stop.is_set()))
         try:
@@ -319,13 +319,13 @@ class TrainingLoop:
     def _copy_parameters(self, behavior: Actor) -> None:
         """Copies the model's parameters to the behaviour policy, with a random stream seeded from the model's.
 
-        Actions then depend on the model's state alone, and not on the timing of the two threads.
+        Actions thus depend only on the model's state, not on the timing of the two threads.
         """
         behavior.assign(self.model.params)
         behavior.generator.reset_from_seed(self.model.draw_seed())
 
     def _report_steps(self, episodes: list[Episode], steps: int) -> None:
-        """Reports episodes, and progress by this many agent steps."""
+        """Reports episodes, and progress of this many agent steps."""
         self.logger.episodes(episodes)
         self.logger.progress(self.steps + steps)
 
@@ -337,19 +337,19 @@ class TrainingLoop:
             return
         projected = projected_bytes(self.buffer.nbytes, self.buffer.num_in_buffer, self.buffer.slots)
         self._is_size_known = True
-        if self.buffer.is_compressed and not self._is_quiet:  # otherwise the size was known beforehand
+        if self.buffer.is_compressed and not self._is_quiet:  # uncompressed, the size was known beforehand
             say(f"replay will take {in_bytes(projected)} when full")
 
     def _train_on_policy(self, segment: Segment, is_logged: bool) -> dict[str, float]:
-        """Updates on a new segment; returns baselines' row of metrics and ours about that update, if it is logged."""
+        """Updates on a new segment; if it is logged, returns the update's metrics: baselines' row, then ours."""
         updates, lr = self.model.config.on_policy_updates, self._learning_rate()
-        # Metrics cost a backward pass of their own; most iterations go without.
+        # Metrics cost an extra backward pass; most iterations do without.
         if not is_logged:
             if updates:
                 self.model.train(segment, lr)
             return {}
         report = self.model.train_and_report(segment, lr) if updates else self.model.report(segment)
-        # `fps` is baselines' mean since the start, `recent_fps` that since the last row.
+        # `fps` is baselines' mean since the start, `recent_fps` the mean since the last row.
         (last_seconds, last_steps), seconds = self._last_row, time.monotonic() - self._start
         self._last_row = (seconds, self.steps)
         return {
@@ -366,13 +366,13 @@ class TrainingLoop:
     def _replay(self, is_logged: bool) -> dict[str, float]:
         """Makes Poisson(replay_ratio) updates from replay; returns metrics of the first one, if it is logged."""
         config, report = self.model.config, dict[str, float]()
-        # Baselines' replay_start: until then on-policy only, and no Poisson draw is spent.
+        # Baselines' replay_start: until then training is on-policy only, and no Poisson number is drawn.
         if not self.buffer.has_atleast(config.replay_start):
             return report
         # n ~ Poisson(replay_ratio) updates (algorithm 1), all with this iteration's learning rate.
         number, lr, before = self._rng.poisson(config.replay_ratio), self._learning_rate(), self.model.updates
         try:
-            # The first of them is reported, so that the rest can go to TensorFlow in groups.
+            # Only the first update is reported, so the rest can go to TensorFlow in groups.
             if is_logged and number:
                 report = self.model.train_and_report(self.buffer.get(self._rng), lr)
                 number -= 1
@@ -397,7 +397,7 @@ class TrainingLoop:
 
 
 def _in_a_thread(collect: Callable[[], Segment]) -> Future[Segment]:
-    """Calls a function in a daemon thread: unlike an executor's, it does not keep a process that ends alive."""
+    """Calls a function in a daemon thread: unlike an executor's thread, it does not keep an ending process alive."""
     future = Future[Segment]()
 
     def run() -> None:

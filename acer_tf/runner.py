@@ -22,23 +22,23 @@ from acer_tf.segment import Action, Episode, Segment, is_given
 from acer_tf.system.console import say
 
 Masks = NDArray[np.bool_] | tuple[()]
-"""Possible actions, [N, A] bool; `()` where the environments give no masks."""
+"""Possible actions, [N, A] bool; `()` if the environments give no masks."""
 
 
 AfterStep = Callable[[dict[str, Any]], bool]
-"""Called with the results of a step by name; False stops training."""
+"""Called with a step's results by name; False stops training."""
 
 
 class Values(Protocol):
-    """Computes V; `policies.actor.Actor.values` does."""
+    """Computes V; implemented by `policies.actor.Actor.values`."""
 
     def __call__(self, obs: NDArray[Any], state: NDArray[np.float32], action_masks: Masks = ()) -> NDArray[np.float32]:
-        """Returns V, [N], of observations [N, *observation] within an episode, given the state [N, P] before them."""
+        """Returns V, [N], of observations [N, *observation] within an episode, given the state [N, P]."""
         ...
 
 
 class BehaviorPolicy(Protocol):
-    """Acts in the environments; `policies.actor.Actor` is one."""
+    """Acts in the environments; implemented by `policies.actor.Actor`."""
 
     def initial_state(self, nenvs: int) -> NDArray[np.float32]:
         """Returns the policy's state before the first step, [N, P]."""
@@ -57,11 +57,11 @@ class TrainingStoppedError(Exception):
     Attributes:
         rewards: [N, t] float32, rewards of the dropped steps.
         dones: [N, t] bool, ends of episodes in the dropped steps.
-        begins: [N] bool, whether an episode began with the first of them.
+        begins: [N] bool, whether an episode began with the first dropped step.
     """
 
     def __init__(self, rewards: NDArray[np.float32], dones: NDArray[np.bool_], begins: NDArray[np.bool_]) -> None:
-        """Creates the error from what the dropped steps were."""
+        """Creates the error from the arrays of the dropped steps."""
         super().__init__("training was stopped in the middle of a segment")
         self.rewards = rewards
         self.dones = dones
@@ -72,10 +72,10 @@ class Runner:
     """Steps the environments with a policy's actions, `nsteps` at a time.
 
     Attributes:
-        episodes: whole episodes that ended during the last `run`, if the environments report them.
-        first_env: index of a segment's first environment, 0: every segment is of all environments.
-        dropped: begun segments of the last `run` that were given up, as a worker was replaced; each with its first
-            environment, 0. Of their arrays rewards, dones and masks count.
+        episodes: complete episodes that ended during the last `run`, if the environments report them.
+        first_env: index of a segment's first environment, 0: every segment covers all environments.
+        dropped: unfinished segments that the last `run` abandoned because a worker was replaced, each with its first
+            environment, 0. Only their rewards, dones and masks are meaningful.
     """
 
     first_env = 0
@@ -90,15 +90,15 @@ class Runner:
         *,
         obeys_masks: bool = True,
     ) -> None:
-        """Resets the environments twice, as baselines does: their random streams start from the second reset.
+        """Resets the environments twice, as baselines does; only the first reset is seeded.
 
         Args:
             env: the environments.
             actor: chooses the actions.
             nsteps: agent steps per segment and environment, T.
             seed: seed of the environments, which get independent streams; None draws one.
-            values: computes V of the states in which a time limit truncates episodes; None leaves `final_values` 0.
-            obeys_masks: whether to obey the action masks in the environments' infos, where there are any.
+            values: computes V of the states in which a time limit truncates episodes; None leaves `final_values` at 0.
+            obeys_masks: whether to obey action masks in the environments' infos, if there are any.
         """
         self._env = env
         self._actor = actor
@@ -106,7 +106,7 @@ class Runner:
         self._values = values
         self._channels = env.stacked.shape[-1] // env.nstack
         with environment_errors():
-            # Both resets are baselines': its Runner's base class and the Runner itself reset; only the first is seeded.
+            # In baselines, both the Runner's base class and the Runner itself reset.
             env.reset(seed=environment_seeds(env, seed))
             self._obs, infos = env.reset()
         self._obeys_masks, self._had_masks = obeys_masks, MASKS in infos
@@ -128,7 +128,7 @@ class Runner:
         self.dropped: list[tuple[int, Segment]] = []
 
     def metrics(self) -> dict[str, float]:
-        """Returns the number of the environments' worker processes that were replaced since the start."""
+        """Returns how many of the environments' worker processes have been replaced since the start."""
         return {"workers_replaced": int(getattr(self._env.unwrapped, "replacements", 0))}
 
     def restart(self, seed: int, is_recorded: bool) -> None:
@@ -136,12 +136,12 @@ class Runner:
 
         Args:
             seed: seed of the environments.
-            is_recorded: whether to record the actions from here on, so that `state_dict` can restore the environments.
+            is_recorded: whether to record actions from now on, so that `state_dict` can restore the environments.
         """
         with environment_errors():
             self._obs, infos = self._env.reset(seed=environment_seeds(self._env, seed))
         self._action_masks = self._possible(infos)
-        # The episodes in progress are over: the recurrent state and frame stacks start anew.
+        # The episodes in progress are over: the recurrent state and the frame stacks are reset.
         self._dones = np.ones(self._env.num_envs, np.bool_)
         self._state = self._actor.initial_state(self._env.num_envs)
         self._restart_seed, self._actions = seed if is_recorded else None, []
@@ -149,7 +149,7 @@ class Runner:
     def state_dict(self) -> dict[str, Any]:
         """Returns the policy's state, and the last restart with all actions since, which restore the environments.
 
-        Without a recorded restart the environments cannot be restored; restart them after loading.
+        Without a recorded restart, the environments cannot be restored; restart them after loading.
         """
         actions = {} if not self._actions else {"actions": np.concatenate(self._actions, axis=1)}  # [N, steps]
         seconds = time.monotonic() - self._start
@@ -164,15 +164,15 @@ class Runner:
             heartbeat: called after each step.
 
         Returns:
-            Whether the environments are where they were: there was a recorded restart, of environments of a Runner.
+            Whether the environments are back where they were: the state is a Runner's and has a recorded restart.
         """
         self._start = time.monotonic() - state["seconds"]
-        if "state" not in state:  # collectors', of which each had environments of its own
+        if "state" not in state:  # from collectors, each of which had its own environments
             return False
         # The moments first, since the observations that follow are normalised with them.
         normalization = {name: state[name] for name in normalization_state(self._env) if name in state}
         load_normalization_state(self._env, normalization)
-        with frozen(self._env):  # the normalization counts these steps already
+        with frozen(self._env):  # the moments include these steps already
             self._replay_actions(state, heartbeat)
         return self._restart_seed is not None
 
@@ -196,17 +196,17 @@ class Runner:
     def run(self, after_step: AfterStep | None = None) -> Segment:
         """Collects T steps from each of the N environments.
 
-        If a worker process of the environments was replaced, its episodes are lost. The steps of this segment are
-        dropped then, and T steps are collected from there; the other environments' episodes continue.
+        If a worker process of the environments is replaced, its episodes are lost. The steps of this segment are then
+        dropped, and another T steps are collected; the other environments' episodes continue.
 
         Args:
-            after_step: called after each step with the step's results by name, and `t`, the number of steps of this
-                segment so far; returning False stops training.
+            after_step: called after each step with the step's results by name, among them `t`, the number of steps of
+                this segment so far; returning False stops training.
 
         Raises:
             NotFiniteError: an environment returned an observation or a reward that is not finite.
             InputError: V of a truncated episode's last state is needed, but the environment does not return that state.
-            EnvironmentFailedError: an environment raised, or too many worker processes failed.
+            EnvironmentFailedError: an environment raised an error, or too many worker processes failed.
             TrainingStoppedError: `after_step` returned False.
         """
         self.episodes, self.dropped = [], []
@@ -216,24 +216,24 @@ class Runner:
                 return segment
 
     def _collect(self, after_step: AfterStep | None) -> Segment | None:
-        """Collects a segment, or returns None as soon as a worker was replaced."""
+        """Collects a segment, or returns None as soon as a worker is replaced."""
         segment, actions, mus = self._empty_segment(), list[NDArray[Any]](), list[NDArray[Any]]()
         for t in range(self._nsteps):
             # Baselines' order: observation and mask of step t, then the action, then its reward.
             self._observe(segment, t)
             action, mu, self._state = self._act()
             actions.append(action)
-            # μ is stored when acting: later the policy has moved on (the ρ of equation 4).
+            # μ is stored when acting, for ρ in equation 4: later the policy has moved on.
             mus.append(mu)
             terminations, truncations, infos = self._step(segment, t, action)
-            # Its episodes are lost, and half a segment is none: collect anew from here.
+            # The worker's episodes are lost, and part of a segment is of no use: start collecting again.
             if "worker_replaced" in infos:
                 self._forget_actions()
                 dones = self._dones_until(segment, t)
                 dones[infos["worker_replaced"], -1] = False  # lost, not ended
                 self.dropped.append((0, segment._replace(rewards=segment.rewards[:, : t + 1], dones=dones)))
                 return None
-            # A time limit is no end of the task: the value of the last state stands for what would follow.
+            # A time limit does not end the task: the value of the last state replaces the rewards that would follow.
             if self._values is not None and (is_cut := truncations & ~terminations).any():
                 segment.final_values[:, t] = self._final_values(self._values, infos, is_cut)
             if after_step is not None and not after_step(self._results_of_step(t, action, mu, segment, infos)):
@@ -242,24 +242,24 @@ class Runner:
                 raise TrainingStoppedError(segment.rewards[:, : t + 1], dones, segment.masks[:, 0])
         self._observe(segment, self._nsteps)  # the bootstrap step: observed, not acted in
         segment = segment._replace(actions=np.stack(actions, axis=1), mus=np.stack(mus, axis=1))
-        # Kept for `load_state_dict`, which repeats them after a restart.
+        # Kept for `load_state_dict`, which repeats the actions after a restart.
         if self._restart_seed is not None:
             self._actions.append(segment.actions)
         return segment
 
     def _dones_until(self, segment: Segment, t: int) -> NDArray[np.bool_]:
-        """Returns the ends of episodes in steps 0 to t, [N, t + 1]; the last step's are not observed yet."""
+        """Returns the ends of episodes in steps 0 to t, [N, t + 1]; those of step t are not in the masks yet."""
         return np.column_stack([segment.masks[:, 1 : t + 1], self._dones])
 
     def _empty_segment(self) -> Segment:
-        """Returns a segment to be filled, which begins with the S frames of the observation that is there.
+        """Returns a segment to be filled, which begins with the S frames of the current observation.
 
-        As in baselines, these are the frames as the agent sees them: zeros after an episode's end within them.
+        As in baselines, these are the frames as the agent sees them: zero if from before the end of an episode.
         """
         nenvs, nsteps, nstack = self._env.num_envs, self._nsteps, self._env.nstack
         shape, dtype = self._env.stacked.shape[1:], self._env.stacked.dtype
         enc_obs = np.empty((nenvs, nstack + nsteps, *shape[:-1], self._channels), dtype)
-        # Frame i of the stack is channels iC to (i + 1)C, oldest first.
+        # Frame i of the stack is channels iC to (i + 1)C - 1, oldest first.
         for i in range(nstack):
             enc_obs[:, i] = self._obs[..., i * self._channels : (i + 1) * self._channels]
         masks = np.empty((nenvs, nsteps + 1), np.bool_)
@@ -267,36 +267,36 @@ class Runner:
         return Segment(
             enc_obs=enc_obs,
             obs=np.empty((nenvs, nsteps + 1, *shape), dtype),
-            actions=np.empty(0),  # put in place when the segment is complete: their shape is the policy's
+            actions=np.empty(0),  # set when the segment is complete: the shape depends on the policy
             rewards=np.empty((nenvs, nsteps), np.float32),
             mus=np.empty(0, np.float32),
-            dones=masks[:, 1:],  # baselines' shift by one: an end belongs to the step before the mask
+            dones=masks[:, 1:],  # shifted by one, as in baselines: an end belongs to the step before the mask
             masks=masks,
-            states=self._state,  # baselines keeps none
+            states=self._state,  # not kept by baselines
             final_values=np.zeros((nenvs, nsteps), np.float32),
             action_masks=np.empty((nenvs, nsteps + 1, possible.shape[1]), np.bool_) if is_given(possible) else (),
         )
 
     def _act(self) -> Action:
-        """Chooses actions for the present observations."""
+        """Chooses actions for the current observations."""
         # Tasks without masks call the same function as in baselines, with one trace.
         given = {"action_masks": self._action_masks} if is_given(self._action_masks) else {}
         return self._actor.act(self._obs, self._state, self._dones, **given)
 
     @functools.cached_property
     def _action_space(self) -> gymnasium.Space[Any]:
-        """The user's, which masks are of; looked up once, not at every step."""
+        """The user's action space, to which masks refer; looked up once, not at every step."""
         below = (wrapper.env for wrapper in wrappers_of(self._env) if isinstance(wrapper, BoxActions | JointActions))
         return next(below, self._env).single_action_space
 
     def _possible(self, infos: Mapping[str, Any]) -> Masks:
-        """Returns the masks of the present states; `()` where there are none, or none are obeyed."""
+        """Returns the masks of the current states; `()` if there are none or they are not obeyed."""
         if not self._obeys_masks or not has_masks(infos, self._had_masks):
             return ()
         return possible_actions(infos, self._env.num_envs, self._action_space)
 
     def _observe(self, segment: Segment, t: int) -> None:
-        """Notes the observation before step t, and where an episode ended just before it."""
+        """Records the observation before step t, and where an episode ended just before it."""
         _require_numbers(self._obs, "an observation")
         segment.obs[:, t], segment.masks[:, t] = self._obs, self._dones
         if is_given(segment.action_masks):
@@ -312,9 +312,9 @@ class Runner:
         segment.rewards[:, t] = rewards
         self._dones = terminations | truncations  # a time limit counts as an end, as in baselines
         self._action_masks = self._possible(infos)
-        # Only the newest frame: where the episode ended, it is the first one of the next.
+        # Only the newest frame: where an episode ended, it is the first of the next episode.
         segment.enc_obs[:, self._env.nstack + t] = self._obs[..., -self._channels :]
-        # Raw returns, before clipping and over all lives: what a user calls the score.
+        # Raw returns, before clipping and over all lives: the score, in a user's words.
         for env, raw_return, length in reported_episodes(infos):
             self.episodes.append(Episode(env, raw_return, length, time.monotonic() - self._start))
         return terminations, truncations, infos
@@ -325,17 +325,17 @@ class Runner:
 
     def _final_values(self, values: Values, infos: Mapping[str, Any], is_cut: NDArray[np.bool_]) -> NDArray[np.float32]:
         """Returns V of the last states of truncated episodes, 0 for the other environments; [N] float32."""
-        obs = self._last_obs(infos, is_cut)  # of all N environments, for a single trace
+        obs = self._last_obs(infos, is_cut)  # of all N environments, so that there is a single trace
         if not is_given(self._action_masks):
             return np.where(is_cut, values(obs, self._state), np.float32(0))
         masks = self._last_masks(infos, is_cut)
-        # Nothing follows a state without a possible action: its value is 0, whatever the network says.
+        # Nothing follows a state without possible actions: its value is 0, whatever the network says.
         goes_on = masks.any(axis=1)
         return np.where(is_cut & goes_on, values(obs, self._state, action_masks=masks), np.float32(0))
 
     def _last_obs(self, infos: Mapping[str, Any], is_cut: NDArray[np.bool_]) -> NDArray[Any]:
-        """Returns the current observations, those of truncated episodes replaced by the episodes' last ones."""
-        # Not the observation itself, which is the next episode's first after an automatic reset.
+        """Returns the current observations, with those of truncated episodes replaced by the episodes' last ones."""
+        # After an automatic reset, the observation itself is already the first of the next episode.
         final, obs = infos.get("final_obs", [None] * len(is_cut)), self._obs.copy()
         for env in np.flatnonzero(is_cut):
             if final[env] is None:
@@ -348,7 +348,7 @@ class Runner:
         return obs
 
     def _last_masks(self, infos: Mapping[str, Any], is_cut: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Returns the present masks, those of truncated episodes replaced by the masks of the episodes' last states."""
+        """Returns the current masks, with those of truncated episodes replaced by the masks of their last states."""
         final = infos.get("final_info", {})
         if MASKS not in final or (is_cut & ~final.get(f"_{MASKS}", is_cut)).any():
             raise InputError(
@@ -356,7 +356,7 @@ class Runner:
                 "but the environment gives none (action_mask in its info), as vector environments that "
                 "acer_tf.envs.make.make_vec_env makes do; or set bootstrap_truncated or action_masks to False."
             )
-        # The environments are in their next episodes already; only final_info has the masks of the last.
+        # The environments are already in their next episodes; only final_info has the masks of the last states.
         masks = np.array(self._action_masks)
         masks[is_cut] = masks_of(final[MASKS][is_cut], int(is_cut.sum()), self._action_space)
         return masks
@@ -377,7 +377,7 @@ class Runner:
 
 
 def _require_numbers(array: NDArray[Any], what: str) -> None:
-    # Refused where it comes from: a nan in a weight would not say which environment gave it.
+    # Refused at the source: a nan in a weight would not tell which environment caused it.
     if array.dtype.kind != "f" or np.abs(array).max(initial=0) <= LARGEST:
         return
     env, *_ = place = tuple(np.argwhere(~is_finite(array))[0].tolist())
