@@ -1,4 +1,4 @@
-"""Hyper-parameters of ACER: their defaults stand here and nowhere else."""
+"""Hyper-parameters of ACER; their defaults are defined here and nowhere else."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ OPTIMIZERS = ("rmsprop", "adam")
 MAX_EPISODE_FRAMES = 108_000
 """Longest Atari game, in raw frames: the usual limit of benchmarks, half an hour of play at 60 frames per second."""
 MAX_EPISODE_STEPS = 27_000
-"""Agent steps after which evaluations cut an episode; in Atari as many as these frames."""
+"""Agent steps after which evaluations cut an episode; in Atari, as long as `MAX_EPISODE_FRAMES`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,15 +51,15 @@ class Algorithm:
     delta: Weight = 1
     """Bound on the first-order growth of the divergence from the average policy."""
     correction: bool = True
-    """Whether the policy gradient has its bias correction; without, it is truncated importance sampling."""
+    """Whether the policy gradient has its bias correction; without it, it is truncated importance sampling."""
     q_lambda: Fraction | None = None
-    """Trace of Q(lambda), which takes Retrace's place; None is Retrace."""
+    """Trace of Q(lambda), which replaces Retrace; None keeps Retrace."""
     on_policy_updates: bool = True
-    """Whether new segments are trained on at once; without, training is entirely from replay."""
+    """Whether to train on new segments at once; if not, training is entirely from replay."""
     bootstrap_truncated: bool = False
-    """Whether returns go on, with the last state's value, where a time limit cut an episode; baselines ends them."""
+    """Whether returns continue with the last state's value where a time limit cut an episode; in baselines they end."""
     action_masks: bool = True
-    """Whether the masks of possible actions that an environment gives are obeyed."""
+    """Whether to obey the masks of possible actions that an environment gives."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,8 +71,8 @@ class Optimization:
     lrschedule: ScheduleName | Callable[[float], float] = "linear"
     """Factor on `lr` as a function of the fraction of training done: a name, or (in Python) a function."""
     optimizer: Literal["rmsprop", "adam"] | object = "rmsprop"
-    """Optimiser: rmsprop (TensorFlow 1's form, as in baselines), adam, or (in Python) a Keras optimizer, whose learning
-    rate `lr` and `lrschedule` set."""
+    """Optimiser: rmsprop (TensorFlow 1's form, as in baselines), adam, or (in Python) a Keras optimizer; `lr` and
+    `lrschedule` set its learning rate."""
     rprop_epsilon: Positive = 1e-5
     """RMSProp's epsilon, inside the root."""
     rprop_alpha: Fraction = 0.99
@@ -92,13 +92,13 @@ class Replay:
     replay_ratio: Ratio = 4
     """Mean number of replay updates per on-policy update (Poisson); 0 switches replay off."""
     compress_replay: bool = True
-    """Whether replay keeps images compressed, without loss."""
+    """Whether replay compresses images, without loss."""
     replay_state: ReplayState = "zero"
-    """State that a recurrent policy starts from when it trains on a segment: zero (as in baselines) or stored."""
+    """State from which a recurrent policy starts when it trains on a segment: zero (as in baselines) or stored."""
     burn_in: CountOrZero = 0
-    """First steps of a segment that only warm a recurrent policy's state up and carry no loss."""
+    """First steps of a segment that only warm up a recurrent policy's state and carry no loss."""
     overlap: bool = False
-    """Whether a thread collects the next segment, with the parameters so far, while updates from replay run."""
+    """Whether a thread collects the next segment, with the current parameters, while updates from replay run."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,22 +110,22 @@ class Training:
     log_interval: Count = 100
     """Iterations (one segment from every environment each) between two rows of metrics."""
     precision: Precision = "float32"
-    """In which torsos and other layers below the heads compute: float32, as in baselines, or bfloat16, which keeps 8 of
-    its 24 binary digits and is faster for convolutions on GPUs, and on processors that have instructions for it
+    """Precision of torsos and other layers below the heads: float32, as in baselines, or bfloat16, which keeps 8 of its
+    24 binary digits and is faster for convolutions on GPUs and on processors that have instructions for it
     (avx512_bf16, amx_bf16). Parameters, recurrent cores, heads and everything after them are float32 either way."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Config(Training, Replay, Optimization, Algorithm):
-    """ACER's hyper-parameters, with the names and the defaults of baselines' `acer.learn`.
+    """ACER's hyper-parameters, with the names and defaults of baselines' `acer.learn`.
 
-    Every value is validated once, here; NumPy's numbers become Python's, and those of real-valued fields floats.
+    Every value is validated once, here; NumPy's numbers become Python's, and those of real-valued fields become floats.
 
     Args:
-        names: what error messages call a field whose user knows it under another name.
+        names: what error messages call fields that the user knows under other names.
 
     Raises:
-        InputError: a value cannot work.
+        InputError: a value is invalid.
     """
 
     names: dataclasses.InitVar[Mapping[str, str]] = MappingProxyType({})
@@ -140,7 +140,7 @@ class Config(Training, Replay, Optimization, Algorithm):
 
     @property
     def unread(self) -> set[str]:
-        """Fields of a `Segment` that updates do not read: replay does not keep them, and they stay out of calls."""
+        """Fields of a `Segment` that updates do not read: neither kept in replay nor passed to TensorFlow."""
         is_read = {"states": self.replay_state == "stored", "final_values": self.bootstrap_truncated}
         return {name for name, read in is_read.items() if not read}
 
@@ -188,22 +188,22 @@ class Config(Training, Replay, Optimization, Algorithm):
 
 @dataclasses.dataclass(frozen=True)
 class Continuous(Validated):
-    """Settings that only continuous actions have, with the paper's values (section 6) as defaults.
+    """Settings for continuous actions only, with the paper's values (section 6) as defaults.
 
     Raises:
-        InputError: a value cannot work.
+        InputError: a value is invalid.
     """
 
     sigma: Positive = 0.3
     """The policy's standard deviation, in units of half the range of the action space."""
     learn_sigma: bool = False
-    """Whether sigma is learned, the same for all observations; it starts from `sigma`."""
+    """Whether sigma is learned, starting from `sigma`; it is the same for all observations."""
     num_samples: SmallCount = 5
     """Actions that the dueling network samples to estimate the mean advantage."""
     dueling: bool = True
-    """Whether Q is built from V and sampled advantages (stochastic dueling network); without, it is a plain network."""
+    """Whether Q is built from V and sampled advantages (stochastic dueling network); if not, Q is a plain network."""
     use_q_opc: bool = True
-    """Whether the policy gradient uses the uncorrected return Q^opc; without, Retrace's."""
+    """Whether the policy gradient uses the uncorrected return Q^opc; if not, it uses Retrace's."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -211,7 +211,7 @@ class Preprocessing(Validated):
     """Preprocessing of observations and rewards for the agent.
 
     Raises:
-        InputError: a value cannot work.
+        InputError: a value is invalid.
     """
 
     normalize_observations: bool = False
@@ -219,7 +219,7 @@ class Preprocessing(Validated):
     normalize_rewards: bool = False
     """Whether the agent's rewards are divided by the running standard deviation of the discounted return."""
     reward_scale: Positive = 1.0
-    """Factor on the rewards that the agent sees; recorded returns are without it."""
+    """Factor on the rewards that the agent sees; recorded returns exclude it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -227,23 +227,23 @@ class Collecting(Validated):
     """Collectors: processes on Ray that collect segments while this one trains (docs/scale.md).
 
     Raises:
-        InputError: a value cannot work.
+        InputError: a value is invalid.
     """
 
     actors: CountOrZero = 0
-    """Collectors, each with `num_env` environments of its own; 0 collects in this process."""
+    """Number of collectors, each with its own `num_env` environments; 0 collects in this process."""
     ray_address: Text | None = None
     """HOST:PORT of the head of a Ray cluster that this machine is part of; None starts Ray here."""
     segments_per_update: Count = 1
-    """Segments that one update is made on, new ones as well as those from replay."""
+    """Segments in the batch of one update, whether new or from replay."""
     publish_every: Count = 1
     """Updates between two versions of the weights that collectors get."""
     actor_depth: Count = 1
-    """Segments of each collector that are being collected, or wait to be trained on."""
+    """Segments per collector that are being collected or waiting to be trained on."""
     max_staleness: CountOrZero | None = None
-    """Most updates since the weights that a new segment was collected with; older ones are dropped. None drops none."""
+    """Most updates since the weights that collected a new segment; older segments are dropped. None drops none."""
     actor_timeout: Positive = 120.0
-    """Seconds without a segment after which a collector is replaced; its start-up may take ten minutes more."""
+    """Seconds without a segment after which a collector is replaced; starting up may take ten minutes longer."""
 
     def __post_init__(self) -> None:
         """Checks each field, then those that need collectors."""
@@ -253,7 +253,7 @@ class Collecting(Validated):
                 raise InputError(f"{field.name} is {value!r}, but there are no collectors; give actors >= 1 as well.")
 
     def check(self, *, overlap: bool, preprocessing: Preprocessing) -> None:
-        """Checks that other settings are possible with collectors.
+        """Checks that other settings work with collectors.
 
         Raises:
             InputError: one is not.

@@ -14,7 +14,7 @@ class EpisodeStats:
     """Returns and lengths as the agent experiences them: clipped rewards, and in Atari games one episode per life."""
 
     def __init__(self, nenvs: int) -> None:
-        """Starts an episode in each of `nenvs` environments; means are over the last 40 episodes of all."""
+        """Starts an episode in each of `nenvs` environments; means are over the last 40 episodes in any of them."""
         self._returns = np.zeros(nenvs)
         self._lengths = np.zeros(nenvs, np.int64)
         # Baselines' maxlen of 40.
@@ -34,12 +34,12 @@ class EpisodeStats:
             rewards: [N, T].
             dones: [N, T], ends of episodes.
             first: index of the segment's first environment.
-            begins: [N], where an episode begins with the segment; one that was in progress there has been lost.
+            begins: [N], where an episode begins with the segment; any episode still in progress there has been lost.
         """
         if begins is not None:
             self.abandon_episodes(first + np.flatnonzero(begins))
         for env, (rewards_of_env, dones_of_env) in enumerate(zip(rewards, dones, strict=True), first):
-            # A part for each episode that ends in the segment; what follows belongs to the episode in progress.
+            # One part for each episode that ends in the segment; the tail belongs to the episode in progress.
             *ended, tail = np.split(rewards_of_env, np.flatnonzero(dones_of_env) + 1)
             for part in ended:
                 self._last_returns.append(self._returns[env] + part.sum(dtype=np.float64))
@@ -49,12 +49,12 @@ class EpisodeStats:
             self._lengths[env] += len(tail)
 
     def abandon_episodes(self, envs: NDArray[np.int64] | slice = ALL) -> None:
-        """Drops the episodes in progress in these environments: they have been reset."""
+        """Drops the episodes in progress in these environments, which have been reset."""
         self._returns[envs] = 0.0
         self._lengths[envs] = 0
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the episodes that ended and those that have not."""
+        """Returns the last episodes that ended and those in progress."""
         return {
             "returns": self._returns.copy(),
             "lengths": self._lengths.copy(),
@@ -63,9 +63,9 @@ class EpisodeStats:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restores what `state_dict` returned; of another number of environments, only the episodes that ended."""
+        """Restores what `state_dict` returned; for another number of environments, only the episodes that ended."""
         self.abandon_episodes()
-        # With collectors the number of environments may have changed; episodes in progress are lost then.
+        # With collectors the number of environments may have changed; episodes in progress are then lost.
         if len(state["returns"]) == len(self._returns):
             self._returns[:], self._lengths[:] = state["returns"], state["lengths"]
         for last, name in ((self._last_returns, "last_returns"), (self._last_lengths, "last_lengths")):
@@ -78,9 +78,9 @@ class EpisodeStats:
         return bool(self._last_returns)
 
     def mean_length(self) -> float:
-        """Returns the mean length in agent steps, 0 before the first episode ended."""
+        """Returns the mean length in agent steps, 0 before the first episode has ended."""
         return float(np.mean(self._last_lengths)) if self._last_lengths else 0.0
 
     def mean_reward(self) -> float:
-        """Returns the mean return, 0 before the first episode ended."""
+        """Returns the mean return, 0 before the first episode has ended."""
         return float(np.mean(self._last_returns)) if self._last_returns else 0.0

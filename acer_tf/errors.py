@@ -19,27 +19,27 @@ GYMNASIUM_EXTRAS = {
     "other": "video",
     "toy-text": "video",
 }
-"""This package's extra that installs what each extra of gymnasium does."""
+"""The extra of this package that installs the same as each extra of gymnasium."""
 GYMNASIUM_CHECKS = ("gymnasium.utils.passive_env_checker", "gymnasium.wrappers.common", "gymnasium.envs.registration")
-"""Modules that check single environments as they are made, reset and stepped."""
+"""Modules that check single environments when they are made, reset and stepped."""
 LONGEST = 4000
-"""Characters of a message, about."""
+"""Approximate limit on the characters of a message."""
 
 
 class InputError(ValueError):
-    """Invalid input from the user; the message is one sentence with what is wrong and what was expected.
+    """Invalid input from the user; the message says in one sentence what is wrong and what was expected.
 
     The commands print the message and exit with status 2; to users of the library it is a `ValueError`.
     """
 
     def __init__(self, message: str) -> None:
-        """Shortens the middle of a message in which a file has put very much."""
+        """Cuts the middle out of a message that is too long, perhaps because it quotes a file."""
         half = LONGEST // 2
         super().__init__(message if len(message) <= LONGEST else f"{message[:half]} ... {message[-half:]}")
 
 
 def type_in_words(value: object) -> str:
-    """Returns the name of a value's type after its article, for messages: `an int`; None is `None`."""
+    """Returns the name of a value's type with its article, for messages: `an int`; `None` for None."""
     name = type(value).__name__
     is_after_an = re.match("(?!uint)[aeiou]|nd", name, re.IGNORECASE)  # an ndarray, a uint8
     return "None" if value is None else f"{'an' if is_after_an else 'a'} {name}"
@@ -51,18 +51,18 @@ def exception_in_words(error: BaseException) -> str:
 
 
 class LockedError(InputError):
-    """Another process works in the folder."""
+    """Another process is working in the folder."""
 
 
 class SupersededError(RuntimeError):
-    """A process on another host has taken the folder over; this one must not write to it any more."""
+    """A process on another host has taken over the folder; this process must no longer write to it."""
 
 
 class NotFiniteError(InputError):
-    """A value is NaN or infinite; the update that it would have been used in was not made.
+    """A value is NaN or infinite; the update that would have used it was not made.
 
     Attributes:
-        batch: the arrays that the value was found in or computed from, by name.
+        batch: the arrays in which the value was found, or from which it was computed, by name.
     """
 
     def __init__(self, message: str, batch: "Mapping[str, NDArray[Any]]") -> None:
@@ -72,14 +72,14 @@ class NotFiniteError(InputError):
 
 
 class EnvironmentFailedError(RuntimeError):
-    """The environments cannot continue; the original traceback is chained, or part of the message for a worker process.
+    """The environments cannot continue; the original traceback is chained or, for a worker process, in the message.
 
     What was learned so far is intact.
     """
 
 
 class StoppedError(SystemExit):
-    """SIGTERM ends the process, in training a second one; the code is the exit status."""
+    """SIGTERM ends the process, or a second SIGTERM during training; the code is the exit status."""
 
 
 class ExitStatus(enum.IntEnum):
@@ -87,18 +87,18 @@ class ExitStatus(enum.IntEnum):
 
     DONE = 0
     FAILED = 1
-    """An environment failed, or a trial of a sweep; 1 is also Python's status after an error nobody expected."""
+    """An environment or a trial of a sweep failed; 1 is also Python's status after an unexpected error."""
     BAD_INPUT = 2
     LOCKED = 69
-    """Another process works in the folder: `EX_UNAVAILABLE` of sysexits.h."""
+    """Another process is working in the folder: `EX_UNAVAILABLE` of sysexits.h."""
     SUPERSEDED = 76
-    """A process on another host took the folder over."""
+    """A process on another host took over the folder."""
     HUNG_UP = 129
     """128 + SIGHUP: the terminal was closed."""
     INTERRUPTED = 130
     """128 + SIGINT: Ctrl-C."""
     STALLED = 142
-    """128 + SIGALRM, as shells tell it: no progress for too long."""
+    """128 + SIGALRM, as shells report it: no progress for too long."""
     TERMINATED = 143
     """128 + SIGTERM."""
 
@@ -107,7 +107,7 @@ def was_stopped(returncode: int) -> bool:
     """Returns whether a command ended after a signal to stop.
 
     Args:
-        returncode: as in `subprocess`: negative if the signal came before the command had installed its handlers.
+        returncode: as in `subprocess`; negative if the signal came before the command had installed its handlers.
     """
     status = 128 - returncode if returncode < 0 else returncode
     return status in (ExitStatus.HUNG_UP, ExitStatus.INTERRUPTED, ExitStatus.TERMINATED)
@@ -115,11 +115,11 @@ def was_stopped(returncode: int) -> bool:
 
 @contextlib.contextmanager
 def environment_errors() -> Iterator[None]:
-    """Re-raises any exception from an environment as `EnvironmentFailedError`, `sys.exit()` in its code included.
+    """Re-raises any exception from an environment, even `sys.exit()` in its code, as `EnvironmentFailedError`.
 
-    A missing package that one of our extras installs is an `InputError` that names the extra, and what gymnasium's own
-    checks refuse is one that tells why. Exceptions of this package (`InputError`, `EnvironmentFailedError`) and of
-    signals (`KeyboardInterrupt`, `StoppedError`) pass.
+    If a package is missing that one of our extras installs, an `InputError` names the extra; if gymnasium's own checks
+    refuse the environment, an `InputError` says why. This package's exceptions (`InputError`, `EnvironmentFailedError`)
+    and those of signals (`KeyboardInterrupt`, `StoppedError`) pass through.
     """
     try:
         yield
@@ -134,7 +134,7 @@ def environment_errors() -> Iterator[None]:
 
 
 def refusal(error: BaseException) -> str | None:
-    """Returns why gymnasium's own checks refuse an environment, in a sentence; None of any other error."""
+    """Returns why gymnasium's own checks refuse an environment, in a sentence; None for any other error."""
     if raised_in(error) not in GYMNASIUM_CHECKS:
         return None
     return f"gymnasium refuses the environment: {' '.join(str(error).split())}"
@@ -147,7 +147,7 @@ def raised_in(error: BaseException) -> str:
 
 
 def with_own_extra(message: str) -> str:
-    """Returns gymnasium's message that a package is missing with this package's extra; other messages unchanged."""
+    """Returns gymnasium's message about a missing package with our extra in place of its own; others unchanged."""
     found = re.search(r"gymnasium\[([\w-]+)\]", message)
     extra = GYMNASIUM_EXTRAS.get(found[1].replace("_", "-")) if found else None
     if extra is None:
@@ -156,7 +156,7 @@ def with_own_extra(message: str) -> str:
 
 
 def install(extra: str) -> str:
-    """Returns the command that installs an extra of this package, in quotes that every shell takes."""
+    """Returns the command that installs an extra of this package, quoted for any shell."""
     return f'pip install -e ".[{extra}]"'
 
 
@@ -164,12 +164,12 @@ def require(module: str, needs: str, extra: str) -> None:
     """Checks that a package is installed, without importing it.
 
     Args:
-        module: its name.
+        module: name of the package.
         needs: beginning of the message, such as `reports need`.
         extra: extra of this package that installs it.
 
     Raises:
-        InputError: it is not.
+        InputError: it is not installed.
     """
     if not is_installed(module):
         raise InputError(f"{needs} {module}; install it with: {install(extra)}.")
@@ -178,4 +178,4 @@ def require(module: str, needs: str, extra: str) -> None:
 def is_installed(module: str) -> bool:
     """Returns whether a package is installed, without importing it."""
     spec = importlib.util.find_spec(module)
-    return spec is not None and spec.origin is not None  # a mere folder of the name has no origin
+    return spec is not None and spec.origin is not None  # a mere folder of that name has no origin

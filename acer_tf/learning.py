@@ -1,4 +1,4 @@
-"""`learn`, with baselines' arguments, and what makes the model and the training loop that it needs."""
+"""`learn`, with baselines' arguments, and the functions that build its model and training loop."""
 
 import dataclasses
 from collections.abc import Callable
@@ -53,21 +53,21 @@ def learn(
     # fmt: on
     """Trains ACER, with the arguments and defaults of baselines' `acer.learn`.
 
-    The arguments from `nsteps` to `delta`, and those from `compress_replay` to `overlap`, are the hyper-parameters that
-    `Config` documents, under the same names.
+    The arguments from `nsteps` to `delta` and from `compress_replay` to `overlap` are hyper-parameters, which `Config`
+    documents under the same names.
 
-    Small networks need few threads of TensorFlow: the commands give them two. Here it is the caller's choice, before
-    TensorFlow starts: `tf.config.threading`, or TF_NUM_INTRAOP_THREADS and TF_NUM_INTEROP_THREADS.
+    Small networks need few TensorFlow threads: the commands use two. Here the caller chooses, before TensorFlow starts:
+    `tf.config.threading`, or TF_NUM_INTRAOP_THREADS and TF_NUM_INTEROP_THREADS.
 
     Args:
-        network: name of a registered network, a function from observations [B, *shape] to features, in Keras,
-            a `Recurrent` or a `Split`.
-        env: a gymnasium vector environment with any observations but text, graphs and sequences, and Discrete,
-            MultiDiscrete, MultiBinary or finite Box actions, that resets itself in the step that ends an episode
+        network: name of a registered network; or a Keras function from observations [B, *shape] to features; or a
+            `Recurrent` or a `Split`.
+        env: a gymnasium vector environment with any observations except text, graphs and sequences, and with Discrete,
+            MultiDiscrete, MultiBinary or finite Box actions. It must reset itself in the step that ends an episode
             (`autoreset_mode=AutoresetMode.SAME_STEP`).
         seed: seed of environments, weights, replay and sampling, at most 2³² − 1; None draws one.
-        load_path: weights to start from, as `Model.save` wrote them.
-        continuous: settings that only Box actions have.
+        load_path: file of weights to start from, as written by `Model.save`.
+        continuous: settings for Box actions only.
         logger: receives metrics and episodes; None prints baselines' table.
         should_stop: called after each iteration; True ends training early.
         **network_kwargs: arguments of the named network, and `value_network`.
@@ -76,7 +76,7 @@ def learn(
         The trained model.
 
     Raises:
-        InputError: an argument, the environment, or a number from the environment cannot work.
+        InputError: an argument, the environment or a number from the environment is invalid.
     """
     arguments = locals()
     # One check of all hyper-parameters, before anything is built.
@@ -104,15 +104,15 @@ def make_model_and_loop(
     /,
     **network_kwargs: Any,
 ) -> TrainingLoop:
-    """Builds model and training loop from the arguments of `learn`, and resets the environments.
+    """Builds the model and the training loop from the arguments of `learn`, and resets the environments.
 
     Raises:
         InputError: as `learn`.
     """
-    rng = np.random.RandomState(seed)  # baselines' one numpy stream: weights, then replay counts and slots
+    rng = np.random.RandomState(seed)  # a single numpy stream, as in baselines: weights, then replay counts and slots
     spaces = env.single_observation_space, env.single_action_space
     policy = make_policy(network, *spaces, rng, seed, continuous, config.precision, **network_kwargs)
-    # The policy draws its weights first, as baselines' numpy stream wants it.
+    # The policy draws its weights first, in the order of baselines' numpy stream.
     model = Model(policy, config, seed)
     if load_path is not None:
         model.load(load_path)
@@ -129,7 +129,7 @@ def make_loop(
     is_quiet: bool = True,
     remote: RemoteSegments | None = None,
 ) -> TrainingLoop:
-    """Builds the training loop of a model in environments, and resets these.
+    """Builds the training loop for a model in environments, and resets these.
 
     Args:
         env: the environments.
@@ -137,15 +137,15 @@ def make_loop(
         rng: draws how often to replay, and which segments.
         seed: seed of the environments.
         logger: receives metrics and episodes.
-        is_quiet: leaves out the announcement of replay's size, and of a precision that this processor lacks.
-        remote: segments that other processes collect; the environments are left alone then.
+        is_quiet: does not announce the size of replay, or a precision that this processor lacks.
+        remote: segments that other processes collect; the environments are then left alone.
 
     Raises:
-        InputError: replay cannot fit into memory; no environment has been started then.
+        InputError: replay cannot fit into memory; no environment has been started.
         EnvironmentFailedError: an environment raised an error.
     """
     config = model.config
-    # A bound first: what cannot fit is refused before hours of collecting.
+    # A bound first, so that what cannot fit is refused before hours of collecting.
     check_replay(env, config, model.policy.network.state_size)
     if not is_quiet and config.precision == "bfloat16" and (times := bfloat16_slowdown()) > 1:
         say(f"precision: no bfloat16 instructions here; convolutions take about {times} times as long as in float32")
@@ -162,13 +162,13 @@ def make_loop(
     # With `overlap` a thread acts with copies while the updates change the parameters.
     behavior = _with_copies(model) if config.overlap else None
     actor = behavior or model.actor
-    # V of last states is computed while collecting: replay does not keep those observations.
+    # V of an episode's last state is computed while collecting: replay does not keep that observation.
     values = actor.values if config.bootstrap_truncated else None
     runner = Runner(env, actor, config.nsteps, seed, values, obeys_masks=config.action_masks)
     return TrainingLoop(env.num_envs, runner, model, buffer, rng, logger, behavior, is_quiet)
 
 
 def _with_copies(model: Model) -> Actor:
-    """Returns the behaviour policy of the option `overlap`: training in another thread leaves its parameters alone."""
+    """Returns the behaviour policy for `overlap`, whose parameters training in another thread leaves alone."""
     copies = [tf.Variable(param) for param in model.params]
     return Actor(model.policy, tf.random.Generator.from_seed(0, alg="philox"), copies)

@@ -1,4 +1,4 @@
-"""Types of settings with their ranges, and the one sentence for a value that does not fit."""
+"""Types of settings with their ranges, and the error message for a value that does not fit."""
 
 import dataclasses
 import inspect
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 
 LARGEST = float(np.finfo(np.float32).max)
-"""Finite number that networks can compute with."""
+"""Largest finite number with which networks can compute."""
 LARGEST_COUNT = 2**63 - 1
-"""Whole number that files can hold."""
+"""Largest whole number that files can hold."""
 
 Count = Annotated[int, Meta(ge=1, le=LARGEST_COUNT, description="a whole number >= 1")]
 CountOrZero = Annotated[int, Meta(ge=0, le=LARGEST_COUNT, description="a whole number >= 0")]
@@ -38,11 +38,11 @@ Text = Annotated[str, Meta(description="text")]
 
 
 def validated(name: str, value: object, kind: Any) -> Any:
-    """Returns a value as its type has it: NumPy's numbers become Python's, and 1e6 is a whole number where one is due.
+    """Returns a value in its type: NumPy's numbers become Python's, and 1e6 is a whole number where one is expected.
 
     Args:
-        name: of the setting, for the message.
-        value: what was given.
+        name: name of the setting, for the message.
+        value: the value given.
         kind: a type of settings: one of this module's, bool, a Literal, one of these or None, or a Mapping from text to
             one of them.
 
@@ -56,7 +56,7 @@ def validated(name: str, value: object, kind: Any) -> Any:
         given = int(given)
     try:
         return msgspec.convert(given, kind, dec_hook=lambda kind, given: kind(given))
-    except (msgspec.ValidationError, UnicodeEncodeError):  # of text that is not Unicode, such as a lone surrogate
+    except (msgspec.ValidationError, UnicodeEncodeError):  # the latter for invalid text, such as a lone surrogate
         expected = str(_expected(kind))
         if isinstance(given, int) and given > LARGEST_COUNT:
             expected = re.sub(r"whole number >= (\d)", r"whole number from \1 to 2**63 - 1", expected)
@@ -67,11 +67,11 @@ def validated(name: str, value: object, kind: Any) -> Any:
 
 
 def validate_fields(settings: "DataclassInstance", names: Mapping[str, str] = {}) -> None:
-    """Validates the fields of a frozen dataclass while it is made, if they are annotated with types of settings.
+    """Validates those fields of a frozen dataclass that are annotated with types of settings, while it is made.
 
     Args:
         settings: the dataclass.
-        names: what messages call a field whose user knows it under another name.
+        names: what messages call fields that the user knows under other names.
 
     Raises:
         InputError: a value is of another type than its field, or out of range.
@@ -84,7 +84,7 @@ def validate_fields(settings: "DataclassInstance", names: Mapping[str, str] = {}
 
 @dataclasses.dataclass(frozen=True)
 class Validated:
-    """Base class of settings whose fields are validated when they are made."""
+    """Base class of settings whose fields are validated on creation."""
 
     def __post_init__(self) -> None:
         """Checks each field.
@@ -96,14 +96,14 @@ class Validated:
 
 
 def read(where: str, values: object, make: Callable[..., Made], common: Mapping[str, Any] = {}, **known: Any) -> Made:
-    """Makes an object of a mapping in a file; text loses the space around it.
+    """Makes an object from a mapping in a file; space around text is stripped.
 
     Args:
-        where: where in which file, the beginning of messages.
-        values: the mapping; None is an empty one.
+        where: the place in the file, with which messages begin.
+        values: the mapping; None counts as empty.
         make: a dataclass or a NamedTuple, annotated with types of settings.
-        common: values where the mapping has none.
-        known: arguments that do not stand in the file.
+        common: values for names that the mapping lacks.
+        known: arguments that do not come from the file.
 
     Raises:
         InputError: a name is unknown or missing, or a value does not fit.
@@ -122,10 +122,10 @@ def read(where: str, values: object, make: Callable[..., Made], common: Mapping[
 
 
 def check_names(where: str, names: Iterable[object], known: Collection[str]) -> None:
-    """Checks that every name in a file is that of a setting.
+    """Checks that every name in a file is the name of a setting.
 
     Raises:
-        InputError: one is not; the message has the nearest that are.
+        InputError: a name is not; the message suggests the nearest that are.
     """
     for name in names:
         if name not in known:
@@ -135,11 +135,11 @@ def check_names(where: str, names: Iterable[object], known: Collection[str]) -> 
 
 
 def to_python(value: Any) -> Any:
-    """Returns a value with Python's numbers in place of NumPy's and other real ones, in mappings and lists as well."""
+    """Returns a value with NumPy's and other real numbers replaced by Python's, also in mappings and lists."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, numbers.Real) and not isinstance(value, int):
-        return float(value)  # of a subclass, too, which msgspec would refuse
+        return float(value)  # even subclasses of float, which msgspec would refuse
     if isinstance(value, dict):
         return {key: to_python(item) for key, item in value.items()}
     return type(value)(map(to_python, value)) if type(value) in (list, tuple) else value

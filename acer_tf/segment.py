@@ -1,4 +1,4 @@
-"""Batches that Runner, Buffer and Model exchange.
+"""Batches exchanged by Runner, Buffer and Model.
 
 Letters used everywhere: `N` environments, `T` steps of a segment, `A` actions, `C` channels of one frame, `S` frames
 in a stack, `P` numbers in a policy's state. Arrays are env-major, so that row = env * T + t when flattened.
@@ -15,8 +15,8 @@ class Segment(NamedTuple):
     """`T` consecutive steps of each of `N` environments; baselines' fields in its Runner's order, then ours.
 
     Attributes:
-        enc_obs: [N, T + S, *frame], the unstacked frames, each once, as the buffer stores them; or what the buffer
-            keeps of them, `replay.columns.CompressedFrames`.
+        enc_obs: [N, T + S, *frame], the unstacked frames, each once, as the buffer stores them; or the compressed form
+            in which it keeps them, `replay.columns.CompressedFrames`.
         obs: [N, T + 1, *observation], as the network sees them, including the bootstrap step.
         actions: [N, T] int64; continuous ones [N, T, D] float32, in units of half the range, not clipped.
         rewards: [N, T] float32.
@@ -24,13 +24,13 @@ class Segment(NamedTuple):
             means and log sigmas [N, T, 2D].
         dones: [N, T] bool, the episode ended at this step.
         masks: [N, T + 1] bool, the episode ended before this step; `masks[:, 1:] == dones`.
-        states: [N, P] float32, the policy's state before the first step, where its mask has not been applied yet; empty
-            (P = 0) for a feed-forward network. Baselines does not keep it.
+        states: [N, P] float32, the policy's state before the first step, to which the first mask has not been applied
+            yet; empty (P = 0) for a feed-forward network. Baselines does not keep it.
         final_values: [N, T] float32, the value of the state in which a time limit cut the episode short at this step
             (truncated, not terminated); 0 elsewhere, and everywhere without `bootstrap_truncated`. Computed when the
-            segment was collected: in replay it is as old as `mus`.
-        action_masks: [N, T + 1, A] bool, the actions that are possible in each state, the bootstrap step's included;
-            `()` where the environments give none. Baselines does not know them.
+            segment was collected, so in replay it is as old as `mus`.
+        action_masks: [N, T + 1, A] bool, the actions possible in each state, including the bootstrap step; `()` if the
+            environments give no masks. Baselines has none.
     """
 
     enc_obs: Any
@@ -46,14 +46,14 @@ class Segment(NamedTuple):
 
 
 def is_given(field: Any) -> TypeGuard[Any]:
-    """Whether a field of a segment has values, or `()` in their place."""
+    """Returns whether a field of a segment has values, rather than `()` in their place."""
     return not isinstance(field, tuple)
 
 
 def joined(segments: Sequence[Segment]) -> Segment:
-    """Joins segments, along the environments, to the batch of one update; a single one is returned as it is.
+    """Joins segments along the environments into the batch of one update; a single segment is returned as it is.
 
-    `enc_obs`, which updates do not read, are left out of the batch.
+    The batch leaves out `enc_obs`, which updates do not read.
     """
     # The common case costs no copy.
     if len(segments) == 1:
@@ -69,7 +69,7 @@ class Action(NamedTuple):
 
     Attributes:
         actions: [N] int64; continuous ones [N, D] float32.
-        mus: [N, A] float32, the probabilities that they were drawn from; for continuous actions as in `Segment`.
+        mus: [N, A] float32, the probabilities from which they were drawn; for continuous actions as in `Segment`.
         state: [N, P] float32, the policy's state after the step.
     """
 
@@ -79,7 +79,7 @@ class Action(NamedTuple):
 
 
 class Episode(NamedTuple):
-    """A whole episode as the user counts it: unclipped, over all lives.
+    """A complete episode as the user counts it: unclipped, over all lives.
 
     Attributes:
         env: index of the environment.
