@@ -1,1 +1,1 @@
-"""Torsos, recurrent cores and heads in Keras, with the layers and initialisers of baselines."""
+"""Torsos, recurrent cores and heads in Keras, with baselines' layers and initialisers."""

@@ -18,9 +18,9 @@ class Outputs(NamedTuple):
     """The network's outputs for N x T observations.
 
     Attributes:
-        logits: [N, T, A] float32, of the policy.
-        q: [N, T, A] float32, the critic.
-        state: [N, P] float32, after the last step.
+        logits: [N, T, A] float32, the policy's logits.
+        q: [N, T, A] float32, the critic's Q of every action.
+        state: [N, P] float32, the state after the last step.
     """
 
     logits: tf.Tensor
@@ -38,7 +38,7 @@ class Outputs(NamedTuple):
         return tf.reduce_sum(self.f * self.q, axis=-1)
 
     def masked(self, action_masks: tf.Tensor) -> "Outputs":
-        """Returns the outputs with logits so low that impossible actions have probability 0, and no gradient.
+        """Returns the outputs with such low logits for impossible actions that these have probability 0, no gradient.
 
         Args:
             action_masks: [N, T, A] bool, True for possible actions.
@@ -51,7 +51,7 @@ class ActorCritic:
 
     Attributes:
         trunk: torsos and recurrent cores, up to the heads.
-        heads: the policy's head, where there is one, and the critic's.
+        heads: the policy's head, if there is one, and the critic's.
         params: trainable variables by name, in baselines' order: policy's network, critic's network, heads.
         state_size: numbers in the state of one environment, P.
     """
@@ -69,8 +69,8 @@ class ActorCritic:
     ) -> None:
         """Builds the network. Its initial weights are drawn from `rng` in the order of `params`.
 
-        Where the features are as wide as there are actions, there is no policy head and they are the logits
-        themselves, which is said: a quirk of baselines (`common/distributions.py`, `_matching_fc`), not of Stable
+        If there are as many features as actions, there is no policy head: the features are the logits themselves, and a
+        message says so. This is a quirk of baselines (`common/distributions.py`, `_matching_fc`), not of Stable
         Baselines' policies.
 
         Args:
@@ -78,12 +78,12 @@ class ActorCritic:
             observation_space: space of one observation.
             nact: number of actions, A.
             rng: generator of the initial weights.
-            precision: of the trunk; heads compute in float32.
-            needs_head: whether there is a policy head in any case.
+            precision: precision of the trunk; heads compute in float32.
+            needs_head: whether there is always a policy head.
             **network_kwargs: `value_network` and arguments of the named network.
 
         Raises:
-            InputError: as of `Trunk`.
+            InputError: as for `Trunk`.
         """
         self.trunk = Trunk(network, observation_space, rng, precision, **network_kwargs)
         policy_width, critic_width = self.trunk.widths
@@ -93,7 +93,7 @@ class ActorCritic:
         else:
             say(
                 f"the network's {nact} features are the policy's logits, as in baselines, since there are as many "
-                "actions; with another width the policy has a layer of its own",
+                "actions; with any other width the policy has its own layer",
                 is_error=True,
             )
         self.heads.append(_built(fc("q_head", nact, rng), critic_width))
@@ -101,7 +101,7 @@ class ActorCritic:
         self.state_size = self.trunk.state_size
 
     def __call__(self, obs: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> Outputs:
-        """Computes logits and Q of T steps of N environments; arguments as of `Trunk`."""
+        """Computes logits and Q for T steps of N environments; arguments as for `Trunk`."""
         policy, critic, state = self.trunk(obs, masks, state)
         *policy_head, q_head = self.heads
         logits = on_rows(policy_head[0], policy) if policy_head else policy

@@ -23,8 +23,8 @@ class DuelingOutputs(NamedTuple):
     """The network's outputs for N x T observations.
 
     Attributes:
-        f: [N, T, D] float32, the policy's statistics: means, between -1 and 1; with a learned sigma [N, T, 2D]: means,
-            then log sigmas.
+        f: [N, T, D] float32, the policy's statistics: means between -1 and 1; with a learned sigma [N, T, 2D], means
+            followed by log sigmas.
         v: [N, T] float32, state values.
         features: [N, T, F] float32, the critic's features, from which advantages are computed.
         state: [N, P] float32, the state after the last step.
@@ -57,8 +57,8 @@ class LogSigma(ExpectedWeights):
 class DuelingNetwork:
     """Maps observations to a Gaussian policy's statistics and V, and features with actions to advantages.
 
-    The advantage head has one hidden layer on the concatenation of features and action. Its matrix product is split, so
-    that the features of an observation are multiplied once, not once for each of its actions.
+    The advantage head has one hidden layer on the concatenation of features and action. Its matrix product is split so
+    that the features of an observation are multiplied once rather than for each action.
 
     Attributes:
         trunk: torsos and recurrent cores, up to the heads.
@@ -78,24 +78,24 @@ class DuelingNetwork:
         /,
         **network_kwargs: Any,
     ) -> None:
-        """Builds the network; its initial weights are drawn from `rng` in the order of `params`, means start near 0.
+        """Builds the network. Its initial weights are drawn from `rng` in the order of `params`; means start near 0.
 
         Args:
             network: name of a network, or a network.
             observation_space: space of one observation.
             dimensions: dimensions of an action, D.
             rng: generator of the initial weights.
-            learned_sigma: initial standard deviation where it is learned; with None, statistics are the means alone.
-            dueling: whether advantages are taken relative to their mean; else they are Q, and have a bias.
-            precision: of the trunk; heads compute in float32.
+            learned_sigma: initial standard deviation if it is learned; with None, the statistics are only the means.
+            dueling: whether advantages are taken relative to their mean; if not, they are Q and have a bias.
+            precision: precision of the trunk; heads compute in float32.
             **network_kwargs: `value_network` and arguments of the named network.
 
         Raises:
-            InputError: as of `Trunk`.
+            InputError: as for `Trunk`.
         """
         self.trunk = Trunk(network, observation_space, rng, precision, **network_kwargs)
         latents, features = (keras.Input((width,)) for width in self.trunk.widths)
-        # tanh keeps means within the range of actions: outside, clipping would leave no gradient to lead them back.
+        # tanh keeps means within the range of actions: outside it, clipping would leave no gradient to bring them back.
         self._policy = [fc("pi_head", dimensions, rng, scale=0.01, activation="tanh")]
         means = self._policy[0](latents)
         if learned_sigma is not None:
@@ -106,7 +106,7 @@ class DuelingNetwork:
 
         self._of_features = fc("a_features", ADVANTAGE_UNITS, rng, scale=SQRT2)
         self._of_actions = fc("a_actions", ADVANTAGE_UNITS, rng, scale=SQRT2, use_bias=False)
-        self._advantage = fc("a_head", 1, rng, use_bias=not dueling)  # it would cancel out in equation 13
+        self._advantage = fc("a_head", 1, rng, use_bias=not dueling)  # a bias would cancel out in equation 13
         self._advantage(self._of_features(features) + self._of_actions(keras.Input((dimensions,))))
 
         heads = [*self._policy, self._v, self._of_features, self._of_actions, self._advantage]
@@ -114,14 +114,14 @@ class DuelingNetwork:
         self.state_size = self.trunk.state_size
 
     def __call__(self, obs: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> DuelingOutputs:
-        """Computes statistics and V of T steps of N environments; arguments as of `Trunk`."""
+        """Computes statistics and V for T steps of N environments; arguments as for `Trunk`."""
         f, features, state = self.trunk(obs, masks, state)
         for layer in self._policy:
             f = on_rows(layer, f)
         return DuelingOutputs(f, tf.squeeze(on_rows(self._v, features), -1), features, state)
 
     def advantages(self, features: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
-        """Computes A(x, a), [N, T, K], of K actions for each observation: features [N, T, F], actions [N, T, K, D]."""
+        """Computes A(x, a), [N, T, K], for K actions per observation, from features [N, T, F], actions [N, T, K, D]."""
         of_features = tf.expand_dims(on_rows(self._of_features, features), 2)
         hidden = tf.tanh(of_features + on_rows(self._of_actions, actions))
         return tf.squeeze(on_rows(self._advantage, hidden), -1)

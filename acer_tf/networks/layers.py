@@ -1,4 +1,4 @@
-"""Layers of baselines' networks, with its order of parameters and its orthogonal weights from numpy's generator."""
+"""Layers of baselines' networks, with its parameter order and its orthogonal weights from numpy's generator."""
 
 import contextlib
 import math
@@ -22,22 +22,22 @@ from acer_tf.system.container import free_memory
 SQRT2 = math.sqrt(2)
 FEW_CHANNELS = 16
 DRAWN_ARRAYS = 2
-"""Float64 arrays of a weight's shape that are there at once while it is drawn."""
+"""Float64 arrays of a weight's shape that exist at once while it is drawn."""
 
 
 def orthogonal(shape: tuple[int, ...], scale: float, rng: np.random.RandomState) -> NDArray[np.float32]:
-    """Draws a weight array that is orthogonal with all axes but the last flattened (baselines, `a2c/utils.py`).
+    """Draws a weight array that is orthogonal once all axes but the last are flattened (baselines, `a2c/utils.py`).
 
     Args:
         shape: shape of the weight, output axis last.
         scale: gain.
-        rng: numpy's generator; one normal draw of the flattened shape is taken from it.
+        rng: numpy's generator, from which one normal array of the flattened shape is drawn.
 
     Returns:
         [*shape] float32.
 
     Raises:
-        InputError: what this computes does not fit into memory.
+        InputError: the computation does not fit into memory.
     """
     needed, free = DRAWN_ARRAYS * 8 * math.prod(shape), free_memory()
     if needed > free:
@@ -52,7 +52,7 @@ def orthogonal(shape: tuple[int, ...], scale: float, rng: np.random.RandomState)
 
 
 class Orthogonal(keras.initializers.Initializer):
-    """`orthogonal` for Keras layers: the draws follow the order in which the layers are built."""
+    """`orthogonal` for Keras layers; weights are drawn in the order in which the layers are built."""
 
     def __init__(self, scale: float, rng: np.random.RandomState) -> None:
         """Creates the initialiser; `scale` is the gain, `rng` numpy's generator."""
@@ -71,14 +71,14 @@ _expected: ContextVar[Counter[Shape] | None] = ContextVar("expected shapes of we
 
 
 class UnexpectedWeightError(Exception):
-    """A network has other weights than the file that it is built for."""
+    """A network has other weights than the file for which it is built."""
 
 
 @contextlib.contextmanager
 def expecting(shapes: Iterable[Shape]) -> Iterator[None]:
-    """Lets the layers of this package create weights of these shapes only, each as often as it is there.
+    """Lets this package's layers create only weights of these shapes, each as often as it is listed.
 
-    A file decides how large a network is; this way it takes no more memory than the weights in the file.
+    Files determine how large a network is; this way it takes no more memory than the weights in the file.
     """
     token = _expected.set(Counter(shapes))
     try:
@@ -94,7 +94,7 @@ class ExpectedWeights(keras.layers.Layer):
         """Creates a weight.
 
         Raises:
-            UnexpectedWeightError: none of this shape is expected.
+            UnexpectedWeightError: no weight of this shape is expected, or no more.
         """
         if (left := _expected.get()) is not None:
             if not left[tuple(shape)]:
@@ -104,9 +104,9 @@ class ExpectedWeights(keras.layers.Layer):
 
 
 def activation(given: Activation) -> keras.layers.Layer:
-    """Creates the layer of an activation, by a name of `ACTIVATIONS` or of a function.
+    """Creates the layer of an activation, given by a name in `ACTIVATIONS` or as a function.
 
-    Keras would take anything else, such as a dict, for the description of an object that it is to make.
+    Keras would take anything else, such as a dict, as the description of an object to make.
 
     Raises:
         InputError: it is neither.
@@ -119,10 +119,10 @@ def activation(given: Activation) -> keras.layers.Layer:
 
 
 def add_bias(x: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
-    """Adds a bias to the last axis of [B, ..., F], in float32 as Keras does.
+    """Adds a bias to the last axis of [B, ..., F]; in float32 exactly as Keras does.
 
-    Keras calls TensorFlow's `bias_add`, whose gradient is summed in the precision of its terms on the CPU: a sum of
-    bfloat16 stops growing after a few hundred of them. That of a plain addition is summed in float32.
+    Keras calls TensorFlow's `bias_add`, whose gradient on the CPU is summed in the precision of its terms: a bfloat16
+    sum stops growing after a few hundred terms. The gradient of a plain addition is summed in float32.
     """
     return x + bias if x.dtype == tf.bfloat16 else keras.ops.add(x, bias)
 
@@ -147,9 +147,9 @@ class Conv2D(keras.layers.Conv2D, ExpectedWeights):
 class Conv(Conv2D):
     """A convolution without padding, followed by ReLU, fast on a CPU: [B, H, W, C] to [B, H', W', filters].
 
-    Where there are few channels and the stride divides the kernel and the input, blocks of stride² pixels are merged
-    into one pixel with stride² as many channels, and the same products are summed with stride 1: two to three times as
-    fast. A scale of the input is applied to the kernel instead, so that bytes are moved and only then made floats.
+    If there are few channels and the stride divides the kernel and the input, blocks of stride² pixels are merged into
+    one pixel with stride² times as many channels, and the same products are summed with stride 1: two to three times as
+    fast. The input's scale is applied to the kernel instead, so that bytes are rearranged before they become floats.
     """
 
     def __init__(self, filters: int, size: int, stride: int, input_scale: float = 1.0, **kwargs: Any) -> None:
@@ -197,7 +197,7 @@ def fc(
 
 
 def on_rows(layer: Callable[[tf.Tensor], tf.Tensor], x: tf.Tensor) -> tf.Tensor:
-    """Applies a layer of rows, [B, F] to [B, units], to [N, ..., F] in one product; returns [N, ..., units]."""
+    """Applies a layer that maps [B, F] to [B, units] to [N, ..., F] in one product; returns [N, ..., units]."""
     rows = layer(tf.reshape(x, [-1, x.shape[-1]]))
     return tf.reshape(rows, [-1, *x.shape[1:-1], rows.shape[-1]])
 
@@ -210,10 +210,10 @@ def flat(inputs: Observations) -> keras.KerasTensor:
 
 
 def joined(convolutions: Callable[[keras.KerasTensor], keras.KerasTensor], inputs: Observations) -> keras.KerasTensor:
-    """Flattens what convolutions make of an image or, of several parts, of each image, and appends the vectors.
+    """Flattens the output of convolutions on an image or, given several parts, on each image, and appends vectors.
 
     Args:
-        convolutions: called once for each image, which so has weights of its own.
+        convolutions: called once for each image, so that each has its own weights.
         inputs: images [B, H, W, C], or parts of observations by name.
     """
     if not isinstance(inputs, dict):
@@ -224,9 +224,9 @@ def joined(convolutions: Callable[[keras.KerasTensor], keras.KerasTensor], input
 
 
 class LayerNorm(ExpectedWeights):
-    """Layer normalisation of TF1's contrib: epsilon 1e-12, and the shift is the first of its two parameters.
+    """Layer normalisation as in TF1's contrib: epsilon is 1e-12, and the shift is the first of its two parameters.
 
-    It computes in float32 whatever the precision of the layers around it: it subtracts nearly equal numbers.
+    It computes in float32 whatever the precision of the layers around it, since it subtracts nearly equal numbers.
     """
 
     def __init__(self, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""Baselines' recurrent networks (`common/models.py`, `a2c/utils.py`): a torso and an LSTM as recurrent core."""
+"""Baselines' recurrent networks (`common/models.py`, `a2c/utils.py`): a torso, and an LSTM as the recurrent core."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ StepFunction = Callable[[tf.Tensor], tf.Tensor]
 
 
 class LSTM(ExpectedWeights):
-    """An LSTM as in baselines: gates in the order i, f, o, u, one bias vector, nothing added to the forget gate's.
+    """An LSTM as in baselines: gates in the order i, f, o, u, one bias vector, nothing added to the forget gate's bias.
 
     The state is the concatenation of c and h, [N, 2 * units]. The features' contribution to the gates is computed for
     all steps in one product; the recurrence is unrolled.
@@ -68,7 +68,7 @@ class LSTM(ExpectedWeights):
         return rows + self.b
 
     def _step_functions(self) -> tuple[StepFunction, StepFunction]:
-        """Returns h's contribution to the gates, and c as h sees it, as functions; weights are read once."""
+        """Returns functions for h's contribution to the gates and for c as it enters h; weights are read once."""
         wh = tf.convert_to_tensor(self.wh)
         return lambda h: tf.matmul(h, wh), lambda c: c
 
@@ -80,7 +80,7 @@ class LSTM(ExpectedWeights):
 
 
 class LayerNormLSTM(LSTM):
-    """An LSTM with layer normalisation of both matrix products, and of c where h is computed from it."""
+    """An LSTM with layer normalisation of both matrix products, and of c when h is computed from it."""
 
     def __init__(self, units: int, rng: np.random.RandomState) -> None:
         """Creates the layer; its weights are drawn from `rng` when it is first called."""
@@ -122,7 +122,7 @@ def lstm(rng: np.random.RandomState, nlstm: Count = 128, layer_norm: bool = Fals
 
 @register("lnlstm")
 def lnlstm(rng: np.random.RandomState, nlstm: Count = 128) -> Recurrent:
-    """`lstm` with layer normalisation; baselines documents the name, but has no such network."""
+    """`lstm` with layer normalisation; baselines documents this name, but has no such network."""
     return _with_lstm(flat, rng, nlstm, layer_norm=True)
 
 

@@ -16,7 +16,7 @@ ActivationName = Literal[
     "swish", "tanh", "tanh_shrink", "threshold",
 ]  # fmt: skip
 ACTIVATIONS = get_args(ActivationName)
-"""Keras' activations by name, all that a file can ask for."""
+"""Names of Keras' activations, the only ones that a file can ask for."""
 LayerCount = Annotated[int, Meta(ge=0, le=1024, description="a whole number from 0 to 1024")]
 Widths = Annotated[tuple[Count, ...], Meta(description="whole numbers >= 1, such as [16, 32]")]
 Convolutions = Annotated[
@@ -35,7 +35,7 @@ class Argument(NamedTuple):
 
     Attributes:
         kind: type of the values that a command line or a file can give; see `acer_tf.schema.validated`.
-        default: value where none is given.
+        default: value if none is given.
     """
 
     kind: Any
@@ -97,22 +97,22 @@ def check_network(network: str, known: Collection[str] = NETWORKS) -> None:
     """Checks that a network has this name.
 
     Raises:
-        InputError: none has; the message has the nearest.
+        InputError: no network has; the message names the nearest.
     """
     if network not in known:
         raise InputError(f"network '{network}' does not exist{suggestion(network, known)}.")
 
 
 def checked_arguments(network: str, arguments: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns arguments of a network as their types have them.
+    """Returns arguments of a network in their types.
 
     Args:
         network: its name, for the message.
-        arguments: those that were given, by name.
-        known: types by the names that it takes; values of those that are no types of settings are returned as given.
+        arguments: the arguments given, by name.
+        known: types of the arguments that it takes, by name; values for anything but types of settings stay as given.
 
     Raises:
-        InputError: it does not take one of them, with the nearest in the message; or a value does not fit.
+        InputError: it does not take one of them (the message names the nearest), or a value does not fit.
     """
     for argument in arguments:
         if argument not in known:
@@ -125,7 +125,7 @@ def checked_arguments(network: str, arguments: Mapping[str, Any], known: Mapping
 
 
 def arguments_from_outside(network: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns arguments of a built-in network that a command line or a file gave, as `checked_arguments` does."""
+    """Checks arguments for a built-in network from a command line or a file, as `checked_arguments` does."""
     return checked_arguments(network, arguments, {name: known.kind for name, known in NETWORKS[network].items()})
 
 

@@ -13,8 +13,8 @@ from acer_tf.networks.names import check_network, checked_arguments
 from acer_tf.packing import Packed
 
 Observations = keras.KerasTensor | dict[str, keras.KerasTensor]
-"""A batch [B, *shape] in the space's dtype or, where images are in a Dict or Tuple, its parts by name: images [B, H, W,
-C] uint8, all else in vectors [B, F] float32."""
+"""A batch [B, *shape] in the space's dtype or, if images are in a Dict or Tuple, its parts by name: images [B, H, W, C]
+uint8, everything else as vectors [B, F] float32."""
 NetworkFn = Callable[[Any], keras.KerasTensor]
 """A torso: maps `Observations` to features [B, ...]."""
 
@@ -23,11 +23,11 @@ class Recurrent(NamedTuple):
     """A recurrent network: a torso applied to each observation, and a recurrent core applied through time.
 
     Attributes:
-        torso: as of a feed-forward network.
-        memory: creates the recurrent core, a Keras layer with an attribute `state_size`, P. It is called on features
-            [N, T, F] float32, masks [N, T] bool and a state [N, P] float32, and returns outputs [N, T, H] float32 and
-            the state after the last step, [N, P]. Where a mask is True an episode ended before the step, and the state
-            must be reset to zero.
+        torso: as in a feed-forward network.
+        memory: creates the recurrent core, a Keras layer with an attribute `state_size`, P. The layer is called on
+            features [N, T, F] float32, masks [N, T] bool and a state [N, P] float32, and returns outputs [N, T, H]
+            float32 and the state after the last step, [N, P]. Where a mask is True, an episode ended before the step,
+            and the state must be reset to zero.
     """
 
     torso: NetworkFn
@@ -35,11 +35,11 @@ class Recurrent(NamedTuple):
 
 
 class Split(NamedTuple):
-    """A network with first layers that policy and critic share, and separate last layers.
+    """A network whose policy and critic share the first layers and have separate last layers.
 
     Attributes:
         body: the shared network.
-        ends: maps its features, [B, F], to those of the policy, [B, G], and those of the critic, [B, H].
+        ends: maps its features, [B, F], to the policy's, [B, G], and the critic's, [B, H].
     """
 
     body: NetworkFn | Recurrent
@@ -52,8 +52,8 @@ Builder = Callable[..., Network]
 AnyBuilder = TypeVar("AnyBuilder", bound=Builder)
 
 MOST_NARROW = 20.0
-"""Range of observations that are no pixels, from which a division by 255 would leave next to nothing: that of
-normalised ones (`acer_tf.envs.wrappers.normalize.CLIP`), and less."""
+"""Largest range of observations that cannot be pixels, since a division by 255 would leave next to nothing of them:
+that of normalised observations (`acer_tf.envs.wrappers.normalize.CLIP`)."""
 
 _BUILDERS: dict[str, Builder] = {}
 _PIXEL_NETWORKS: set[str] = set()
@@ -64,7 +64,7 @@ def register(name: str, sees_pixels: bool = False) -> Callable[[AnyBuilder], Any
 
     Args:
         name: name of the network.
-        sees_pixels: whether it divides observations by 255, as baselines' networks for images do whatever the bounds.
+        sees_pixels: whether it divides observations by 255, as baselines' image networks do whatever the bounds.
 
     Example:
         >>> @register("tiny")
@@ -72,7 +72,7 @@ def register(name: str, sees_pixels: bool = False) -> Callable[[AnyBuilder], Any
         ...     return lambda inputs: keras.layers.Dense(units)(keras.ops.cast(inputs, "float32"))
 
     Raises:
-        InputError: the name is another function's; the same one, of a notebook's cell that is run again, is replaced.
+        InputError: another function has the name; the same function, defined again in a notebook, is replaced.
     """
 
     def add(builder: AnyBuilder) -> AnyBuilder:
@@ -86,7 +86,7 @@ def register(name: str, sees_pixels: bool = False) -> Callable[[AnyBuilder], Any
 
 
 def _is_anew(builder: Builder, old: Builder) -> bool:
-    """Returns whether a function is another's new definition."""
+    """Returns whether a function is a new definition of the old one."""
     name, other = ((getattr(f, "__module__", None), getattr(f, "__qualname__", "<lambda>")) for f in (builder, old))
     return name == other and "<lambda>" not in name[1]
 
@@ -95,7 +95,7 @@ def network_fn(network: str | Network, rng: np.random.RandomState, network_kwarg
     """Looks a network up by name and builds it with its arguments. Network objects are returned unchanged.
 
     Raises:
-        InputError: no such name, or arguments that the network does not accept: others than its own or, where they are
+        InputError: the name does not exist, or the network does not accept the arguments: they are unknown or, if
             annotated with types of settings or bool, of another type or out of range.
     """
     if not isinstance(network, str) and (callable(network) or isinstance(network, Recurrent | Split)):
@@ -112,7 +112,7 @@ def network_fn(network: str | Network, rng: np.random.RandomState, network_kwarg
 
 
 def with_defaults(network: object, network_kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the arguments of a named network with the defaults of those that were left out; others as given."""
+    """Returns the arguments of a named network with defaults for missing ones; for other networks, as given."""
     if not isinstance(network, str) or network not in _BUILDERS:
         return dict(network_kwargs)
     parameters = inspect.signature(_BUILDERS[network]).parameters.values()
@@ -126,7 +126,7 @@ def check_pixels(network: object, observation_space: gym.spaces.Box) -> None:
     """Checks that observations suit a named network for images.
 
     Raises:
-        InputError: they are not images, or their bounds lie so close together that a division by 255 would leave next
+        InputError: they are not images, or their bounds are so close together that a division by 255 would leave next
             to nothing of them.
     """
     if isinstance(observation_space, Packed):

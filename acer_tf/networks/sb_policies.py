@@ -1,4 +1,4 @@
-"""The networks of Stable Baselines 2's policies (`common/policies.py`), which policy and critic share in part."""
+"""The networks of Stable Baselines 2's policies (`common/policies.py`), partly shared by policy and critic."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -27,19 +27,19 @@ def feed_forward_policy(
     feature_extraction: str = "mlp",
     cnn_extractor: str | NetworkFn = "cnn",
 ) -> Split:
-    """The networks of MlpPolicy (two separate ones, of 64 and 64 tanh units) and CnnPolicy (Nature DQN's, shared).
+    """The networks of MlpPolicy (two separate networks, of 64 and 64 tanh units) and CnnPolicy (Nature DQN's, shared).
 
-    MultiInputPolicy, Stable-Baselines3's, has both: Nature DQN's for images, if there are any, below the separate ones.
+    MultiInputPolicy, from Stable-Baselines3, has both: Nature DQN's for images, if any, then the separate networks.
 
     Args:
         rng: generator of the initial weights.
-        net_arch: widths of layers that are shared, then, last, `dict(pi=[...], vf=[...])` for those that are not. After
-            a CNN there are none by default.
-        act_fun: activation of those layers, by Keras' name or a function.
-        layers: widths of the layers of both, where there is no `net_arch`; none after a CNN alone.
+        net_arch: widths of the shared layers, then, last, `dict(pi=[...], vf=[...])` for the separate layers. After a
+            CNN there are none by default.
+        act_fun: activation of those layers, a Keras name or a function.
+        layers: widths of the layers of both, if there is no `net_arch`; none after a CNN alone.
         feature_extraction: torso before these layers: "mlp" (none), "cnn" for images, or "multi_input" for images,
             alone or in a Dict, and none for anything else.
-        cnn_extractor: torso for images: a name, or a function of images as float32, divided by 255.
+        cnn_extractor: torso for images: a name, or a function of float32 images divided by 255.
 
     Raises:
         InputError: an argument is of the wrong type.
@@ -72,13 +72,13 @@ def recurrent_policy(
 
     Args:
         rng: generator of the initial weights.
-        net_arch: as of `feed_forward_policy`, with "lstm" in its place among the shared layers: `[64, "lstm"]`.
+        net_arch: as in `feed_forward_policy`, with "lstm" in its place among the shared layers: `[64, "lstm"]`.
         act_fun: activation of the layers.
-        layers: widths of the layers before the LSTM, where there is no `net_arch`; none after a CNN or multi_input.
+        layers: widths of the layers before the LSTM, if there is no `net_arch`; none after a CNN or multi_input.
         n_lstm: units of the LSTM.
         layer_norm: whether the LSTM has layer normalisation.
-        feature_extraction: as of `feed_forward_policy`.
-        cnn_extractor: as of `feed_forward_policy`.
+        feature_extraction: as in `feed_forward_policy`.
+        cnn_extractor: as in `feed_forward_policy`.
 
     Raises:
         InputError: an argument is of the wrong type.
@@ -110,7 +110,7 @@ register("MultiInputLstmPolicy")(partial(recurrent_policy, feature_extraction="m
 
 
 def _parsed(net_arch: NetArch) -> tuple[list[int | str], dict[str, Sequence[int]]]:
-    """Splits `net_arch` into the widths of shared layers, "lstm" among them, and those of policy and critic."""
+    """Splits `net_arch` into the widths of the shared layers, with "lstm", and those of policy and critic."""
     net_arch = to_python(net_arch)
     if not isinstance(net_arch, list | tuple):
         raise InputError(f"net_arch is {net_arch!r}; expected a list such as [64, dict(pi=[32], vf=[32])].")
@@ -125,7 +125,7 @@ def _parsed(net_arch: NetArch) -> tuple[list[int | str], dict[str, Sequence[int]
 
 
 def _widths(shared: Sequence[int | str]) -> list[int]:
-    """Returns the widths among shared layers, without the LSTM's place."""
+    """Returns the widths of shared layers, without the LSTM's place."""
     return [width for width in shared if isinstance(width, int)]
 
 
@@ -152,7 +152,7 @@ def _torso(rng: np.random.RandomState, feature_extraction: str, cnn_extractor: s
 def _ends(
     rng: np.random.RandomState, widths: dict[str, Sequence[int]], act_fun: Activation, shared: Sequence[int] = ()
 ) -> Callable[[KerasTensor], tuple[KerasTensor, KerasTensor]]:
-    """Returns the layers of policy and critic; their weights are drawn by turns, as in Stable Baselines."""
+    """Returns the layers of policy and critic; their weights are drawn alternately, as in Stable Baselines."""
 
     def ends(features: KerasTensor) -> tuple[KerasTensor, KerasTensor]:
         pi = vf = _mlp(features, "after_fc", shared, act_fun, rng)

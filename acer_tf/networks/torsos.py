@@ -19,7 +19,7 @@ NATURE: tuple[Convolution, ...] = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
 
 
 def _pixels(inputs: KerasTensor) -> KerasTensor:
-    """Divides [B, H, W, C] by 255 whatever its dtype is, as baselines does."""
+    """Divides [B, H, W, C] by 255, whatever its dtype, as baselines does."""
     return keras.ops.cast(inputs, "float32") / 255.0
 
 
@@ -35,8 +35,8 @@ def mlp(
 
     Args:
         rng: generator of the initial weights.
-        num_layers: number of dense layers; with 0, the flattened observations are the features.
-        num_hidden: units of each.
+        num_layers: number of dense layers; with 0, the features are the flattened observations.
+        num_hidden: units per layer.
         activation: name of a Keras activation.
         layer_norm: whether each layer is normalised before its activation.
     """
@@ -81,7 +81,7 @@ def _convolutional(rng: np.random.RandomState, convs: Sequence[Convolution], uni
     """Convolutions c1, c2, ... without padding, then the dense layer fc1; orthogonal weights, ReLU after each."""
 
     def torso(inputs: Observations) -> KerasTensor:
-        numbers = itertools.count(1)  # those of a second image go on
+        numbers = itertools.count(1)  # numbering continues with a second image
 
         def convolutions(h: KerasTensor) -> KerasTensor:
             for i, (filters, size, stride) in enumerate(convs):
@@ -98,7 +98,7 @@ def _convolutional(rng: np.random.RandomState, convs: Sequence[Convolution], uni
 def conv_only(rng: np.random.RandomState, convs: Convolutions = NATURE) -> NetworkFn:
     """Convolutions alone: images [B, H, W, C] to [B, H' · W' · filters].
 
-    Unlike `nature_cnn` they are padded, and Keras draws their Glorot-uniform weights, as baselines' `conv_only` does.
+    Unlike `nature_cnn`, they are padded, and Keras draws their Glorot-uniform weights, as in baselines' `conv_only`.
 
     Args:
         rng: not used.
@@ -125,11 +125,11 @@ def impala_cnn(rng: np.random.RandomState, depths: Widths = (16, 32, 32)) -> Net
 
     Args:
         rng: not used; Keras draws the Glorot-uniform weights.
-        depths: filters of each of the residual sections.
+        depths: filters in each residual section.
     """
 
     def torso(inputs: Observations) -> KerasTensor:
-        numbers = itertools.count()  # of each torso: baselines counts its critic's layers from 0, too
+        numbers = itertools.count()  # for each torso: baselines counts the critic's layers from 0 too
 
         def convolution(h: KerasTensor, depth: int) -> KerasTensor:
             return Conv2D(depth, 3, padding="same", name=f"layer{next(numbers)}")(h)
@@ -144,7 +144,7 @@ def impala_cnn(rng: np.random.RandomState, depths: Widths = (16, 32, 32)) -> Net
                 h = residual(residual(h, depth), depth)
             return keras.ops.relu(h)
 
-        features = joined(sections, inputs)  # first: the dense layer's number comes after those of the convolutions
+        features = joined(sections, inputs)  # first, so that the dense layer's number follows the convolutions'
         return Dense(256, activation="relu", name=f"layer{next(numbers)}")(features)
 
     return torso

@@ -18,7 +18,7 @@ from acer_tf.packing import Packed
 from acer_tf.system.console import say
 
 LONGEST_REASON = 300
-"""Characters quoted of Keras' message about a network that cannot be built."""
+"""Characters quoted from Keras' message about a network that cannot be built."""
 
 
 class Latents(NamedTuple):
@@ -48,7 +48,7 @@ class Stateless(keras.layers.Layer):
 class Branch:
     """One network: a torso applied to all N x T observations at once, then a recurrent core through time.
 
-    The core computes in float32 whatever the torso's precision: it passes its state on, and with it every rounding.
+    The core computes in float32 whatever the torso's precision, since its state would carry every rounding error on.
 
     Attributes:
         name: scope of its parameters.
@@ -66,7 +66,7 @@ class Branch:
             name: scope of its parameters.
             network: a torso, or a torso and a recurrent core.
             observation_space: space of one observation.
-            precision: that of the torso.
+            precision: precision of the torso.
         """
         self.name = name
         torso, make_core = network if isinstance(network, Recurrent) else (network, Stateless)
@@ -75,7 +75,7 @@ class Branch:
         inputs = tf.nest.map_structure(lambda space: keras.Input(space.shape, dtype=str(space.dtype)), spaces)
         with computing_in(precision):
             outputs = torso(inputs)
-        # A float32 layer: Keras casts what comes into it.
+        # A float32 layer: Keras casts its inputs.
         self._torso = keras.Model(
             tf.nest.flatten(inputs), keras.layers.Flatten(dtype="float32")(outputs), name=self.name
         )
@@ -87,7 +87,7 @@ class Branch:
         self.nfeatures = int(features.shape[-1])
 
     def __call__(self, obs: tf.Tensor, masks: tf.Tensor, state: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns features [N, T, F] and the state after the last step, [N, P]; arguments as of `Trunk`."""
+        """Returns features [N, T, F] and the state after the last step, [N, P]; arguments as for `Trunk`."""
         rows = tf.nest.map_structure(lambda part: tf.reshape(part, [-1, *part.shape[2:]]), obs)
         if self._packed is not None and not isinstance(rows, dict):
             rows = unpacked(rows, self._packed)
@@ -101,8 +101,8 @@ class Trunk:
     """Everything below the heads: the networks of policy and critic, and the state they carry.
 
     Attributes:
-        branches: the policy's network and, where the critic has a separate one, the critic's.
-        ends: the separate last layers, as one Keras model, where only the first are shared; else None.
+        branches: the policy's network and, if it is separate, the critic's.
+        ends: the separate last layers, as one Keras model, if only the first layers are shared; otherwise None.
         widths: widths of the features for the policy and for the critic.
         state_size: numbers in the state of one environment, P; those of the policy's network come first.
     """
@@ -120,22 +120,22 @@ class Trunk:
         """Builds the networks; initial weights are drawn from `rng`, those of the policy's network first.
 
         Args:
-            network: name of a network, or a network as of `registry.Network`.
+            network: name of a network, or a `registry.Network`.
             observation_space: space of one observation.
             rng: generator of the initial weights.
-            precision: in which the layers compute, "float32" or "bfloat16"; parameters and features are float32.
-            value_network: the critic's network: None or "shared" for the policy's; "copy" for a separate one built
-                alike, with a state of its own; or another network.
+            precision: precision of the layers, "float32" or "bfloat16"; parameters and features are float32.
+            value_network: the critic's network: None or "shared" for the policy's; "copy" for a separate network built
+                the same way, with its own state; or another network.
             **network_kwargs: arguments of the named network.
 
         Raises:
-            InputError: the network or an argument of it does not exist, or it does not suit the observations.
+            InputError: the network or one of its arguments does not exist, or does not suit the observations.
         """
         own = network_fn(network, rng, network_kwargs)
         check_pixels(network, observation_space)
         is_shared = value_network is None or value_network == "shared"
         if isinstance(own, Split) and not is_shared:
-            raise InputError(f"value_network is {value_network!r}, but the network says itself what is shared.")
+            raise InputError(f"value_network is {value_network!r}, but the network itself decides what is shared.")
         self.ends: keras.Model | None = None
         with _naming_observations(network, observation_space):
             if isinstance(own, Split):
@@ -157,8 +157,8 @@ class Trunk:
         """Computes the features of T steps of N environments.
 
         Args:
-            obs: [N, T, *observation], in the space's dtype; of packed observations the parts by name will do, too.
-            masks: [N, T] bool, True where an episode ended before the step, so that the state is reset to zero.
+            obs: [N, T, *observation], in the space's dtype; packed observations may also be given as parts by name.
+            masks: [N, T] bool, True where an episode ended before the step, so the state is reset to zero.
             state: [N, P] float32, before the first step.
         """
         states = tf.split(state, [branch.state_size for branch in self.branches], axis=1)
@@ -185,7 +185,7 @@ def unpacked(packed: tf.Tensor, space: Packed) -> dict[str, tf.Tensor]:
 
 @contextlib.contextmanager
 def _naming_observations(network: object, space: gym.spaces.Box) -> Iterator[None]:
-    """Turns what Keras and TensorFlow raise about a network into one sentence with the observations."""
+    """Turns errors of Keras and TensorFlow about a network into one sentence that names the observations."""
     try:
         yield
     except InputError:
@@ -202,7 +202,7 @@ def _naming_observations(network: object, space: gym.spaces.Box) -> Iterator[Non
 
 @contextlib.contextmanager
 def computing_in(precision: str) -> Iterator[None]:
-    """Layers made in this context compute in a precision, on parameters in float32, whatever Keras is set to."""
+    """Makes layers created in the block compute in a precision, with float32 parameters, whatever Keras is set to."""
     before = keras.config.floatx(), keras.config.image_data_format(), keras.config.dtype_policy()
     _configure_keras("float32", "channels_last", "mixed_bfloat16" if precision == "bfloat16" else precision)
     try:
@@ -229,9 +229,9 @@ def named_parameters(trunk: Trunk, heads: Sequence[keras.layers.Layer]) -> dict[
     """Returns all trainable variables by name, in baselines' order: policy's network, critic's network, heads.
 
     Raises:
-        InputError: one is there twice, or two have one name.
+        InputError: a variable occurs twice, or two have the same name.
     """
-    # Each branch is a scope of its own: both may have layers of the same names.
+    # Each branch is a separate scope: both may have layers of the same names.
     scopes = [(f"{branch.name}/", branch.parts) for branch in trunk.branches]
     scopes += [("", [trunk.ends])] if trunk.ends is not None else []
     scopes += [("", [head]) for head in heads]
@@ -240,8 +240,8 @@ def named_parameters(trunk: Trunk, heads: Sequence[keras.layers.Layer]) -> dict[
         variables = [variable for part in parts for variable in part.trainable_variables]
         if fixed := [variable.path for part in parts for variable in part.non_trainable_variables]:
             say(
-                f"{fixed[0]} is not trained, and so in no file, copy or collector: the function that makes the network "
-                "has to give it the same value each time",
+                f"{fixed[0]} is not trained, so no file, copy or collector has it: the function that makes the network "
+                "must give it the same value each time",
                 is_error=True,
             )
         names = _renumbered([variable.path for variable in variables])
@@ -252,10 +252,10 @@ def named_parameters(trunk: Trunk, heads: Sequence[keras.layers.Layer]) -> dict[
 
 
 def _check_own(name: str, variable: keras.Variable, params: Mapping[str, keras.Variable]) -> None:
-    """Checks that a weight is no other parameter's, nor its name: it would be trained twice, or not at all."""
+    """Checks that a weight and its name are unique: otherwise it would be trained twice, or not at all."""
     if any(variable is other for other in params.values()):
         raise InputError(
-            f"the network shares {name} between policy and critic; make its layers inside of the function, so that "
+            f"the network shares {name} between policy and critic; make its layers inside the function, so that "
             "each call has its own, or choose another value_network."
         )
     if name in params:
@@ -263,9 +263,9 @@ def _check_own(name: str, variable: keras.Variable, params: Mapping[str, keras.V
 
 
 def _renumbered(paths: list[str]) -> Iterator[str]:
-    """Renumbers automatically named layers: `dense_7/bias` becomes `dense/bias` if it is its network's first.
+    """Renumbers automatically named layers: `dense_7/bias` becomes `dense/bias` if it is the first in its network.
 
-    Keras counts layers over the whole process; the names of saved weights must not depend on what was built before.
+    Keras counts layers across the process; the names of saved weights must not depend on what was built before.
     """
     siblings: dict[str, list[str]] = {}
     for path in paths:

@@ -1,4 +1,4 @@
-"""Columns of the replay buffer: rings of rows, each row one array [N, ...] of every environment."""
+"""Columns of the replay buffer: rings of rows, each row an array [N, ...] over all environments."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from acer_tf.errors import InputError
 
 LEVEL = 3
-"""Zstandard's default. On Breakout level 1 is no faster; level 4 takes 2.5 times as long to store 4 % less."""
+"""Zstandard's default. On Breakout, level 1 is no faster, and level 4 takes 2.5 times as long to save 4 %."""
 
 Array = NDArray[Any]
 Slots = NDArray[np.int64]
@@ -22,16 +22,16 @@ class Column(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the rows that are there; that a ring's memory is reserved as a whole does not count."""
+        """Bytes of the stored rows, not of the memory reserved for the ring."""
 
     def put(self, slot: int, row: Array) -> None:
         """Stores a row."""
 
     def get(self, slots: Slots) -> Array:
-        """Returns [N, ...]: of each environment i, what row `slots[i]` holds of it."""
+        """Returns [N, ...]: for each environment i, its part of row `slots[i]`."""
 
     def dump(self, slots: Slots) -> dict[str, Array]:
-        """Returns whole rows as arrays that can be written to a file."""
+        """Returns complete rows as arrays that can be written to a file."""
 
     def load(self, slots: Slots, arrays: dict[str, Array]) -> None:
         """Stores what `dump` returned.
@@ -42,7 +42,7 @@ class Column(Protocol):
 
 
 class CompressedFrames:
-    """The frames of a segment as `CompressedColumn` keeps them, in the place of its `enc_obs`.
+    """The frames of a segment as `CompressedColumn` keeps them, in place of its `enc_obs`.
 
     Attributes:
         shape: [N, frames, ...].
@@ -50,12 +50,12 @@ class CompressedFrames:
     """
 
     def __init__(self, frames: Array) -> None:
-        """Compresses frames [N, frames, ...] uint8; each part as a whole, so frames are matched with those before."""
+        """Compresses frames [N, frames, ...] uint8; each part as a whole, to match frames with earlier ones."""
         self.shape = frames.shape
         compressor = zstandard.ZstdCompressor(level=LEVEL)
-        # One stream an environment: frames of one game resemble each other, not those of the next.
+        # One stream per environment: frames resemble others of the same game, not those of the next environment.
         compressed = (compressor.compress(np.ascontiguousarray(part).data) for part in frames)
-        # Copied: the compressor's own bytes keep room for frames that do not compress, a hundred times as much.
+        # Copied: the compressor's own bytes reserve room for incompressible frames, a hundred times as much.
         self.parts = [memoryview(part).tobytes() for part in compressed]
 
     def decompressed(self) -> Array:
@@ -68,13 +68,13 @@ class PlainColumn:
 
     def __init__(self, slots: int, row: Array) -> None:
         """Reserves memory for rows like this one."""
-        # Reserved at once: pages become resident as rows come.
+        # Reserved at once: pages become resident as rows arrive.
         self._rows = np.empty((slots, *row.shape), row.dtype)
         self._is_filled = np.zeros(slots, np.bool_)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the rows that are there."""
+        """Bytes of the stored rows."""
         return int(self._rows[0].nbytes * self._is_filled.sum())
 
     def put(self, slot: int, row: Array) -> None:
@@ -84,11 +84,11 @@ class PlainColumn:
 
     def get(self, slots: Slots) -> Array:
         """Returns each environment's part of the row in its slot."""
-        # Row i of the draw is environment i's: each from its own history.
+        # Row i of the draw belongs to environment i, which draws from its own history.
         return self._rows[slots, np.arange(len(slots))]
 
     def dump(self, slots: Slots) -> dict[str, Array]:
-        """Returns whole rows."""
+        """Returns complete rows."""
         return {"rows": self._rows[slots]}
 
     def load(self, slots: Slots, arrays: dict[str, Array]) -> None:
@@ -100,10 +100,10 @@ class PlainColumn:
 class FrameColumn:
     """Stores each frame once: a row [N, T + S, ...] usually begins with the last S frames of the row before.
 
-    The frames of all rows make one ring of slots * T + S frames, in which each row overlaps the next by S. Where an
-    environment's part begins with other frames, bit for bit, these are kept by themselves until the row is overwritten:
-    after a reset, and just after an episode's end, as frames from before it are zero. Rows have to be put into one slot
-    after the other.
+    The frames of all rows form one ring of slots * T + S frames, in which each row overlaps the next by S. If an
+    environment's part begins with different frames, bit for bit, these are kept separately until the row is
+    overwritten. This happens after a reset, and just after the end of an episode, since earlier frames are then zero.
+    Rows must be put into consecutive slots.
     """
 
     def __init__(self, slots: int, row: Array, nsteps: int) -> None:
@@ -112,23 +112,23 @@ class FrameColumn:
         self._nstack = row.shape[1] - nsteps
         self._frames = np.empty((len(row), slots * nsteps + self._nstack, *row.shape[2:]), row.dtype)
         self._frames[:, : self._nstack] = row[:, : self._nstack]
-        self._starts = np.full(slots, -nsteps)  # the row put first follows on one of these: it starts at 0
-        # Rare, so a dictionary a slot is smaller than an array of all heads.
+        self._starts = np.full(slots, -nsteps)  # the first row put follows one of these, so it starts at 0
+        # Rare, so one dictionary per slot is smaller than an array of all heads.
         self._heads: list[dict[int, Array]] = [{} for _ in range(slots)]
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the frames that are there, those kept separately included."""
-        # The ring is reserved as a whole, but pages that were never written take no memory.
+        """Bytes of the stored frames, including those kept separately."""
+        # The entire ring is reserved, but pages that were never written take no memory.
         share = np.mean(self._starts >= 0)
         return int(self._frames.nbytes * share) + sum(head.nbytes for heads in self._heads for head in heads.values())
 
     def put(self, slot: int, row: Array) -> None:
         """Stores a row."""
-        # It follows on the row before, so that the last S frames there are its first S.
+        # It follows the row before, whose last S frames are its first S.
         self._starts[slot] = (self._starts[slot - 1] + self._nsteps) % self._frames.shape[1]
         places, head = self._places(slot), row[:, : self._nstack]
-        # After an episode's end the stack is zeros, not the frames before: such heads are kept apart.
+        # After the end of an episode the stack has zeros, not the frames before: such heads are kept separately.
         differs = _bits(self._frames[:, places[: self._nstack]]) != _bits(head)
         envs = np.flatnonzero(differs.any(axis=tuple(range(1, differs.ndim))))
         self._heads[slot] = {env: head[env].copy() for env in envs.tolist()}
@@ -137,14 +137,14 @@ class FrameColumn:
     def get(self, slots: Slots) -> Array:
         """Returns each environment's part of the row in its slot."""
         drawn: Array = self._frames[np.arange(len(slots))[:, np.newaxis], self._places(slots)]
-        # Few environments have a head of their own: most draws are one gather.
+        # Few environments have separate heads: most draws are a single gather.
         for env, slot in enumerate(slots.tolist()):
             if env in self._heads[slot]:
                 drawn[env, : self._nstack] = self._heads[slot][env]
         return drawn
 
     def dump(self, slots: Slots) -> dict[str, Array]:
-        """Returns whole rows."""
+        """Returns complete rows."""
         rows = np.empty((len(slots), *self._shape), self._frames.dtype)
         for row, slot in zip(rows, slots, strict=True):
             row[...] = self.get(np.full(len(row), slot))
@@ -156,7 +156,7 @@ class FrameColumn:
             self.put(slot, row)
 
     def _places(self, slots: int | Slots) -> NDArray[np.int64]:
-        """Returns [..., T + S], the places in the ring of the rows in `slots`, [...]."""
+        """Returns the places in the ring, [..., T + S], of the rows in `slots`, [...]."""
         starts = np.asarray(self._starts[slots])[..., np.newaxis]
         places: NDArray[np.int64] = (starts + np.arange(self._shape[1])) % self._frames.shape[1]
         return places
@@ -176,11 +176,11 @@ class CompressedColumn:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the compressed parts that are there."""
+        """Bytes of the stored parts, compressed."""
         return sum(len(part) for parts in self._parts for part in parts)
 
     def put(self, slot: int, row: Array | CompressedFrames) -> None:
-        """Stores a row, compressed, unless it is already."""
+        """Stores a row, which is compressed unless it already is."""
         self._parts[slot] = (row if isinstance(row, CompressedFrames) else CompressedFrames(row)).parts
 
     def get(self, slots: Slots) -> Array:
@@ -189,9 +189,9 @@ class CompressedColumn:
         return _decompressed_parts(self._decompressor, parts, self._shape)
 
     def dump(self, slots: Slots) -> dict[str, Array]:
-        """Returns whole rows."""
+        """Returns complete rows."""
         parts = [part for slot in slots for part in self._parts[slot]]
-        # Parts differ in length: one array of bytes, one of lengths.
+        # Parts differ in length: one array holds the bytes, another the lengths.
         sizes = np.array([len(part) for part in parts], np.int64).reshape(len(slots), -1)
         return {"parts": np.frombuffer(b"".join(parts), np.uint8), "sizes": sizes}
 
@@ -204,7 +204,7 @@ class CompressedColumn:
             raise InputError(f"saved replay has {sizes.shape} parts; expected {expected}.")
         if (sizes < 0).any() or sizes.sum() != len(data):
             raise InputError(f"saved replay is damaged: its parts have {len(data)} bytes; expected {sizes.sum()}.")
-        # Each part is checked now: a damaged one must not surface hours later in a draw.
+        # Each part is checked now, so that damage does not surface hours later in a draw.
         stops = np.cumsum(sizes).reshape(sizes.shape)
         for slot, starts_of_row, stops_of_row in zip(slots, stops - sizes, stops, strict=True):
             self._parts[slot] = [data[i:j] for i, j in zip(starts_of_row, stops_of_row, strict=True)]
@@ -212,7 +212,7 @@ class CompressedColumn:
                 self._check(part)
 
     def _check(self, part: bytes) -> None:
-        """Checks the compressed header before trusting its size, then that the part is whole and nothing else."""
+        """Checks the size in the header before trusting it, then that the part is complete and nothing follows it."""
         expected = math.prod(self._shape[1:])
         try:
             size = zstandard.frame_content_size(part)  # -1: not in the header
@@ -227,7 +227,7 @@ class CompressedColumn:
 def _decompressed_parts(
     decompressor: zstandard.ZstdDecompressor, parts: Sequence[bytes], shape: tuple[int, ...]
 ) -> Array:
-    """Decompresses each environment's part straight into the array that is returned."""
+    """Decompresses each environment's part directly into the returned array."""
     frames = np.empty(shape, np.uint8)  # every part is written in full below
     for part, row in zip(parts, frames, strict=True):
         decompressor.stream_reader(part).readinto(row)
@@ -235,7 +235,7 @@ def _decompressed_parts(
 
 
 def _fitting_rows(arrays: dict[str, Array], count: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    # Shapes come from a file: checked before they are copied anywhere.
+    # Shapes come from a file, so they are checked before anything is copied.
     rows = arrays.get("rows", np.empty(0))
     if rows.shape != (count, *shape) or rows.dtype != dtype:
         raise InputError(f"saved replay has rows {rows.shape} {rows.dtype}; expected {(count, *shape)} {dtype}.")
@@ -243,5 +243,5 @@ def _fitting_rows(arrays: dict[str, Array], count: int, shape: tuple[int, ...], 
 
 
 def _bits(array: Array) -> NDArray[np.uint8]:
-    """Views an array as bytes, for comparison bit for bit: -0.0 is not 0.0."""
+    """Views an array as bytes, for bit-for-bit comparison: -0.0 is not 0.0."""
     return np.ascontiguousarray(array).view(np.uint8)

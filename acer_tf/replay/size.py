@@ -16,12 +16,12 @@ from acer_tf.system.console import in_bytes
 from acer_tf.system.container import free_memory
 
 FIRST_SEGMENTS = 50
-"""Segments from which the size of a full buffer is projected; fewer would see little but a game's first screens."""
+"""Segments from which the size of a full buffer is projected; fewer would show little but a game's first screens."""
 
 
 def compressed_row(env: FrameStack, config: Config) -> tuple[int, ...] | None:
-    """Returns the shape [N, T + S, ...] of a segment's frames if replay compresses them: images, if wanted."""
-    # Images alone compress: uint8 with at least one axis besides the channels, or packed with other parts.
+    """Returns the shape [N, T + S, ...] of a segment's frames if replay compresses them: images, if requested."""
+    # Only images are compressed: uint8 with at least one axis besides the channels, or packed with other parts.
     nenvs, *shape, channels = env.stacked.shape
     has_images = env.stacked.dtype == np.uint8 and (shape or isinstance(env.single_observation_space, Packed))
     if not config.compress_replay or not has_images:
@@ -32,9 +32,9 @@ def compressed_row(env: FrameStack, config: Config) -> tuple[int, ...] | None:
 def smallest_bytes(env: FrameStack, config: Config, state_size: int = 0) -> int:
     """Computes the least that a full buffer can take, in bytes; 0 without replay.
 
-    How well frames compress is not known before they are seen: compressed ones count nothing. Without them the bound is
-    what the buffer takes, but for a learned sigma's numbers, masks of actions, and the few frames that `FrameColumn`
-    keeps separately after episodes' ends.
+    How well frames compress is not known beforehand, so compressed frames count as nothing. Without them the bound is
+    the size of the buffer, except for a learned sigma's numbers, action masks, and the few frames that `FrameColumn`
+    keeps separately after the end of an episode.
 
     Args:
         env: the environments; they are not stepped.
@@ -52,16 +52,16 @@ def smallest_bytes(env: FrameStack, config: Config, state_size: int = 0) -> int:
 
 
 def largest_bytes(env: FrameStack, config: Config) -> int:
-    """Computes what a full buffer takes, in bytes, if its frames do not compress; without a policy's states."""
+    """Computes the bytes of a full buffer whose frames do not compress, without a policy's states."""
     return smallest_bytes(env, dataclasses.replace(config, compress_replay=False))
 
 
 def _frame_bytes(env: FrameStack, config: Config) -> int:
-    """Computes what one environment's uncompressed frames take in a full buffer."""
+    """Computes the bytes that one environment's uncompressed frames take in a full buffer."""
     if compressed_row(env, config) is not None:
         return 0
     segments, nsteps, nstack = config.buffer_size // config.nsteps, config.nsteps, env.nstack
-    # Each frame once, where the wrapper keeps frames apart; else each row has its own S.
+    # Each frame once if the wrapper keeps frames intact; otherwise each row has its own S frames.
     frames = nstack + segments * (nsteps if env.keeps_frames else nsteps + nstack)
     return frames * (int(env.stacked[0].nbytes) // nstack)  # stacked: [N, ..., S * C]
 
@@ -74,7 +74,7 @@ def _action_bytes(space: gymnasium.Space[Any]) -> int:
 
 
 def check_replay(env: FrameStack, config: Config, state_size: int = 0) -> None:
-    """Checks that replay, and a segment, can fit into memory, however well frames compress; steps no environment.
+    """Checks that replay and a segment can fit into memory, however well frames compress; steps no environment.
 
     Args:
         env: the environments.
@@ -82,19 +82,19 @@ def check_replay(env: FrameStack, config: Config, state_size: int = 0) -> None:
         state_size: numbers in the policy's state, P.
 
     Raises:
-        InputError: one of them cannot.
+        InputError: one of them cannot fit.
     """
     _require("a segment", (config.nsteps + 1) * env.stacked.nbytes, free_memory(), "nsteps")  # its observations
     _require("replay", smallest_bytes(env, config, state_size), free_memory(), "buffer_size")
 
 
 def projected_bytes(nbytes: int, segments: int, slots: int) -> int:
-    """Projects what a full buffer takes from what it holds, and checks that this fits into memory.
+    """Projects the size of a full buffer from what it holds, and checks that this fits into memory.
 
     Args:
         nbytes: bytes of the segments in the buffer.
-        segments: how many there are.
-        slots: how many there will be.
+        segments: number of segments in the buffer.
+        slots: number of segments in a full buffer.
 
     Raises:
         InputError: it does not fit.

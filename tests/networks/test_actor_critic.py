@@ -75,7 +75,7 @@ def test_parameters_come_in_baselines_order(network: str, space: Box, kwargs: di
 def test_weights_that_are_not_trained_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     built = build(lambda inputs: keras.layers.Dense(4, name="mine")(keras.layers.Dense(2, trainable=False)(inputs)))
     assert [*built.params] == ["pi/mine/kernel", "pi/mine/bias", *HEADS]
-    assert "kernel is not trained, and so in no file, copy or collector" in capsys.readouterr().err
+    assert "kernel is not trained, so no file, copy or collector has it" in capsys.readouterr().err
     build("impala_cnn", space=PIXELS)
     assert capsys.readouterr().err == ""
 

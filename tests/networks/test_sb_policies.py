@@ -162,7 +162,11 @@ def test_an_extractor_of_ones_own_gets_scaled_images() -> None:
             {"feature_extraction": "cn"},
             "feature_extraction is 'cn'; expected 'mlp', 'cnn' or 'multi_input'",
         ),
-        ("MlpPolicy", {"value_network": "copy"}, "value_network is 'copy', but the network says itself what is shared"),
+        (
+            "MlpPolicy",
+            {"value_network": "copy"},
+            "value_network is 'copy', but the network itself decides what is shared",
+        ),
         ("MlpPolicy", {"act_fun": "tnh"}, "the activation 'tnh' does not exist; the nearest are"),
         ("MlpLstmPolicy", {"n_lstm": 0}, "n_lstm is 0; expected a whole number >= 1"),
         ("MlpLstmPolicy", {"layer_norm": 1}, "layer_norm is 1; expected True or False"),
