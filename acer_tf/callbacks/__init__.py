@@ -1,7 +1,7 @@
-"""Callbacks of training, under the names of Stable Baselines 2.
+"""Training callbacks, under the names of Stable Baselines 2.
 
-There is no callback against numbers that are not finite: training itself refuses such an observation, reward or update,
-and names the quantity (`acer_tf.errors.NotFiniteError`).
+No callback checks for numbers that are not finite: training itself refuses such observations, rewards and updates, and
+names the quantity (`acer_tf.errors.NotFiniteError`).
 """
 
 from acer_tf.callbacks.base import (

@@ -15,11 +15,11 @@ from acer_tf.schema import Count, validated
 Function = Callable[[dict[str, Any], dict[str, Any]], bool | None]
 
 METHODS = ("init_callback", "on_training_start", "on_rollout_start", "on_step", "on_rollout_end", "on_training_end")
-"""Methods of a callback, by which an object is recognised as one."""
+"""Methods by which an object is recognised as a callback."""
 
 
 class Agent(Predictor, HasSpaces, Protocol):
-    """The agent in training, as callbacks see it."""
+    """The agent being trained, as callbacks see it."""
 
     num_timesteps: int
 
@@ -34,7 +34,7 @@ class Agent(Predictor, HasSpaces, Protocol):
         ...
 
     def get_env(self) -> Any:
-        """Returns the environments that it is trained on."""
+        """Returns the environments in which it is trained."""
         ...
 
     def save(self, path: str | Path) -> None:
@@ -49,8 +49,8 @@ class BaseCallback:
     over all environments, N per call.
 
     Attributes:
-        model: the agent; None before `learn`, like the next two.
-        training_env: the environments that it is trained on, with Stable Baselines' `get_attr`, `set_attr` and
+        model: the agent; None before `learn`, like `training_env` and `logger`.
+        training_env: the environments in which it is trained, with Stable Baselines' `get_attr`, `set_attr` and
             `env_method`.
         n_calls: calls of `on_step` so far.
         num_timesteps: agent steps so far, over all environments.
@@ -74,7 +74,7 @@ class BaseCallback:
         self.globals: dict[str, Any] = {}
 
     def init_callback(self, model: Agent) -> None:
-        """Called once per `learn`, before anything else, with the agent that is trained."""
+        """Called once per `learn`, before anything else, with the agent to train."""
         self.model = model
         self.training_env = with_env_methods(model.get_env())
         self.logger = model.logger
@@ -137,31 +137,31 @@ class ConvertCallback(BaseCallback):
 
 
 class CallbackList(BaseCallback):
-    """Calls several callbacks, in their order; training ends after a step in which any of them said so.
+    """Calls several callbacks in order; training ends after a step in which any of them asks for it.
 
-    It is an `acer_tf.acer.Callback`: the training loop calls the list that `learn` was given, and this the callbacks.
+    It is an `acer_tf.acer.Callback`: the training loop calls the list given to `learn`, which calls the callbacks.
 
     Attributes:
         callbacks: the callbacks.
     """
 
     def __init__(self, callbacks: Sequence[Any]) -> None:
-        """Makes callbacks of whatever `as_callback` takes."""
+        """Makes a callback of each item, which may be anything that `as_callback` takes."""
         super().__init__()
         self._steps_before = 0
         self.callbacks: list[BaseCallback] = [as_callback(one) for one in callbacks if one is not None]
 
     @classmethod
     def of(cls, callback: Any) -> "CallbackList":
-        """Returns the list of what `learn` was given: one callback, or several."""
+        """Returns the list of the callbacks given to `learn`: one or several."""
         return cls(callback if isinstance(callback, list | tuple) else [callback])
 
     def on_step(self, step: Mapping[str, Any] = MappingProxyType({})) -> bool:
         """Called after each step of all environments; False ends training.
 
         Args:
-            step: from the training loop, variables of the step, which join `locals`: `t` is its number within the
-                segment, from 1 on.
+            step: the training loop's variables about the step, which are added to `locals`: `t` is its number within
+                the segment, from 1 on.
         """
         if step:
             self.locals.update(step)
@@ -183,7 +183,7 @@ class CallbackList(BaseCallback):
             callback.on_rollout_start()
 
     def _on_step(self) -> bool:
-        # Every callback is called; one that returns nothing goes on.
+        # Every callback is called; returning nothing means to go on.
         answers = [callback.on_step() for callback in self.callbacks]
         return all(answer is None or answer for answer in answers)
 
@@ -197,19 +197,19 @@ class CallbackList(BaseCallback):
 
 
 class EventCallback(BaseCallback):
-    """Base class of callbacks that call another one at an event: where `_on_event` is called.
+    """Base class of callbacks that call another one at an event, by calling `_on_event`.
 
     Attributes:
-        callback: the other one; its `n_calls` counts events.
+        callback: the other callback; its `n_calls` counts events.
     """
 
     def __init__(self, callback: Any = None, verbose: int = 0) -> None:
-        """Makes a callback of whatever `as_callback` takes."""
+        """Takes the other callback, which may be anything that `as_callback` takes."""
         super().__init__(verbose)
         self.callback = as_callback(callback)
 
     def init_callback(self, model: Agent) -> None:
-        """Passes the agent on to the other callback, which belongs to this one."""
+        """Passes the agent on to the other callback, whose parent is this one."""
         super().init_callback(model)
         self.callback.parent = self
         self.callback.init_callback(model)
@@ -220,7 +220,7 @@ class EventCallback(BaseCallback):
         self.callback.on_training_start(locals_, globals_)
 
     def on_training_end(self) -> None:
-        """Ends the other callback, too."""
+        """Ends the other callback too."""
         super().on_training_end()
         self.callback.on_training_end()
 
@@ -229,10 +229,10 @@ class EventCallback(BaseCallback):
 
 
 class EveryNTimesteps(EventCallback):
-    """Calls another callback as soon as `n_steps` agent steps (over all environments) were made since the last time."""
+    """Calls another callback whenever `n_steps` agent steps (over all environments) have passed since the last call."""
 
     def __init__(self, n_steps: int, callback: Any) -> None:
-        """Sets the number of agent steps, and makes a callback of whatever `as_callback` takes."""
+        """Sets the number of agent steps, and the callback: anything that `as_callback` takes."""
         super().__init__(callback)
         self.n_steps = validated("n_steps", n_steps, Count)
         self.last_time_trigger = 0
@@ -252,7 +252,7 @@ def as_callback(callback: Any) -> BaseCallback:
 
     Args:
         callback: a callback, or any object with its methods; a function of the training loop's local and global
-            variables, with which False ends training; None, which does nothing; or a list of these.
+            variables, which ends training by returning False; None, which does nothing; or a list of these.
 
     Raises:
         InputError: it is something else.
@@ -278,7 +278,7 @@ def _takes_two(function: Callable[..., Any]) -> bool:
         inspect.signature(function).bind({}, {})
     except TypeError:
         return False
-    except ValueError:  # what is written in C may say nothing of its arguments
+    except ValueError:  # a function written in C may not reveal its arguments
         return True
     return True
 

@@ -1,4 +1,4 @@
-"""Evaluates the agent while it is trained, keeps the best one, and ends training when it is good enough."""
+"""Evaluates the agent during training, keeps the best one, and ends training when it is good enough."""
 
 from pathlib import Path
 from typing import Any
@@ -25,15 +25,16 @@ BEST_MODEL = "best_model.zip"
 
 
 class EvalCallback(EventCallback):
-    """Evaluates the agent every `eval_freq` calls of `on_step`; each call is as many agent steps as environments.
+    """Evaluates the agent every `eval_freq` calls of `on_step`; a call is one agent step in every environment.
 
     `evaluations.npz` holds `timesteps` [K], and `results` and `ep_lengths` [K, n_eval_episodes]: returns (raw, whole
-    games) and lengths. It is replaced in one step after each evaluation. Rows of the same callback and agent stay in
-    the next `learn`, wherever its steps are counted from. With a new callback or another agent, the rows in the file up
-    to the step from which training continues stay, in the file and for the best mean return.
+    games) and lengths. It is replaced in one step after each evaluation. Rows of the same callback and agent are kept
+    in the next `learn`, whatever the step from which it counts. A new callback, or one with another agent, keeps the
+    file's rows up to the step from which training continues, also for the best mean return.
 
     Attributes:
-        best_mean_reward: highest mean return so far; its agent is `best_model.zip` in `best_model_save_path`.
+        best_mean_reward: highest mean return so far; the agent that reached it is `best_model.zip` in
+            `best_model_save_path`.
         last_mean_reward: mean return of the last evaluation.
     """
 
@@ -54,21 +55,21 @@ class EvalCallback(EventCallback):
         """Sets how the agent is evaluated, and what becomes of the results.
 
         Args:
-            eval_env: an environment or a vector environment, other than that of training. With Stable Baselines'
-                `VecNormalize` if that is normalised so: its moments are those of training at every evaluation.
+            eval_env: an environment or a vector environment, other than the training environment. If that has Stable
+                Baselines' `VecNormalize`, this one needs it too: at every evaluation it gets the moments from training.
             callback_on_new_best: called when the mean return is higher than ever (see `as_callback`); False ends
                 training.
-            n_eval_episodes: episodes of an evaluation, over all environments.
+            n_eval_episodes: episodes per evaluation, over all environments.
             eval_freq: calls of `on_step` between two evaluations.
-            log_path: folder of `evaluations.npz`; None writes none.
-            best_model_save_path: folder of `best_model.zip`; None saves none.
-            deterministic: takes the most probable actions.
-            render: shows the environment.
+            log_path: folder for `evaluations.npz`; None writes none.
+            best_model_save_path: folder for `best_model.zip`; None saves none.
+            deterministic: whether to take the most probable actions.
+            render: whether to show the environment.
             verbose: 1 prints every evaluation.
-            max_episode_steps: agent steps after which an episode is cut; None or 0 is no limit.
+            max_episode_steps: agent steps after which an episode is cut; None or 0 means no limit.
 
         Raises:
-            InputError: an argument cannot work.
+            InputError: an argument is invalid.
         """
         super().__init__(callback_on_new_best, verbose)
         self.eval_env = as_vector_env(eval_env)
@@ -88,14 +89,14 @@ class EvalCallback(EventCallback):
         self.evaluations_length: list[list[int]] = []
 
     def _on_training_start(self) -> None:
-        """Refuses environments of training or of other spaces, and folders that cannot be made; reads evaluations.
+        """Refuses the training environments, other spaces, and folders that cannot be made; reads evaluations.
 
-        Those after the agent's steps are forgotten: training has begun anew.
+        Evaluations after the agent's steps are forgotten: training has started again from an earlier step.
         """
         for path in (self.log_path, self.best_model_save_path):
             if path is not None:
                 make_folder(path.parent)
-        # Raises now what else the first evaluation would.
+        # Raises now what would otherwise stop the first evaluation.
         Player().enter(self.eval_env)
         copy_moments(self.training_env, self.eval_env.unwrapped)
         check_same_spaces(self.model, EnvSpaces.of(self.eval_env), "eval_env's", any_float=True)
@@ -122,7 +123,7 @@ class EvalCallback(EventCallback):
         episodes = [episode for ended in played for episode in ended]
         self._evaluated = self.model
         self._note(episodes)
-        if not self.last_mean_reward > self.best_mean_reward:  # a nan is no best
+        if not self.last_mean_reward > self.best_mean_reward:  # a nan is never the best
             return True
         self.best_mean_reward = self.last_mean_reward
         if self.verbose:
@@ -132,7 +133,7 @@ class EvalCallback(EventCallback):
         return self._on_event()
 
     def _seed(self) -> int | None:
-        """Returns a seed of this evaluation's own, the same in every training with the same seed."""
+        """Returns a separate seed for this evaluation, the same in every training run with the same seed."""
         if self.model.seed is None:
             return None
         stream = np.random.SeedSequence(self.model.seed, spawn_key=(len(self.evaluations_timesteps),))
@@ -153,7 +154,7 @@ class EvalCallback(EventCallback):
 
     @property
     def _columns(self) -> dict[str, list[Any]]:
-        """The evaluations by the names in the file."""
+        """The evaluations, under their names in the file."""
         return {
             "timesteps": self.evaluations_timesteps,
             "results": self.evaluations_results,
@@ -189,7 +190,7 @@ class EvalCallback(EventCallback):
 class StopTrainingOnRewardThreshold(BaseCallback):
     """Ends training once the best mean return of an `EvalCallback` has reached a threshold.
 
-    It belongs into that callback: `EvalCallback(eval_env, StopTrainingOnRewardThreshold(200))`.
+    Pass it to that callback: `EvalCallback(eval_env, StopTrainingOnRewardThreshold(200))`.
     """
 
     def __init__(self, reward_threshold: float, verbose: int = 0) -> None:
@@ -199,7 +200,7 @@ class StopTrainingOnRewardThreshold(BaseCallback):
     def _init_callback(self) -> None:
         if not isinstance(self.parent, EvalCallback):
             raise InputError(
-                "StopTrainingOnRewardThreshold stands alone; give it to EvalCallback as callback_on_new_best."
+                "StopTrainingOnRewardThreshold does not work alone; pass it to EvalCallback as callback_on_new_best."
             )
 
     def _on_step(self) -> bool:

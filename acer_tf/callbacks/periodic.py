@@ -16,8 +16,8 @@ from acer_tf.system.console import say
 class CheckpointCallback(BaseCallback):
     """Saves the agent as `<save_path>/<name_prefix>_<agent steps>_steps.zip`, every `save_freq` calls of `on_step`.
 
-    Each call is as many agent steps as there are environments: for a file every K agent steps of N environments,
-    `save_freq` is K // N, or the callback goes into `EveryNTimesteps(K, CheckpointCallback(1, ...))`.
+    Each call is one agent step in every environment: for a file every K agent steps over N environments, set
+    `save_freq` to K // N, or use `EveryNTimesteps(K, CheckpointCallback(1, ...))`.
     """
 
     def __init__(self, save_freq: int, save_path: str | Path, name_prefix: str = "rl_model", verbose: int = 0) -> None:
@@ -43,8 +43,8 @@ class CheckpointCallback(BaseCallback):
 class VideoCallback(BaseCallback):
     """Records `<save_path>/<name_prefix>_<agent steps>_steps.mp4` every `save_freq` calls of `on_step`.
 
-    Each call is as many agent steps as there are environments. Every video plays in `env`, one made with
-    `render_mode="rgb_array"` and none of those that are trained on.
+    Each call is one agent step in every environment. Every video is played in `env`, which must be made with
+    `render_mode="rgb_array"` and not be used for training.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class VideoCallback(BaseCallback):
         """Sets what is recorded, how often, and where; other arguments are those of `record_video`.
 
         Raises:
-            InputError: an argument cannot work, or there is no ffmpeg.
+            InputError: an argument is invalid, or there is no ffmpeg.
         """
         super().__init__(verbose)
         self.env = as_vector_env(env)

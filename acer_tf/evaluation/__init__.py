@@ -1,4 +1,4 @@
-"""Playing whole episodes with a trained agent."""
+"""Playing complete episodes with a trained agent."""
 
 from acer_tf.evaluation.episodes import Played, Predictor, Summary, evaluate_policy, play, summarize
 

@@ -1,4 +1,4 @@
-"""Plays whole episodes with a trained agent, and summarizes their returns with a confidence interval."""
+"""Plays complete episodes with a trained agent, and summarizes their returns with a confidence interval."""
 
 import inspect
 import math
@@ -23,7 +23,7 @@ from acer_tf.system.console import say
 from acer_tf.system.streams import checked_seed
 
 RESAMPLES = 2_000
-"""Bootstrap samples of a confidence interval."""
+"""Bootstrap samples for a confidence interval."""
 
 StepCallback = Callable[[dict[str, Any], dict[str, Any]], object]
 """Called with the local and the global variables of `evaluate_policy`."""
@@ -32,8 +32,8 @@ StepCallback = Callable[[dict[str, Any], dict[str, Any]], object]
 class Predictor(Protocol):
     """Anything with the method `predict` of Stable Baselines' agents.
 
-    It is given the keyword `action_masks` where the environments have masks and its signature has the name, unless it
-    has an attribute `action_masks` that is False.
+    The method is passed the keyword `action_masks` if the environments have masks and its signature has that name,
+    unless the agent has an attribute `action_masks` that is False.
     """
 
     def predict(
@@ -44,13 +44,13 @@ class Predictor(Protocol):
 
 
 class Played(NamedTuple):
-    """A whole episode.
+    """An episode that has been played.
 
     Attributes:
         env: index of the environment.
-        r: raw return, over all lives; of an episode that was cut, the sum of the rewards until then.
+        r: raw return, over all lives; for an episode that was cut, the sum of the rewards until then.
         l: length in agent steps.
-        is_cut: whether it would have gone on, but reached the limit of steps.
+        is_cut: whether it was cut at the limit of steps, before it ended.
     """
 
     env: int
@@ -64,11 +64,11 @@ class Moment(NamedTuple):
 
     Attributes:
         observation: [N, ...].
-        state: the policy's, before the step; None at the first, and of feed-forward policies.
+        state: the policy's state before the step; None at the first step, and for feed-forward policies.
         mask: [N] bool, True where an episode, or a life, begins.
         actions: [N, ...].
-        returns: [N], of the episodes so far; the game's own score of Atari games that are rendered.
-        masks: what the agent was given besides: `action_masks` [N, ...], if the environments have any.
+        returns: [N], returns of the episodes so far; for Atari games that are rendered, the game's own score.
+        masks: further input of the agent: `action_masks` [N, ...], if the environments have any.
     """
 
     observation: Any
@@ -84,8 +84,8 @@ class Step(NamedTuple):
 
     Attributes:
         action: [N, ...].
-        state: the policy's, after the step; None of feed-forward policies.
-        obs: [N, ...], of the next episode where one ended; the next step may overwrite it.
+        state: the policy's state after the step; None for feed-forward policies.
+        obs: [N, ...], from the next episode where one ended; the next step may overwrite it.
         reward: [N], as the environment gave it.
         done: [N] bool, True where an episode, or a life, ended.
         info: infos of all environments, as gymnasium's vector environments give them.
@@ -106,7 +106,7 @@ class Summary(NamedTuple):
         episodes: number of episodes.
         mean: mean raw return.
         std: standard deviation of the returns (divided by their number).
-        low: lower end of the 95 % confidence interval of the mean; None for a single episode, which has none.
+        low: lower end of the 95 % confidence interval of the mean; None for a single episode, which has no interval.
         high: its upper end.
         mean_length: mean length in agent steps.
     """
@@ -140,14 +140,14 @@ def evaluate_policy(
 
     Args:
         model: anything with the method `predict` of Stable Baselines' agents.
-        env: an environment, or a vector environment with SAME_STEP autoreset or of Stable Baselines. Evaluating in the
-            training environment makes the next `learn` start new episodes there. Wrappers that are only for training
+        env: an environment, or a vector environment with SAME_STEP autoreset or from Stable Baselines. Evaluating in
+            the training environment makes the next `learn` start new episodes there. Wrappers used only for training
             (normalisation) are bypassed: the agent applies its own normalisation, which is not updated. A
-            `VecNormalize` stays, and is not updated either.
+            `VecNormalize` stays in place, and is not updated either.
         n_eval_episodes: number of episodes, over all environments.
         deterministic: whether to take the most probable action instead of sampling from the policy as in training.
         render: whether to call `env.render()` before every step.
-        callback: called after every step of all environments with the local and the global variables. Those of the
+        callback: called after every step of all environments with the local and the global variables. Those about the
             step have Stable Baselines' names (`Step`), with an entry for each environment; `episode_rewards` and
             `episode_lengths` list the episodes that have ended.
         reward_threshold: lowest acceptable mean return; None accepts any.
@@ -156,11 +156,11 @@ def evaluate_policy(
         max_episode_steps: see `play`.
 
     Returns:
-        Mean and standard deviation, or a list of returns and a list of lengths in agent steps, ordered by the
-        episodes' ends.
+        Mean and standard deviation; or a list of returns and a list of lengths in agent steps, in the order in which
+        the episodes ended.
 
     Raises:
-        InputError: a number is not positive, or none, or ACER cannot act in the environment.
+        InputError: an argument is not a number or out of range, or ACER cannot act in the environment.
         AssertionError: the mean return is below `reward_threshold`.
     """
     vector_env = as_vector_env(env)
@@ -199,21 +199,21 @@ def play(
     after_step: Callable[[Step], object] | None = None,
     max_episode_steps: int | None = MAX_EPISODE_STEPS,
 ) -> Iterator[list[Played]]:
-    """Resets the environments and plays; yields after every step a list of the episodes that ended in it.
+    """Resets the environments and plays; after every step, yields a list of the episodes that ended in it.
 
-    Wrappers that are only for training are bypassed (`unwrap`). Environment i of N plays (episodes + i) // N episodes;
-    any further episodes that it starts meanwhile are not yielded.
+    Wrappers used only for training are bypassed (`unwrap`). Environment i of N plays (episodes + i) // N episodes; any
+    further episodes that it starts meanwhile are not yielded.
 
     Args:
-        agent: acts.
+        agent: chooses the actions.
         env: vector environment with SAME_STEP autoreset.
         episodes: number of episodes, over all environments.
         deterministic: whether to take the most probable action.
-        before_step: called before every step, when its actions are known.
+        before_step: called before every step, once its actions are known.
         seed: as in `evaluate_policy`.
         after_step: called after every step.
-        max_episode_steps: agent steps after which an episode is cut; None or 0 is no limit. Its environment then waits
-            for the others, until all of them are reset.
+        max_episode_steps: agent steps after which an episode is cut; None or 0 means no limit. Its environment then
+            waits for the others until all of them are reset.
 
     Raises:
         InputError: a number is not positive, an agent is training in these environments right now, or they give action
@@ -231,7 +231,7 @@ def play(
     takes_masks = _takes_masks(agent)
     with moments_kept(env):
         while left.any():
-            if not is_playing.any():  # at first, and once each has had an episode cut, or none is left
+            if not is_playing.any():  # at first, and once every environment has had an episode cut or is done
                 counter, is_playing = _EpisodeCounter(env, limit), left > 0
                 obs, infos = _begin(env, seed)
                 state, mask, had_masks = None, np.ones(env.num_envs, np.bool_), MASKS in infos
@@ -264,7 +264,7 @@ def said_of_cuts(played: Iterable[Played]) -> str | None:
 def summarize(returns: Sequence[float], lengths: Sequence[int]) -> Summary:
     """Computes mean, standard deviation and the 95 % confidence interval of the mean.
 
-    The interval is a percentile bootstrap's, which assumes no distribution of the returns.
+    The interval is a percentile bootstrap, which makes no assumption about the distribution of the returns.
 
     Args:
         returns: raw returns, at least one.
@@ -287,13 +287,13 @@ def _takes_masks(agent: Predictor) -> bool:
 
 def _begin(env: VectorEnv[Any, Any, Any], seed: int | None) -> tuple[Any, dict[str, Any]]:
     if seed is None and isinstance(env.unwrapped, AtariPool):
-        seed = checked_seed(None)  # without a seed, games would continue where they are
+        seed = checked_seed(None)  # without a seed, games would continue from where they are
     with environment_errors():
         return env.reset(seed=environment_seeds(env, seed))
 
 
 class _EpisodeCounter:
-    """Finds the episodes that end or reach the limit, with reported returns or else the sums of the rewards."""
+    """Finds the episodes that end or reach the limit, with their reported returns or else the sums of rewards."""
 
     def __init__(self, env: VectorEnv[Any, Any, Any], limit: float) -> None:
         self._limit = limit
@@ -303,7 +303,7 @@ class _EpisodeCounter:
         self._reports = reports_episodes(env)
 
     def returns(self) -> NDArray[np.float64]:
-        """Returns those of the episodes so far, [N]."""
+        """Returns the returns of the episodes so far, [N]."""
         scores = None if self._atari is None else self._atari.scores()
         return self._returns.copy() if scores is None else np.asarray(scores, np.float64)
 
@@ -330,5 +330,5 @@ class _EpisodeCounter:
         if self._atari is not None:
             return np.zeros_like(truncations)  # a lost life, or a game lost with its worker
         if self._reports:
-            return truncations  # by a TimeLimit outside of the reports; a termination may be a lost life
+            return truncations  # by a TimeLimit outside the reporting wrapper; a termination may be a lost life
         return terminations | truncations

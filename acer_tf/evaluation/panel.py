@@ -1,6 +1,6 @@
-"""Draws what a policy and its critic make of a state beside the picture of the environment.
+"""Draws what a policy and its critic make of a state next to the picture of the environment.
 
-Left the picture; right the return so far, a row for each action, and V over the last steps.
+The picture is on the left; on the right are the return so far, a row for each action, and V over the last steps.
 """
 
 import math
@@ -24,20 +24,20 @@ Image = NDArray[np.uint8]
 Colour = tuple[int, int, int]
 
 SIZE = (440, 720)
-"""Height and width of the whole, in pixels; legible when shown 600 pixels wide."""
+"""Height and width of the image, in pixels; legible when shown 600 pixels wide."""
 PICTURE = 400
-"""Width of the picture's part."""
+"""Width of the area for the picture."""
 LEFT, RIGHT = PICTURE + 16, SIZE[1] - 14
 """Columns between which numbers are drawn."""
 ROWS = (58, 314)
 """Lines between which the actions are drawn."""
 TALLEST_ROW = 28
 MOST_ROWS = 18
-"""Actions that are drawn: as many as an Atari game has at most."""
+"""Most actions that are drawn: no Atari game has more."""
 BOTTOM = SIZE[0] - 12
-"""Line on which the curve of V ends; it begins below the actions."""
+"""Bottom line of the curve of V, which begins below the actions."""
 STEPS = 200
-"""Values of V in the curve."""
+"""Number of values of V in the curve."""
 
 ACTION_NAMES = {
     "Acrobot-v1": ("torque -1", "no torque", "torque +1"),
@@ -47,7 +47,7 @@ ACTION_NAMES = {
     "MountainCar-v0": ("left", "nothing", "right"),
     "Pendulum-v1": ("torque",),
 }
-"""Of environments that do not name them themselves."""
+"""Names for environments that do not name their actions."""
 BACKGROUND: Colour = (24, 26, 30)
 TEXT: Colour = (232, 232, 232)
 FAINT: Colour = (140, 146, 156)
@@ -60,7 +60,7 @@ class Panel:
     """Draws frame after frame of one environment, and remembers V."""
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
-        """Prepares to draw for the first of the environments."""
+        """Prepares to draw for the first environment."""
         self._space = env.single_action_space
         names = action_names(env)
         self._names = [*names[:MOST_ROWS]]
@@ -74,8 +74,8 @@ class Panel:
         """Returns an image [440, 720, 3] of a step that is about to be made.
 
         Args:
-            picture: of the environment, [H, W, 3].
-            explanation: of the first environment's state.
+            picture: picture of the environment, [H, W, 3].
+            explanation: explanation for the first environment's state.
             moment: the step.
         """
         image = np.full((*SIZE, 3), BACKGROUND, np.uint8)
@@ -112,7 +112,7 @@ class Panel:
             _write(image, _number(q[i]), RIGHT, y, TEXT if i == best else FAINT, self._row_text, is_right=True)
 
     def _draw_numbers(self, image: Image, mean: NDArray[Any], sigma: NDArray[Any], taken: NDArray[Any]) -> None:
-        """Draws each number of a continuous action on its range: the mean, a sigma to both sides, and the one taken."""
+        """Draws each number of a continuous action on its range: mean, one sigma to both sides, and the value taken."""
         assert isinstance(self._space, Box)
         left, right = LEFT + 72, RIGHT - 142
         self._write_head(image, {RIGHT - 96: "mean", RIGHT - 46: "sigma", RIGHT: "taken"})
@@ -131,7 +131,7 @@ class Panel:
                 _write(image, _number(value[i]), RIGHT - x, y, colour, self._row_text, is_right=True)
 
     def _draw_values(self, image: Image) -> None:
-        """Draws V of the last steps, the newest on the right, and a line where an episode or a life began."""
+        """Draws V over the last steps, the newest on the right, and a line where an episode or a life began."""
         top, bottom = ROWS[0] + len(self._names) * self._row_height + 44, BOTTOM
         values = np.array([value for value, _ in self._values])
         low, high = float(values.min()), float(values.max())
@@ -153,7 +153,7 @@ class Panel:
             _write(image, text, x, ROWS[0] - 6, FAINT, 0.4, is_right=True)
 
     def _row(self, i: int) -> int:
-        """Returns the base line of a row's text."""
+        """Returns the baseline of a row's text."""
         return ROWS[0] + i * self._row_height + round(0.72 * self._row_height)
 
     def _bar(self, image: Image, i: int, left: int, right: int, colour: Colour) -> None:
@@ -163,7 +163,7 @@ class Panel:
 
 
 def _place(area: Image, picture: Image) -> None:
-    """Draws a picture in the middle of an area, as large as it fits."""
+    """Draws a picture in the middle of an area, as large as will fit."""
     scale = min(area.shape[0] / picture.shape[0], area.shape[1] / picture.shape[1])
     height, width = (max(1, math.floor(scale * length)) for length in picture.shape[:2])
     method = cv2.INTER_AREA if scale < 1 else cv2.INTER_NEAREST
@@ -182,7 +182,7 @@ def _write(
     is_right: bool = False,
     width: int | None = None,
 ) -> None:
-    """Writes text on the base line y, from x on or, `is_right`, up to x; narrower where it would exceed a width."""
+    """Writes text on the baseline y, from x on or, if `is_right`, up to x; shrinks it to fit `width`."""
     (length, _), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, size, 1)
     if width is not None and length > width:
         size *= width / length
@@ -197,9 +197,10 @@ def _number(value: float) -> str:
 
 
 def action_names(env: VectorEnv[Any, Any, Any]) -> Sequence[str]:
-    """Returns a name for each action, or for each number of a continuous action; their indices where nothing has names.
+    """Returns a name for each action, or for each number of a continuous action; their indices if there are no names.
 
-    Atari games and MinAtar name their actions, MuJoCo's models their actuators; a joint action has its choices, 0,1.
+    Atari games and MinAtar name their actions, MuJoCo's models their actuators; a joint action is named by its choices,
+    such as 0,1.
     """
     space = env.single_action_space
     if isinstance(space, Choices):

@@ -37,9 +37,9 @@ def record_video(
     explain: bool = False,
     max_episode_steps: int | None = MAX_EPISODE_STEPS,
 ) -> list[Played]:
-    """Plays whole episodes and writes an mp4 file, a frame before each agent step.
+    """Plays complete episodes and writes an mp4 file, with a frame before each agent step.
 
-    The file appears when it is complete. An existing file is replaced, with a message.
+    The file appears only when it is complete. An existing file is replaced, and a message says so.
 
     Args:
         agent: anything with the method `predict` of Stable Baselines' agents.
@@ -48,8 +48,8 @@ def record_video(
         n_episodes: number of episodes.
         deterministic: whether to take the most probable action instead of sampling from the policy.
         seed: seed of the environment; None continues its random stream.
-        explain: whether to draw beside each frame what the agent makes of it; for agents with the method `explain`.
-        max_episode_steps: agent steps after which an episode is cut; None or 0 is no limit.
+        explain: whether to draw next to each frame what the agent makes of it; for agents with the method `explain`.
+        max_episode_steps: agent steps after which an episode is cut; None or 0 means no limit.
 
     Returns:
         The episodes.
@@ -105,7 +105,7 @@ def check_rendering(env: VectorEnv[Any, Any, Any]) -> None:
 
 
 def _pictures(agent: Predictor, env: VectorEnv[Any, Any, Any], explain: bool) -> Callable[[Moment], NDArray[np.uint8]]:
-    """Returns a function that draws the step that is about to be made in an environment.
+    """Returns a function that draws the step about to be made in an environment.
 
     Raises:
         InputError: the agent cannot explain what it does.
@@ -128,11 +128,11 @@ def _video_file(path: Path, fps: float) -> Iterator[Callable[[NDArray[np.uint8]]
     check_video(path)
     import imageio.v2
 
-    temporary = Path(f"{unfinished(path)}.mp4")  # its end tells the format
+    temporary = Path(f"{unfinished(path)}.mp4")  # the suffix determines the format
     try:
         with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            # H.264 needs even sizes: odd ones are scaled by a pixel. imageio's `with` closes nothing after an error.
+            # H.264 needs even sizes: odd sizes are scaled by a pixel. After an error, imageio's `with` closes nothing.
             writer = imageio.v2.get_writer(temporary, format="FFMPEG", fps=fps, macro_block_size=2)
             with contextlib.closing(writer):
                 yield writer.append_data

@@ -1,1 +1,1 @@
-"""Compares this package with numerics that were recorded from OpenAI baselines."""
+"""Compares this package with numerics recorded from OpenAI baselines."""

@@ -32,9 +32,9 @@ _COMPARE: dict[str, Callable[[Recorded], Iterable[Quantity]]] = {
 
 
 def compare(recorded: Recorded) -> Case:
-    """Computes from a recording's inputs with this package, and compares the results with the recorded ones.
+    """Recomputes a recording from its inputs with this package, and compares the results with the recorded ones.
 
-    The kind is any but curves, which have nothing to compare.
+    The recording may be of any kind except curves, which have nothing to compare.
 
     Raises:
         InputError: the arrays do not fit the config or each other.

@@ -1,6 +1,6 @@
 """Error measures between computed and recorded arrays, and the result of a comparison.
 
-An infinity or NaN equals only itself; compared with anything else the error is infinite, as it is for different sizes.
+An infinity or NaN equals only itself; compared with anything else, the error is infinite, as for different sizes.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""Compares the data path from environments to model and buffer: it only copies, so every bit must be equal."""
+"""Compares the data path from environments to model and buffer, which only copies, so every bit must be equal."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,7 @@ RUN = ("enc_obs", *DRAWN)
 
 
 def compare_buffer(recorded: Recorded) -> Iterator[Quantity]:
-    """Compares `Buffer`: puts the recorded segments and draws with the recorded seeds."""
+    """Compares `Buffer`: puts in the recorded segments and draws with the recorded seeds."""
     buffer = Buffer(recorded.setting("nsteps"), recorded.setting("size_arg"))
     frames = recorded["has_atleast/frames"].tolist()
     gets = recorded["get/after_puts"].tolist()

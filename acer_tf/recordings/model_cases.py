@@ -20,7 +20,7 @@ from acer_tf.recordings.recorded import Recorded
 from acer_tf.segment import Segment
 
 GRADIENTS = {"grad_raw": "raw", "grad_clip": "clipped", "grad_policy": "policy", "grad_q": "critic"}
-"""Recorded groups, and our names of the same gradients."""
+"""Recorded groups, and our names for the same gradients."""
 
 
 def compare_model(recorded: Recorded) -> Iterator[Quantity]:
@@ -79,7 +79,7 @@ def _learning_rates(recorded: Recorded, config: Config) -> Quantity:
 
 def _outputs(model: Model, segment: Segment, gradients: Gradients) -> dict[str, ArrayLike]:
     """Returns the intermediate quantities of an update by recorded name; `_full` ones include the bootstrap step."""
-    # The policy leaves out the last step of a segment: with one step more, the bootstrap step is among the others.
+    # The policy leaves out the last step of a segment: one step more makes the bootstrap step an ordinary one.
     obs, masks = (np.concatenate([array, array[:, -1:]], axis=1) for array in (segment.obs, segment.masks))
     longer = segment._replace(obs=obs, masks=masks)
     f_avg_full = model.policy.average_statistics(longer, model.averages, model.config).numpy()
@@ -125,7 +125,7 @@ def _outputs(model: Model, segment: Segment, gradients: Gradients) -> dict[str, 
 
 
 def _first_update(recorded: Recorded, ours: Mapping[str, ArrayLike]) -> Iterator[Quantity]:
-    """Compares all recorded quantities of the first update; one that is not computed here fails."""
+    """Compares all recorded quantities of the first update; a quantity that is not computed here fails."""
     for name, array in recorded.group("out").items():
         measure = ARRAY if array.ndim else SCALAR
         yield measure(f"out/{name}", ours.get(name, np.empty(0)), array)

@@ -100,7 +100,7 @@ class Recorded:
             ours: computed array, in any shape.
 
         Returns:
-            Pairs (computed, recorded): of the arrays; or, if the recording is sampled, of their samples (the first
+            Pairs (computed, recorded) of the arrays or, if the recording is sampled, of their samples (the first
             entries, and entries at a stride) and of their norms; empty if the parameter was not recorded.
         """
         if f"{group}/{name}" in self:

@@ -1,4 +1,4 @@
-"""Builds a model in the state of a recorded one of baselines; parameters are matched by their order."""
+"""Builds a model in the state of a recorded baselines model; parameters are matched by their order."""
 
 import dataclasses
 import math
@@ -29,10 +29,10 @@ def policy(recorded: Recorded, rng: np.random.RandomState) -> CategoricalPolicy:
     Raises:
         UnsupportedError: this package has no such network.
     """
-    # The bounds are not recorded; only networks for images look at them.
+    # The bounds are not recorded; only image networks look at them.
     space = gym.spaces.Box(0, 255, tuple(recorded.setting("obs_shape")), np.dtype(recorded.setting("obs_dtype")).type)
     actions = gym.spaces.Discrete(recorded.setting("nact"))
-    # In baselines it decides whether biases of convolutions have axes of length 1; ours never do.
+    # In baselines, one_dim_bias decides whether biases of convolutions have axes of length 1; ours never do.
     arguments = {name: value for name, value in recorded.setting("network_kwargs").items() if name != "one_dim_bias"}
     try:
         return CategoricalPolicy(recorded.setting("network"), space, actions, rng, **arguments)
@@ -41,7 +41,7 @@ def policy(recorded: Recorded, rng: np.random.RandomState) -> CategoricalPolicy:
 
 
 def misfits(recorded: Recorded, variables: Sequence[tf.Variable]) -> list[Quantity]:
-    """Returns a failed quantity if number or shapes of the parameters differ, apart from axes of length 1."""
+    """Returns a failed quantity if the number or the shapes of the parameters differ, apart from axes of length 1."""
     ours = [_core(variable.shape) for variable in variables]
     theirs = [_core(recorded[f"param/{name}"].shape) for name in recorded.setting("params")]
     return [] if ours == theirs else [Quantity("shapes of parameters", math.inf, 0.0)]
@@ -83,7 +83,7 @@ def per_parameter(recorded: Recorded, group: str, ours: Iterable[Any], measure: 
         recorded: the recording; if it lacks the group, nothing is compared.
         group: name of the group.
         ours: variables or arrays, in the order of the parameters; None where there is none.
-        measure: compares them.
+        measure: the error measure.
     """
     if not recorded.has_parameters(group):
         return

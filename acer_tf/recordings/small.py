@@ -15,7 +15,7 @@ from acer_tf.recordings.recorded import Recorded
 
 
 def compare_schedules(recorded: Recorded) -> Iterator[Quantity]:
-    """Compares learning rates at the recorded steps, and over calls that divide the training evenly."""
+    """Compares learning rates at the recorded steps, and over calls that divide training evenly."""
     lr, total = recorded.setting("v"), recorded.setting("nvalues")
     for name, values in recorded.group("value_steps").items():
         ours = [learning_rate(lr, name, step / total) for step in recorded["steps"].tolist()]

@@ -34,7 +34,7 @@ REPRODUCIBLE = "init_reproduced_by_np_seed_in_param_order"
 
 
 class RecordedRunner:
-    """A substitute for `Runner` that returns the recorded on-policy segments, of which `left` are still to come."""
+    """A substitute for `Runner` that returns the recorded on-policy segments; those in `left` are still to come."""
 
     def __init__(self, recorded: Recorded) -> None:
         self.episodes: list[Episode] = []
@@ -55,7 +55,7 @@ class RecordedRunner:
 
 
 class WatchedModel(Model):
-    """A model that reports each update to `on_update`, and ignores updates beyond the recorded ones."""
+    """A model that reports each update to `on_update` and ignores updates beyond the recorded ones."""
 
     def __init__(self, policy: CategoricalPolicy, config: Config, calls: int) -> None:
         super().__init__(policy, config, seed=0)
@@ -93,7 +93,7 @@ def compare_trajectory(recorded: Recorded) -> list[Quantity]:
     acer = TrainingLoop(recorded.setting("nenvs"), runner, model, buffer, rng, Logger())  # type: ignore[arg-type]
     updates: list[dict[str, Any]] = []
     reports: list[dict[str, float]] = []
-    drawn = iter(rng.drawn)  # which still grows: segments are drawn before they are trained on
+    drawn = iter(rng.drawn)  # still grows: segments are drawn before they are trained on
 
     def note(segment: Segment, lr: float, report: dict[str, float]) -> None:
         is_replay = segment is not runner.current

@@ -95,7 +95,7 @@ def test_after_an_error_episodes_begin_anew(failure: Any, error: type[BaseExcept
 def test_a_learn_that_is_refused_changes_nothing() -> None:
     agent, twin = tiny().learn(20), tiny().learn(20)
     for callback, message in (
-        (StopTrainingOnRewardThreshold(5), "stands alone; give it to EvalCallback"),
+        (StopTrainingOnRewardThreshold(5), "does not work alone; pass it to EvalCallback"),
         (EvalCallback(agent.get_env()), "the environment is that of training"),
         (lambda one: True, "callback"),
     ):

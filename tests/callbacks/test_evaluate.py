@@ -77,9 +77,9 @@ def test_training_ends_at_a_threshold(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_a_threshold_alone_is_an_error() -> None:
     with pytest.raises(InputError, match="reward_threshold is '490'; expected a number"):
         StopTrainingOnRewardThreshold("490")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="StopTrainingOnRewardThreshold stands alone; give it to EvalCallback"):
+    with pytest.raises(InputError, match="StopTrainingOnRewardThreshold does not work alone; pass it to EvalCallback"):
         ScriptedAgent().learn(1, StopTrainingOnRewardThreshold(1))
-    with pytest.raises(InputError, match="StopTrainingOnRewardThreshold stands alone; give it to EvalCallback"):
+    with pytest.raises(InputError, match="StopTrainingOnRewardThreshold does not work alone; pass it to EvalCallback"):
         ScriptedAgent().learn(1, EveryNTimesteps(1, StopTrainingOnRewardThreshold(1)))
 
 
