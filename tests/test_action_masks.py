@@ -174,7 +174,7 @@ def test_the_value_of_a_state_in_which_nothing_is_possible_is_zero(bootstrap_tru
 
 
 def test_nothing_possible_before_the_end_is_told() -> None:
-    with pytest.raises(InputError, match=r"no action possible; where none is, the episode must end, .* time limit"):
+    with pytest.raises(InputError, match=r"no action possible; if none is, the episode must end, .* time limit"):
         loop_of(Stuck(early=True))._source.run()
 
 

@@ -72,7 +72,7 @@ def test_environments_that_cannot_work(make: Callable[[], Any], message: str) ->
         ({"replay_state": "stored"}, "replay_state is 'stored', but the network has no state"),
         (
             {"continuous": Continuous(sigma=0.5)},
-            "sigma is 0.5, but the actions are no Box; it belongs to Box actions, as do presets that set it",
+            "sigma is 0.5, but the actions are not a Box; it belongs to Box actions, as do presets that set it",
         ),
     ],
 )

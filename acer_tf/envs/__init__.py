@@ -1,1 +1,1 @@
-"""Environments: Atari games as baselines wraps them, and all others that gymnasium has."""
+"""Environments: Atari games as baselines wraps them, and all of gymnasium's other environments."""

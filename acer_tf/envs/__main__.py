@@ -1,4 +1,4 @@
-"""Lists the environments that can be trained on as installed: `acer envs`, `acer envs pendulum`."""
+"""Lists the installed environments that can be trained on: `acer envs`, `acer envs pendulum`."""
 
 import dataclasses
 import fnmatch
@@ -25,24 +25,24 @@ KINDS = {
     "acer_tf.envs.registered:MinAtar": ("MinAtar", "minatar"),
     "acer_tf.envs.registered:masked_cartpole": ("memory", None),
 }
-"""By the entry point, or its start: the kind of environment, and the module that it needs."""
+"""The kind of environment, and the module that it needs, by the beginning of the entry point."""
 
 
 @dataclasses.dataclass(frozen=True)
 class ListEnvs:
-    """Lists the environments that can be trained on as installed, and the presets for them.
+    """Lists the installed environments that can be trained on, and the presets for them.
 
-    Any other environment that gymnasium knows can be trained on, too, if its spaces suit; see docs/environments.md.
+    Any other environment known to gymnasium can also be trained on if its spaces suit; see docs/environments.md.
     """
 
     pattern: Positional[str] = "*"
-    """Part of an id, or a pattern such as "*Pendulum*"; DeepMind's control suite is listed for dm_control."""
+    """Part of an id, or a pattern such as "*Pendulum*"; dm_control lists DeepMind's control suite."""
 
     def show(self) -> None:
         """Prints the table.
 
         Raises:
-            InputError: no id matches; the message names the nearest.
+            InputError: no id matches; the message names the nearest ids.
         """
         if self.pattern.lower().startswith(SUITE.rstrip("/")):
             register_suite(self.pattern)
@@ -61,7 +61,7 @@ class ListEnvs:
 
 
 def kind_of(env_id: str) -> str | None:
-    """Returns what kind of environment an accepted id is; None if a package that it needs is not installed."""
+    """Returns the kind of environment of an accepted id; None if a package that it needs is not installed."""
     if is_atari(env_id):
         return "Atari"
     if env_id.startswith(SUITE):

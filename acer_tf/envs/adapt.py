@@ -1,4 +1,4 @@
-"""Makes gymnasium vector environments of what users have: single ones, those of Stable Baselines and SuperSuit."""
+"""Makes gymnasium vector environments from single ones, and from those of Stable Baselines and SuperSuit."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ AnyEnv = gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | VecEnv
 
 
 def as_vector_env(env: AnyEnv) -> VectorEnv[Any, Any, Any]:
-    """Makes a vector environment of a single one or of Stable Baselines'; returns a vector environment as it is.
+    """Makes a vector environment from a single one or Stable Baselines'; returns gymnasium's own as they are.
 
     Raises:
         InputError: it is none of these, or ACER cannot act in it.
@@ -34,15 +34,15 @@ def as_vector_env(env: AnyEnv) -> VectorEnv[Any, Any, Any]:
 
 
 def own_env(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any] | VecEnv:
-    """Returns Stable Baselines' vector environment where there is one below the wrappers; any other as it is."""
+    """Returns Stable Baselines' vector environment if there is one below the wrappers; any other as it is."""
     return env.unwrapped.venv if isinstance(env.unwrapped, StableBaselinesEnv) else env
 
 
 def checked_env(env: Any) -> gymnasium.Env[Any, Any]:
-    """Returns a single environment.
+    """Returns a single environment after checking it.
 
     Raises:
-        InputError: it is none of gymnasium's, or has no spaces.
+        InputError: it is not one of gymnasium's, or has no spaces.
     """
     if isinstance(env, gymnasium.Env):
         for space in ("observation_space", "action_space"):
@@ -65,7 +65,7 @@ def checked_env(env: Any) -> gymnasium.Env[Any, Any]:
         raise InputError(f"the environment is the class {env.__name__}; give an object of it: {env.__name__}().")
     if hasattr(env, "reset") and hasattr(env, "step"):
         raise InputError(
-            f"the environment is a {kind}, which is no gymnasium.Env; derive it from that class, or wrap an "
+            f"the environment is a {kind}, which is not a gymnasium.Env; derive it from that class, or wrap an "
             "environment of the old gym in shimmy.GymV21CompatibilityV0(env=env)."
         )
     raise InputError(

@@ -13,11 +13,11 @@ from acer_tf.envs.wrappers.joint_actions import LARGEST, Choices, number_of_acti
 from acer_tf.errors import InputError, type_in_words
 
 LARGEST_ACTION = float(np.sqrt(np.finfo(np.float32).max))
-"""Largest bound of continuous actions, 1.8e19: beyond it their square, a cost in many a reward, overflows float32."""
+"""Largest bound of continuous actions, 1.8e19: beyond it their square, a cost in many rewards, overflows float32."""
 
 
 def check_vec_env(env: object) -> None:
-    """Checks that an environment is a gymnasium vector environment with SAME_STEP autoreset and spaces that ACER knows.
+    """Checks that an environment is a gymnasium vector environment with SAME_STEP autoreset and spaces ACER supports.
 
     Actions must be as `check_actions` expects; `Flatten` must accept the observations.
 
@@ -48,7 +48,7 @@ def check_vec_env(env: object) -> None:
 
 
 def check_actions(space: gymnasium.Space[Any]) -> None:
-    """Checks that policies can act in a space of actions: Discrete from 0 on, a finite Box, or few joint choices.
+    """Checks that policies can act in an action space: Discrete starting at 0, a finite Box, or few joint choices.
 
     Raises:
         InputError: it is anything else; the message says what was expected.

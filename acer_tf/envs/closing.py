@@ -1,4 +1,4 @@
-"""Closes environments without losing what has been done with them: an error of `close` becomes a warning."""
+"""Closes environments without losing work already done: an error in `close` becomes a warning."""
 
 import contextlib
 from collections.abc import Iterator
@@ -9,10 +9,10 @@ from acer_tf.system.console import say
 
 
 class Closable(Protocol):
-    """What can be closed."""
+    """An object that can be closed."""
 
     def close(self) -> object:
-        """Frees what it holds."""
+        """Frees its resources."""
         ...
 
 
@@ -20,7 +20,7 @@ AnyClosable = TypeVar("AnyClosable", bound=Closable)
 
 
 def close_quietly(env: Closable) -> None:
-    """Closes environments, or what holds some; says why if that raises."""
+    """Closes environments, or an object that holds some; warns if that raises an error."""
     try:
         with environment_errors():
             env.close()

@@ -20,13 +20,13 @@ SUITE = "dm_control/"
 """Prefix of the ids of DeepMind's control suite, which shimmy registers."""
 
 _MAKES_ANOTHER = re.compile(r"GymV2[16]Environment-v0|.*/compatibility-env-v0")
-"""Ids of shimmy's that make whatever environment their arguments name."""
+"""Ids from shimmy that make whatever environment their arguments name."""
 _OF_A_MODULE = re.compile(r".+(?<!NoFrameskip)-v\d+")
 _IS_PATH = re.compile(r"\..*|.*[/\\].*|.+\.py")
 
 
 def is_atari(env_id: str) -> bool:
-    """Returns whether an id, of any origin, is that of an Atari game."""
+    """Returns whether an id, of any origin, is the id of an Atari game."""
     return _rom(env_id) is not None
 
 
@@ -43,14 +43,14 @@ def atari_game(env_id: str) -> str:
 
 
 def env_id(env: VectorEnv[Any, Any, Any]) -> str | None:
-    """Returns the id from which the environments were made, or None where they have no spec."""
+    """Returns the id from which the environments were made, or None if they have no spec."""
     base = env.unwrapped
     spec = base.envs[0].unwrapped.spec if isinstance(base, SyncVectorEnv) else base.spec
     return None if spec is None else spec.id
 
 
 def full_env_id(name: str) -> str:
-    """Returns the id of an Atari game that is given by its bare name, such as Pong or pong; other names unchanged."""
+    """Returns the id of an Atari game given by its bare name, such as Pong or pong; other names unchanged."""
     ids = {env_id.lower(): env_id for env_id in gymnasium.registry if env_id.endswith("NoFrameskip-v4")}
     return ids.get(f"{name}NoFrameskip-v4".lower(), name)
 
@@ -58,13 +58,13 @@ def full_env_id(name: str) -> str:
 def typed_env_id(text: str) -> str:
     """Imports the module of an id typed as `module:id`, gymnasium's form for ids that a module registers.
 
-    Only for ids that a user has typed: those from files must not import code (see `check_env_id`).
+    Use it only for ids that a user has typed: ids from files must not import code (see `check_env_id`).
 
     Returns:
         The id without the module.
 
     Raises:
-        InputError: the module cannot be imported, or the id is not registered then.
+        InputError: the module cannot be imported, or does not register the id.
     """
     name, colon, env_id = text.rpartition(":")
     if not colon:
@@ -78,7 +78,7 @@ def typed_env_id(text: str) -> str:
         module = importlib.import_module(name)
     except (KeyboardInterrupt, StoppedError):
         raise
-    except BaseException as error:  # of any code, sys.exit() included
+    except BaseException as error:  # from arbitrary code, even sys.exit()
         if (advice := with_own_extra(str(error))) != str(error):
             raise InputError(f"environment '{text}': {advice}") from error
         cause = f"{exception_in_words(error)}{_place_in(name, error)}"
@@ -91,7 +91,7 @@ def typed_env_id(text: str) -> str:
 def _registers_no(env_id: str, module: ModuleType) -> str:
     name, file = module.__name__, getattr(module, "__file__", None)
     own = [f"{name}:{i}" for i, spec in gymnasium.registry.items() if f"{_place(spec)}.".startswith(f"{name}.")]
-    where = f" ({file})" if file else ""  # it may be another one of that name
+    where = f" ({file})" if file else ""  # it may be another module of that name
     return f"module '{name}'{where} registers no '{env_id}'{suggestion(f'{name}:{env_id}', own)}"
 
 
@@ -102,7 +102,7 @@ def _place(spec: EnvSpec) -> str:
 
 
 def _place_in(module: str, error: BaseException) -> str:
-    """Returns the last line of a module of the user's that an error came through; nothing where there is none."""
+    """Returns the last line of the user's module through which an error came; an empty text if there is none."""
     for frame, line in reversed([*traceback.walk_tb(error.__traceback__)]):
         if f"{frame.f_globals.get('__name__')}.".startswith(f"{module}."):
             return f", in line {line} of {frame.f_code.co_filename}"
@@ -112,11 +112,11 @@ def _place_in(module: str, error: BaseException) -> str:
 def check_env_id(env_id: str) -> None:
     """Checks that an id is in gymnasium's registry or DeepMind's control suite (`dm_control/cartpole-swingup-v0`).
 
-    Of the Atari ids only those that do not skip frames themselves, as baselines' MaxAndSkip does: the `NoFrameskip-v4`
-    ids, and `ALE/<Game>-v5` for a game without one (such as Surround).
+    Atari ids must not skip frames themselves, since baselines' MaxAndSkip does: accepted are the `NoFrameskip-v4` ids,
+    and `ALE/<Game>-v5` for a game without such an id (such as Surround).
 
     Raises:
-        InputError: it is any other id; the message names the nearest accepted ones, or what must be installed.
+        InputError: it is any other id; the message names the nearest accepted ids, or what must be installed.
     """
     if ":" in env_id:
         raise InputError(
@@ -129,7 +129,7 @@ def check_env_id(env_id: str) -> None:
         return
     if _MAKES_ANOTHER.fullmatch(env_id):
         raise InputError(
-            f"environment '{env_id}' makes another one, which its arguments name; register that under an id of its own."
+            f"environment '{env_id}' makes another one, named in its arguments; register that one under its own id."
         )
     if (rom := _rom(env_id)) is not None:
         proper = next((i for i in accepted if _rom(i) == rom), None)
@@ -143,10 +143,10 @@ def check_env_id(env_id: str) -> None:
 
 
 def register_suite(env_id: str) -> None:
-    """Registers the control suite; on demand, since that takes seconds.
+    """Registers the control suite; only on demand, since that takes seconds.
 
     Args:
-        env_id: what the user asked for, for the message.
+        env_id: the id that the user asked for, for the message.
 
     Raises:
         InputError: the suite is not installed.
@@ -161,7 +161,7 @@ def register_suite(env_id: str) -> None:
 
 
 def _likeness(env_id: str, choice: str) -> float:
-    """Compares whole ids and bare names, so that `Breakot` is like BreakoutNoFrameskip-v4."""
+    """Compares both full ids and bare names, so that `Breakot` is like BreakoutNoFrameskip-v4."""
     return max(likeness(env_id, choice), likeness(_bare_name(env_id), _bare_name(choice)))
 
 
@@ -179,7 +179,7 @@ def accepted_ids() -> list[str]:
 
 
 def _rom(env_id: str) -> str | None:
-    """Returns the name of an Atari game's ROM, which a user's entry may leave empty; None of other ids."""
+    """Returns the name of an Atari game's ROM, which a user's entry may leave empty; None for other ids."""
     spec = gymnasium.registry.get(env_id)
     if spec is None or not str(spec.entry_point).startswith("ale_py"):
         return None

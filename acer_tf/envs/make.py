@@ -29,13 +29,13 @@ from acer_tf.schema import Count, CountOrZero, validated
 from acer_tf.suggestions import suggestion
 
 Source = EnvSpec | Callable[..., gymnasium.Env[Any, Any]]
-"""An id's entry in gymnasium's registry, which a worker's may lack; or a class or function."""
+"""An id's entry in gymnasium's registry, which a worker's registry may lack; or a class or function."""
 Wrapper = Callable[[gymnasium.Env[Any, Any]], gymnasium.Env[Any, Any]]
 VECTORIZATIONS = ("sync", "async")
 OF_ARGUMENTS = re.compile(
     "unexpected keyword argument|required (positional|keyword-only) argument|positional arguments"
 )
-"""Messages of Python where a function does not take the arguments that it is given."""
+"""Python's messages when a function does not take the arguments that it is given."""
 ATARI_STACK = 4
 """Frames in an Atari observation."""
 SB_EQUIVALENTS = {
@@ -46,7 +46,7 @@ SB_EQUIVALENTS = {
     "vec_env_kwargs": 'vectorization="async" gives each environment a process of its own',
     "wrapper_kwargs": "wrapper_class may be functools.partial(wrapper, **wrapper_kwargs)",
 }
-"""Equivalents of arguments that Stable Baselines' function of the same name has."""
+"""Equivalents of arguments to Stable Baselines' function of the same name."""
 
 
 def make_env(env_id: str, env_kwargs: Mapping[str, Any] | None = None) -> gymnasium.Env[Any, Any]:
@@ -54,7 +54,7 @@ def make_env(env_id: str, env_kwargs: Mapping[str, Any] | None = None) -> gymnas
 
     Raises:
         InputError: the id is not accepted, or the environment cannot be made with these arguments.
-        EnvironmentFailedError: it raised any other error while it was made.
+        EnvironmentFailedError: it raised any other error while being made.
     """
     check_env_id(env_id)
     kwargs = env_kwargs or {}
@@ -78,30 +78,31 @@ def make_vec_env(
 ) -> VectorEnv[Any, Any, Any]:
     """Makes a vector environment to train or to play in.
 
-    Atari games are wrapped as baselines wraps them, with four frames stacked. All others have gymnasium's own
-    observations, actions and rewards.
+    Atari games are wrapped as baselines wraps them, with four frames stacked. All other environments have gymnasium's
+    own observations, actions and rewards.
 
     Args:
         env_id: an id that `check_env_id` accepts, Atari games as `<Game>NoFrameskip-v4`; or a class or function that
             makes an environment.
         n_envs: number of environments, N.
-        seed: of the environments, until they are reset with another, as an agent does that learns in them.
-        num_workers: processes for Atari; 0 steps all games in this one, None uses one per processor, but at most N.
-        max_episode_frames: raw frames after which an Atari game is cut, four per agent step; None or 0 is no limit.
-        render_mode: gymnasium's: with `rgb_array`, `render` returns images; `human` opens a window for each
-            environment. Environments that are drawn are in a process of their own each, whatever `vectorization` is,
-            but for the images of Atari games.
+        seed: seed of the environments until they are reset with another, as by an agent that learns in them.
+        num_workers: processes for Atari; 0 steps all games in this process, None uses one per processor, but at most N.
+        max_episode_frames: raw frames after which an Atari game is cut, four per agent step; None or 0 means no limit.
+        render_mode: as in gymnasium: with `rgb_array`, `render` returns images; `human` opens a window for each
+            environment. Each environment that is drawn runs in a separate process, whatever `vectorization` is, except
+            for images of Atari games.
         env_kwargs: arguments of the environment; not for Atari.
-        vectorization: sync steps all environments in this process, one after the other; async each in a process of its
-            own, which pays if a step takes a millisecond or more. Results are the same. Not for Atari.
+        vectorization: sync steps all environments in this process, one after the other; async steps each in a separate
+            process, which pays if a step takes a millisecond or more. Results are the same. Not for Atari.
         wrapper_class: wraps each environment; not for Atari.
-        first: what `make_env` made with the same id and arguments, to be one of these; with async it is closed.
-        **unknown: arguments of Stable Baselines that have another place here; the error names it.
+        first: an environment that `make_env` made with the same id and arguments, to become one of these; with async it
+            is closed.
+        **unknown: arguments of Stable Baselines that have an equivalent here; the error names it.
 
     Raises:
         InputError: the id is not accepted, ACER cannot train in the environment, a number is out of range, or the
             environment has no such render mode or does not take the arguments.
-        EnvironmentFailedError: an environment raised an error while it was made, or its process died.
+        EnvironmentFailedError: an environment raised an error while being made, or its process died.
     """
     for name in unknown:
         raise InputError(f"make_vec_env takes no argument {name}; {_instead_of(name)}.")
@@ -165,12 +166,12 @@ def make_training_env(
 
 
 def make_registered(make: Callable[..., VectorEnv[Any, Any, Any]], spec: EnvSpec, **arguments: Any) -> Any:
-    """Calls a function that makes environments with their id, which is registered first: another process may lack it.
+    """Registers an id, which another process may lack, and calls a function that makes its environments.
 
     Args:
         make: makes the environments.
-        spec: what gymnasium's registry holds for the id.
-        **arguments: of `make`.
+        spec: the id's entry in gymnasium's registry.
+        **arguments: arguments of `make`.
     """
     gymnasium.registry.setdefault(spec.id, spec)
     return make(spec.id, **arguments)
@@ -193,7 +194,7 @@ def make_single(source: Source, kwargs: Mapping[str, Any], wrapper: Wrapper | No
 
 
 def _render_mode(source: Source, kwargs: Mapping[str, Any]) -> Any:
-    """Returns how the environment is drawn: as its arguments say, or those that it is registered with."""
+    """Returns how the environment is drawn, according to its arguments or to those with which it is registered."""
     registered = source.kwargs if isinstance(source, EnvSpec) else {}
     return {**registered, **kwargs}.get("render_mode")
 
@@ -203,7 +204,7 @@ def _name(source: Source) -> str:
 
 
 def _instead_of(name: str) -> str:
-    """Returns what to write in place of an argument that `make_vec_env` does not have."""
+    """Returns what to write instead of an argument that `make_vec_env` does not have."""
     if name in SB_EQUIVALENTS:
         return SB_EQUIVALENTS[name]
     return suggestion(name, inspect.signature(make_vec_env).parameters).removeprefix("; ")
@@ -241,7 +242,7 @@ def _make_own(
 
 @contextlib.contextmanager
 def _making(env_id: str, kwargs: Mapping[str, Any]) -> Iterator[None]:
-    """Re-raises what gymnasium raises for arguments that cannot work as InputError."""
+    """Re-raises gymnasium's errors about invalid arguments as InputError."""
     try:
         yield
     except EnvironmentFailedError:
@@ -249,7 +250,7 @@ def _making(env_id: str, kwargs: Mapping[str, Any]) -> Iterator[None]:
     except (gymnasium.error.Error, ImportError) as error:
         raise InputError(f"environment '{env_id}' cannot be made: {with_own_extra(str(error))}") from error
     except TypeError as error:
-        # Any other is an error in the environment's code, whose traceback is needed.
+        # Any other TypeError is an error in the environment's code, whose traceback is needed.
         if not (kwargs and OF_ARGUMENTS.search(str(error))):
             raise
         if kwargs.keys() == {"render_mode"}:

@@ -1,6 +1,6 @@
 """Environments as `module:id`, gymnasium's form for ids that a module registers when it is imported.
 
-Files keep the form, but only what was typed imports the module.
+Files keep this form, but only an id that was typed imports the module.
 """
 
 import shlex
@@ -14,6 +14,6 @@ def bare_env_id(env: str) -> str:
 
 
 def module_refused(source: str, env: str) -> str:
-    """Returns the sentence that a file names a module, with the command that allows its import."""
+    """Returns a sentence that says which module a file names, with the command that allows its import."""
     command = shlex.join([*command_line(), "--env", env])
     return f"{source} names the environment {env}, whose module no file may import; allow it with: {command}"

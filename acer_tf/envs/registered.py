@@ -1,10 +1,10 @@
 """Environments that this package registers: MinAtar's games, and CartPole without velocities.
 
 `MinAtar/Breakout-v1` and the other four (https://github.com/kenjyoung/MinAtar) follow the rules of the package: minimal
-action sets, sticky actions (each is replaced by the one before with probability 0.1), rising difficulty. Added are
-images of 0 and 255, a time limit of 5,000 steps, and rendering to arrays.
+action sets, sticky actions (each is replaced by the one before with probability 0.1), rising difficulty. This package
+adds images of 0 and 255, a time limit of 5,000 steps, and rendering to arrays.
 
-`MaskedCartPole-v1` is CartPole whose observations lack the velocities, so that a policy needs memory.
+`MaskedCartPole-v1` is CartPole with observations that lack the velocities, so that a policy needs memory.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ MAX_EPISODE_STEPS = 5_000
 PIXELS = 32
 """Height and width of a cell in a rendered image."""
 MEANINGS = {"n": "NOOP", "l": "LEFT", "u": "UP", "r": "RIGHT", "d": "DOWN", "f": "FIRE"}
-"""Names of the actions by MinAtar's letters."""
+"""Names of the actions, by MinAtar's letters."""
 POSITIONS = [0, 2]
 """Indices of the cart's position and the pole's angle in CartPole's observation."""
 
@@ -31,9 +31,9 @@ Image = NDArray[np.uint8]
 
 
 class MinAtar(gymnasium.Env[Image, np.int64]):
-    """A game: observations [10, 10, C] uint8, one channel for each kind of object, 255 where there is one."""
+    """A game with observations [10, 10, C] uint8: one channel for each kind of object, 255 where there is one."""
 
-    metadata = {"render_modes": ["rgb_array"], "render_fps": 15}  # noqa: RUF012  (gymnasium reads it of the class)
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 15}  # noqa: RUF012  (gymnasium reads it from the class)
 
     def __init__(self, game: str, render_mode: str | None = None) -> None:
         """Creates a game.
@@ -55,12 +55,12 @@ class MinAtar(gymnasium.Env[Image, np.int64]):
         self.observation_space = Box(0, 255, self._game.state_shape(), np.uint8)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Image, dict[str, Any]]:
-        """Starts an episode; a seed determines it, as it restarts the game's random stream."""
+        """Starts an episode; a seed determines it, since it restarts the game's random stream."""
         super().reset(seed=seed)
         self._game.seed(seed)
         self._game.reset()
         if seed is not None:
-            self._game.last_action = 0  # else the first action could still be that of an episode before the seed
+            self._game.last_action = 0  # otherwise the first action could be one from an episode before the seed
         return self._observation(), {}
 
     def step(self, action: np.int64) -> tuple[Image, float, bool, bool, dict[str, Any]]:
@@ -69,7 +69,7 @@ class MinAtar(gymnasium.Env[Image, np.int64]):
         return self._observation(), float(reward), bool(terminated), False, {}
 
     def render(self) -> Image:
-        """Returns an image [320, 320, 3] in the colours of MinAtar's own window; where objects meet, of the last."""
+        """Returns an image [320, 320, 3] in the colours of MinAtar's own window; the last of objects that meet wins."""
         import seaborn
 
         state = self._game.state()
@@ -80,7 +80,7 @@ class MinAtar(gymnasium.Env[Image, np.int64]):
         return image
 
     def get_action_meanings(self) -> list[str]:
-        """Returns the names of the actions, under the method's name of Atari environments."""
+        """Returns the names of the actions; the method has the same name as in Atari environments."""
         return [MEANINGS[self._game.env.action_map[action]] for action in self._actions]
 
     def _observation(self) -> Image:
@@ -89,7 +89,7 @@ class MinAtar(gymnasium.Env[Image, np.int64]):
 
 
 def masked_cartpole(**kwargs: Any) -> gymnasium.Env[Any, Any]:
-    """Makes CartPole with the observations [cart's position, pole's angle]; arguments as of gymnasium's CartPole."""
+    """Makes CartPole with the observations [cart's position, pole's angle]; arguments as for gymnasium's CartPole."""
     env = CartPoleEnv(**kwargs)
     whole = env.observation_space
     assert isinstance(whole, Box)

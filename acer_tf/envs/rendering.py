@@ -1,6 +1,6 @@
-"""Rendering: environments that are drawn live in processes without TensorFlow, and the others load no OpenGL.
+"""Rendering: environments that are drawn run in processes without TensorFlow; the others load no OpenGL.
 
-TensorFlow's LLVM and that of Mesa's drivers crash when they meet in one process.
+TensorFlow's LLVM and the LLVM of Mesa's drivers crash in the same process.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ Made = TypeVar("Made")
 GL = "MUJOCO_GL"
 """Environment variable that selects how MuJoCo draws."""
 WITHOUT_DISPLAY = {"egl": "EGL", "osmesa": "OSMesa"}
-"""Values of `MUJOCO_GL` that need no display, the fastest first, and the libraries that they need."""
+"""Values of `MUJOCO_GL` that need no display, fastest first, and the libraries that they require."""
 FLOOR = 1000.0
 """Metres from the start to the edges of the floor; a cheetah runs 400 in an episode."""
 
@@ -33,12 +33,12 @@ def has_display() -> bool:
 
 
 def make_drawn(variables: Mapping[str, str], make: Callable[..., Made], *args: Any, **kwargs: Any) -> Made:
-    """Makes what will be drawn in this process, a worker.
+    """Makes environments that will be drawn in this process, a worker.
 
     Args:
-        variables: environment variables of the process that started it; what they leave open is set for pictures
-            without a display.
-        make: makes it.
+        variables: environment variables of the process that started this one; variables that they do not set are set
+            for pictures without a display.
+        make: makes the environments.
         *args: arguments of `make`.
         **kwargs: arguments of `make`.
     """
@@ -58,13 +58,13 @@ def rendered(env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]) -> Any:
 
     Raises:
         InputError: it cannot be rendered.
-        EnvironmentFailedError: the process of one has failed.
+        EnvironmentFailedError: a process of an environment has failed.
     """
     try:
         return env.render()
     except (InputError, EnvironmentFailedError):
         raise
-    except Exception as error:  # of any drawing library, such as MuJoCo's own without OpenGL
+    except Exception as error:  # from any drawing library, such as MuJoCo's own without OpenGL
         reason = " ".join(with_own_extra(str(error)).split()).rstrip(".")
         way = f"; set {GL} to egl, osmesa or, with a display, glfw" if "mujoco" in sys.modules else ""
         raise InputError(f"the environment cannot be rendered: {reason}{way}.") from error
@@ -72,9 +72,9 @@ def rendered(env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any]) -> Any:
 
 @contextlib.contextmanager
 def mujoco_prepared(spec: EnvSpec, is_drawn: bool) -> Iterator[None]:
-    """Keeps MuJoCo in a block that makes an environment from loading OpenGL in vain, and from printing hints.
+    """Keeps MuJoCo from loading OpenGL needlessly, and from printing hints, in a block that makes an environment.
 
-    Warnings of an unstable simulation are still shown, but no longer written to the current folder as well.
+    Warnings about an unstable simulation are still shown, but no longer written to the current folder too.
     """
     if not any(name in str(spec.entry_point) for name in ("mujoco", "dm_control")):
         yield
@@ -94,9 +94,9 @@ def mujoco_prepared(spec: EnvSpec, is_drawn: bool) -> Iterator[None]:
 
 
 def follow_robot(env: gymnasium.Env[Any, Any], kwargs: Mapping[str, Any]) -> None:
-    """Selects the camera of MuJoCo's model that follows the robot, if it has one and the arguments choose no other.
+    """Selects the camera of MuJoCo's model that follows the robot, if there is one and the arguments choose no other.
 
-    gymnasium's own stands still, and robots run out of its picture.
+    gymnasium's default camera does not move, and robots run out of its picture.
     """
     renderer = getattr(env.unwrapped, "mujoco_renderer", None)
     if renderer is None or kwargs.keys() & {"camera_id", "camera_name", "default_camera_config"}:
@@ -107,11 +107,11 @@ def follow_robot(env: gymnasium.Env[Any, Any], kwargs: Mapping[str, Any]) -> Non
     if camera >= 0:
         _widen_floor(renderer.model)
         renderer.camera_id = camera
-        renderer.default_cam_config = {"type": mujoco.mjtCamera.mjCAMERA_FIXED, "fixedcamid": camera}  # of a window
+        renderer.default_cam_config = {"type": mujoco.mjtCamera.mjCAMERA_FIXED, "fixedcamid": camera}  # for a window
 
 
 def _widen_floor(model: Any) -> None:
-    """Has the floor drawn as far as robots run, with its squares as they are; for contacts it has no end anyway."""
+    """Extends the drawn floor as far as robots run, with its squares unchanged; for contacts it is endless anyway."""
     import mujoco
 
     floor = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_GEOM, "floor")

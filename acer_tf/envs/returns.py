@@ -1,4 +1,4 @@
-"""Checks of what environments return; errors name the environment, what came and what was declared."""
+"""Checks what environments return; errors name the environment, what it returned and what it declared."""
 
 import contextlib
 import re
@@ -24,7 +24,7 @@ MISFITS = re.compile(
     "setting an array element|must have the same shape|could not broadcast|Output array|cannot reshape|"
     "Cannot cast|'NoneType' object"
 )
-"""Messages of NumPy and Python where such a library puts together what does not fit together."""
+"""Messages of NumPy and Python when such a library combines results that do not fit together."""
 
 
 class CheckedReturns(VectorWrapper[Any, Any, Any, Any, Any]):
@@ -50,12 +50,12 @@ class CheckedReturns(VectorWrapper[Any, Any, Any, Any, Any]):
 
 
 def with_checked_returns(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
-    """Wraps vector environments unless that was done already."""
+    """Wraps vector environments unless they are wrapped already."""
     return env if any(isinstance(wrapper, CheckedReturns) for wrapper in wrappers_of(env)) else CheckedReturns(env)
 
 
 def checked_batch(env: VectorEnv[Any, Any, Any], observations: Any) -> Any:
-    """Returns a batch of observations in the shape and type of the environments' space; those of parts as they are.
+    """Returns a batch of observations in the shape and type of the environments' space; with parts, as it is.
 
     Raises:
         InputError: see `batch_of`.
@@ -66,16 +66,16 @@ def checked_batch(env: VectorEnv[Any, Any, Any], observations: Any) -> Any:
 
 
 def batch_of(env: VectorEnv[Any, Any, Any], each: Sequence[Any]) -> Any:
-    """Returns a batch, an array of its own, of the observations of N environments.
+    """Returns a batch of the observations of N environments, as a new array.
 
     Raises:
-        InputError: one is not of the space's shape, or of a type that cannot become the space's without loss.
+        InputError: one has another shape than the space, or a type that cannot become the space's without loss.
     """
     space: gymnasium.Space[Any] = env.single_observation_space
-    if isinstance(space, ARRAYS):  # the general way takes as long as a step of CartPole
+    if isinstance(space, ARRAYS):  # the general way below takes as long as a step of CartPole
         try:
             batch: Any = np.array(each)
-        except ValueError:  # of several shapes
+        except ValueError:  # the shapes differ
             batch = None
         if _is_batch(env, batch):
             return batch
@@ -90,7 +90,7 @@ def with_checked_finals(env: VectorEnv[Any, Any, Any], infos: dict[str, Any]) ->
     """Returns infos in which the last observations of episodes are in the form of the environments' space.
 
     Raises:
-        InputError: one is not of the space's shape, or of a type that cannot become the space's without loss.
+        InputError: one has another shape than the space, or a type that cannot become the space's without loss.
     """
     given = infos.get("final_obs")
     if not isinstance(given, np.ndarray | list | tuple) or len(given) != env.num_envs:
@@ -104,10 +104,10 @@ def with_checked_finals(env: VectorEnv[Any, Any, Any], infos: dict[str, Any]) ->
 
 
 def numbers_of(rewards: Any, num_envs: int) -> Array:
-    """Returns rewards as an array, [N]; arrays of one entry are numbers, too.
+    """Returns rewards as an array, [N]; arrays with one entry also count as numbers.
 
     Raises:
-        InputError: one is no number.
+        InputError: one is not a number.
     """
     if isinstance(rewards, np.ndarray) and rewards.shape == (num_envs,) and rewards.dtype.kind in "biuf":
         return rewards
@@ -130,7 +130,7 @@ def flags_of(flags: Any, num_envs: int, what: str) -> Array:
 
 
 def is_flag(value: Any) -> bool:
-    """Whether a value is True or False, or a number or array that says the same."""
+    """Returns whether a value is True or False, or a number or array equivalent to one of them."""
     return isinstance(value, bool | np.bool_) or (np.size(value) == 1 and bool(np.isin(value, (False, True)).all()))
 
 
@@ -138,7 +138,7 @@ def check_info(info: Any, env: int) -> None:
     """Checks the info of environment number `env`.
 
     Raises:
-        InputError: it is no dict.
+        InputError: it is not a dict.
     """
     if not isinstance(info, Mapping):
         raise InputError(f"environment {env} returned the info {info!r}; expected a dict.")
@@ -146,7 +146,7 @@ def check_info(info: Any, env: int) -> None:
 
 @contextlib.contextmanager
 def misfits_told(env: VectorEnv[Any, Any, Any]) -> Iterator[None]:
-    """Re-raises what a vector environment raises because it cannot put together what its environments returned."""
+    """Re-raises errors of a vector environment that cannot combine what its environments returned."""
     try:
         yield
     except (TypeError, ValueError, AttributeError) as error:
@@ -155,14 +155,14 @@ def misfits_told(env: VectorEnv[Any, Any, Any]) -> Iterator[None]:
         if not (last.startswith(LIBRARIES) and MISFITS.search(str(error))):
             raise
         raise InputError(
-            f"one of the environments returned what does not fit together with the others' ({error}); expected an "
+            f"one of the environments returned something that does not fit the others ({error}); expected an "
             f"observation in {env.single_observation_space}, a number as reward and a dict as info; with "
             "acer_tf.envs.make.make_vec_env the message says which environment it is."
         ) from error
 
 
 def _misfit(space: gymnasium.Space[Any], obs: Any) -> str:
-    """Says what of an observation is not in its space: of a Dict or Tuple the first part that is not."""
+    """Says how an observation is not in its space; for a Dict or Tuple, names the first part that is not."""
     for path, part in parts_of(space):
         name = path_name(path)
         try:
@@ -177,7 +177,7 @@ def _misfit(space: gymnasium.Space[Any], obs: Any) -> str:
 
 def _final(space: gymnasium.Space[Any], obs: Any, env: int) -> Any:
     """Returns the last observation of an episode in the form of the space."""
-    if isinstance(obs, np.ndarray) and (obs.dtype, obs.shape) == (space.dtype, space.shape):  # the others take longer
+    if isinstance(obs, np.ndarray) and (obs.dtype, obs.shape) == (space.dtype, space.shape):  # the common case
         return obs
     try:
         (final,) = iterate(batch_space(space, 1), _concatenated(space, [obs]))
@@ -188,10 +188,10 @@ def _final(space: gymnasium.Space[Any], obs: Any, env: int) -> Any:
 
 
 def _concatenated(space: gymnasium.Space[Any], each: Sequence[Any]) -> Any:
-    """Returns a batch of observations; raises what NumPy and gymnasium do where they do not fit the space."""
+    """Returns a batch of observations; raises what NumPy and gymnasium do if they do not fit the space."""
     empty: Any = create_empty_array(space, len(each))
     batch: Any = concatenate(space, each, empty)
-    # NumPy casts a wide integer to a narrow one by cutting it.
+    # NumPy casts wide integers to narrow types by truncating them.
     if isinstance(space, ARRAYS) and batch.dtype.kind in "iu" and not np.array_equal(batch, np.array(each)):
         raise ValueError
     return batch

@@ -1,4 +1,4 @@
-"""Compares the spaces of environments and agents, which must be the same for them to belong together."""
+"""Compares the spaces of environments and agents, which belong together only if these are the same."""
 
 from typing import Any, NamedTuple, Protocol
 
@@ -11,7 +11,7 @@ from acer_tf.envs.wrappers.flatten import parts_of
 from acer_tf.errors import InputError, type_in_words
 
 MOST_LETTERS = 80
-"""Of a space in a message."""
+"""Longest text of a space in a message."""
 
 Space = gymnasium.Space[Any]
 
@@ -29,14 +29,14 @@ class HasSpaces(Protocol):
 
 
 class EnvSpaces(NamedTuple):
-    """Spaces of each of several environments, without the wrappers that are only for training."""
+    """Spaces of each of several environments, without the wrappers used only for training."""
 
     observation_space: Space
     action_space: Space
 
     @classmethod
     def of(cls, env: VectorEnv[Any, Any, Any]) -> "EnvSpaces":
-        """Returns those of vector environments."""
+        """Returns the spaces of a vector environment."""
         own = unwrap(env)
         return cls(own.single_observation_space, own.single_action_space)
 
@@ -44,13 +44,13 @@ class EnvSpaces(NamedTuple):
 def check_same_spaces(
     agent: HasSpaces, other: HasSpaces, owner: str = "the environment's", *, any_float: bool = False
 ) -> None:
-    """Checks that the spaces are an agent's, but for the bounds of observations, which the networks ignore.
+    """Checks that spaces equal an agent's, except for the bounds of observations, which the networks ignore.
 
     Args:
         agent: the agent, or its spaces.
-        other: what is to have the same spaces.
-        owner: whose these are, for the message.
-        any_float: whether observations may be of another type of floating-point numbers, as where the agent only acts.
+        other: the object that should have the same spaces.
+        owner: whose spaces the message says they are.
+        any_float: whether observations may have another floating-point type, which is enough if the agent only acts.
 
     Raises:
         InputError: they differ.
@@ -72,7 +72,7 @@ def _differ(name: str, owner: str, theirs: Space, ours: Space) -> InputError:
 
 
 def _in_words(space: Space) -> str:
-    """Returns gymnasium's text of a space, or less if that fills more than a line, as that of unequal bounds does."""
+    """Returns gymnasium's text for a space, or a shorter one if that is too long, as with unequal bounds."""
     text = str(space)
     if len(text) <= MOST_LETTERS:
         return text
@@ -80,7 +80,7 @@ def _in_words(space: Space) -> str:
 
 
 def _without_bounds(space: Space, any_float: bool) -> list[Any]:
-    """Returns the parts of a space of observations with their places, and of Boxes only shape and type."""
+    """Returns the parts of an observation space with their paths; for Boxes, only shape and type."""
 
     def kind(part: Space) -> Any:
         if not isinstance(part, Box):

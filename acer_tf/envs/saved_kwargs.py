@@ -1,4 +1,4 @@
-"""Arguments of environments in files: of runs, presets, experiments and searches."""
+"""Arguments of environments in the files of runs, presets, experiments and searches."""
 
 import re
 from collections.abc import Mapping
@@ -10,17 +10,17 @@ WORD = re.compile(r"[\w -]{0,64}")
 
 
 def check_saved_kwargs(kwargs: Mapping[str, Any]) -> None:
-    """Checks arguments of an environment that a file holds: they may name no file, no code and no window.
+    """Checks arguments of an environment in a file: they must not name files or code, or open windows.
 
     Raises:
-        InputError: one is `render_mode`, or other than numbers, booleans, None, short text of letters, digits, spaces,
-            `-` and `_`, and lists and mappings of these.
+        InputError: one is `render_mode`, or anything but numbers, booleans, None, short text of letters, digits,
+            spaces, `-` and `_`, and lists and mappings of these.
     """
     for name, value in kwargs.items():
         if name == "render_mode" or not _is_harmless(value):
             raise InputError(
                 f"the file has {name}={str(value)[:80]!r} among the arguments of the environment; a file may "
-                "give numbers, true, false and short words only: pass the arguments by --env_kwargs."
+                "give only numbers, true, false and short words: pass the arguments with --env_kwargs."
             )
 
 

@@ -1,4 +1,4 @@
-"""Vector environments of Stable Baselines and of SuperSuit as those of gymnasium; neither package is imported."""
+"""Presents vector environments of Stable Baselines and SuperSuit as gymnasium's; neither package is imported."""
 
 import contextlib
 import copy
@@ -24,7 +24,7 @@ Infos = Sequence[Mapping[str, Any]]
 class VecEnv(Protocol):
     """Stable Baselines' vector environment, which resets an environment in the step in which its episode ends.
 
-    gymnasium's `VectorEnv` is told apart by its type, since its methods of these names return other values.
+    gymnasium's `VectorEnv` is distinguished by its type, since its methods of these names return other values.
     """
 
     num_envs: int
@@ -40,7 +40,7 @@ class VecEnv(Protocol):
         ...
 
     def step_wait(self) -> tuple[Any, Array, Array, Infos]:
-        """Returns observations, rewards [N], dones [N], and N infos: of the episode that ended, where one did."""
+        """Returns observations, rewards [N], dones [N], and N infos, of the old episode where one ended."""
         ...
 
     def close(self) -> None:
@@ -51,8 +51,8 @@ class VecEnv(Protocol):
 class StableBaselinesEnv(VectorEnv[Any, Any, Array]):
     """Steps a `VecEnv` through gymnasium's methods.
 
-    What the infos hold under Stable Baselines' names is found under gymnasium's: `terminal_observation` as `final_obs`,
-    `TimeLimit.truncated` as truncations. Episodes are reported as Stable Baselines' monitors do, or, where there are
+    Entries of the infos move from Stable Baselines' names to gymnasium's: `terminal_observation` becomes `final_obs`,
+    and `TimeLimit.truncated` the truncations. Episodes are reported by Stable Baselines' monitors or, if there are
     none, with the rewards before `VecNormalize`.
 
     Attributes:
@@ -93,7 +93,7 @@ class StableBaselinesEnv(VectorEnv[Any, Any, Array]):
         return tuple(_ask(self.venv, "env_method", name, *arguments))
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Resets the environments, with `seed` from streams that neighbouring seeds do not share."""
+        """Resets the environments; neighbouring values of `seed` lead to unrelated streams."""
         if seed is not None:  # environment i gets the seed `seed + i`
             seed = int(np.random.SeedSequence(seed).generate_state(1)[0])
         self._returns[:], self._lengths[:] = 0, 0
@@ -146,7 +146,7 @@ class StableBaselinesEnv(VectorEnv[Any, Any, Array]):
         return infos
 
     def _episodes(self, rewards: Array, dones: NDArray[np.bool_], infos: Infos) -> dict[int, dict[str, float]]:
-        """Returns raw return `r` and length `l` of the episodes that ended in a step, by environment."""
+        """Returns the raw return `r` and the length `l` of the episodes that ended in a step, by environment."""
         raw = numbers_of(getattr(self.venv, "get_original_reward", lambda: rewards)(), self.num_envs)
         self._returns += raw
         self._lengths += 1
@@ -161,7 +161,7 @@ class StableBaselinesEnv(VectorEnv[Any, Any, Array]):
 class SuperSuitEnv(StableBaselinesEnv):
     """Steps SuperSuit's vector environment of the agents of a PettingZoo environment.
 
-    It resets when the episodes of all agents have ended, in that step, as Stable Baselines' do; its infos are theirs.
+    It resets in the step in which the last agent's episode ends, as Stable Baselines' do, and has their kind of infos.
     """
 
     def render(self) -> tuple[Any, ...]:
@@ -171,7 +171,7 @@ class SuperSuitEnv(StableBaselinesEnv):
 
     def _reset(self, seed: int | None, options: dict[str, Any] | None) -> tuple[Any, Infos]:
         obs, infos = self.venv.reset(seed=seed, options=options)  # type: ignore[call-arg]
-        # Its processes give lists of numbered infos.
+        # Its processes return lists of numbered infos.
         infos = [info for part in infos for info in ([part] if isinstance(part, Mapping) else dict(part).values())]
         return obs, infos
 
@@ -184,17 +184,17 @@ class SuperSuitEnv(StableBaselinesEnv):
         return obs, rewards, over | cut, infos
 
     def _first_infos(self) -> Infos:
-        return [_own(info) for info in self._last_infos]  # of the last step and of the reset in one
+        return [_own(info) for info in self._last_infos]  # those of the last step, which include the reset's
 
 
 def normalizer(env: Any) -> Any:
-    """Returns the `VecNormalize` around a vector environment of Stable Baselines; None without one, or for others."""
+    """Returns the `VecNormalize` around Stable Baselines' vector environment; None if there is neither."""
     venv = env.venv if isinstance(env, StableBaselinesEnv) else env
     return next((layer for layer in _layers(venv) if hasattr(type(layer), "normalize_obs")), None)
 
 
 def check_not_normalized(env: VectorEnv[Any, Any, Any], *, observations: bool = False, rewards: bool = False) -> None:
-    """Checks that a `VecNormalize` around the environments leaves to the agent what that normalises.
+    """Checks that a `VecNormalize` around the environments does not normalise what the agent normalises.
 
     Raises:
         InputError: both would normalise the observations, or the rewards.
@@ -202,14 +202,14 @@ def check_not_normalized(env: VectorEnv[Any, Any, Any], *, observations: bool = 
     found = normalizer(env.unwrapped)
     if found is not None and ((observations and found.norm_obs) or (rewards and found.norm_reward)):
         raise InputError(
-            "VecNormalize normalises the environment already; leave the agent's normalize_observations and "
+            "VecNormalize already normalises the environment; leave the agent's normalize_observations and "
             "normalize_rewards out, or give the environment without it."
         )
 
 
 @contextlib.contextmanager
 def moments_kept(env: VectorEnv[Any, Any, Any]) -> Iterator[None]:
-    """Keeps a `VecNormalize` around the environments from counting what it normalises while the block runs."""
+    """Keeps a `VecNormalize` around the environments from updating its moments while the block runs."""
     found = normalizer(env.unwrapped)
     if found is None:
         yield
@@ -222,17 +222,17 @@ def moments_kept(env: VectorEnv[Any, Any, Any]) -> Iterator[None]:
 
 
 def copy_moments(source: Any, target: Any) -> None:
-    """Gives the `VecNormalize` of other environments the moments of those of training, if these have one.
+    """Copies the moments of the training environments' `VecNormalize`, if any, to that of other environments.
 
     Raises:
-        InputError: the others have none.
+        InputError: the other environments have none.
     """
     ours, theirs = normalizer(source), normalizer(target)
     if ours is None or ours is theirs:
         return
     if theirs is None:
         raise InputError(
-            "the environments of training are normalised by VecNormalize; wrap those of the evaluation likewise."
+            "the training environments are normalised by VecNormalize; wrap the evaluation environments in one too."
         )
     for name in ("obs_rms", "ret_rms"):
         if hasattr(ours, name):
@@ -240,27 +240,27 @@ def copy_moments(source: Any, target: Any) -> None:
 
 
 def _layers(venv: Any) -> Iterator[Any]:
-    """Yields the wrappers around a vector environment, the outermost first, and the environment itself."""
+    """Yields the wrappers around a vector environment, outermost first, then the environment itself."""
     while venv is not None:
         yield venv
-        venv = getattr(venv, "__dict__", {}).get("venv")  # its own: Stable Baselines' wrappers pass on what they lack
+        venv = getattr(venv, "__dict__", {}).get("venv")  # not getattr: Stable Baselines' wrappers would pass it on
 
 
 def _own(info: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what the environment itself put into an info."""
+    """Returns the entries that the environment itself put into an info."""
     of_vec_env = ("terminal_observation", "TimeLimit.truncated", "episode")
     return {name: value for name, value in info.items() if name not in of_vec_env}
 
 
 def _ask(venv: Any, method: str, *arguments: Any) -> Any:
-    """Returns what a method of the vector environment answers; nothing where it has none, or not this one."""
+    """Returns the result of a method of the vector environment; an empty tuple if it does not have the method."""
     with contextlib.suppress(AttributeError, NotImplementedError):
         return getattr(venv, method)(*arguments)
     return ()
 
 
 def _observation_space(venv: VecEnv) -> gymnasium.Space[Any]:
-    """Returns the space of one observation: that of `VecNormalize` is what was declared, not what it returns."""
+    """Returns the space of one observation: `VecNormalize` declares the original space, not that of what it returns."""
     space: gymnasium.Space[Any] = venv.observation_space
     found = normalizer(venv)
     if found is None or not found.norm_obs:

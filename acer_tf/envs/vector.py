@@ -1,4 +1,4 @@
-"""Vector environments, stepped one after the other in this process or each in a process of its own."""
+"""Vector environments, stepped one after the other in this process or each in a separate process."""
 
 import abc
 import contextlib
@@ -29,10 +29,10 @@ from acer_tf.system.children import START_METHOD, become_worker, program_hidden
 
 CLOSE_SECONDS = 5.0
 RESERVED = frozenset(("final_obs", "final_info", "episode", "worker_replaced"))
-"""Names in the infos of vector environments, of `RecordEpisodeStatistics` and of `AtariPool`."""
+"""Names that vector environments, `RecordEpisodeStatistics` and `AtariPool` use in infos."""
 OTHER_ARGUMENTS = re.compile(r"reset\(\) got an unexpected keyword argument '(seed|options)'")
 UNPACKED = re.compile(r"values to unpack \(expected 5|cannot unpack non-iterable")
-"""Messages of Python where a wrapper of gymnasium takes what `step` returned apart."""
+"""Python's messages when a wrapper of gymnasium unpacks what `step` returned."""
 
 MakeEnv = Callable[[], gymnasium.Env[Any, Any]]
 
@@ -50,7 +50,7 @@ class Description(NamedTuple):
 class AutoresetEnvs(VectorEnv[Any, Any, Array], abc.ABC):
     """Vector environment with SAME_STEP autoreset; the infos of the environments may differ in any way.
 
-    `step` returns arrays of its own, which later steps leave alone.
+    `step` returns new arrays, which later steps leave alone.
     """
 
     def __init__(self, num_envs: int) -> None:
@@ -92,7 +92,7 @@ class AutoresetEnvs(VectorEnv[Any, Any, Array], abc.ABC):
 
     @property
     def action_names(self) -> list[str]:
-        """Names of the actions, or of the numbers of a continuous one; empty if they have no names."""
+        """Names of the actions, or of the numbers of a continuous action; empty if they have no names."""
         return self._each("action_names", [()] * self.num_envs)[0]  # type: ignore[no-any-return]
 
     def call(self, name: str, *arguments: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -104,18 +104,18 @@ class AutoresetEnvs(VectorEnv[Any, Any, Array], abc.ABC):
         return self.call(name)
 
     def set_attr(self, name: str, values: Any) -> None:
-        """Sets an attribute of each environment: to one of a list or tuple of values each, or all to one value."""
+        """Sets an attribute of each environment, to values from a list or tuple, one each, or all to the same value."""
         if not isinstance(values, list | tuple):
             values = [values] * self.num_envs
         self._each("set_attr", ((name, value) for value in values))
 
     @abc.abstractmethod
     def _each(self, method: str, arguments: Iterable[tuple[Any, ...]]) -> list[Any]:
-        """Calls a method of `_Autoreset` in each environment with arguments of its own; returns the results."""
+        """Calls a method of `_Autoreset` for each environment, with separate arguments; returns the results."""
 
 
 class SerialEnvs(AutoresetEnvs):
-    """Environments that are stepped one after the other in this process.
+    """Environments stepped one after the other in this process.
 
     Attributes:
         envs: the environments.
@@ -142,7 +142,7 @@ class SerialEnvs(AutoresetEnvs):
 
 
 class ParallelEnvs(AutoresetEnvs):
-    """Environments in a process each, for those whose step is slow.
+    """Environments in separate processes, for those whose steps are slow.
 
     Attributes:
         processes: the processes.
@@ -152,12 +152,12 @@ class ParallelEnvs(AutoresetEnvs):
         """Starts the processes, which make the environments.
 
         Raises:
-            EnvironmentFailedError: a process died, or an environment raised an error while it was made.
+            EnvironmentFailedError: a process died, or an environment raised an error while being made.
         """
         context: Any = multiprocessing.get_context(START_METHOD)
         self.processes: list[Any] = []
         self._pipes: list[Connection] = []
-        self._owing: deque[Connection] = deque()  # have been asked, but not answered yet
+        self._owing: deque[Connection] = deque()  # those that have not answered a command yet
         with program_hidden():
             for i, make in enumerate(makers):
                 pipe, far_end = context.Pipe()
@@ -188,7 +188,7 @@ class ParallelEnvs(AutoresetEnvs):
 
     def _each(self, method: str, arguments: Iterable[tuple[Any, ...]]) -> list[Any]:
         with self._deaths_reported():
-            self._receive()  # what a command that was interrupted left behind
+            self._receive()  # answers to an interrupted command
             for pipe, given in zip(self._pipes, arguments, strict=True):
                 pipe.send((method, given))
                 self._owing.append(pipe)
@@ -222,15 +222,15 @@ class ParallelEnvs(AutoresetEnvs):
 def gather_infos(infos: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Returns the infos of N environments in the form of gymnasium's vector environments.
 
-    Each name gets an array [N, ...], and under `_name` whose infos have it, [N] bool. Numbers, and arrays of one shape,
-    are 0 elsewhere; dicts are gathered likewise; all else is in an array of objects, None elsewhere.
+    Each name gets an array [N, ...], and `_name` says whose infos have it, [N] bool. Numbers and arrays of equal shapes
+    are 0 elsewhere; dicts are gathered likewise; everything else is in an array of objects, with None elsewhere.
     """
     gathered: dict[str, Any] = {}
     for name in dict.fromkeys(name for info in infos for name in info):
         is_given = np.array([name in info for info in infos])
         given = [info[name] for info in infos if name in info]
         if name == MASKS:
-            given = list(map(flat_mask, given))  # lists and tuples will do, too
+            given = list(map(flat_mask, given))  # lists and tuples are accepted too
         if name != "final_obs" and all(isinstance(value, dict) for value in given):
             gathered[name] = gather_infos([info.get(name, {}) for info in infos])
         else:
@@ -254,9 +254,9 @@ def _column(given: list[Any], is_given: NDArray[np.bool_], is_object: bool) -> A
 
 
 class _Autoreset:
-    """An environment that is reset in the step in which its episode ends; its masks join its infos.
+    """An environment that is reset in the step in which its episode ends; its masks are added to its infos.
 
-    Raises InputError where `reset` or `step` is that of the old gym.
+    Raises InputError if `reset` or `step` follows the old gym's interface.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], index: int) -> None:
@@ -264,7 +264,7 @@ class _Autoreset:
         self._index = index
         self._name = type(env.unwrapped).__name__
         self._has_masks = env.has_wrapper_attr(METHOD) and callable(env.get_wrapper_attr(METHOD))
-        self._has_statistics = env.has_wrapper_attr("return_queue")  # an attribute of RecordEpisodeStatistics alone
+        self._has_statistics = env.has_wrapper_attr("return_queue")  # only RecordEpisodeStatistics has this attribute
 
     def describe(self) -> CloudpickleWrapper:
         """Returns a `Description`, wrapped for another process: an id may be registered with a lambda."""
@@ -309,17 +309,17 @@ class _Autoreset:
         terminated, truncated = bool(terminated), bool(truncated)
         if not (terminated or truncated):
             return obs, reward, False, False, _without_reserved(info)
-        # Before reset, which may write into anything that the environment has returned.
+        # Copied before reset, which may overwrite anything that the environment has returned.
         last, reward = {"final_obs": copy.deepcopy(obs), "final_info": _copied(info)}, copy.copy(reward)
         counted = self._counted()
         obs, info = self.reset()
         if counted and "episode" not in last["final_info"] and self._counted()["l"] == 0:
-            # What ended the episode, such as a time limit, is outside of the wrapper that would have reported it.
+            # The episode was ended outside the wrapper that would have reported it, for instance by a time limit.
             last["final_info"]["episode"] = counted
         return obs, reward, terminated, truncated, last | info
 
     def _counted(self) -> dict[str, Any]:
-        """Returns return and length so far of the episode, if it is in RecordEpisodeStatistics."""
+        """Returns the episode's return and length so far, if the environment has RecordEpisodeStatistics."""
         names = {"r": "episode_returns", "l": "episode_lengths"} if self._has_statistics else {}
         return {key: self._env.get_wrapper_attr(name) for key, name in names.items()}
 
@@ -354,14 +354,14 @@ def _without_reserved(info: dict[str, Any]) -> dict[str, Any]:
 
 
 def _copied(value: Any) -> Any:
-    """Copies an info's dicts, lists and arrays; other values may be anything, also what cannot be copied."""
+    """Copies an info's dicts, lists and arrays; other values may be anything, even what cannot be copied."""
     if isinstance(value, dict):
         return {name: _copied(part) for name, part in value.items()}
     return copy.copy(value) if isinstance(value, np.ndarray | list) else value
 
 
 def own_action_names(env: Any) -> list[str]:
-    """Returns the names that an environment gives its actions, as MinAtar does, or MuJoCo's model its actuators."""
+    """Returns an environment's names for its actions, as in MinAtar, or those of actuators in MuJoCo's models."""
     if hasattr(env, "get_action_meanings"):
         return [str(name) for name in env.get_action_meanings()]
     model: Any = getattr(env, "model", None)
@@ -369,7 +369,7 @@ def own_action_names(env: Any) -> list[str]:
 
 
 def _serve(pipe: Connection, make: MakeEnv, index: int) -> None:
-    """Serves one environment until it is closed, or the other end of the pipe is gone."""
+    """Serves one environment until it is closed or the other end of the pipe is gone."""
     become_worker()
     slot: _Autoreset | None = None
     method = ""

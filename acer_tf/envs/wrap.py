@@ -1,4 +1,4 @@
-"""Wraps environments for training, and removes what only training needs."""
+"""Wraps environments for training, and removes the wrappers that only training needs."""
 
 from typing import Any
 
@@ -44,14 +44,14 @@ def training_env(
     reward_scale: float = Preprocessing.reward_scale,
     gamma: float = Config.gamma,
 ) -> FrameStack:
-    """Wraps an environment for the Runner; wrappers of this package that it has already are not added again.
+    """Wraps an environment for the Runner; wrappers of this package that it already has are not added again.
 
     From the inside out: RecordEpisodeStatistics, FlattenObservations, ScaleRewards, NormalizeObservations,
     NormalizeRewards, BoxActions or JointActions, FrameStack. Recorded returns are therefore raw. Frames that are
-    stacked already, as those of Atari games, are left as they are.
+    already stacked, such as those of Atari games, are left as they are.
 
     Args:
-        env: a vector environment with SAME_STEP autoreset or of Stable Baselines, or a single environment.
+        env: a vector environment with SAME_STEP autoreset or from Stable Baselines, or a single environment.
         normalize_observations: normalises observations by their running mean and variance.
         normalize_rewards: divides rewards by the running standard deviation of the discounted return.
         reward_scale: multiplies rewards.
@@ -70,7 +70,7 @@ def training_env(
             )
         return stacked(vector_env)
     while isinstance(vector_env, FrameStack | BoxActions | JointActions):
-        vector_env = vector_env.env  # `stacked` puts them back, above what comes in between
+        vector_env = vector_env.env  # `stacked` puts them back, above the wrappers added in between
     if not reports_episodes(vector_env):
         vector_env = RecordEpisodeStatistics(vector_env)
     vector_env = flattened(vector_env)
@@ -107,7 +107,7 @@ def stacked(env: VectorEnv[Any, Any, Any]) -> FrameStack:
 def unwrap(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
     """Removes the wrappers that only training needs, so that observations, rewards and actions are the environment's.
 
-    Stacked frames stay stacked, since the agent's observations are.
+    Stacked frames stay stacked, as the agent observes them.
     """
     while isinstance(env, ONLY_FOR_TRAINING) or (isinstance(env, FrameStack) and env.nstack == 1):
         env = env.env
@@ -115,11 +115,11 @@ def unwrap(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
 
 
 def is_normalized(env: VectorEnv[Any, Any, Any]) -> dict[str, bool]:
-    """Returns whether `normalize_observations` and `normalize_rewards` hold for the environment."""
+    """Returns whether the environment normalises observations and rewards, under the names of the arguments."""
     state = normalization_state(env)
     return {"normalize_observations": "obs_mean" in state, "normalize_rewards": "return_mean" in state}
 
 
 def brought_settings(env: VectorEnv[Any, Any, Any]) -> dict[str, bool | float]:
-    """Returns the arguments of `training_env` that an environment's wrappers amount to."""
+    """Returns the arguments of `training_env` to which an environment's wrappers amount."""
     return {**is_normalized(env), "reward_scale": scale_of(env)}

@@ -62,4 +62,4 @@ def _refuse_continuous(continuous: Continuous) -> None:
     for field in dataclasses.fields(Continuous):
         if (value := getattr(continuous, field.name)) != field.default:
             belongs = "it belongs to Box actions, as do presets that set it"
-            raise InputError(f"{field.name} is {value!r}, but the actions are no Box; {belongs}.")
+            raise InputError(f"{field.name} is {value!r}, but the actions are not a Box; {belongs}.")

@@ -166,7 +166,7 @@ def test_a_seed_begins_all_streams_anew() -> None:
         ({"n_cpu_tf_sess": 0}, "n_cpu_tf_sess is 0; expected a whole number from 1 to 1024"),
         ({"normalize_observations": 1}, "normalize_observations is 1; expected True or False"),
         ({"optimizer": "adm"}, "optimizer is 'adm'; expected rmsprop, adam or a Keras optimizer"),
-        ({"sigma": 0.5}, "sigma is 0.5, but the actions are no Box"),
+        ({"sigma": 0.5}, "sigma is 0.5, but the actions are not a Box"),
         ({"env": None}, "the environment is None"),
     ],
 )

@@ -96,7 +96,7 @@ def test_a_learn_that_is_refused_changes_nothing() -> None:
     agent, twin = tiny().learn(20), tiny().learn(20)
     for callback, message in (
         (StopTrainingOnRewardThreshold(5), "does not work alone; pass it to EvalCallback"),
-        (EvalCallback(agent.get_env()), "the environment is that of training"),
+        (EvalCallback(agent.get_env()), "the environment is being used for training"),
         (lambda one: True, "callback"),
     ):
         with pytest.raises(InputError, match=message):
@@ -139,7 +139,7 @@ def test_evaluation_elsewhere_leaves_episodes_alone() -> None:
 
 def test_training_and_evaluation_cannot_go_on_in_one_environment() -> None:
     agent = tiny()
-    message = "the environment is that of training, which is running in it; evaluate in one of its own"
+    message = "the environment is being used for training; evaluate in a separate one"
     with pytest.raises(InputError, match=message):
         agent.learn(10, EvalCallback(agent.get_env(), eval_freq=1000))
     with pytest.raises(InputError, match=message):

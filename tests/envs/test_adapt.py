@@ -87,7 +87,7 @@ class NoneSpaces(NoSpaces):
         (ArrayStep(1), r"ArrayStep\.step returned terminated array\(\[.*\]\), truncated False; gymnasium's returns"),
         (
             OfTheOldGym(),
-            r"a tests\.envs\.test_adapt\.OfTheOldGym, which is no gymnasium\.Env; derive .* shimmy\.GymV21",
+            r"a tests\.envs\.test_adapt\.OfTheOldGym, which is not a gymnasium\.Env; derive .* shimmy\.GymV21",
         ),
         (Counter, r"the environment is the class Counter; give an object of it: Counter\(\)"),
         (NoneSpaces(), r"NoneSpaces\.observation_space is None; expected one of gymnasium\.spaces"),

@@ -121,7 +121,7 @@ def test_nobody_enters_where_another_learns() -> None:
     learner.enter(env)
     learner.is_learning = True
     assert learner.enter(env)
-    with pytest.raises(InputError, match="the environment is that of training"):
+    with pytest.raises(InputError, match="the environment is being used for training"):
         other.enter(env)
     assert learner.enter(env), "nothing has been changed"
     learner.is_learning = False

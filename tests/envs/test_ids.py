@@ -216,7 +216,7 @@ def test_a_module_that_was_forgotten_is_thought_of(env_id: str, is_own: bool) ->
 def test_ids_that_make_whatever_their_arguments_name_are_refused(env_id: str) -> None:
     if env_id.startswith("dm_control/"):
         pytest.importorskip("shimmy")
-    with pytest.raises(InputError, match=f"'{env_id}' makes another one, which its arguments name; register that"):
+    with pytest.raises(InputError, match=f"'{env_id}' makes another one, named in its arguments; register that"):
         check_env_id(env_id)
     assert env_id not in accepted_ids()
 

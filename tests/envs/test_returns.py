@@ -109,7 +109,7 @@ def test_the_part_that_does_not_fit_is_named(obs: dict[str, Any], message: str) 
 def test_gymnasiums_own_vector_environments_say_what_they_expect(told: dict[str, Any]) -> None:
     env = as_vector_env(SyncVectorEnv([Told, lambda: Told(**told)], autoreset_mode=AutoresetMode.SAME_STEP))
     env.reset()
-    expected = r"does not fit together .*; expected an observation in Box\(0, 9, \(3,\), uint8\), a number as"
+    expected = r"does not fit the others .*; expected an observation in Box\(0, 9, \(3,\), uint8\), a number as"
     with pytest.raises(InputError, match=expected), environment_errors():
         env.step(np.zeros(2, np.int64))
 

@@ -183,7 +183,7 @@ def normalized(make: Make = lambda: gymnasium.make("Pendulum-v1"), **kwargs: Any
 def test_vec_normalize_normalises_and_keeps_its_moments_itself() -> None:
     venv, other = normalized(), normalized()
     agent = tiny(env=venv)
-    with pytest.raises(InputError, match="training are normalised by VecNormalize; wrap those of the evaluation"):
+    with pytest.raises(InputError, match="training environments are normalised by VecNormalize; wrap the evaluation"):
         agent.learn(5, EvalCallback(gymnasium.make("Pendulum-v1"), eval_freq=5))
     agent.learn(10, EvalCallback(other, eval_freq=10, n_eval_episodes=1, verbose=0))
     np.testing.assert_array_equal(other.obs_rms.mean, venv.obs_rms.mean)
@@ -201,7 +201,7 @@ def test_vec_normalize_normalises_and_keeps_its_moments_itself() -> None:
 
 @pytest.mark.parametrize("name", ["normalize_observations", "normalize_rewards"])
 def test_nothing_is_normalised_twice(name: str) -> None:
-    with pytest.raises(InputError, match=f"VecNormalize normalises the environment already; leave .*{name}"):
+    with pytest.raises(InputError, match=f"VecNormalize already normalises the environment; leave .*{name}"):
         training_env(normalized(), **{name: True})
     other = {"normalize_observations": "norm_obs", "normalize_rewards": "norm_reward"}[name]
     assert is_normalized(training_env(normalized(**{other: False}), **{name: True}))[name]
@@ -210,7 +210,7 @@ def test_nothing_is_normalised_twice(name: str) -> None:
 def test_an_agent_that_normalises_is_not_evaluated_behind_vec_normalize() -> None:
     agent = Always()
     agent.normalize_observations = True  # type: ignore[attr-defined]
-    with pytest.raises(InputError, match="VecNormalize normalises the environment already"):
+    with pytest.raises(InputError, match="VecNormalize already normalises the environment"):
         evaluate_policy(agent, normalized(lambda: Counter(1)), 1)
     assert evaluate_policy(agent, normalized(lambda: Counter(1), norm_obs=False), 1) == (10, 0)
 

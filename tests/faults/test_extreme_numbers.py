@@ -116,6 +116,6 @@ def test_bytes_that_are_no_image_are_refused_by_a_network_for_images(shape: tupl
 
 @pytest.mark.parametrize("given", [(6,), (8,), (2, 7)])
 def test_observations_of_another_shape_than_their_space_end_training(given: tuple[int, ...]) -> None:
-    message = r"^one of the environments returned what does not fit together .* in Box\(0, 255, \(7,\), uint8\)"
+    message = r"^one of the environments returned something that does not fit .* in Box\(0, 255, \(7,\), uint8\)"
     with pytest.raises(InputError, match=message):
         agent_for(dtype=np.uint8, shape=(7,), given=given).learn(20)

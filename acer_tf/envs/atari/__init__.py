@@ -1,1 +1,1 @@
-"""Atari games as baselines wraps them, many of them in a few processes."""
+"""Atari games as baselines wraps them, many games in a few processes."""

@@ -1,7 +1,7 @@
 """One Atari game on the bare emulator, wrapped exactly as baselines' `make_atari` and `wrap_deepmind` wrap it.
 
-The wrappers from the inside out, each a step below: NoopReset, MaxAndSkip, Monitor, EpisodicLife, FireReset, WarpFrame,
-ClipReward.
+The wrappers, from the inside out and each a step below, are NoopReset, MaxAndSkip, Monitor, EpisodicLife, FireReset,
+WarpFrame and ClipReward.
 """
 
 from typing import NamedTuple
@@ -39,7 +39,7 @@ class GameStep(NamedTuple):
 
 
 class GameResult(NamedTuple):
-    """Outcome of a whole game as Monitor counts it: over all lives, with the steps that the agent does not see.
+    """Outcome of a whole game as Monitor counts it: over all lives, including steps that the agent does not see.
 
     Attributes:
         r: the game's own score.
@@ -51,7 +51,7 @@ class GameResult(NamedTuple):
 
 
 class AtariGame:
-    """One game without frame stack; after a step that is terminated or truncated the caller must call `reset`.
+    """One game without a frame stack; after a terminated or truncated step the caller must call `reset`.
 
     `reset` starts a new game if the last step ended the game or there was none. Otherwise it plays one hidden NOOP, as
     EpisodicLife does after a lost life; if that NOOP ends the game, where baselines' Monitor would raise, a new game
@@ -72,9 +72,9 @@ class AtariGame:
 
         Args:
             game: name of a ROM, such as `breakout`.
-            seed: of the emulator and of the number of NOOPs; None draws fresh entropy.
-            max_episode_frames: raw frames, the NOOPs at the start included, after which a game is cut; None or 0 is no
-                limit.
+            seed: seed of the emulator and of the number of NOOPs; None draws fresh entropy.
+            max_episode_frames: raw frames, including the NOOPs at the start, after which a game is cut; None or 0 means
+                no limit.
             display_screen: opens a window that shows the game at its own speed.
 
         Raises:
@@ -147,17 +147,17 @@ class AtariGame:
         return GameStep(float((gain > 0) - (gain < 0)), terminated, truncated)  # ClipReward: the sign
 
     def take_result(self) -> GameResult | None:
-        """Returns the result of the last game that ended since the previous call, hidden steps included, or None."""
+        """Returns the result, with hidden steps, of the last game that ended since the previous call, or None."""
         result, self._result = self._result, None
         return result
 
     @property
     def score(self) -> float:
-        """The score so far of the game that is being played."""
+        """The score so far in the current game."""
         return self._score
 
     def render(self) -> NDArray[np.uint8]:
-        """Returns the screen that the agent's frame is made of, in RGB: uint8 [210, 160, 3] in most games."""
+        """Returns the screen from which the agent's frame is made, in RGB: uint8 [210, 160, 3] in most games."""
         return self._rgb.copy()
 
     def _play(self, action: int) -> bool:

@@ -1,4 +1,4 @@
-"""Several Atari games in one process, which read actions from shared rows and write their results there."""
+"""Several Atari games in one process, which read actions from shared rows and write their results to them."""
 
 import ctypes
 from multiprocessing.sharedctypes import RawArray
@@ -14,27 +14,27 @@ ROW = np.dtype(
     [
         ("seed", np.uint64),  # read when a worker seeds its games
         ("action", np.int64),  # index into the game's action meanings
-        ("frame", np.uint8, FRAME_SHAPE),  # the agent's
-        ("final_frame", np.uint8, FRAME_SHAPE),  # the last one of an episode that was truncated and not terminated
+        ("frame", np.uint8, FRAME_SHAPE),  # the agent's frame
+        ("final_frame", np.uint8, FRAME_SHAPE),  # the last frame of an episode that was truncated and not terminated
         ("reward", np.float32),  # clipped
         ("terminated", np.bool_),  # a life was lost or the game is over
         ("truncated", np.bool_),  # the time limit was reached
         ("game_over", np.bool_),  # a whole game ended; only then are score and length valid
-        ("score", np.float64),  # the game's own
+        ("score", np.float64),  # the game's own score
         ("length", np.int64),  # agent steps
     ],
     align=True,
 )
-"""What the pool shares with its workers for each game."""
+"""The data that the pool shares with its workers for each game."""
 
 Rows = NDArray[np.void]
 """[n] of `ROW`."""
 
 
 def shared_memory(num_env: int) -> Any:
-    """Returns memory for the rows of N environments, which is passed to a worker process when that is started.
+    """Returns memory for the rows of N environments, to be passed to a worker process when that is started.
 
-    The file behind it is unlinked as soon as it is made, so that nothing is left over, however the processes end.
+    The file behind it is unlinked as soon as it is made, so nothing is left behind, however the processes end.
 
     Raises:
         InputError: the system has no room for it, or does not let this process make it.
@@ -60,8 +60,8 @@ class Games:
 
         Args:
             game: name of a ROM.
-            max_episode_frames: raw frames after which a game is cut; None or 0 is no limit.
-            rows: of these games, one each.
+            max_episode_frames: raw frames after which a game is cut; None or 0 means no limit.
+            rows: the rows of these games, one each.
             display_screen: opens a window for each game.
         """
         self._rom = game
@@ -96,7 +96,7 @@ class Games:
         for i, action in enumerate(rows["action"].tolist()):
             game = self._games[i]
             step = game.step(action, self._frames[i])
-            if step.truncated:  # before reset draws the next episode over it
+            if step.truncated:  # before reset overwrites it with the next episode
                 rows["final_frame"][i] = self._frames[i]
             if step.terminated or step.truncated:
                 game.reset(self._frames[i])

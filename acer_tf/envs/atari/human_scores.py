@@ -1,7 +1,7 @@
-"""Human-normalised scores: the mean scores of random play and of a human on 57 Atari games.
+"""Human-normalised scores: the mean scores of random play and of a human in 57 Atari games.
 
-Random no-op starts, games of at most 108,000 frames (Wang et al., "Dueling network architectures for deep reinforcement
-learning", 2016; Video Pinball's random score, 0 there, as later measured for DQN Zoo).
+With random no-op starts and at most 108,000 frames (Wang et al., "Dueling network architectures for deep reinforcement
+learning", 2016; Video Pinball's random score, 0 there, is as later measured for DQN Zoo).
 """
 
 from typing import NamedTuple
@@ -10,11 +10,11 @@ from acer_tf.envs.ids import atari_game, is_atari
 
 
 class ScoreRange(NamedTuple):
-    """Mean scores that a game's scores are normalised by.
+    """Mean scores by which a game's scores are normalised.
 
     Attributes:
-        random: of uniformly random actions; normalised, it is 0.
-        human: of a professional tester of games; normalised, it is 1.
+        random: score of uniformly random actions; normalised, it is 0.
+        human: score of a professional game tester; normalised, it is 1.
     """
 
     random: float
@@ -80,7 +80,7 @@ HUMAN_SCORES = {
     "yars_revenge": ScoreRange(3092.9, 54576.9),
     "zaxxon": ScoreRange(32.5, 9173.3),
 }
-"""By name of the ROM."""
+"""Scores by name of the ROM."""
 
 
 def score_range(env_id: str) -> ScoreRange | None:
@@ -89,7 +89,7 @@ def score_range(env_id: str) -> ScoreRange | None:
 
 
 def human_normalized(env_id: str, score: float) -> float | None:
-    """Returns (score − random) / (human − random); None where these are not known.
+    """Returns (score − random) / (human − random); None if these are not known.
 
     Args:
         env_id: id of an environment.

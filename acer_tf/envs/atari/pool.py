@@ -35,8 +35,8 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
     Results do not depend on the number of workers. The observations that `reset` and `step` return are a read-only view
     of shared memory: the next step overwrites them. Copy what must last.
 
-    A worker that dies, raises or stops answering is replaced, with a warning on standard error. Its games start anew,
-    with new seeds; all other games continue.
+    A worker that dies, raises or stops answering is replaced, with a warning on standard error. Its games are
+    restarted with new seeds; all other games continue.
 
     Attributes:
         game: name of its ROM.
@@ -48,7 +48,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
     metadata: dict[str, Any] = {  # noqa: RUF012  (gymnasium's attribute)
         "autoreset_mode": AutoresetMode.SAME_STEP,
         "render_modes": ["human", "rgb_array"],
-        "render_fps": 15,  # of 60 frames per second the agent sees every fourth
+        "render_fps": 15,  # the agent sees every fourth of 60 frames per second
     }
     _games: Games | None = None
     _workers: Workers | None = None
@@ -67,15 +67,16 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         """Describes the environments; `start_workers` or the first reset starts the workers, which load the games.
 
         Args:
-            env_id: such as `BreakoutNoFrameskip-v4`.
+            env_id: an id such as `BreakoutNoFrameskip-v4`.
             num_env: number of games, N.
-            num_workers: processes; 0 steps all games in this one, None uses one for each core that this process may
+            num_workers: processes; 0 steps all games in this process, None uses one for each core that this process may
                 use, but at most N.
-            max_episode_frames: raw frames after which a game is cut (108,000 are half an hour); None or 0 is no limit.
+            max_episode_frames: raw frames after which a game is cut (108,000 are half an hour); None or 0 means no
+                limit.
             timeout: seconds after which a worker that does not answer a step or reset is replaced.
             max_restarts: workers that may be replaced in the life of the pool.
-            render_mode: with `rgb_array`, `render` returns the screens; this process then
-                steps all games; `human` opens a window for each game, which has a process of its own.
+            render_mode: with `rgb_array`, `render` returns the screens, and this process steps all games; `human` opens
+                a window for each game, which runs in a separate process.
 
         Raises:
             InputError: the id is not an Atari game.
@@ -111,18 +112,18 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
-        """Resets every environment as baselines does: after a lost life or in mid-game the game continues.
+        """Resets every environment as baselines does: after a lost life or in mid-game, the game continues.
 
         Args:
-            seed: starts new games, each with a random stream of its own derived from this seed; None continues the
-                random streams, and at the first reset draws fresh entropy.
+            seed: starts new games, each with a separate random stream derived from this seed; None continues the random
+                streams, or draws fresh entropy at the first reset.
             options: not used.
 
         Returns:
             Observations [N, 84, 84, 1] uint8 and an empty dict.
 
         Raises:
-            EnvironmentFailedError: as `step`.
+            EnvironmentFailedError: as for `step`.
         """
         is_start = seed is not None or not self._is_reset
         if is_start:
@@ -141,12 +142,12 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
             Observations [N, 84, 84, 1] uint8 (where an episode ended, the first of the next one), rewards [N] float32,
             terminations [N] bool, truncations [N] bool and infos: when whole games ended, `episode` holds `r` (score,
             float64), `l` (agent steps, int64) and `t` (seconds since the pool was made, float64), each [N], and
-            `_episode` marks where, [N] bool. Where the frame limit cut games, `final_obs` holds the last frames, [N] of
-            objects, else None, and `_final_obs` marks where. When workers were replaced, `worker_replaced` marks whose
-            episodes were lost, [N] bool: they are truncated with reward 0, and the observation is of a new game.
+            `_episode` marks where, [N] bool. If the frame limit cut games, `final_obs` holds their last frames, [N] of
+            objects, None elsewhere, and `_final_obs` marks where. If workers were replaced, `worker_replaced` marks the
+            lost episodes, [N] bool: they are truncated with reward 0, and the observation is that of a new game.
 
         Raises:
-            InputError: an action that does not exist.
+            InputError: an action does not exist.
             EnvironmentFailedError: a worker raised, died or stopped answering after `max_restarts` replacements; the
                 pool is then closed.
         """
@@ -156,18 +157,18 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         infos = self._truncated(replaced) if replaced else {}
         infos |= self._games_cut(replaced) | self._games_ended()
         rows = self._rows
-        # Copies, but for the frames: the next step overwrites the rows.
+        # Copies, except for the frames: the next step overwrites the rows.
         return self._frames, rows["reward"].copy(), rows["terminated"].copy(), rows["truncated"].copy(), infos
 
     def start_workers(self) -> None:
-        """Starts the workers, if there are to be any and the first reset has not; they load the games meanwhile."""
+        """Starts any workers before the first reset does, so that they load the games in the meantime."""
         self._require(not self.closed, "it is closed")
         with self._closed_on_error():
             if self.num_workers and self._workers is None:
                 self._workers = Workers(self._make_games, self._memory, self.num_envs, self.num_workers)
 
     def render(self) -> tuple[NDArray[np.uint8], ...] | None:
-        """Returns the screen of every game in RGB, uint8 [210, 160, 3] in most, or None but for `rgb_array`."""
+        """Returns the screen of every game in RGB, uint8 [210, 160, 3] in most; None unless in mode `rgb_array`."""
         if self.render_mode != "rgb_array":
             return None
         self._require(self._games is not None, "reset must be called before render")
@@ -175,7 +176,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         return self._games.render()
 
     def scores(self) -> list[float] | None:
-        """Returns the score so far of every game; None where workers step them."""
+        """Returns the score so far in every game; None if workers step them."""
         return None if self._games is None else self._games.scores()
 
     def close_extras(self, **kwargs: Any) -> None:
@@ -190,7 +191,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
             return {}
         seconds = round(time.perf_counter() - self._start, 6)
         columns = {"r": self._rows["score"], "l": self._rows["length"], "t": np.full(self.num_envs, seconds)}
-        # As gymnasium's RecordEpisodeStatistics: 0 where no game ended.
+        # As in gymnasium's RecordEpisodeStatistics: 0 where no game ended.
         return {"episode": {k: np.where(ended, v, v.dtype.type(0)) for k, v in columns.items()}, "_episode": ended}
 
     def _games_cut(self, replaced: list[int]) -> dict[str, Any]:
@@ -221,7 +222,7 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
         """Closes the pool on errors between a command and its answers, after which the games cannot continue."""
         try:
             yield
-        except KeyboardInterrupt:  # the games themselves are sound: a reset starts new workers
+        except KeyboardInterrupt:  # nothing is wrong with the games: a reset starts new workers
             self.close_extras()
             self._is_reset = False
             raise
@@ -272,10 +273,10 @@ class AtariPool(VectorEnv[NDArray[np.uint8], ArrayLike, NDArray[Any]]):
 
 
 def frames_per_step(env: VectorEnv[Any, Any, Any]) -> int | None:
-    """Returns the raw frames of an agent step in Atari games, None in other environments."""
+    """Returns the raw frames per agent step in Atari games, None in other environments."""
     return FRAMES_PER_STEP if isinstance(env.unwrapped, AtariPool) else None
 
 
 def next_seed(seed: int) -> int:
-    """Returns the seed, below 2⁶⁴, of the game that replaces a lost one of this seed."""
+    """Returns the seed, below 2⁶⁴, of the game that replaces a lost game with this seed."""
     return int(np.random.SeedSequence(seed).spawn(1)[0].generate_state(1, np.uint64)[0])

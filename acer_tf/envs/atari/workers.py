@@ -1,4 +1,4 @@
-"""Worker processes that step games: one short message for each worker and command, all data in shared memory."""
+"""Worker processes that step games: one short message per worker and command, with all data in shared memory."""
 
 import contextlib
 import itertools
@@ -24,8 +24,8 @@ class Fault(NamedTuple):
 
     Attributes:
         envs: the environments it stepped.
-        what: message: which worker, and what happened to it.
-        traceback: of the exception that the worker raised; empty without one.
+        what: message that says which worker failed and how.
+        traceback: traceback of the exception that the worker raised; empty if there was none.
     """
 
     envs: range
@@ -34,7 +34,7 @@ class Fault(NamedTuple):
 
 
 def _serve(pipe: Connection, make_games: MakeGames, memory: Any, envs: range) -> None:
-    """Runs in the worker: executes commands and answers each, until the other end of the pipe is closed."""
+    """Runs in the worker: executes and answers commands until the other end of the pipe is closed."""
     become_worker()
     cv2.setNumThreads(1)
     games = make_games(rows_in(memory, envs))
@@ -45,7 +45,7 @@ def _serve(pipe: Connection, make_games: MakeGames, memory: Any, envs: range) ->
 
 
 def _execute(games: Games, command: str) -> bytes:
-    """Returns the traceback if the command raises: as text, for not every exception can be pickled."""
+    """Returns the traceback if the command raises; as text, since not every exception can be pickled."""
     try:
         getattr(games, command)()
     except BaseException:
@@ -59,7 +59,7 @@ class _Worker:
     Attributes:
         envs: the environments that it steps.
         pipe: ready to read when the worker has answered or died, since only the worker holds the other end.
-        is_busy: whether a command was sent and not answered yet.
+        is_busy: whether a command has been sent but not answered.
     """
 
     def __init__(self, context: Any, make_games: MakeGames, memory: Any, envs: range) -> None:
@@ -93,7 +93,7 @@ class _Worker:
         return Fault(self.envs, f"the worker of environments {self.envs[0]} to {self.envs[-1]} {what}", report)
 
     def close(self) -> None:
-        """Kills the process: it holds nothing that needs to be released in order."""
+        """Kills the process, which holds nothing that must be released properly."""
         self.pipe.close()
         self._process.kill()
         self._process.join()
@@ -107,8 +107,8 @@ class Workers:
         """Starts the processes.
 
         Args:
-            make_games: called in every worker, with its rows; a module's function or class, or a partial of one.
-            memory: of the rows of all environments.
+            make_games: called in every worker with its rows; a module's function or class, or a partial of one.
+            memory: memory of the rows of all environments.
             num_env: number of environments, N.
             num_workers: number of processes, at most N.
         """
@@ -133,21 +133,21 @@ class Workers:
         """Waits until all workers have answered; returns the faults of those that raised, died or did not answer.
 
         Args:
-            timeout: seconds without an answer from any worker after which the rest are given up. Time in which this
-                process itself was stopped does not count.
+            timeout: seconds without an answer from any worker after which to give up on the rest. Time during which
+                this process itself was stopped does not count.
         """
         busy = {worker.pipe: worker for worker in self._workers.values() if worker.is_busy}
         faults = []
         silences = 0
         while busy and silences < _WAITS:
-            ready = wait(list(busy), timeout / _WAITS)  # in slices: one in which this process was stopped counts once
+            ready = wait(list(busy), timeout / _WAITS)  # in slices: however long this process is stopped, one is lost
             silences = 0 if ready else silences + 1
             answers = [busy.pop(pipe).answer() for pipe in ready]
             faults += [fault for fault in answers if fault]
         return faults + [worker.fault(f"gave no answer for {timeout:g} s") for worker in busy.values()]
 
     def restart(self, fault: Fault) -> None:
-        """Replaces the process that failed by a new one, and sends it the command to start its games."""
+        """Replaces the process that failed with a new one, and sends that the command to start its games."""
         self._workers.pop(fault.envs).close()
         self._start(fault.envs)
         self._workers[fault.envs].send("start")

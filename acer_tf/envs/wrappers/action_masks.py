@@ -1,4 +1,4 @@
-"""Masks of possible actions: as `action_masks()` gives them (sb3-contrib's convention) or `info["action_mask"]`."""
+"""Masks of possible actions, from `action_masks()` (sb3-contrib's convention) or `info["action_mask"]`."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -13,15 +13,15 @@ from acer_tf.envs.wrappers.joint_actions import Choices, joint_masks, number_of_
 from acer_tf.errors import InputError
 
 MASKS = "action_mask"
-"""Key of the infos: of gymnasium's Taxi, for instance."""
+"""Key in the infos, for instance of gymnasium's Taxi."""
 METHOD = "action_masks"
-"""Method of environments that has no arguments and returns the mask of the present state."""
+"""Method of environments that takes no arguments and returns the mask of the current state."""
 
 
 class ActionMasks(VectorWrapper[Array, Any, Array, Any, Array]):
-    """Puts what the method of a user's own vector environments returns into their infos, as `action_mask`.
+    """Puts the masks that a method of a user's own vector environments returns into their infos, as `action_mask`.
 
-    The masks of episodes' last states are not known: when a step returns, the next episode has begun.
+    The masks of episodes' last states are not known: by the time a step returns, the next episode has begun.
     """
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -44,17 +44,17 @@ def with_action_masks(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]
     call = getattr(env.unwrapped, "call", None)
     if call is None or gives_no_last_masks(env):
         return env
-    have_method = call("has_wrapper_attr", METHOD)  # no answers from those of Stable Baselines that cannot be asked
+    have_method = call("has_wrapper_attr", METHOD)  # empty for Stable Baselines' environments that cannot be reached
     return ActionMasks(env) if len(have_method) > 0 and all(have_method) else env
 
 
 def gives_no_last_masks(env: VectorEnv[Any, Any, Any]) -> bool:
-    """Returns whether the masks of episodes' last states are not known, see `ActionMasks`."""
+    """Returns whether the masks of episodes' last states are not known; see `ActionMasks`."""
     return any(isinstance(wrapper, ActionMasks) for wrapper in wrappers_of(env))
 
 
 def flat_mask(mask: Any) -> Array:
-    """Returns a mask as one array [A]; several dimensions may have a tuple of masks, as in `MultiDiscrete.sample`."""
+    """Returns a mask as one array [A]; it may be a tuple with a mask per dimension, as in `MultiDiscrete.sample`."""
     return np.concatenate(list(map(flat_mask, mask))) if isinstance(mask, tuple) and mask else np.ravel(mask)
 
 
@@ -62,11 +62,11 @@ def has_masks(infos: Mapping[str, Any], had_masks: bool) -> bool:
     """Returns whether infos hold masks.
 
     Args:
-        infos: of a reset or step.
-        had_masks: whether those of the first reset did.
+        infos: infos of a reset or step.
+        had_masks: whether those of the first reset held masks.
 
     Raises:
-        InputError: these do and those did not, or the other way round; what is possible would not be known everywhere.
+        InputError: only these or only those hold masks; possible actions would not be known everywhere.
     """
     if (MASKS in infos) != had_masks:
         here, there = ("no masks", "some") if had_masks else ("masks", "none")
@@ -78,12 +78,12 @@ def has_masks(infos: Mapping[str, Any], had_masks: bool) -> bool:
 
 
 def possible_actions(infos: Mapping[str, Any], nenvs: int, space: Space[Any]) -> NDArray[np.bool_]:
-    """Returns the masks in the infos of a reset or step, which hold `action_mask`; the rest is as of `masks_of`.
+    """Returns the masks in the infos of a reset or step, which hold `action_mask`; otherwise like `masks_of`.
 
     Raises:
-        InputError: as `masks_of`; an environment gives no mask, or one leaves no action possible.
+        InputError: as for `masks_of`; or an environment gives no mask, or a mask leaves no action possible.
     """
-    is_given = infos.get(f"_{MASKS}", True)  # where gymnasium collected the infos of single environments
+    is_given = infos.get(f"_{MASKS}", True)  # present if gymnasium collected the infos of single environments
     if not np.all(is_given):
         raise InputError(
             f"environment {int(np.argmin(is_given))} gives no action mask; expected one at every reset and step."
@@ -91,8 +91,8 @@ def possible_actions(infos: Mapping[str, Any], nenvs: int, space: Space[Any]) ->
     masks = masks_of(infos[MASKS], nenvs, space)
     if not (any_possible := masks.any(axis=1)).all():
         raise InputError(
-            f"the action mask of environment {int(np.argmin(any_possible))} leaves no action possible; where none is, "
-            "the episode must end, by terminated or by the truncated of a time limit."
+            f"the action mask of environment {int(np.argmin(any_possible))} leaves no action possible; if none is, "
+            "the episode must end, either terminated or truncated by a time limit."
         )
     return masks
 
@@ -101,13 +101,13 @@ def masks_of(given: Sequence[Any], nenvs: int, space: Space[Any]) -> NDArray[np.
     """Returns masks in the networks' form.
 
     Args:
-        given: one mask for each environment; of MultiDiscrete and MultiBinary actions those of the dimensions, one
-            after the other.
+        given: one mask for each environment; for MultiDiscrete and MultiBinary actions, the masks of the dimensions
+            one after the other.
         nenvs: number of environments, N.
-        space: of one environment's actions, without the wrappers of training.
+        space: action space of one environment, without the wrappers for training.
 
     Returns:
-        [N, A] bool, True for possible actions; for MultiDiscrete and MultiBinary, joint ones.
+        [N, A] bool, True for possible actions; for MultiDiscrete and MultiBinary, joint actions.
 
     Raises:
         InputError: the actions have no masks, or these have another shape.

@@ -1,7 +1,7 @@
-"""Shared by the wrappers: their types, and the last observations of episodes.
+"""Code shared by the wrappers: types, and the last observations of episodes.
 
-An environment that resets in the step in which an episode ends returns the first observation of the next one.
-gymnasium puts the last one into the infos: `final_obs`, [N] of objects, None where no episode ended.
+An environment that resets in the step in which an episode ends returns the first observation of the next episode.
+gymnasium puts the last observation into the infos: `final_obs`, [N] of objects, None where no episode ended.
 """
 
 import abc
@@ -18,7 +18,7 @@ StepReturn = tuple[Array, Array, Array, Array, dict[str, Any]]
 
 
 class ObservationWrapper(VectorWrapper[Array, Any, Any, Any, Array], abc.ABC):
-    """Transforms observations, the last ones of episodes included."""
+    """Transforms observations, including the last ones of episodes."""
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         """Resets the environments."""
@@ -38,14 +38,14 @@ class ObservationWrapper(VectorWrapper[Array, Any, Any, Any, Array], abc.ABC):
 
     @abc.abstractmethod
     def final_observation(self, obs: Any) -> Array:
-        """Transforms the last observation of one episode; called after `observations` of the same step."""
+        """Transforms the last observation of one episode; called after `observations` for the same step."""
 
 
 def map_final_obs(infos: dict[str, Any], transform: Callable[[int, Any], Array]) -> dict[str, Any]:
     """Returns the infos of a step with each last observation transformed.
 
     Args:
-        infos: left as they are.
+        infos: the infos, which are not changed.
         transform: called with the index of the environment and its last observation.
     """
     if "final_obs" not in infos:
@@ -56,7 +56,7 @@ def map_final_obs(infos: dict[str, Any], transform: Callable[[int, Any], Array])
 
 
 def wrappers_of(env: VectorEnv[Any, Any, Any]) -> Iterator[VectorWrapper[Any, Any, Any, Any, Any]]:
-    """Yields the wrappers around a vector environment, the outermost first."""
+    """Yields the wrappers around a vector environment, outermost first."""
     while isinstance(env, VectorWrapper):
         yield env
         env = env.env

@@ -1,4 +1,4 @@
-"""Rescales continuous actions: policies act in units of half the range of each dimension, from its middle."""
+"""Rescales continuous actions: policies act in units of half the range of each dimension, measured from its middle."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from acer_tf.envs.wrappers.base import Array, StepReturn
 class BoxActions(VectorWrapper[Array, Array, Array, Any, Array]):
     """Rescales actions [N, D] float32 from [−1, 1] to the range of each dimension; actions outside are clipped.
 
-    D is the number of all entries of an action, whatever its axes.
+    D is the total number of entries of an action, whatever its axes.
     """
 
     def __init__(self, env: VectorEnv[Array, Array, Array]) -> None:
@@ -37,7 +37,7 @@ def to_space(actions: Array, space: Box) -> Array:
     """
     low, high = space.low.astype(np.float64), space.high.astype(np.float64)  # a wide range overflows float32
     fractions = (np.clip(actions, -1, 1).astype(np.float64).reshape(*actions.shape[:-1], *space.shape) + 1) / 2
-    # Clipped once more: the sum may be rounded beyond a bound.
+    # Clipped again: the sum may be rounded beyond a bound.
     return np.clip(low + fractions * (high - low), low, high).astype(space.dtype)
 
 

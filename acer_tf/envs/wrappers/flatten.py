@@ -1,4 +1,4 @@
-"""Turns observations that are no arrays into one: choices one-hot, parts concatenated or, with images, packed."""
+"""Turns other observations into arrays: choices become one-hot, parts are concatenated or, with images, packed."""
 
 import functools
 import math
@@ -20,26 +20,27 @@ from acer_tf.system.console import say
 Path = tuple[Any, ...]
 
 LARGEST = 2**20
-"""Largest number of entries of the one-hot vectors of an observation, or of one of its parts."""
+"""Most entries in the one-hot vectors of an observation, or of one of its parts."""
 
 
 class Flatten:
     """Flattens observations of a space, one or a batch, into the arrays that networks take.
 
     A Box stays as it is, or gets an axis if it has none. Everything else becomes a vector: Discrete and MultiDiscrete
-    one-hot, as uint8; MultiBinary as it is; the parts of a Dict or Tuple, nested or not, concatenated. The entries are
-    in the order of `gymnasium.spaces.flatten`; the dtype is the smallest that holds all parts. With images among the
-    parts, [H, W, C] uint8, all are packed into bytes, the vectors as float32. Text in a Dict or Tuple is left out.
+    become one-hot, as uint8; MultiBinary stays as it is; the parts of a Dict or Tuple, nested or not, are concatenated.
+    The entries are in the order of `gymnasium.spaces.flatten`; the dtype is the smallest that holds all parts. If there
+    are images, [H, W, C] uint8, among the parts, all parts are packed into bytes, vectors as float32. Text in a Dict or
+    Tuple is left out.
 
     Attributes:
-        space: of the flattened observations.
+        space: space of the flattened observations.
     """
 
     def __init__(self, space: gymnasium.Space[Any]) -> None:
         """Plans the flattening of one space.
 
         Args:
-            space: of one observation.
+            space: space of one observation.
 
         Raises:
             InputError: the space, or a part of it, cannot be flattened; the message says what was expected.
@@ -72,7 +73,7 @@ class Flatten:
             vectors = [leaf(part) for (_, leaf), part in zip(self._leaves, parts, strict=True)]
         except InputError:
             raise
-        except (TypeError, ValueError) as error:  # a dict, text, or rows of several lengths
+        except (TypeError, ValueError) as error:  # a dict, text, or rows of different lengths
             raise InputError(f"an observation is not in the observation space: {error}.") from error
         if isinstance(self.space, Packed):
             return self.space.pack(vectors)
@@ -95,7 +96,7 @@ class Flatten:
 
 
 class FlattenObservations(ObservationWrapper):
-    """Flattens the observations of a vector environment, those of all environments at once."""
+    """Flattens the observations of a vector environment, for all environments at once."""
 
     def __init__(self, env: VectorEnv[Any, Any, Array]) -> None:
         """Wraps a vector environment.
@@ -120,7 +121,7 @@ class FlattenObservations(ObservationWrapper):
 
 
 def flattened(env: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
-    """Wraps an environment whose observations are no arrays of at least one axis; returns any other as it is.
+    """Wraps an environment unless its observations are arrays with at least one axis.
 
     Raises:
         InputError: see `Flatten`.
@@ -158,8 +159,8 @@ class OneHots:
     """Flattens Discrete or MultiDiscrete: a one-hot vector for each choice, concatenated.
 
     Attributes:
-        entries: [F] int64, the choice that each number of the vectors belongs to.
-        values: [F] int64, the value of this choice for which the number is 1.
+        entries: [F] int64, the choice to which each number of the vectors belongs.
+        values: [F] int64, the value of that choice for which the number is 1.
     """
 
     def __init__(self, space: Discrete | MultiDiscrete) -> None:
@@ -176,9 +177,9 @@ class OneHots:
     def __call__(self, observations: Any) -> Array:
         """Returns the vectors, [..., F] uint8, of choices [..., *shape]."""
         rows = _rows(np.asarray(observations), self._shape)
-        hot = rows[..., self.entries] == self.values  # each entry: is its choice its value?
+        hot = rows[..., self.entries] == self.values  # for each entry: does its choice have its value?
         if np.count_nonzero(hot) != rows.size:
-            wrong = np.argwhere(hot.sum(axis=-1) != rows.shape[-1])[0].tolist()  # of a batch, the environment
+            wrong = np.argwhere(hot.sum(axis=-1) != rows.shape[-1])[0].tolist()  # in a batch, the environment
             where, choice = f" of environment {wrong[0]}" if wrong else "", rows[tuple(wrong)].reshape(self._shape)
             raise InputError(
                 f"the observation{where} is {choice.tolist()}, a choice that its space does not have; expected one of "
@@ -219,7 +220,7 @@ def part_at(observations: Any, path: Path) -> Any:
 
 
 def _is_text(space: gymnasium.Space[Any]) -> bool:
-    """Whether the elements of a space are strings: gymnasium's Text, or a space of a package's own."""
+    """Returns whether the elements of a space are strings, as in gymnasium's Text or another package's space."""
     return space.dtype is not None and space.dtype.kind == "U"
 
 
@@ -228,7 +229,7 @@ def _is_image(space: gymnasium.Space[Any]) -> TypeGuard[Box]:
 
 
 def path_name(path: Path) -> str:
-    """Returns the name of a part in messages."""
+    """Returns the name of a part for messages."""
     return "/".join(map(str, path))
 
 

@@ -15,26 +15,26 @@ from acer_tf.schema import SmallCount, validated
 class FrameStack(VectorWrapper[Array, Any, Array, Any, Array]):
     """Concatenates the last `nstack` observations along the last axis, newest last; zeros before an episode's first.
 
-    baselines rolls the stack by one channel, whatever the number of channels of a frame, which scrambles frames of
+    Baselines rolls the stack by one channel, whatever the number of channels in a frame, which scrambles frames with
     several channels. That is the default here too. The next step overwrites the returned array: copy what must last.
 
     Attributes:
         nstack: frames in a stack, S.
-        keeps_frames: whether frames move through the stack whole, not scrambled.
-        stacked: [N, ..., S * C], what `reset` and `step` return, in the dtype of the observation space.
+        keeps_frames: whether frames move through the stack intact, not scrambled.
+        stacked: [N, ..., S * C], the array that `reset` and `step` return, in the dtype of the observation space.
     """
 
     def __init__(self, env: VectorEnv[Array, Any, Array], nstack: int, *, whole_frames: bool = False) -> None:
-        """Wraps a vector environment with a Box of at least one axis, [N, ..., C].
+        """Wraps a vector environment whose observations are a Box with at least one axis, [N, ..., C].
 
         Args:
-            env: resets in the step in which an episode ends.
+            env: the environment, which resets in the step in which an episode ends.
             nstack: frames in a stack, S.
-            whole_frames: rolls by one frame, not by one channel as baselines, which keeps frames of several channels
-                whole.
+            whole_frames: rolls by one frame, not by one channel as in baselines, which keeps frames with several
+                channels intact.
 
         Raises:
-            InputError: observations are no such Box, or `nstack` is not a whole number >= 1.
+            InputError: observations are not such a Box, or `nstack` is not a whole number >= 1.
         """
         super().__init__(env)
         frame = env.single_observation_space
@@ -62,13 +62,13 @@ class FrameStack(VectorWrapper[Array, Any, Array, Any, Array]):
     def step(self, actions: Any) -> StepReturn:
         """Steps the environments.
 
-        Where an episode ended, the stack holds the next one's first frame after zeros; `final_obs` holds the stack with
-        the last frame.
+        Where an episode ended, the stack holds zeros and the first frame of the next episode; `final_obs` holds the
+        stack with the last frame.
         """
         obs, rewards, terminations, truncations, infos = self.env.step(actions)
         if self.nstack > 1:
-            # Roll all pixels in one move of memory: what comes over from the next pixel lands in the last channels,
-            # which the new frame overwrites below.
+            # Roll all pixels in one move of memory: values from the next pixel end up in the last channels, which the
+            # new frame overwrites below.
             self._flat[: -self._roll] = self._flat[self._roll :]
             infos = map_final_obs(infos, self._with_last_frame)
             self.stacked[terminations | truncations] = 0  # VecFrameStack: no frame of the episode that ended

@@ -1,4 +1,4 @@
-"""Numbers the joint actions of MultiDiscrete and MultiBinary spaces, for a categorical policy to choose among."""
+"""Numbers the joint actions of MultiDiscrete and MultiBinary spaces, so that a categorical policy can choose one."""
 
 from typing import Any
 
@@ -16,17 +16,14 @@ Choices = MultiDiscrete | MultiBinary
 
 
 class Joint(Discrete):
-    """The numbers of joint actions, among which the policy chooses; not the Discrete actions of an environment."""
+    """The numbers of joint actions, from which the policy chooses; not an environment's own Discrete actions."""
 
     def __init__(self, space: Choices) -> None:
         super().__init__(number_of_actions(space))
 
 
 class JointActions(VectorWrapper[Array, Array, Array, Any, Array]):
-    """Takes the numbers of joint actions, [N] int64, in place of the actions.
-
-    The last dimension varies fastest.
-    """
+    """Takes the numbers of joint actions, [N] int64, in place of the actions; the last dimension varies fastest."""
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
         super().__init__(env)
@@ -52,17 +49,17 @@ def number_of_choices(space: Choices) -> int:
 
 
 def to_choices(actions: Array, space: Choices) -> Array:
-    """Returns the choices, [..., *space.shape] in the space's dtype, of joint actions [...] int64."""
-    # The choices are the digits of the number, in the mixed radix of the sizes.
+    """Returns the choices, [..., *space.shape] in the space's dtype, that make up joint actions [...] int64."""
+    # The choices are the digits of the number in the mixed radix given by the sizes.
     choices: Array = np.stack(np.unravel_index(actions, _sizes(space)), axis=-1) + _starts(space)
     return choices.reshape(*actions.shape, *space.shape).astype(space.dtype)
 
 
 def from_choices(choices: Array, space: Choices) -> Array:
-    """Returns the joint actions [N] int64 of choices [N, *space.shape].
+    """Returns the joint actions, [N] int64, that consist of choices [N, *space.shape].
 
     Raises:
-        ValueError: a choice is none of the space's.
+        ValueError: a choice is not in the space.
     """
     digits = choices.reshape(len(choices), -1) - _starts(space)
     if not np.array_equal(digits, digits.astype(np.int64)):
@@ -75,9 +72,9 @@ def joint_masks(masks: Array, space: Choices) -> Array:
 
     Args:
         masks: [N, number_of_choices(space)] bool, the masks of the dimensions one after the other.
-        space: of the actions.
+        space: the action space.
     """
-    joint = np.ones((len(masks), 1), np.bool_)  # a joint action is possible if all of its choices are
+    joint = np.ones((len(masks), 1), np.bool_)  # a joint action is possible if all its choices are
     for part in np.split(masks, np.cumsum(_sizes(space))[:-1], axis=1):
         joint = (joint[:, :, np.newaxis] & part[:, np.newaxis]).reshape(len(masks), -1)
     return joint

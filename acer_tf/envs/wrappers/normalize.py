@@ -20,7 +20,7 @@ EPS = 1e-8
 
 
 class Moments(RunningMeanStd):
-    """Running mean and variance of arrays, float64 in their shape: 0 and 1 before the first.
+    """Running mean and variance of arrays, float64 in their shape: 0 and 1 before the first array.
 
     Attributes:
         is_frozen: whether `update` changes nothing.
@@ -31,7 +31,7 @@ class Moments(RunningMeanStd):
         self.is_frozen = False
 
     def update(self, batch: Array) -> None:
-        """Counts a batch, [N, ...], unless it has numbers that end the run (`Runner`)."""
+        """Includes a batch, [N, ...], unless it has numbers that end the run (`Runner`)."""
         if not self.is_frozen and is_finite(batch).all():
             super().update(batch)  # type: ignore[no-untyped-call]
 
@@ -39,13 +39,14 @@ class Moments(RunningMeanStd):
 class NormalizeObservations(ObservationWrapper):
     """Normalises observations to (observation − mean) / √(variance + EPS), clipped to ±10, as float32.
 
-    Mean and variance are those of all observations so far, of all environments. Replay holds what the agent saw:
-    observations normalised as they were then. The last observations of episodes (`final_obs`) are normalised likewise,
-    but not counted. gymnasium's own wrapper accepts no environment that resets in the step in which an episode ends.
+    Mean and variance are those of all observations so far, in all environments. Replay holds what the agent saw:
+    observations as they were normalised at the time. The last observations of episodes (`final_obs`) are normalised
+    likewise, but do not count. gymnasium's own wrapper does not accept environments that reset in the step in which an
+    episode ends.
 
     Attributes:
         name: prefix of the moments in `normalization_state`.
-        moments: of the observations.
+        moments: moments of the observations.
     """
 
     name = "obs"
@@ -65,12 +66,12 @@ class NormalizeObservations(ObservationWrapper):
         self.observation_space = batch_space(self.single_observation_space, env.num_envs)
 
     def observations(self, obs: Array) -> Array:
-        """Counts observations [N, *observation], then normalises them."""
+        """Includes observations [N, *observation] in the moments, then normalises them."""
         self.moments.update(obs.astype(np.float64))
         return self.final_observation(obs)
 
     def final_observation(self, obs: Array) -> Array:
-        """Normalises observations [..., *observation] by the moments as they are."""
+        """Normalises observations [..., *observation] by the current moments."""
         return normalized(obs, self.moments.mean, self.moments.var)
 
 
@@ -81,7 +82,7 @@ def normalized(obs: Array, mean: Array, variance: Array) -> Array:
 
 
 def _clipped(scaled: Array, raw: Array) -> Array:
-    """Clips numbers to ±CLIP, in place, but for those that are not finite in float32, which end the run (`Runner`)."""
+    """Clips numbers to ±CLIP, in place, except those that are not finite in float32: these end the run (`Runner`)."""
     return np.clip(scaled, -CLIP, CLIP, out=scaled, where=is_finite(raw))
 
 
@@ -94,13 +95,13 @@ def is_finite(array: Array) -> Array:
 class NormalizeRewards(VectorWrapper[Array, Any, Array, Any, Array]):
     """Divides rewards by the running standard deviation of the discounted return, √(variance + EPS); clips to ±10.
 
-    The return of an environment is that of its episode so far: R ← gamma · R + reward, 0 where an episode begins. It is
-    what Stable Baselines' VecNormalize computes. gymnasium's own wrapper forgets the return before the reward that
-    ends an episode, and does not clip.
+    An environment's return is that of its episode so far: R ← gamma · R + reward, 0 where an episode begins, as in
+    Stable Baselines' VecNormalize. gymnasium's own wrapper forgets the return before the reward that ends an episode,
+    and does not clip.
 
     Attributes:
         name: prefix of the moments in `normalization_state`.
-        moments: of the discounted returns.
+        moments: moments of the discounted returns.
     """
 
     name = "return"
@@ -143,16 +144,16 @@ class ScaleRewards(VectorRewardWrapper[Array, Any, Array]):
 
 
 def reward_scale(env: VectorEnv[Any, Any, Any]) -> float:
-    """Returns the product of the scales of all ScaleRewards around an environment; 1 without one."""
+    """Returns the product of the scales of all ScaleRewards around an environment; 1 if there is none."""
     return math.prod((w.scale for w in wrappers_of(env) if isinstance(w, ScaleRewards)), start=1.0)
 
 
 def normalization_state(env: VectorEnv[Any, Any, Any]) -> dict[str, Array]:
-    """Returns the running moments of all normalising wrappers around an environment; empty where there is none.
+    """Returns the running moments of all normalising wrappers around an environment; empty if there are none.
 
     Returns:
-        `obs_mean` and `obs_var`, shaped as one observation, and `obs_count`, []; `return_mean`, `return_var` and
-        `return_count`, [] each. float64, but for the counts, which may be integers.
+        `obs_mean` and `obs_var`, in the shape of one observation, and `obs_count`, []; `return_mean`, `return_var` and
+        `return_count`, [] each. All are float64, except that counts may be integers.
     """
     return {
         f"{wrapper.name}_{moment}": np.array(getattr(wrapper.moments, moment))
@@ -165,7 +166,7 @@ def load_normalization_state(env: VectorEnv[Any, Any, Any], state: Mapping[str, 
     """Sets the running moments to what `normalization_state` returned.
 
     Raises:
-        InputError: it is of an environment that is normalised in another way; nothing has been changed then.
+        InputError: the state belongs to an environment that is normalised in another way; nothing has been changed.
     """
     expected = {name: array.shape for name, array in normalization_state(env).items()}
     found = {name: array.shape for name, array in state.items()}
@@ -183,7 +184,7 @@ def load_normalization_state(env: VectorEnv[Any, Any, Any], state: Mapping[str, 
 
 @contextlib.contextmanager
 def frozen(env: VectorEnv[Any, Any, Any]) -> Iterator[None]:
-    """Freezes the running moments of an environment while the block runs, for instance to replay actions."""
+    """Freezes an environment's running moments while the block runs, for instance to replay actions."""
     all_moments = [wrapper.moments for wrapper in _normalizing(env)]
     before = [moments.is_frozen for moments in all_moments]
     for moments in all_moments:

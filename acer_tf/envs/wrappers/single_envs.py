@@ -8,11 +8,11 @@ from gymnasium.vector import VectorEnv, VectorWrapper
 from acer_tf.errors import InputError, type_in_words
 
 Indices = int | Iterable[int] | None
-"""Environments by their index; None stands for all."""
+"""Environments by their index; None means all."""
 
 
 class SingleEnvs(VectorWrapper[Any, Any, Any, Any, Any]):
-    """Adds `get_attr`, `set_attr` and `env_method` of Stable Baselines; all else is the vector environment's own."""
+    """Adds Stable Baselines' `get_attr`, `set_attr` and `env_method`; all else is the vector environment's own."""
 
     def __getattr__(self, name: str) -> Any:
         """Returns an attribute of the vector environment."""
@@ -21,7 +21,7 @@ class SingleEnvs(VectorWrapper[Any, Any, Any, Any, Any]):
         return getattr(self.env, name)
 
     def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
-        """Reads an attribute of the environments, also below their wrappers."""
+        """Reads an attribute of the environments, even below their wrappers."""
         values = self._reachable("get_attr")(attr_name)
         return [values[i] for i in self._chosen(indices)]
 
@@ -34,17 +34,17 @@ class SingleEnvs(VectorWrapper[Any, Any, Any, Any, Any]):
         self._reachable("set_attr")(attr_name, values)
 
     def env_method(self, method_name: str, *args: Any, indices: Indices = None, **kwargs: Any) -> list[Any]:
-        """Calls a method of the environments; returns what each answers.
+        """Calls a method of the environments; returns the result of each.
 
         Raises:
-            InputError: some environments are chosen, but they are in processes of their own.
+            InputError: only some environments are chosen, but they are in separate processes.
         """
         chosen = self._chosen(indices)
         if chosen == list(range(self.num_envs)):
             return list(self._reachable("call")(method_name, *args, **kwargs))
         envs = getattr(self.unwrapped, "envs", None)
         if envs is None:
-            raise InputError("environments in processes are called all at once; leave indices out.")
+            raise InputError("environments in separate processes are called all at once; leave indices out.")
         return [envs[i].get_wrapper_attr(method_name)(*args, **kwargs) for i in chosen]
 
     def _chosen(self, indices: Indices) -> list[int]:

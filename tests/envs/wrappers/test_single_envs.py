@@ -53,7 +53,9 @@ def test_processes_answer_together() -> None:
     env.set_attr("gravity", 1.5, indices=[1])
     assert env.get_attr("gravity") == [9.8, 1.5]
     assert np.shape(env.env_method("get_wrapper_attr", "state")) == (2,)
-    with pytest.raises(InputError, match="environments in processes are called all at once; leave indices out"):
+    with pytest.raises(
+        InputError, match="environments in separate processes are called all at once; leave indices out"
+    ):
         env.env_method("get_wrapper_attr", "state", indices=0)
     env.close()
 
