@@ -1,7 +1,7 @@
 """Batches exchanged by Runner, Buffer and Model.
 
 Letters used everywhere: `N` environments, `T` steps of a segment, `A` actions, `C` channels of one frame, `S` frames
-in a stack, `P` numbers in a policy's state. Arrays are env-major, so that row = env * T + t when flattened.
+in a stack, `P` numbers in a policy's state. Arrays are env-major: flattened, row = env * T + t.
 """
 
 from collections.abc import Sequence

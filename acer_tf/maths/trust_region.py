@@ -26,8 +26,9 @@ def project(g: tf.Tensor, k: tf.Tensor, delta: float) -> Projection:
 
         z = g − max(0, (kᵀg − delta) / (‖k‖² + EPS)) k
 
-    With baselines' EPS, kᵀz may exceed delta by EPS / (‖k‖² + EPS) times the excess of kᵀg. This is negligible for
-    probabilities, whose ‖k‖² is at least 1, and small for Gaussians unless the mean is within 0.01 σ² of the average's.
+    Because of baselines' EPS, kᵀz keeps a fraction EPS / (‖k‖² + EPS) of the amount by which kᵀg exceeds delta. This is
+    negligible for probabilities, whose ‖k‖² is at least 1, and small for Gaussians unless the mean is within 0.01 σ² of
+    the average's.
 
     Args:
         g: [N, T, A] float32, ascent direction with respect to the policy's statistics.
