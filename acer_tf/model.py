@@ -226,7 +226,7 @@ class Model:
         return two_stage_gradients(self.policy, self.averages, segment, self.config, draw_seed, parts)
 
     def _read_part(self, segment: Segment) -> Segment:
-        """Replaces the fields that the train step does not read by `()`, which has no leaves."""
+        """Replaces the fields that the train step does not read with `()`, which has no leaves."""
         return segment._replace(**self._unread)
 
     def _apply(self, gradients: Gradients, lr: tf.Tensor) -> None:
