@@ -93,7 +93,7 @@ def test_arguments_of_the_environment_are_those_of_the_run_or_typed(tmp_path: Pa
 def test_a_file_chooses_no_window_no_path_and_no_code(tmp_path: Path, saved: dict[str, Any]) -> None:
     run = write_run(tmp_path, env="CartPole-v1", env_kwargs=saved)
     (name,) = saved
-    with pytest.raises(InputError, match=f"the file has {name}=.*: pass the arguments by --env_kwargs"):
+    with pytest.raises(InputError, match=f"the file has {name}=.*: pass the arguments with --env_kwargs"):
         find_trained(run, None)
     assert find_trained(run, None, env_kwargs=saved).env_kwargs == saved
 

@@ -88,7 +88,7 @@ def test_arguments_of_the_presets_environment_are_not_for_another_one(tmp_path: 
 def test_arguments_of_the_environment_in_a_file_name_no_file_code_or_window(tmp_path: Path, arguments: str) -> None:
     path = tmp_path / "any.yml"
     path.write_text(f"env: Ant-v5\nenv_kwargs: {arguments}")
-    with pytest.raises(InputError, match=r"^preset .*any\.yml: the file has .*: pass the arguments by --env_kwargs"):
+    with pytest.raises(InputError, match=r"^preset .*any\.yml: the file has .*: pass the arguments with --env_kwargs"):
         load_preset(path)
 
 

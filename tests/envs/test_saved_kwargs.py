@@ -18,5 +18,5 @@ def test_numbers_and_short_words_are_taken() -> None:
     ],
 )
 def test_paths_code_and_windows_are_refused(name: str, value: Any) -> None:
-    with pytest.raises(InputError, match=f"the file has {name}=.*: pass the arguments by --env_kwargs"):
+    with pytest.raises(InputError, match=f"the file has {name}=.*: pass the arguments with --env_kwargs"):
         check_saved_kwargs({"gravity": 1, name: value})

@@ -74,7 +74,7 @@ def test_an_agent_learns_the_same_to_the_bit(vec_env: Any) -> None:
     def callback(here: Any, _: Any) -> None:
         seen.append(here["obs"][:, 0].tolist())
         lengths.extend(here["episode_stats"].state_dict()["last_lengths"].tolist())
-        with pytest.raises(InputError, match="evaluate in one of its own"):
+        with pytest.raises(InputError, match="evaluate in a separate one"):
             evaluate_policy(agent, venv, 1)
 
     agent.learn(15, callback)
