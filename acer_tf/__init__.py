@@ -1,7 +1,8 @@
 """ACER (sample-efficient actor-critic with experience replay) for TensorFlow 2 and Keras 3.
 
-`ACER`, `learn` and `register` are imported on first use, so that `import acer_tf` stays cheap and needs no TensorFlow.
-From here on Keras, unless it has been imported already, is that of TensorFlow, whatever KERAS_BACKEND says.
+`ACER`, `learn` and `register` are imported on first use, so `import acer_tf` is cheap and does not need TensorFlow.
+Importing this package also selects Keras' TensorFlow backend, whatever KERAS_BACKEND says, unless Keras has been
+imported already.
 """
 
 import importlib
@@ -35,11 +36,11 @@ elif (backend := sys.modules["keras"].config.backend()) != "tensorflow":
 
 
 def quiet() -> None:
-    """Imports TensorFlow without its startup messages; for the beginning of scripts and notebooks.
+    """Imports TensorFlow without its startup messages, for use at the top of scripts and notebooks.
 
-    Its hints, and what it says about graphics processors that are not there, are hidden; its errors are shown. Call it
-    before anything else imports TensorFlow: afterwards they have been printed. The environment variable
-    TF_CPP_MIN_LOG_LEVEL=0 shows everything, as in the commands.
+    It hides hints and complaints about missing graphics processors, but not errors. Call it before anything else
+    imports TensorFlow, as later they have been printed already. The environment variable TF_CPP_MIN_LOG_LEVEL=0 shows
+    everything, as in the commands.
     """
     from acer_tf.system.tensorflow_import import quiet_tensorflow
 

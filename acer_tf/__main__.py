@@ -1,4 +1,4 @@
-"""The command `acer`, also `python -m acer_tf`: all commands of this package under one name."""
+"""The command `acer`, or `python -m acer_tf`: all commands of this package under one name."""
 
 import importlib
 import sys
@@ -29,14 +29,14 @@ COMMANDS = {
     "doctor": ("acer_tf.doctor", "Report what matters about this machine and what is missing."),
     "envs": ("acer_tf.envs.__main__", "List environments to train on, and their presets."),
 }
-"""Module and description of each command; the module's `main` gets the words that follow, and returns the status."""
+"""Module and description of each command; the module's `main` takes the words that follow and returns the status."""
 
 
 def main() -> int:
     """Runs the command that the command line names; returns its exit status."""
     keep_output_open()
     end_on_interrupt()
-    sys.path.append("")  # the current folder, where `module:id` finds an environment of one's own; `python -m` has it
+    sys.path.append("")  # the current folder, where `module:id` finds a user's environment; `python -m` adds it itself
     name, *words = sys.argv[1:] or ["--help"]
     if name in ("-h", "--help", "help"):
         say(overview())
@@ -75,7 +75,7 @@ def overview() -> str:
             "",
             *lines,
             "",
-            "acer COMMAND --help shows its flags; acer --version the version.",
+            "acer COMMAND --help shows its flags, acer --version the version.",
         ]
     )
 

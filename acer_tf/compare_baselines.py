@@ -19,15 +19,15 @@ from acer_tf.system.tensorflow_import import quiet_tensorflow
 
 @dataclasses.dataclass(frozen=True)
 class CompareBaselines:
-    """Feeds recorded inputs to this package and compares the results with what OpenAI baselines computed from them.
+    """Feeds recorded inputs to this package and compares the results with those of OpenAI baselines.
 
-    The exit status is 0 if all comparisons passed, 1 if one failed.
+    The exit status is 0 if all comparisons pass, 1 if one fails.
     """
 
     paths: Positional[tuple[Path, ...]]
     """Recordings (npz), or folders of them."""
     json: Path | None = None
-    """File for the results, as JSON."""
+    """JSON file to write the results to."""
     strict: bool = False
     """Fail on a recording that is not supported."""
     verbose: bool = False
@@ -57,9 +57,9 @@ class CompareBaselines:
 
 
 def _prepare_tensorflow() -> str:
-    """Selects TensorFlow's plain kernels, unless the user has selected others; returns a line that names them.
+    """Selects TensorFlow's plain kernels, unless the user has selected others; returns a line that names the kernels.
 
-    Those of oneDNN round differently: with AVX-512 one gradient of a recurrent CNN differs by 2.7e-5 of its largest
+    oneDNN's kernels round differently: with AVX-512, one gradient of a recurrent CNN differs by 2.7e-5 of its largest
     value, more than `FIRST_UPDATE` allows.
     """
     if "tensorflow" not in sys.modules:

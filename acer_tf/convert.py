@@ -16,23 +16,23 @@ from acer_tf.system.console import say
 from acer_tf.system.tensorflow_import import quiet_tensorflow
 
 ENDINGS = (".zip", ".pkl")
-"""Of files of Stable Baselines."""
+"""Endings of files of Stable Baselines."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Convert:
-    """Converts an agent that Stable Baselines 2 or baselines saved; nothing in its file is executed."""
+    """Converts an agent saved by Stable Baselines 2 or baselines, without executing anything in its file."""
 
     old: Positional[Path]
-    """File that Stable Baselines 2 (.zip, or the older .pkl; the ending may be left out) or baselines wrote."""
+    """File written by Stable Baselines 2 (.zip, or the older .pkl; the ending may be left out) or baselines."""
     new: Positional[Path]
-    """File to write, for ACER.load; gets the suffix .zip if it has none, and must not exist."""
+    """File to write, for ACER.load; it must not exist, and gets the suffix .zip if it has none."""
     env: str | None = None
-    """Id (or module:id) of the agent's environment, whose bounds the new agent gets; needed if OLD does not determine
-    the size of images."""
+    """Id (or module:id) of the agent's environment, from which the new agent takes the bounds of its spaces; required
+    if OLD does not determine the size of images."""
     statistics: Path | None = None
-    """Normalisation of an agent of Stable Baselines: the file that VecNormalize.save wrote (vecnormalize.pkl), or the
-    older folder of obs_rms.pkl and ret_rms.pkl."""
+    """Normalisation of an agent of Stable Baselines: the file written by VecNormalize.save (vecnormalize.pkl), or the
+    folder with obs_rms.pkl and ret_rms.pkl of older versions."""
 
     def convert(self) -> None:
         """Reads the old agent and writes the new file.
@@ -45,7 +45,7 @@ class Convert:
         old = _with_ending(self.old)
         is_newer = is_stable_baselines(old)
         if self.statistics is not None and not is_newer:
-            raise InputError("--statistics are of Stable Baselines, but the agent is of baselines.")
+            raise InputError("--statistics is for agents of Stable Baselines; this one is of baselines.")
         if self.statistics is not None:
             read_normalization(self.statistics)  # refused now, before TensorFlow is imported
         env = None if self.env is None else typed_env_id(self.env)
@@ -60,11 +60,11 @@ class Convert:
             agent.save(new)
         say(f"converted: {new}")
         if is_newer and self.statistics is None and has_normalization(beside := old.with_suffix("")):
-            say(f"{beside} holds its normalisation, which the new agent lacks; add it with --statistics {beside}")
+            say(f"{beside} holds normalisation that the new agent lacks; add it with --statistics {beside}")
 
 
 def _with_ending(path: Path) -> Path:
-    """Returns the path of a file with its ending, if that was left out, as Stable Baselines' `load` allows."""
+    """Returns the path of a file, with the ending added if it was left out, as Stable Baselines' `load` allows."""
     with reading(path):
         return next((full for ending in ("", *ENDINGS) if (full := Path(f"{path}{ending}")).exists()), path)
 

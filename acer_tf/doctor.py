@@ -20,15 +20,15 @@ from acer_tf.system.provenance import commit
 from acer_tf.system.tensorflow_import import quiet_tensorflow
 
 KERNELS = {"amx_tile": "AMX", "avx512f": "AVX-512", "avx2": "AVX2", "asimd": "Neon"}
-"""Flags of processors with instructions that TensorFlow's kernels are much faster with, the fastest first."""
+"""Processor flags for instructions that make TensorFlow's kernels much faster, the fastest first."""
 
 
 class Extra(NamedTuple):
     """An extra of setup.py that users install.
 
     Attributes:
-        modules: what it installs, as far as this package imports it.
-        purpose: what it is for.
+        modules: the modules it installs that this package imports.
+        purpose: the features that need it.
     """
 
     modules: Sequence[str]
@@ -56,9 +56,9 @@ class Finding(NamedTuple):
     """A line of the output.
 
     Attributes:
-        name: of what was looked at.
+        name: subject of the line.
         text: what was found.
-        advice: what to do about what is missing; empty if nothing is.
+        advice: what to do if something is missing, else empty.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Doctor:
     """Reports the hardware and software that matter to this package, with advice where something is missing."""
 
     def show(self) -> None:
-        """Prints a line for each thing; imports TensorFlow, which takes seconds."""
+        """Prints a line for each finding; imports TensorFlow, which takes seconds."""
         for name, text, advice in (*_software(), *_hardware(), *_rendering(), *_extras()):
             say(f"{'--' if advice else 'ok'}  {name:10}  {text}{': ' * bool(text and advice)}{advice}")
 

@@ -1,4 +1,4 @@
-"""Shows a trained agent at play: `python -m acer_tf.enjoy RUN`."""
+"""Shows a trained agent playing: `python -m acer_tf.enjoy RUN`."""
 
 import dataclasses
 import sys
@@ -15,10 +15,10 @@ from acer_tf.system.console import say
 
 @dataclasses.dataclass(frozen=True)
 class Enjoy(PlayFlags):
-    """Shows a trained agent at play in a window, or in a video."""
+    """Shows a trained agent playing, in a window or in a video."""
 
     episodes: Count = 3
-    """Whole episodes to play; in Atari whole games, over all lives."""
+    """Episodes to play; for Atari, whole games with all lives."""
 
     def enjoy(self) -> None:
         """Plays the episodes and prints the return of each.

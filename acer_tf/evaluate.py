@@ -20,7 +20,7 @@ from acer_tf.system.console import counted, say
 
 @dataclasses.dataclass(frozen=True)
 class Evaluate(PlayFlags):
-    """Plays whole episodes with a trained agent; prints their mean raw return and its confidence interval.
+    """Plays whole episodes with a trained agent, and prints their mean raw return with a confidence interval.
 
     The environments are those of training, except that rewards are neither clipped nor scaled.
     """
@@ -28,10 +28,10 @@ class Evaluate(PlayFlags):
     num_env: Count = 8
     """Environments that run side by side; each plays its share of the episodes."""
     json: Path | None = None
-    """Write all returns and lengths, and their summary, to this file, too."""
+    """Also write all returns and lengths, and their summary, to this file."""
 
     def evaluate(self) -> None:
-        """Plays the episodes, prints the report, and writes the JSON file and the video that were asked for.
+        """Plays the episodes, prints the report, and writes the JSON file and the video if requested.
 
         Raises:
             InputError: the agent does not exist, or a flag has a value that cannot work.
@@ -59,7 +59,7 @@ class Evaluate(PlayFlags):
 
 
 def summarized(trained: Trained, actions: str, seed: int, played: Sequence[Played]) -> dict[str, Any]:
-    """Returns the report on one episode or more as plain values: a summary, and each return, length and whether cut."""
+    """Returns the report on one or more episodes as plain values: a summary, and each return, length and cut."""
     returns, lengths = [episode.r for episode in played], [episode.l for episode in played]
     summary = summarize(returns, lengths)
     return {
@@ -77,7 +77,7 @@ def summarized(trained: Trained, actions: str, seed: int, played: Sequence[Playe
 
 
 def lines(report: Mapping[str, Any], cuts: str | None) -> Iterator[str]:
-    """Yields what `summarized` returns line by line, with the number of episodes that were cut, in words."""
+    """Yields the lines of a report from `summarized`; `cuts` says how many episodes were cut."""
     episodes = counted(report["episodes"], "episode")
     yield f"{report['model']}: {episodes} of {report['env']}, {report['actions']} actions, seed {report['seed']}"
     if report["low"] is None:

@@ -22,15 +22,15 @@ class Export:
     """Exports the deterministic policy of an agent for use without this package."""
 
     run: Positional[Path]
-    """Run folder, one of its checkpoints, a file that ACER.save wrote, or an agent that ships with this package."""
+    """Run folder, one of its checkpoints, a file written by ACER.save, or an agent that ships with this package."""
     checkpoint: Choice = "latest"
-    """Agent of the run folder: latest, best, or the checkpoint at this agent step."""
+    """Which agent of the run folder: latest, best, or the checkpoint at this agent step."""
     saved_model: Path | None = None
     """Folder to write, for TensorFlow."""
     onnx: Path | None = None
     """File to write, for onnxruntime and others."""
     tflite: Path | None = None
-    """File to write, for TFLite (LiteRT) on small machines."""
+    """File to write, for TFLite (LiteRT) on small devices."""
 
     def export(self) -> None:
         """Writes the files.

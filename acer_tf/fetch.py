@@ -14,14 +14,14 @@ from acer_tf.system.console import say
 
 @dataclasses.dataclass(frozen=True)
 class Fetch:
-    """Fetches an agent that `acer publish` published, checks it, and makes a run folder of it."""
+    """Fetches an agent that `acer publish` published, checks it, and makes it a run folder."""
 
     repo: Positional[str]
     """Repository OWNER/NAME on the Hub, or a local folder, such as ./agents/pong."""
     revision: str | None = None
-    """Commit, branch or tag on the Hub; None is the newest. Only a commit is sure to stay the same."""
+    """Commit, branch or tag on the Hub; None takes the newest commit. Only a commit is sure to stay the same."""
     logdir: Path | None = None
-    """Folder for the agent, which must not exist; None makes runs/NAME."""
+    """Folder to make for the agent; it must not exist yet. None makes runs/NAME."""
 
     def fetch(self) -> None:
         """Fetches the agent.

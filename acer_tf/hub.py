@@ -1,4 +1,4 @@
-"""Published agents, on the Hugging Face Hub or in local folders: an agent, the settings of its run, a model card."""
+"""Published agents on the Hugging Face Hub or in local folders: an agent, the settings of its run and a model card."""
 
 import contextlib
 import os
@@ -19,11 +19,11 @@ from acer_tf.storage.run_folder import read_settings
 from acer_tf.storage.saved_agents import SavedAgent
 
 FILES = {MODEL: 2**30, SETTINGS: 2**20}
-"""Files that are fetched, and the largest size of each in bytes."""
+"""Files to fetch, and the largest size of each in bytes."""
 CARD = "README.md"
 ENV_KWARGS = "env_kwargs"
 PRIVATE = ("command", "logdir", "load_path", "ray_address", "track", ENV_KWARGS)
-"""Settings of a run that are about the machine it ran on, or may be."""
+"""Settings of a run that may reveal something about the machine it ran on."""
 TASK = "reinforcement-learning"
 TEXT = """
 # ACER on {env}
@@ -37,7 +37,7 @@ Trained with `acer_tf` {version}; `{settings}` has the settings. To watch and to
 
 
 def name_of(address: str) -> str:
-    """Returns the name of the agent at an address: `NAME` of `OWNER/NAME`, or the last part of a folder's path.
+    """Returns the name of the agent at an address: the `NAME` of `OWNER/NAME`, or the last part of a folder's path.
 
     Raises:
         InputError: it is neither.
@@ -60,10 +60,11 @@ def publish(
 
     Args:
         agent: the agent; the folder of its logs is left out.
-        settings: of its run, of which `PRIVATE` and absolute paths are left out; `env` is the id of the environment.
-        address: `OWNER/NAME` on the Hub, or a local folder that does not exist: it begins with `.`, `/` or `~`.
+        settings: settings of its run, of which `PRIVATE` and absolute paths are left out; `env` is the id of the
+            environment.
+        address: `OWNER/NAME` on the Hub, or a new local folder, which begins with `.`, `/` or `~`.
         score: `mean` and `std` of an evaluation, for the model card; None leaves the score out.
-        with_env_kwargs: whether to publish the arguments of the environment, too.
+        with_env_kwargs: whether to publish the arguments of the environment as well.
 
     Returns:
         The folder, or the URL of the commit.
@@ -94,15 +95,15 @@ def publish(
 
 
 def fetch(address: str, revision: str | None, folder: Path) -> None:
-    """Makes a run folder of a published agent.
+    """Downloads a published agent into a new run folder.
 
     Args:
         address: see `publish`.
-        revision: commit, branch or tag on the Hub; None is the newest.
+        revision: commit, branch or tag on the Hub; None takes the newest commit.
         folder: must not exist.
 
     Raises:
-        InputError: a file is missing or too large, or not what `publish` wrote; the agent cannot be fetched; or the
+        InputError: a file is missing, too large or not what `publish` wrote; the agent cannot be fetched; or the
             folder exists or cannot be written.
     """
     if _is_folder(address) and revision is not None:
@@ -133,7 +134,7 @@ def _without_paths(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_absolute(value: object) -> bool:
-    """Returns whether a setting is a path of this machine, of whatever system."""
+    """Returns whether a setting is an absolute path, on whatever system."""
     return isinstance(value, str) and (value.startswith(("/", "~")) or PureWindowsPath(value).is_absolute())
 
 
@@ -152,7 +153,7 @@ def _upload(folder: Path, repo_id: str) -> str:
 
 
 def _download(repo_id: str, revision: str | None) -> Path:
-    """Returns the folder of the Hub's cache with the files of one commit; offline, that of an earlier download."""
+    """Returns the folder in the Hub's cache with the files of one commit; offline, from an earlier download."""
     name_of(repo_id)
     require("huggingface_hub", "this needs", "hub")
     from huggingface_hub import HfApi, constants, snapshot_download
@@ -163,7 +164,7 @@ def _download(repo_id: str, revision: str | None) -> Path:
             sizes = {file.rfilename: file.size for file in info.siblings or ()}
             for file, largest in FILES.items():
                 _check_size(repo_id, file, sizes.get(file), largest)
-            revision = info.sha  # a branch may move meanwhile
+            revision = info.sha  # the branch may move meanwhile
         return Path(snapshot_download(repo_id, revision=revision, allow_patterns=list(FILES)))
 
 
@@ -176,7 +177,7 @@ def _check_size(address: str, file: str, size: int | None, largest: int) -> None
 
 @contextlib.contextmanager
 def _hub_errors(what: str) -> Iterator[None]:
-    """Turns what calls of the Hub raise, errors of its HTTP library included, into an `InputError`."""
+    """Turns errors of the Hub and its HTTP library into an `InputError`."""
     from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
     try:
@@ -189,7 +190,7 @@ def _hub_errors(what: str) -> Iterator[None]:
 
 
 def _front_matter(env_id: str, name: str, score: Mapping[str, float] | None) -> str:
-    """Returns the metadata of a model card, as the Hub reads them."""
+    """Returns the metadata of a model card, in the Hub's format."""
     card: dict[str, Any] = {"library_name": "acer_tf", "pipeline_tag": TASK, "tags": [env_id, TASK, "acer"]}
     if score is not None:
         result = {

@@ -11,13 +11,13 @@ from acer_tf.maths.rmsprop import RMSProp
 
 
 def make_optimizer(config: Config) -> RMSProp | keras.optimizers.Optimizer:
-    """Creates the configured optimiser; a Keras optimiser of the user's is copied, without its slots.
+    """Creates the configured optimiser; a user's Keras optimiser is copied, without its slots.
 
     Raises:
-        InputError: the configured object is no Keras optimiser, or has a learning-rate schedule of its own.
+        InputError: the configured object is not a Keras optimiser, or has its own learning-rate schedule.
     """
     if config.optimizer == "rmsprop":
-        # TF1's form decides digits: slots of ones, epsilon inside the root.
+        # To match baselines' digits, TF1's form: slots begin at one, epsilon is inside the root.
         return RMSProp(rho=config.rprop_alpha, epsilon=config.rprop_epsilon)
     if config.optimizer == "adam":
         return keras.optimizers.Adam(config.lr)
@@ -33,11 +33,11 @@ def make_optimizer(config: Config) -> RMSProp | keras.optimizers.Optimizer:
 
 
 def named_slots(optimizer: RMSProp | keras.optimizers.Optimizer, params: Sequence[str]) -> dict[str, tf.Variable]:
-    """Returns the variables that the optimiser keeps from update to update, by name.
+    """Returns the variables that the optimiser keeps between updates, by name.
 
     Args:
         optimizer: a built optimiser.
-        params: names of the parameters that it was built for, in order.
+        params: names of the parameters for which it was built, in order.
 
     Returns:
         For RMSProp `ms/<parameter>` and `mom/<parameter>`; for any other optimiser `slot/<number>`, in Keras' order:
@@ -46,6 +46,6 @@ def named_slots(optimizer: RMSProp | keras.optimizers.Optimizer, params: Sequenc
     if isinstance(optimizer, RMSProp):
         groups = {"ms": optimizer.mean_squares, "mom": optimizer.momenta}
         return {f"{g}/{name}": v for g, slots in groups.items() for name, v in zip(params, slots, strict=True)}
-    # Keras numbers them; the names of a user's optimiser are not known here.
+    # Keras numbers them; the names in a user's optimiser are unknown here.
     slots = (v for v in optimizer.variables if v.path != optimizer.learning_rate.path)
     return {f"slot/{number}": variable.value for number, variable in enumerate(slots)}

@@ -1,7 +1,7 @@
-"""Observations of several parts, images among them, packed into one array of bytes.
+"""Packs observations of several parts, some of them images, into one array of bytes.
 
-Segments, replay and checkpoints hold one array a step. Packing keeps it so, and exact: images stay uint8, replay
-compresses all parts together, and the network's first layer restores them.
+Segments, replay and checkpoints hold one array per step. Packing makes that possible without loss: images stay uint8,
+replay compresses all parts together, and the network's first layer unpacks them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,19 +27,19 @@ class Packed(Box):
         self.parts = dict(parts)
 
     def __eq__(self, other: object) -> bool:
-        """Whether the other packs the same parts."""
+        """Returns whether the other space packs the same parts."""
         return isinstance(other, Packed) and self.parts == other.parts
 
     @property
     def images(self) -> dict[str, Box]:
-        """Those of the parts that are images."""
+        """The parts that are images."""
         return {name: part for name, part in self.parts.items() if part.dtype == np.uint8}
 
     def pack(self, rows: Sequence[NDArray[Any]]) -> NDArray[np.uint8]:
         """Packs the entries of all parts, [..., F] each, in order; returns [..., B].
 
         Raises:
-            NotFiniteError: a number of a vector is not finite in float32.
+            NotFiniteError: a number in a vector is not finite in float32.
         """
         packed = []
         for (name, part), row in zip(self.parts.items(), rows, strict=True):

@@ -23,33 +23,33 @@ from acer_tf.system.console import counted, say
 
 @dataclasses.dataclass(frozen=True)
 class Plot:
-    """Draws learning curves, a panel for each environment, as a picture and, beside it, as a CSV file.
+    """Draws learning curves, a panel for each environment, as a picture with a CSV file beside it.
 
     Runs that differ only in their seed become one curve: the mean, with a band of one standard deviation if there are
-    three or more.
+    at least three.
     """
 
     runs: Positional[tuple[Path, ...]]
-    """Run folders, folders of runs, such as that of a sweep, or CSV files with the columns steps and return."""
+    """Run folders, folders of runs (such as a sweep's), or CSV files with the columns steps and return."""
     out: Path = Path("curve.png")
-    """The picture: .png, .svg or .pdf; the numbers go into a file of the same name that ends in .csv."""
+    """The picture: .png, .svg or .pdf; the numbers go into a .csv file of the same name."""
     metric: str = "episodes"
-    """Series to draw: raw returns of whole episodes, `eval` for evaluations during training, or a column of
-    progress.csv."""
+    """Series to draw: `episodes` for raw returns of whole episodes, `eval` for evaluations during training, or a column
+    of progress.csv."""
     x: Axis = "steps"
     """Horizontal axis: agent steps, raw frames (Atari), or time spent in training."""
     smooth: float | None = None
-    """Agent steps (frames, minutes, hours) averaged into one point; None takes a hundredth of an environment's
-    longest run."""
+    """Agent steps (frames, minutes, hours) averaged into one point; None takes a hundredth of the longest run in each
+    environment."""
     label: tuple[str, ...] = ()
-    """A name for each run or folder of runs, in their order; runs of the same name become one curve. By default the
-    settings that differ."""
+    """A name for each run or folder of runs, in order; runs with the same name become one curve. By default, curves
+    are named after the settings that differ."""
     reference: tuple[str, ...] = ()
-    """Curves to draw beside the runs: CSV files with the columns steps and mean_return (see docs/plots.md), or `human`
-    and `random` for these levels of Atari games."""
+    """Curves to compare with: CSV files with the columns steps and mean_return (see docs/plots.md), or `human` and
+    `random` for these levels of Atari games."""
     rliable: bool = False
-    """Also estimate the final performance over environments and seeds (Atari: human-normalised), with 95 % bootstrap
-    intervals; written beside the curves, as -intervals.png and -intervals.csv."""
+    """Also estimate the final performance over environments and seeds (Atari: human-normalised) with 95 % bootstrap
+    intervals, in files beside the curves that end in -intervals.png and -intervals.csv."""
 
     def draw(self) -> None:
         """Reads the runs, writes pictures and CSV files, and prints what was drawn.
@@ -88,7 +88,7 @@ class Plot:
         if self.metric not in RETURNS and self.reference:
             raise InputError(f"--reference is for returns; expected --metric {' or '.join(RETURNS)}.")
         if self.metric != RETURNS[0] and self.rliable:
-            raise InputError("--rliable estimates from the last training episodes of each run; leave --metric out.")
+            raise InputError("--rliable uses the last training episodes of each run; leave --metric out.")
         require_format(self.out)
         if self.out.with_suffix(".csv").resolve() in [Path(reference).resolve() for reference in self.reference]:
             raise InputError(f"--out {self.out} would replace the reference of that name; choose another.")

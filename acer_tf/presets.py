@@ -16,13 +16,13 @@ from acer_tf.system.console import say
 
 @dataclasses.dataclass(frozen=True)
 class ListPresets:
-    """Lists the presets that ship with this package, with their environments and sources; or shows one of them."""
+    """Lists the presets that ship with this package, with their environments and sources, or shows one of them."""
 
     name: Positional[str | None] = None
-    """The preset to show, or a file of your own, ending in .yml."""
+    """The preset to show, or your own file, ending in .yml."""
 
     def show(self) -> None:
-        """Prints the table, or the file of one preset and the command that trains with it.
+        """Prints the table, or one preset's file and the command that trains with it.
 
         Raises:
             InputError: there is no such preset, or a value in it cannot work.

@@ -18,25 +18,25 @@ from acer_tf.storage.durable import read_bounded
 from acer_tf.system.console import say
 
 LARGEST_REPORT = 2**24
-"""Bytes of an evaluation's file, which has a line for each episode."""
+"""Most bytes of an evaluation's file, which has a line for each episode."""
 REPORT = {"env": Text, "fingerprint": Text, "mean": Number, "std": Number}
-"""What is read of it."""
+"""Entries read from it, and their types."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Publish:
-    """Publishes an agent on the Hugging Face Hub, or in a folder, with a model card and the settings of its run."""
+    """Publishes an agent, with a model card and the settings of its run, on the Hugging Face Hub or in a folder."""
 
     run: Positional[Path]
     """Run folder, one of its checkpoints, or a file that ACER.save wrote."""
     repo: Positional[str]
     """Repository OWNER/NAME on the Hub, where you are logged in; or a new local folder, such as ./agents/pong."""
     evaluation: Path | None = None
-    """File that `acer evaluate --json` wrote, whose score goes into the model card."""
+    """File written by `acer evaluate --json`; its score goes into the model card."""
     env: str | None = None
-    """Environment id, or module:id if importing a module registers it; None takes that of the run."""
+    """Environment id, or module:id if a module registers it when imported; None takes the run's."""
     with_env_kwargs: bool = False
-    """Publish the arguments of the environment, too; whoever fetches the agent needs them to play as in training."""
+    """Also publish the arguments of the environment, without which others cannot play the agent as in training."""
 
     def publish(self) -> None:
         """Publishes the agent.
@@ -52,22 +52,22 @@ class Publish:
             )
         if report is not None and report["fingerprint"] != trained.saved.fingerprint():
             raise InputError(
-                f"{self.evaluation} is an evaluation of another agent; evaluate {trained.name}, which is to be "
-                "published, with acer evaluate --json."
+                f"{self.evaluation} is an evaluation of another agent; evaluate {trained.name} with acer evaluate "
+                "--json."
             )
         settings = {**trained.settings, "env": trained.env_id}
         where = hub.publish(trained.saved, settings, self.repo, report, self.with_env_kwargs)
         say(f"published: {where}")
         if settings.get(hub.ENV_KWARGS) and not self.with_env_kwargs:
-            say(f"left out: {hub.ENV_KWARGS}, which may be private; --with_env_kwargs publishes them, too")
+            say(f"left out: {hub.ENV_KWARGS}, which may be private; --with_env_kwargs publishes them")
 
 
 def _read_report(path: Path) -> Mapping[str, Any]:
-    """Reads the environment of an evaluation, the fingerprint of its agent, its mean and its deviation."""
+    """Reads an evaluation: its environment, the fingerprint of its agent, its mean and its standard deviation."""
     try:
         report = json.loads(read_bounded(path, LARGEST_REPORT))
         if "mean" in report and "fingerprint" not in report:
-            raise InputError(f"{path} is of an earlier version, which did not note the agent; evaluate it again.")
+            raise InputError(f"{path} is from an earlier version, which did not record the agent; evaluate it again.")
         return {name: validated(f"{path}: {name}", report[name], kind) for name, kind in REPORT.items()}
     except InputError:
         raise

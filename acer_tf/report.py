@@ -16,15 +16,15 @@ from acer_tf.system.console import counted, say
 
 @dataclasses.dataclass(frozen=True)
 class RunReport:
-    """Writes one HTML file with learning curves, final scores, settings and commands of runs, finished or not.
+    """Writes one HTML file with the learning curves, final scores, settings and commands of runs, finished or not.
 
-    The file contains its pictures and loads nothing.
+    The file is self-contained.
     """
 
     runs: Positional[tuple[Path, ...]]
-    """Run folders, or folders of runs, such as that of a sweep."""
+    """Run folders, or folders of runs, such as a sweep's."""
     out: Path = Path("report.html")
-    """The page; an earlier one is replaced."""
+    """The page to write; an earlier one is replaced."""
 
     def write(self) -> None:
         """Reads the runs and writes the page.

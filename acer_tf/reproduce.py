@@ -30,36 +30,36 @@ RESULTS = Path("docs/results")
 
 @dataclasses.dataclass(frozen=True)
 class Reproduce(Execution):
-    """Runs an experiment, keeps the results of all seeds in two CSV files, and writes a report of these files.
+    """Runs an experiment, keeps the results of all seeds in two CSV files, and writes a report on them.
 
-    The same command again goes on where it was; seeds whose results are there are not run again, on whatever machine
-    they were run. Runs that a sweep has left in OUT/VARIATION/ENVIRONMENT/seed-N with the same settings are adopted.
+    Given again, the command continues where it stopped and skips seeds that have results, on whatever machine they
+    ran. It adopts runs that a sweep has left in OUT/VARIATION/ENVIRONMENT/seed-N with the same settings.
     """
 
     name: Positional[str | None] = None
-    """The experiment (--list shows them), or a file of your own, ending in .yml."""
+    """The experiment (--list shows them), or your own file, ending in .yml."""
     list: bool = False
-    """Show all experiments, what they cost, what of them has been run and with which result."""
+    """Show all experiments, their costs, which parts have been run, and the results."""
     seeds: Count | None = None
-    """Number of seeds of each variation and environment to run; None takes the experiment's numbers."""
+    """Number of seeds to run for each variation and environment; None takes the experiment's."""
     steps: Count | None = None
-    """Agent steps of each run; None takes the experiment's. Other steps need results of their own (--results)."""
+    """Agent steps of each run; None takes the experiment's. Any other number needs its own --results folder."""
     variations: tuple[str, ...] = ()
-    """Run these variations only."""
+    """Run only these variations."""
     envs: tuple[str, ...] = ()
-    """Run in these environments only; one that a file of your own has as module:id has to be named here."""
+    """Run only in these environments; one that your own file gives as module:id must be named here."""
     out: Path | None = None
-    """Folder of the run folders; None takes runs/NAME."""
+    """Folder for the run folders; None takes runs/NAME."""
     results: Path = RESULTS
-    """Folder of what is kept: NAME/seeds.csv and NAME/curves.csv, and the reports."""
+    """Folder for NAME/seeds.csv, NAME/curves.csv and the reports."""
     report_only: bool = False
-    """Run nothing: keep the results that run folders hold, if there are any, and write the report."""
+    """Run nothing: only collect results from existing run folders, if any, and write the report."""
 
     def run(self) -> int:
         """Lists, reports or runs; returns the exit status.
 
         Raises:
-            InputError: there is no such experiment, a flag or setting cannot work, or a result has different settings.
+            InputError: there is no such experiment, a flag or setting cannot work, or a result has other settings.
         """
         if self.list:
             print_table(("experiment", "size", "time", "runs", "result"), rows(all_findings(self.results)))
@@ -75,7 +75,7 @@ class Reproduce(Execution):
             whole = whole._replace(envs=tuple(env._replace(steps=self.steps) for env in whole.envs))
         if self.results == RESULTS and whole.name in experiment_names() and self.name != whole.name:
             raise InputError(
-                f"{self.name} has the name of an experiment of this package, whose results are in {RESULTS}; "
+                f"{self.name} has the name of an experiment of this package, which keeps its results in {RESULTS}; "
                 "rename it, or choose another folder with --results."
             )
         check_index(self.results)
@@ -85,7 +85,7 @@ class Reproduce(Execution):
         return status
 
     def _run(self, experiment: Experiment) -> int:
-        """Runs what is missing, and keeps its results as they come."""
+        """Runs what is missing, and keeps results as they come."""
         folder = self.results / experiment.name
         out = Path("runs") / experiment.name if self.out is None else self.out
         planned = plan(experiment, self.seeds, out, self, self.envs)
@@ -99,7 +99,7 @@ class Reproduce(Execution):
             try_to_keep(folder, of_trial[trial], experiment.score)
 
         status = self.run_all([p.trial for p in missing], out, keep_one)
-        keep(folder, missing, experiment.score)  # runs that were stopped have a part of their curve
+        keep(folder, missing, experiment.score)  # stopped runs have part of their curve
         return status
 
     def _report(self, experiment: Experiment) -> None:
@@ -108,7 +108,7 @@ class Reproduce(Execution):
         envs = [env.id for env in experiment.envs]
         words = [str(self.name), *(["--envs", *envs] if any(":" in env for env in envs) else [])]
         words += [] if self.steps is None else ["--steps", str(self.steps)]
-        if self.results != RESULTS:  # those of the repository name no folder of a machine
+        if self.results != RESULTS:  # pages in the repository must not name folders of a machine
             words += ["--results", str(self.results)]
             words += [] if self.out is None else ["--out", str(self.out)]
         with writing(folder / PAGE):
@@ -123,7 +123,7 @@ class Reproduce(Execution):
 
 
 def _missing(folder: Path, planned: Sequence[Planned], window: Window) -> list[Planned]:
-    """Returns the trainings of which there is no whole result, after taking those of their run folders."""
+    """Returns the runs without a complete result, after collecting results from run folders."""
     found = read(folder)
     for p in planned:
         if p.key in found:
@@ -134,7 +134,7 @@ def _missing(folder: Path, planned: Sequence[Planned], window: Window) -> list[P
 
 
 def try_to_keep(folder: Path, planned: Planned, window: Window) -> None:
-    """Keeps the result of a run; if that fails, as on a full disk, it says so, and other runs go on."""
+    """Keeps the result of a run; if that fails, as on a full disk, prints a message, and other runs go on."""
     try:
         keep(folder, [planned], window)
     except InputError as error:
@@ -142,7 +142,7 @@ def try_to_keep(folder: Path, planned: Planned, window: Window) -> None:
 
 
 def keep(folder: Path, planned: Iterable[Planned], window: Window) -> None:
-    """Keeps the results of runs, as far as they have come, unless longer ones are there, and scores all anew."""
+    """Keeps the results of runs, complete or not, unless longer ones are there, and recomputes all scores."""
     found = [result for p in planned if (result := collect(p)) is not None]
     if found or (folder / SEEDS).exists():
         with writing(folder):

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class NetworkFlags:
-    """Any flag that is not listed here goes to the network, for instance --num_layers=2 --num_hidden=64 for mlp."""
+    """Flags that are not listed here are passed to the network, for instance --num_layers=2 --num_hidden=64 for mlp."""
 
     network: str = "mlp"
     """mlp, cnn, cnn_a3c, cnn_small, cnn_minatar, impala_cnn, conv_only, lstm, lnlstm, cnn_lstm, cnn_lnlstm,
     impala_cnn_lstm, or a policy of Stable Baselines, such as MlpLstmPolicy."""
     value_network: Literal["shared", "copy"] = "shared"
-    """Whether the critic shares the policy's network, or has a copy of its own."""
+    """Whether the critic shares the policy's network or has a copy of its own."""
 
 
 PARSER = Parser(
@@ -54,14 +54,14 @@ OWN_DEFAULTS = {**PARSER.defaults, "total_timesteps": int(1e6)}
 def prepare(argv: Sequence[str]) -> tuple[Job, "Env | None"]:
     """Reads the command line.
 
-    Without a preset the kind of actions decides: settings are baselines', and for continuous actions those of
+    Without a preset, the kind of actions decides: settings are baselines', or for continuous actions those of
     `preset_for_continuous_actions`.
 
     Returns:
-        The training; and the environment that was made to see its actions, to be trained in, or None if none was.
+        The training run, and the environment that was made to look at its actions, for use in training, or None.
 
     Raises:
-        InputError: a preset, a flag of the network or a value that cannot work.
+        InputError: a preset, a flag of the network or a value cannot work.
         EnvironmentFailedError: the environment raised an error while it was made.
         SystemExit: status 0 after printing the help.
     """
@@ -76,7 +76,7 @@ def prepare(argv: Sequence[str]) -> tuple[Job, "Env | None"]:
     from acer_tf.envs.make import make_env
 
     env_id = settings["env"]
-    if "env" in given:  # it was typed; that of a preset's file imports nothing
+    if "env" in given:  # typed by the user; an id in a preset's file never imports anything
         env_id = typed_env_id(env_id)
         module, colon, _ = given["env"].rpartition(":")
         given["env"] = f"{module}{colon}{env_id}"
@@ -86,7 +86,7 @@ def prepare(argv: Sequence[str]) -> tuple[Job, "Env | None"]:
     if "preset" in given:
         return _job(given, arguments, preset), None
     machine = MachineSettings(stall_seconds=settings["stall_seconds"])
-    # An environment may hang already while it is made.
+    # Even making an environment may hang.
     with watchdog(machine.stall_seconds), folder_kept(settings["logdir"]):
         first = None if is_atari(env_id) else make_env(env_id, settings["env_kwargs"])
     with contextlib.ExitStack() as unused:
@@ -100,7 +100,7 @@ def prepare(argv: Sequence[str]) -> tuple[Job, "Env | None"]:
 
 
 def read(argv: Sequence[str]) -> Job:
-    """Reads the command line as `prepare` does (see there), and leaves no environment open."""
+    """Reads the command line as `prepare` does, and leaves no environment open."""
     job, first = prepare(argv)
     if first is not None:
         close_quietly(first)
@@ -108,7 +108,7 @@ def read(argv: Sequence[str]) -> Job:
 
 
 def _job(given: Mapping[str, Any], arguments: Mapping[str, Any], preset: Preset, advice: Sequence[str] = ()) -> Job:
-    """Returns the training with these values of flags and arguments of the network, and otherwise the preset's."""
+    """Returns the run with these values of flags and arguments of the network, and the preset's for all others."""
     defaults = with_preset(OWN_DEFAULTS, preset)
     settings = {**defaults, **given}
     network_kwargs = {"value_network": settings["value_network"], **arguments}

@@ -46,7 +46,7 @@ def read(argv: Sequence[str]) -> Job:
     """Reads the command line.
 
     Raises:
-        InputError: a preset that does not exist or does not fit, or an environment that is not an Atari game.
+        InputError: the preset does not exist or does not fit, or the environment is not an Atari game.
         SystemExit: status 0 after printing the help.
     """
     given, _ = PARSER.read(argv, lambda given: with_preset(OWN_DEFAULTS, chosen_preset(given)))
@@ -58,7 +58,7 @@ def read(argv: Sequence[str]) -> Job:
 
     settings["env"] = env_id = full_env_id(settings["env"])
     policy = settings["policy"]
-    if ":" not in env_id:  # a module is for the other command to import
+    if ":" not in env_id:  # only the other command imports modules
         check_env_id(env_id)
     if not is_atari(env_id):
         words = [f"--{name}={settings[name]}" for name in ("preset", "env") if name in given]

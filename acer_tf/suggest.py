@@ -27,27 +27,27 @@ from acer_tf.system.command_line import program
 from acer_tf.system.console import counted, say
 
 SECONDS = 3
-"""Of random play, unless no episode has ended by then."""
+"""Duration of random play, unless no episode has ended by then."""
 LONGEST = 10
-"""Seconds of random play at most."""
+"""Longest duration of random play, in seconds."""
 NETWORKS = {"vectors": "mlp", "small images": "cnn_minatar", "images": "cnn"}
-"""By kind of observations: the network, where the preset is for another kind."""
+"""Network by kind of observations, for presets of another kind."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Suggest:
-    """Plays an environment at random for a few seconds, and suggests the preset of the nearest task.
+    """Plays an environment at random for a few seconds and suggests the preset of the most similar task.
 
-    Tasks are those with results: docs/results has their curves.
+    It compares with the tasks in docs/results, which has their learning curves.
     """
 
     env: Positional[str]
-    """Environment id; module:id for one that a module registers; the name of an Atari game."""
+    """Environment id, module:id if a module registers it, or the name of an Atari game."""
     env_kwargs: Mapping[str, Any] | None = None
     """Arguments of the environment, such as gravity:5.0."""
 
     def show(self) -> None:
-        """Prints what the environment is like, the nearest task, what to expect, and the command.
+        """Describes the environment and the most similar task; prints what to expect, and the command.
 
         Raises:
             InputError: the environment cannot be trained on; the message says why.
@@ -77,7 +77,7 @@ def random_play(env: VectorEnv[Any, Any, Any]) -> Traits:
         env: one environment, in the wrappers of training.
 
     Raises:
-        InputError: a reward is not a finite number, or channels of images come first.
+        InputError: a reward is not a finite number, or images have their channels first.
     """
     space = env.single_action_space
     space.seed(0)
@@ -109,7 +109,7 @@ def described(traits: Traits) -> str:
 
 
 def reason(env_id: str, task: Task, traits: Traits, has_arguments: bool = False) -> str:
-    """Says why the preset of a task is suggested; with arguments the environment may be another than the preset's."""
+    """Says why it suggests a task's preset; arguments may make the environment differ from the preset's."""
     if task.env == env_id:
         return f"The preset {task.preset} has been trained on it{', without these arguments' if has_arguments else ''}."
     likeness = f"The nearest task with results is {task.env}: {described(task.traits)}."
@@ -128,7 +128,7 @@ def expectation(task: Task) -> str:
     duration = f"{task.minutes:.3g} minutes" if task.minutes >= 1 else f"{60 * task.minutes:.0f} seconds"
     end = f"{task.score:.4g} at the end, after {duration}"
     return (
-        f"On {task.env}, where random play returns {task.traits.returned:.4g}, it came to {', '.join([*after, end])} "
+        f"On {task.env}, where random play returns {task.traits.returned:.4g}, it reached {', '.join([*after, end])} "
         f"on two cores (docs/results/{task.results})."
     )
 

@@ -1,4 +1,4 @@
-"""What may have been meant by a name that does not exist."""
+"""Suggests what a user may have meant by a name that does not exist."""
 
 import difflib
 import heapq
@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Iterable
 
 Likeness = Callable[[str, str], float]
 LIKE = 0.5
-"""Likeness from which a name is suggested for another."""
+"""Least likeness of a name that is suggested for another."""
 FEW = 8
-"""Choices that are all named if none is like what was given."""
+"""Most choices that a message lists in full if none is similar."""
 
 ELSEWHERE = {
     # Stable-Baselines3, its Zoo, and Stable Baselines 2
@@ -91,21 +91,21 @@ ELSEWHERE = {
     "storage_path": "logdir",
     "stop_timesteps": "total_timesteps",
 }
-"""Names that Stable-Baselines3, CleanRL, baselines and RLlib have for what these settings do, or are nearest to."""
+"""Names of other libraries (Stable-Baselines3, CleanRL, baselines, RLlib), and the settings that match them best."""
 
 
 def likeness(a: str, b: str) -> float:
-    """Returns how similar two names are, from 0 to 1, ignoring case; from `LIKE` on one may be meant by the other."""
+    """Returns how similar two names are, from 0 to 1, ignoring case; from `LIKE` on, one is suggested for the other."""
     return difflib.SequenceMatcher(a=a.lower(), b=b.lower()).ratio()
 
 
 def from_elsewhere(name: str, known: Collection[str]) -> list[str]:
-    """Returns those of the known settings that another library calls by this name."""
+    """Returns the known settings that another library calls by this name."""
     return [setting for setting in ELSEWHERE.get(name.lower(), "").split() if setting in known]
 
 
 def nearest(name: str, choices: Iterable[str], n: int = 3, alike: Likeness = likeness) -> list[str]:
-    """Returns the `n` choices most similar to `name`, best first; none if even the best is unlike it."""
+    """Returns the `n` choices most similar to `name`, best first, or none if even the best is too different."""
     near = heapq.nlargest(n, choices, key=lambda choice: alike(name, choice))
     return near if near and alike(name, near[0]) >= LIKE else []
 
@@ -115,8 +115,8 @@ def suggestion(name: str, choices: Iterable[str], otherwise: str = "", alike: Li
 
     Args:
         name: what was given.
-        choices: what exists; if few, and none is similar, all are named.
-        otherwise: where to find the choices, if they are many and none is similar.
+        choices: names that exist; if there are few and none is similar, the message lists them all.
+        otherwise: where to find the choices, if there are many and none is similar.
         alike: how similar two names are, from 0 to 1.
     """
     names = list(choices)

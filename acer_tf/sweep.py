@@ -23,18 +23,18 @@ from acer_tf.trials.scheduler import Trial, seed_folder
 
 MOST_SEEDS = 1000
 OWN = ("env", "preset", "seed", "logdir", "restart_behavior")
-"""Flags of a training command that the sweep sets itself; trials that are started again always resume."""
+"""Flags of a training command that the sweep sets itself; restarted trials always resume."""
 FLAGS = (*run.PARSER.names, *run_atari.PARSER.names)
-"""Of the training commands."""
+"""Flags of the training commands."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Sweep(SearchFlags):
     """Trains on every environment (or preset) with every seed, each trial in its own process and run folder.
 
-    Any other flag goes to every trial, for instance --total_timesteps 1e6. The table, sweep.csv, grows as trials end.
-    The same command again skips trials that are done, resumes those that were stopped and retries those that failed.
-    With --search, it searches for settings on one environment (or preset) instead.
+    Any other flag is passed to every trial, for instance --total_timesteps 1e6. The table, sweep.csv, grows as trials
+    end. Given again, the command skips trials that are done, resumes those that were stopped and retries those that
+    failed. With --search, it searches for settings on one environment (or preset) instead.
     """
 
     envs: tuple[str, ...] = ()
@@ -47,30 +47,34 @@ class Sweep(SearchFlags):
     """Folder for the table and all run folders."""
 
     def planned(self, rest: Sequence[str]) -> list[Trial]:
-        """Returns the trials, ordered by seed; the rest are flags of each.
+        """Returns the trials, ordered by seed; `rest` are the flags for each.
 
         Raises:
             InputError: a flag of the sweep or of a trial has a value that cannot work.
         """
         names, seeds, given = self._checked(rest)
         trials = [self._trial(name, name, seed, given, rest) for seed in seeds for name in names]
-        for trial in trials[: len(names)]:  # of the first seed; the others differ in nothing that could be wrong
+        for trial in trials[: len(names)]:  # the first seed's; the others differ in nothing that could be wrong
             _job(trial)
         return trials
 
     def run(self, rest: Sequence[str]) -> int:
-        """Runs the trials that are not done yet, or a search, and returns the exit status; the rest are flags of each.
+        """Runs the trials that are not done yet, or a search; returns the exit status.
+
+        Args:
+            rest: flags for each trial.
 
         Raises:
-            LockedError: another sweep works in the folder.
-            InputError: as `planned`, or the folder cannot be made, or the run in a trial's folder has other settings.
+            LockedError: another sweep uses the folder.
+            InputError: as for `planned`; or the folder cannot be made, or a trial's folder holds a run with other
+                settings.
         """
         if self.search is None:
             return self.run_all(self.planned(rest), self.out, check=_check_settings)
         return search(self.search, self, self._base(rest), self.out)
 
     def _checked(self, rest: Sequence[str]) -> tuple[list[str], list[int], set[str]]:
-        """Returns the names of environments or presets, the seeds, and the names of flags among the rest."""
+        """Returns the names of environments or presets, the seeds, and the names of the flags in `rest`."""
         if rest and not rest[0].startswith("--"):
             raise InputError(stray(rest[0], PARSER.names))
         if bool(self.envs) == bool(self.presets):
@@ -132,7 +136,7 @@ def _job(trial: Trial) -> Job:
 
 
 def _check_settings(trial: Trial) -> None:
-    """Checks that the run that a trial goes on with, if there is one, has its settings."""
+    """Checks that the run that a trial would continue, if any, has its settings."""
     if (trial.folder / CHECKPOINTS).is_dir():
         job = _job(trial)
         compared(trial.folder, job.settings(), job.run.force, "choose another folder with --out")
@@ -148,7 +152,7 @@ PARSER = Parser("acer_tf.sweep", inspect.getdoc(Sweep) or "", [Sweep], takes_oth
 
 
 def _check_spelling(given: set[str]) -> None:
-    """Checks that no flag that is passed on is a misspelt flag of the sweep's own."""
+    """Checks that no flag for the trials is a misspelt flag of the sweep."""
     own = PARSER.names
     for name in sorted(given.difference(FLAGS, ARGUMENTS)):
         if intended_flag(name, [*own, *FLAGS]) in own:

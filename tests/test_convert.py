@@ -59,7 +59,7 @@ def test_statistics_beside_the_agent_are_not_forgotten_silently(
     zoo = moments(tmp_path / "CartPole-v1", np.ones(4))
     assert convert.main([str(old), str(tmp_path / "one.zip")]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == [
-        f"{zoo} holds its normalisation, which the new agent lacks; add it with --statistics {zoo}"
+        f"{zoo} holds normalisation that the new agent lacks; add it with --statistics {zoo}"
     ]
     assert convert.main([str(old), str(tmp_path / "two.zip"), "--statistics", str(zoo)]) == 0
     assert capsys.readouterr().out == f"converted: {tmp_path / 'two.zip'}\n"
@@ -91,7 +91,7 @@ def test_wrong_files_and_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "File name too long" in refused(capsys, "a" * 300, new)
     assert f"{text} does not hold an agent of Stable Baselines 2 or baselines" in refused(capsys, text, new)
     assert "expected settings and parameters, or" in refused(capsys, pickled(tmp_path / "list", [1]), new)
-    assert "--statistics are of Stable Baselines" in refused(capsys, baselines, new, "--statistics", tmp_path)
+    assert "--statistics is for agents of Stable Baselines" in refused(capsys, baselines, new, "--statistics", tmp_path)
     assert "missing does not exist; expected a VecNormalize of Stable Baselines" in refused(
         capsys, stable_baselines(tmp_path / "stable"), new, "--statistics", tmp_path / "missing"
     )

@@ -102,7 +102,7 @@ def test_absolute_paths_and_arguments_of_the_environment_are_left_out_unless_ask
     (run / "config.yml").write_text(yaml.safe_dump(common | private))
     capsys.readouterr()
     assert publish.main(["own", "./agents/own"]) == 0
-    left_out = "left out: env_kwargs, which may be private; --with_env_kwargs publishes them, too"
+    left_out = "left out: env_kwargs, which may be private; --with_env_kwargs publishes them"
     assert capsys.readouterr().out.splitlines() == ["published: ./agents/own", left_out]
     assert yaml.safe_load(Path("agents/own/config.yml").read_text()) == common
     assert publish.main(["own", "./agents/whole", "--with_env_kwargs"]) == 0
@@ -231,7 +231,7 @@ def test_bad_input(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch
         capsys, publish.main, "run", "./agents/x", "--evaluation", "score.json"
     )
     Path("score.json").write_text('{"env": "CartPole-v1", "mean": 1, "std": 1}')
-    assert "score.json is of an earlier version" in failure(
+    assert "score.json is from an earlier version" in failure(
         capsys, publish.main, "run", "./agents/x", "--evaluation", "score.json"
     )
     score = {"env": "CartPole-v1", "fingerprint": FINGERPRINT, "mean": 1, "std": 1}

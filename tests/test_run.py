@@ -252,7 +252,7 @@ def test_settings_without_a_preset(argv: list[str], preset: str, advice: list[st
 def test_flags_without_effect_are_said() -> None:
     argv = ["--env", "CartPole-v1", "--num_workers", "2", "--eval_episodes", "20", "--eval_deterministic"]
     assert [*run.read(argv).without_effect()] == [
-        "--num_workers has no effect: CartPole-v1 is no Atari game",
+        "--num_workers has no effect: CartPole-v1 is not an Atari game",
         "--eval_episodes has no effect without --eval_every",
         "--eval_deterministic has no effect without --eval_every",
     ]

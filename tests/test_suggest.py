@@ -48,14 +48,14 @@ def test_a_task_with_results_gets_its_preset_and_what_it_reached(capsys: pytest.
     (task,) = [task for task in tasks() if task.env == "LunarLander-v3"]
     assert out.startswith("LunarLander-v3: vectors, discrete actions, ")
     assert "\n    acer run --preset LunarLander-v3 --env LunarLander-v3\n" in out
-    assert f"it came to {task.after[0]:.4g} after 1 minute, " in out
+    assert f"it reached {task.after[0]:.4g} after 1 minute, " in out
     assert f"{task.score:.4g} at the end, after {task.minutes:.3g} minutes on two cores" in out
 
 
 def test_what_takes_less_than_a_minute_is_told_in_seconds(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["InvertedPendulum-v5"]) == 0
     (task,) = [task for task in tasks() if task.env == "InvertedPendulum-v5"]
-    assert f"it came to {task.score:.4g} at the end, after {60 * task.minutes:.0f} seconds" in capsys.readouterr().out
+    assert f"it reached {task.score:.4g} at the end, after {60 * task.minutes:.0f} seconds" in capsys.readouterr().out
 
 
 def test_an_environment_of_ones_own_gets_the_preset_of_a_task_that_is_like_it(

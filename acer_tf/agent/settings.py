@@ -1,4 +1,4 @@
-"""The arguments of `ACER`: what they are to the engine, and how a file holds them."""
+"""The arguments of `ACER`: what they mean to the engine, and how a file stores them."""
 
 import dataclasses
 import json
@@ -19,32 +19,32 @@ from acer_tf.suggestions import suggestion
 from acer_tf.system.streams import checked_seed
 
 NAMES = {"nsteps": "n_steps", "lr": "learning_rate", "lrschedule": "lr_schedule", "c": "correction_term"}
-"""Fields of `Config` with another name in `ACER`, that of Stable Baselines."""
+"""Fields of `Config` that `ACER` calls by another name, that of Stable Baselines."""
 OF_LEARN = ("total_timesteps", "log_interval")
 """Fields of `Config` that are arguments of `ACER.learn`, not of its constructor."""
 FREE_ARGUMENTS = ("verbose", "tensorboard_log")
 """Arguments of `ACER` that may change between two calls of `learn`."""
 OF_MACHINE = (*vars(COLLECTING), "tensorboard_log")
-"""Arguments of `ACER` that belong to a machine and are in no file."""
+"""Arguments of `ACER` that belong to a machine and are not saved."""
 DEFAULTS = {"buffer_size": 5000, "replay_start": 1000, "bootstrap_truncated": True}
-"""Defaults of `ACER` other than those of `Config`, which are baselines'."""
+"""Defaults of `ACER` that differ from those of `Config`, which are baselines'."""
 OPTIMIZERS = (
     "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Lamb", "Lion", "Muon", "Nadam", "RMSprop",
     "SGD", "ScheduleFreeAdamW",
 )  # fmt: skip
-"""Keras' optimisers, all that a file can ask for."""
+"""Keras' optimisers, the only ones that a file can name."""
 PLAIN = (bool, int, float, str, type(None))
 
 
 class BeyondStableBaselines(TypedDict, total=False):
     """Arguments of `ACER` that Stable Baselines did not have.
 
-    Each is explained at the field of its name in `acer_tf.config`, whose defaults hold here, too, but for that of
-    `bootstrap_truncated`, which is True: an agent of the class, unlike `learn` and the commands with discrete actions,
-    is not to be faithful there (docs/environments.md). Further, `optimizer` may be a Keras optimizer, of which a copy
-    is used, at the rate of `learning_rate` and `lr_schedule`. What `normalize_observations` has seen is saved with the
-    agent. `reward_scale` is not for Atari. With `overlap` or `actors`, no callbacks can follow. What belongs to
-    collectors (`Collecting`) is in no file of an agent.
+    Each is explained at the field of the same name in `acer_tf.config`. The defaults are the same, except that
+    `bootstrap_truncated` is True: unlike `learn` and the commands with discrete actions, `ACER` need not match
+    baselines there (docs/environments.md). `optimizer` may also be a Keras optimizer; a copy of it is used, at the rate
+    of `learning_rate` and `lr_schedule`. The statistics of `normalize_observations` are saved with the agent.
+    `reward_scale` is not for Atari. `overlap` and `actors` exclude callbacks. Settings of collectors (`Collecting`) are
+    never saved with an agent.
     """
 
     optimizer: object
@@ -81,8 +81,8 @@ class Settings:
 
     Attributes:
         config: hyper-parameters.
-        continuous: settings that only Box actions have.
-        collecting: collectors on Ray, if there are any.
+        continuous: settings for Box actions only.
+        collecting: collectors on Ray, if any.
     """
 
     policy: str | Network
@@ -100,7 +100,7 @@ class Settings:
     n_cpu_tf_sess: SmallCount | None = None
 
     def __post_init__(self) -> None:
-        """Makes plain values of what was given, and checks them."""
+        """Turns the arguments into plain values and checks them."""
         kwargs = to_python(self.policy_kwargs)
         if kwargs is not None and not isinstance(kwargs, Mapping):
             raise InputError(f"policy_kwargs is {kwargs!r}; expected arguments of the policy by name, or None.")
@@ -118,7 +118,7 @@ class Settings:
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> "Settings":
-        """Returns the settings for arguments of `ACER`, whose names error messages then use."""
+        """Returns the settings for arguments of `ACER`; error messages use the names of these arguments."""
         given = to_python(dict(arguments))
         config = {field: given.pop(name) for field, name in CONFIG_ARGUMENTS.items() if name in given}
         continuous = {name: given.pop(name) for name in vars(CONTINUOUS) if name in given}
@@ -131,7 +131,7 @@ class Settings:
         )
 
     def arguments(self) -> dict[str, Any]:
-        """Returns the arguments of `ACER`, but for the environment, that make these settings."""
+        """Returns the arguments of `ACER`, except the environment, that yield these settings."""
         groups = ("config", "continuous", "collecting")
         own = {name: value for name, value in vars(self).items() if name not in groups}
         config = {name: getattr(self.config, field) for field, name in CONFIG_ARGUMENTS.items()}
@@ -139,9 +139,9 @@ class Settings:
 
 
 CONFIG_ARGUMENTS = {name: NAMES.get(name, name) for name in vars(Config()) if name not in OF_LEARN}
-"""The argument of `ACER` for each field of `Config` that is one."""
+"""The argument of `ACER` for each field of `Config` that has one."""
 ARGUMENTS = list(Settings("mlp", Config(), seed=0).arguments())
-"""All arguments of `ACER` but the environment."""
+"""All arguments of `ACER` except the environment."""
 
 
 def check_arguments(names: Iterable[str]) -> None:
@@ -152,7 +152,7 @@ def check_arguments(names: Iterable[str]) -> None:
 
 
 def to_plain(settings: Settings) -> dict[str, Any]:
-    """Returns what a file can hold: arguments that are plain values and, as `functions`, the names of all others."""
+    """Returns what a file can hold: arguments with plain values and, as `functions`, the names of all others."""
     plain: dict[str, Any] = {}
     functions = []
     for name, value in settings.arguments().items():
@@ -169,12 +169,12 @@ def to_plain(settings: Settings) -> dict[str, Any]:
 def from_plain(plain: Mapping[str, Any], overrides: Mapping[str, Any], source: str) -> Settings:
     """Returns the settings that `to_plain` made plain, with overrides; `source` is the file's name in messages.
 
-    What a file holds are values and names of what this package knows, never an object, a path or an address.
+    A file holds only values and names that this package knows, never an object, a path or an address.
 
     Raises:
         InputError: an argument is unknown or invalid, a function is missing, or the file would start collectors.
     """
-    values = {name: value for name, value in plain.items() if name != "tensorboard_log"}  # those of before have it
+    values = {name: value for name, value in plain.items() if name != "tensorboard_log"}  # earlier versions saved it
     check_arguments(overrides)
     for name in values.pop("functions"):
         if name not in overrides:
@@ -182,7 +182,7 @@ def from_plain(plain: Mapping[str, Any], overrides: Mapping[str, Any], source: s
                 f"{name} in {source} is or contains a function, which a file cannot hold; pass it: "
                 f"ACER.load(path, {name}=...)."
             )
-    if collecting := values.keys() & vars(COLLECTING).keys():  # where to, and with whose token, only the user says
+    if collecting := values.keys() & vars(COLLECTING).keys():  # only the user chooses the cluster and its token
         raise InputError(f"{source} is damaged: it sets {min(collecting)}, which no agent's file does.")
     if isinstance(values.get("optimizer"), dict) and "optimizer" not in overrides:
         values["optimizer"] = _optimizer_from_plain(values["optimizer"], values["learning_rate"])
@@ -198,26 +198,27 @@ def settings_in_file(values: Mapping[str, Any], overrides: Mapping[str, Any], so
     try:
         return Settings.of({**values, **overrides})
     except InputError as error:
-        if str(error).partition(" ")[0] in overrides:  # it is not the file's
+        if str(error).partition(" ")[0] in overrides:  # not the file's fault
             raise
         raise InputError(f"{source}: {error}") from error
 
 
 def check_policy_kwargs(stored: Mapping[str, Any], settings: Settings, source: str) -> None:
-    """Checks that the arguments of a policy are those that its weights were learned with.
+    """Checks that a policy has the arguments with which its weights were learned.
 
-    A function in a file cannot be compared; neither are arguments of another policy: there the weights do not fit.
+    Functions cannot be compared, as files do not hold them. Arguments of another policy need no check: its weights
+    do not fit anyway.
 
     Args:
         stored: result of `to_plain`.
-        settings: those of the agent that gets the weights.
+        settings: settings of the agent that gets the weights.
         source: the file's name, for messages.
     """
     policy = settings.policy
     if "policy_kwargs" not in stored or stored.get("policy") != policy:
         return
     there, here = (with_defaults(policy, kwargs or {}) for kwargs in (stored["policy_kwargs"], settings.policy_kwargs))
-    for name in sorted((there.keys() | here.keys()) - {"value_network"}):  # whose weights have names of their own
+    for name in sorted((there.keys() | here.keys()) - {"value_network"}):  # its weights have other names
         theirs, ours = (_plain(kwargs.get(name)) for kwargs in (there, here))
         if theirs != ours:
             raise InputError(
@@ -227,7 +228,7 @@ def check_policy_kwargs(stored: Mapping[str, Any], settings: Settings, source: s
 
 
 def _plain(value: Any) -> Any:
-    """Returns a plain value as a file gives it back, with a list for a tuple; any other value as it is."""
+    """Returns a plain value as a file gives it back, with lists for tuples; any other value unchanged."""
     return json.loads(json.dumps(value)) if _is_plain(value) else value
 
 
@@ -240,7 +241,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _named_activation(value: Any) -> Any:
-    """Returns the name of an activation of TensorFlow or Keras, so that a file can hold it; anything else as it is."""
+    """Returns the name of an activation of TensorFlow or Keras, which a file can hold; anything else unchanged."""
     name = getattr(value, "__name__", "")
     is_known = name in ACTIVATIONS and any(
         getattr(home, name, None) is value for home in (tf.nn, keras.activations, keras.ops)
@@ -249,13 +250,13 @@ def _named_activation(value: Any) -> Any:
 
 
 def optimizer_name(settings: Settings) -> str:
-    """Returns what the optimizer is called in a file: its name, or that of its class."""
+    """Returns the name of the optimizer in a file: its own, or that of its class."""
     optimizer = settings.config.optimizer
     return optimizer if isinstance(optimizer, str) else type(optimizer).__qualname__
 
 
 def _optimizer_to_plain(optimizer: keras.optimizers.Optimizer) -> Any:
-    """Returns class and arguments of one of Keras' own optimisers; any other as it is."""
+    """Returns class and arguments of one of Keras' own optimisers; any other optimiser unchanged."""
     name = type(optimizer).__name__
     if name not in OPTIMIZERS or getattr(keras.optimizers, name, None) is not type(optimizer):
         return optimizer

@@ -1,4 +1,4 @@
-"""Trained agents that a user names: a run folder, a checkpoint, a file, or one that ships with this package."""
+"""Trained agents that a user names: a run folder, a checkpoint, a file, or an agent that ships with this package."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,14 +24,14 @@ from acer_tf.system.tensorflow_import import quiet_tensorflow
 
 
 class Trained(NamedTuple):
-    """A trained agent that is read but not built yet.
+    """A trained agent that has been read but not built.
 
     Attributes:
         saved: the agent.
         env_id: id of the environment to play in.
         max_episode_frames: raw frames after which an Atari game is truncated, as in training.
         env_kwargs: arguments of the environment, as in training.
-        settings: of its run, as far as they are known.
+        settings: settings of its run, as far as known.
     """
 
     saved: SavedAgent
@@ -59,7 +59,7 @@ class Trained(NamedTuple):
         """Builds the agent; imports TensorFlow.
 
         Raises:
-            InputError: the agent cannot be built, or was trained on other spaces than the environment's.
+            InputError: the agent cannot be built, or was trained on spaces other than the environment's.
         """
         with quiet_tensorflow():
             from acer_tf.agent import ACER
@@ -73,14 +73,15 @@ def find_trained(
     """Reads the agent of a run and finds its environment, without importing TensorFlow.
 
     Args:
-        run: folder of a run or of a checkpoint, a file that `ACER.save` wrote, or the name of an agent that ships.
-        env_id: environment to play in; None means that of the run.
+        run: folder of a run or a checkpoint, a file that `ACER.save` wrote, or the name of an agent that ships with
+            this package.
+        env_id: environment to play in; None takes the run's.
         checkpoint: which agent of a run folder.
-        env_kwargs: arguments of the environment; None means those of the run.
+        env_kwargs: arguments of the environment; None takes the run's.
 
     Raises:
-        InputError: the run or its agent does not exist or is damaged, the environment is unknown, or the run's
-            arguments of it are refused by `check_saved_kwargs`.
+        InputError: the run or its agent does not exist or is damaged, the environment is unknown, or
+            `check_saved_kwargs` refuses the run's arguments for it.
     """
     run = _with_ending(run)
     saved, ships = find_agent(run, checkpoint), not run.exists()
@@ -99,7 +100,7 @@ def find_trained(
 
 
 def find_agent(run: Path, checkpoint: Choice = "latest") -> SavedAgent:
-    """Reads the agent of a run, or one that ships with this package; arguments as of `find_trained`.
+    """Reads the agent of a run, or one that ships with this package; for the arguments, see `find_trained`.
 
     Raises:
         InputError: it does not exist or is damaged.
@@ -116,7 +117,7 @@ def find_agent(run: Path, checkpoint: Choice = "latest") -> SavedAgent:
 
 
 def _with_ending(run: Path) -> Path:
-    """Returns the path of an agent's file with its ending, if that was left out as `ACER.save` allows."""
+    """Returns the path of an agent's file, with the ending added if it was left out, as `ACER.save` allows."""
     with reading(run):
         return file if not run.exists() and (file := with_suffix(run)).is_file() else run
 

@@ -1,4 +1,4 @@
-"""A training as one typed value: what commands make of their flags, and `train` runs."""
+"""A training run as one typed value: commands make it from their flags, and `train` runs it."""
 
 import dataclasses
 import typing
@@ -24,29 +24,31 @@ class RunSettings(Validated):
     """The run as a whole."""
 
     preset: str = BASELINES
-    """Settings where no flag says otherwise: a name (acer presets lists them), or a file of your own (.yml)."""
+    """Settings to use where no flag says otherwise: a name (acer presets lists them) or your own file (.yml)."""
     seed: int | None = None
-    """Seed of environments, weights and sampling; None draws one."""
+    """Seed for environments, weights and sampling; None draws one."""
     logdir: Path | None = None
     """Folder of the run; None makes runs/<env>-<date>-<time>."""
     load_path: Path | None = None
-    """Agent whose weights to start from: an earlier run's folder, one of its checkpoints, or what ACER.save wrote."""
+    """Agent whose weights to start from: an earlier run's folder, one of its checkpoints, or a file that ACER.save
+    wrote."""
     restart_behavior: Literal["resume", "restart", "overwrite"] = "resume"
-    """Action if logdir holds a run: continue it, start anew and keep it under another name, or delete it."""
+    """What to do if logdir already holds a run: continue it, start anew and keep it under another name, or delete
+    it."""
     force: bool = False
     """Resume even if hyper-parameters have changed."""
 
 
 @dataclasses.dataclass(frozen=True)
 class EnvironmentSettings(Validated):
-    """The environments to learn in."""
+    """Environments to learn in."""
 
     env: str = "CartPole-v1"
-    """Environment id (acer envs lists them), or module:id if importing a module registers it."""
+    """Environment id (acer envs lists them), or module:id if a module registers it when imported."""
     num_env: Count = 1
     """Environments that run side by side."""
     num_workers: CountOrZero | None = None
-    """Processes that run Atari games; None takes one per core, 0 none."""
+    """Processes that run Atari games; None starts one per core, 0 none."""
     max_episode_frames: CountOrZero = MAX_EPISODE_FRAMES
     """Longest Atari game, in raw frames (four per agent step); 0 sets no limit."""
 
@@ -58,40 +60,42 @@ class EnvironmentSettings(Validated):
 
 @dataclasses.dataclass(frozen=True)
 class GymnasiumSettings(Preprocessing):
-    """Environments other than Atari games."""
+    """Settings for environments other than Atari games."""
 
     env_kwargs: Mapping[str, Any] | None = None
-    """Arguments of the environment, such as gravity:5.0 enable_wind:true, or a mapping '{gravity: 5.0}'."""
+    """Arguments of the environment, such as gravity:5.0 enable_wind:true, or as a mapping '{gravity: 5.0}'."""
     vectorization: Literal["sync", "async"] = "sync"
-    """Step environments in this process (sync), or each in its own (async): for steps of a millisecond or more."""
+    """Step environments in this process (sync) or each in its own (async), which pays if a step takes a millisecond or
+    more."""
 
 
 @dataclasses.dataclass(frozen=True)
 class CheckpointSettings(Validated):
-    """When the state of the run is saved, so that it can resume."""
+    """When to save the state of the run, from which it can resume."""
 
     checkpoint_every: Count | None = None
-    """Agent steps between two checkpoints of the whole run; None makes one every 10 minutes."""
+    """Agent steps between two checkpoints; None makes one every 10 minutes."""
     exact_resume: bool | None = None
-    """Start new episodes at every checkpoint, to resume bit for bit; None does so if checkpoint_every is given."""
+    """Start new episodes at every checkpoint, so that a resumed run is identical bit for bit; None does so if
+    checkpoint_every is given."""
     keep_checkpoints: Count = 3
-    """Checkpoints to keep, besides the best."""
+    """Newest checkpoints to keep; the best one is kept as well."""
     keep_every: Count | None = None
-    """Keep one checkpoint for good in every period of this many agent steps."""
+    """Keep one checkpoint for good per this many agent steps."""
 
 
 @dataclasses.dataclass(frozen=True)
 class EvaluationSettings(Validated):
-    """Evaluations while the agent trains, in environments of their own; training does not depend on them."""
+    """Evaluations during training, in environments of their own; they do not affect training."""
 
     eval_every: Count | None = None
-    """Agent steps between two evaluations, for evaluations.csv and best.zip; None makes none."""
+    """Agent steps between two evaluations, which write evaluations.csv and best.zip; None never evaluates."""
     eval_episodes: Count = 10
-    """Whole episodes of an evaluation, played as the command evaluate plays them."""
+    """Episodes per evaluation, played as the command evaluate plays them."""
     eval_deterministic: bool = False
-    """Take the most probable action in evaluations (the mean of continuous ones) instead of drawing from the policy."""
+    """In evaluations, take the most probable action (the mean, if actions are continuous) instead of sampling."""
     eval_max_episode_steps: CountOrZero = MAX_EPISODE_STEPS
-    """Cut an episode of an evaluation after this many agent steps, and say so; 0 sets no limit."""
+    """Cut an evaluation's episode after this many agent steps and report it; 0 sets no limit."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,46 +103,47 @@ class LoggingSettings(Validated):
     """Output on the terminal and to trackers."""
 
     verbose: Literal[0, 1, 2] = 1
-    """0 prints warnings and the result; 1 also progress and the most important metrics; 2 all metrics, as baselines."""
+    """0 prints warnings and the result, 1 also progress and the main metrics, 2 all metrics, as baselines does."""
     track: Literal["wandb"] | None = None
-    """Tracker of experiments that gets the metrics, too; offline, in the run folder, unless its variables say where."""
+    """Experiment tracker that also receives the metrics; it works offline, in the run folder, unless its environment
+    variables say otherwise."""
 
 
 @dataclasses.dataclass(frozen=True)
 class MachineSettings(Validated):
-    """The process that trains."""
+    """Settings of the process that trains."""
 
     threads: SmallCount | None = None
-    """Threads of TensorFlow; None takes TF_NUM_INTRAOP_THREADS if set, else one per core for networks of Atari's
-    images and two for others, each of which runs whole operations by itself."""
+    """TensorFlow's threads; None takes TF_NUM_INTRAOP_THREADS if set, else one per core for networks on Atari images
+    and two for other networks, each thread running whole operations by itself."""
     tune_malloc: bool = True
     """Let the C library keep freed memory for the next update instead of returning it to the system."""
     stall_seconds: Positive = 600.0
-    """Seconds without progress (in starting, an iteration, saving, closing) after which the process shows where it is
-    stuck and ends with status 142 (SIGALRM)."""
+    """Seconds without progress (while starting, in an iteration, saving, closing) after which the process shows where
+    it is stuck and ends with status 142 (SIGALRM)."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """A training: groups of settings, each validated when it is made, and the network.
+    """A training run: groups of settings, each validated when it is made, and the network.
 
     Attributes:
         run: the run as a whole.
         environment: the environments.
-        gymnasium: what only those have that are not Atari games.
+        gymnasium: settings for environments other than Atari games.
         config: hyper-parameters.
-        continuous: settings that only continuous actions have.
-        collecting: collectors on Ray, if there are any.
-        checkpoints: when the run is saved.
-        evaluation: evaluations while the agent trains.
-        logging: what is printed and written.
-        machine: the process that trains.
+        continuous: settings for continuous actions only.
+        collecting: collectors on Ray, if any.
+        checkpoints: when to save the run.
+        evaluation: evaluations during training.
+        logging: what to print and write.
+        machine: settings of the process that trains.
         network: name of the network.
         network_kwargs: its arguments.
         advice: lines to print at the start, on settings that were not chosen.
 
     Raises:
-        InputError: settings do not fit together, or the environment, the network or a package does not exist.
+        InputError: settings contradict each other, or the environment, the network or a package does not exist.
     """
 
     run: RunSettings
@@ -163,7 +168,7 @@ class Job:
         network_kwargs: Mapping[str, Any] = MappingProxyType({}),
         advice: Sequence[str] = (),
     ) -> "Job":
-        """Returns the job with settings by name; those that are missing have their default.
+        """Returns the job with the given settings by name, and defaults for the others.
 
         Raises:
             InputError: a value cannot work.
@@ -175,7 +180,7 @@ class Job:
         return cls(**groups, network=network, network_kwargs=network_kwargs, advice=advice)
 
     def __post_init__(self) -> None:
-        """Checks what depends on several groups, or on what is installed; without TensorFlow."""
+        """Checks what depends on several groups or on installed packages; does not import TensorFlow."""
         from acer_tf.envs.ids import check_env_id  # imports gymnasium: after the settings are known to be right
 
         check_env_id(self.environment.env_id)
@@ -199,19 +204,19 @@ class Job:
 
     @property
     def is_exact(self) -> bool:
-        """Whether a resumed run equals an undisturbed one bit for bit, which needs environments in this process."""
+        """Whether a resumed run equals an uninterrupted one bit for bit, which needs environments in this process."""
         if self.checkpoints.exact_resume is None:
             return self.checkpoints.checkpoint_every is not None and not self.collecting.actors
         return self.checkpoints.exact_resume
 
     def without_effect(self) -> Iterator[str]:
-        """Yields a line for each setting that differs from its default and changes nothing here."""
+        """Yields a line for each setting that differs from its default but has no effect here."""
         from acer_tf.envs.ids import is_atari
 
         if not is_atari(env_id := self.environment.env_id):
             for name in ("num_workers", "max_episode_frames"):
                 if getattr(self.environment, name) != getattr(EnvironmentSettings, name):
-                    yield f"--{name} has no effect: {env_id} is no Atari game"
+                    yield f"--{name} has no effect: {env_id} is not an Atari game"
         if self.evaluation.eval_every is None:
             changed = [
                 name for name, value in vars(self.evaluation).items() if value != getattr(EvaluationSettings, name)
@@ -250,6 +255,6 @@ GROUPS: dict[str, type[Any]] = {
     for name, kind in typing.get_type_hints(Job).items()
     if isinstance(kind, type) and dataclasses.is_dataclass(kind)
 }
-"""Dataclasses of settings by the fields of `Job` that hold them."""
+"""Dataclasses of settings, by the field of `Job` that holds them."""
 DEFAULTS: dict[str, Any] = {field.name: field.default for kind in GROUPS.values() for field in dataclasses.fields(kind)}
 """The default of each setting."""
