@@ -143,7 +143,7 @@ def test_two_seeds_have_no_interval_and_this_is_said(tmp_path: Path, capsys: pyt
         (["--x", "frames"], "is not an Atari game"),
         (["--metric", "entropi"], "progress.csv does not exist"),
         (["--metric", "entropy", "--reference", "human"], "is for returns"),
-        (["--metric", "eval", "--rliable"], "from the last training episodes of each run; leave --metric out"),
+        (["--metric", "eval", "--rliable"], "uses the last training episodes of each run; leave --metric out"),
         (["--reference", "human"], "needs an Atari game"),
         (["--out", "episodes.csv/a.png"], "cannot be written"),
     ],

@@ -184,9 +184,7 @@ def test_files_of_somebody_else_are_left_alone(tmp_path: Path, capsys: pytest.Ca
 def test_a_file_of_ones_own_with_the_name_of_an_experiment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = Path(write_tiny(tmp_path)).rename(tmp_path / "zoo.yml")
     assert main([str(path), "--report_only"]) == 2
-    assert (
-        "zoo.yml has the name of an experiment of this package, which keeps its results" in capsys.readouterr().err
-    )
+    assert "zoo.yml has the name of an experiment of this package, which keeps its results" in capsys.readouterr().err
 
 
 def test_the_page_has_the_command_that_goes_on(tmp_path: Path) -> None:

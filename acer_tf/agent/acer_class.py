@@ -1,4 +1,4 @@
-"""The class `ACER`, with the names of Stable Baselines 2."""
+"""The class `ACER`, with the interface of Stable Baselines 2."""
 
 import contextlib
 import dataclasses
@@ -44,27 +44,27 @@ AnyACER = TypeVar("AnyACER", bound="ACER")
 
 def _refuse_load(*args: Any, **kwargs: Any) -> None:
     raise InputError(
-        "load makes a new agent and leaves this one as it is; write model = ACER.load(path), or "
+        "load makes a new agent and leaves this one unchanged; write model = ACER.load(path), or "
         "model.load_weights(path) to change this one."
     )
 
 
 class ACER:
-    """Actor-critic with experience replay, as in Stable Baselines 2, whose names and defaults these are.
+    """Actor-critic with experience replay, with the names and defaults of Stable Baselines 2.
 
-    An agent consists of a state (settings, spaces, model, random streams, normalization) and of its training
-    (environments and training loop); this class gives both the names of Stable Baselines. Every argument of the
-    constructor can be read as an attribute, and `verbose` and `tensorboard_log` be assigned.
+    An agent consists of its state (settings, spaces, model, random streams, normalization) and its training
+    (environments and training loop); this class offers both under the names of Stable Baselines. Every argument of the
+    constructor can be read as an attribute; `verbose` and `tensorboard_log` can also be assigned.
 
     Attributes:
         model: policy, average policy and optimiser.
-        env: the environments with their own observations, actions and rewards; None without one.
-        n_envs: their number.
-        observation_space: of one environment.
-        action_space: likewise.
+        env: the environments with their own observations, actions and rewards; None without any.
+        n_envs: number of environments.
+        observation_space: space of one environment's observations.
+        action_space: space of one environment's actions.
         num_timesteps: agent steps so far, over all environments.
         logger: receives the metrics and episodes of `learn`.
-        seed (int): that the random streams began with.
+        seed (int): seed of the random streams.
     """
 
     # fmt: off
@@ -92,40 +92,40 @@ class ACER:
         n_cpu_tf_sess: int | None = None,
         **beyond: Unpack[BeyondStableBaselines],
     ) -> None:
-        """Builds networks and optimiser; the environments are reset when `learn` is first called.
+        """Builds the networks and the optimiser; the first call of `learn` resets the environments.
 
         Args:
             policy: MlpPolicy, MlpLstmPolicy, MlpLnLstmPolicy, CnnPolicy, CnnLstmPolicy or CnnLnLstmPolicy; the name of
                 any other network; or a function from observations to features, in Keras (or a `Recurrent`, a `Split`).
             env: a vector environment with SAME_STEP autoreset or of Stable Baselines, a single environment, or an id;
-                with `actors` an id, or a function that makes the environments of each collector.
+                with `actors`, an id or a function that makes the environments of each collector.
             gamma: discount factor.
             n_steps: agent steps per environment in one segment.
-            num_procs: Stable Baselines' old name of `n_cpu_tf_sess`.
+            num_procs: Stable Baselines' old name for `n_cpu_tf_sess`.
             q_coef: weight of the critic's loss.
             ent_coef: weight of the entropy bonus.
-            max_grad_norm: clips the gradient's global norm; None does not.
-            learning_rate: at the start.
-            lr_schedule: its course: a name, or a function of the fraction of training done.
+            max_grad_norm: largest global norm of the gradient; None does not clip.
+            learning_rate: learning rate at the start.
+            lr_schedule: factor on it: a name, or a function of the fraction of training done.
             rprop_alpha: RMSProp's decay.
             rprop_epsilon: RMSProp's epsilon.
             buffer_size: agent steps kept for replay, per environment.
             replay_ratio: replay updates per on-policy update, on average; 0 switches replay off.
             replay_start: agent steps per environment before replay begins.
             correction_term: truncation of importance weights.
-            trust_region: whether it is on.
+            trust_region: whether to use the trust region.
             alpha: decay of the average policy.
             delta: bound of the trust region.
-            verbose: 0 prints nothing, 1 the most important metrics, 2 all of them, as baselines does.
-            tensorboard_log: folder of run folders: curves for TensorBoard, and the commands' CSV and JSON files.
+            verbose: 0 prints nothing, 1 the main metrics, 2 all of them, as baselines does.
+            tensorboard_log: folder for run folders, with curves for TensorBoard and the commands' CSV and JSON files.
             _init_setup_model: whether to call `setup_model` now.
             policy_kwargs: arguments of the named network, such as `dict(net_arch=[64, dict(pi=[32], vf=[32])])`.
             full_tensorboard_log: has no effect: no histograms are written.
-            seed: of environments, weights, replay and sampling; None draws one.
-            n_cpu_tf_sess: threads of TensorFlow; None lets TensorFlow choose (Stable Baselines: 1). Small networks
-                need no more than 2. For a given seed it changes results only in the last bits.
-            **beyond: arguments that Stable Baselines did not have: fields of the dataclasses in `acer_tf.config`, as
-                `acer_tf.agent.settings.BeyondStableBaselines` lists them.
+            seed: seed for environments, weights, replay and sampling; None draws one.
+            n_cpu_tf_sess: TensorFlow's threads; None lets TensorFlow choose (Stable Baselines: 1). Small networks need
+                no more than 2. For a given seed, it changes results only in the last bits.
+            **beyond: arguments that Stable Baselines did not have: fields of the dataclasses in `acer_tf.config`,
+                listed in `acer_tf.agent.settings.BeyondStableBaselines`.
 
         Raises:
             InputError: an argument or the environment cannot work.
@@ -153,11 +153,11 @@ class ACER:
         """Makes an agent with hyper-parameters under baselines' names.
 
         Args:
-            policy: as of the constructor, like `env`.
-            env: environments to learn in.
+            policy: as for the constructor.
+            env: environments to learn in, as for the constructor.
             config: hyper-parameters.
-            continuous: settings that only Box actions have.
-            make_env: makes the environments of each collector, if `env` are environments in spite of collectors.
+            continuous: settings for Box actions only.
+            make_env: makes the environments of each collector, if `env` holds environments despite collectors.
             **settings: further fields of `acer_tf.agent.settings.Settings`, such as `seed` and `policy_kwargs`.
         """
         training = make_training(env, Settings(policy, config, continuous, **settings), make_env)
@@ -175,20 +175,20 @@ class ACER:
     ) -> AnyACER:
         """Reads an agent: arguments, networks, optimiser, random streams, steps, normalization.
 
-        What belongs to a machine is in no file: `tensorboard_log`, `actors` and the arguments that go with these.
+        Files do not hold what belongs to a machine: `tensorboard_log`, `actors` and the arguments that go with it.
 
         Args:
-            load_path: what `save` wrote: the path, whose ending .zip may be left out, or a file open for reading; or
-                the folder of a command's run, also while it trains, or one of its checkpoints.
+            load_path: a file that `save` wrote, as a path, whose ending .zip may be left out, or open for reading; or
+                the folder of a command's run, even while it trains, or one of its checkpoints.
             env: environments to learn in; None suffices to predict.
-            custom_objects: further overrides, for Stable Baselines' sake.
-            print_system_info: whether to print the versions that the agent was saved with, and those here.
-            **overrides: arguments of the constructor that take the place of the file's. A policy, a schedule or an
-                optimizer that is a function or class of your own is in no file and must be given. With a seed the
-                random streams begin anew, with an optimizer of another class its slots.
+            custom_objects: further overrides, as in Stable Baselines.
+            print_system_info: whether to print the versions with which the agent was saved, and those installed.
+            **overrides: arguments of the constructor that replace the file's. A policy, a schedule or an optimizer that
+                is your own function or class is not saved and must be given. A seed restarts the random streams; an
+                optimizer of another class begins with new slots.
 
         Raises:
-            InputError: the file is not that of an agent, or an override or the environment does not fit.
+            InputError: the file does not hold an agent, or an override or the environment does not fit.
         """
         saved = archive.read(load_path)
         if print_system_info:
@@ -207,19 +207,20 @@ class ACER:
         statistics: str | Path | None = None,
         **overrides: Any,
     ) -> AnyACER:
-        """Reads an agent that Stable Baselines 2 saved, as zip or in the older form; nothing in the file is run.
+        """Reads an agent that Stable Baselines 2 saved, as zip or in the older form, without running code from it.
 
-        The file has neither the average policy nor the optimiser's slots: the average begins as the policy.
+        The file has neither the average policy nor the optimiser's slots, so the average policy begins as a copy of the
+        policy.
 
         Args:
-            path: of the file.
-            env: environments to learn in, whose bounds then take the place of the file's; None suffices to predict.
-            statistics: what `VecNormalize.save` wrote (`vecnormalize.pkl`), or the older folder of `obs_rms.pkl` and
-                `ret_rms.pkl`; the agent then normalises by it. None: the agent does not.
-            **overrides: arguments of the constructor that take the place of the file's.
+            path: the file.
+            env: environments to learn in, whose bounds replace the file's; None suffices to predict.
+            statistics: the file that `VecNormalize.save` wrote (`vecnormalize.pkl`), or the folder with `obs_rms.pkl`
+                and `ret_rms.pkl` of older versions; the agent then normalises by it. None does not normalise.
+            **overrides: arguments of the constructor that replace the file's.
 
         Raises:
-            InputError: the file is not such an agent, has a policy of the user's own, or an argument does not fit it.
+            InputError: the file is not such an agent, has a user-defined policy, or an argument does not fit it.
         """
         return cls._of(import_agent(read_stable_baselines(path), path, env, statistics, overrides))
 
@@ -227,14 +228,14 @@ class ACER:
     def import_baselines(
         cls: type[AnyACER], path: str | Path, env: AgentEnv | None = None, **overrides: Any
     ) -> AnyACER:
-        """Reads an agent that baselines saved: weights, average policy and slots; nothing in the file is run.
+        """Reads weights, average policy and slots of an agent that baselines saved, without running code from the file.
 
-        The file has no hyper-parameters; they are the defaults of baselines' learn(). What leaves no trace in the
-        weights, such as an activation, is taken to be baselines' own.
+        The file has no hyper-parameters; the defaults of baselines' learn() are used. What leaves no trace in the
+        weights, such as the activation, is assumed to be baselines' default.
 
         Args:
-            path: of the file.
-            env: environments to learn in; None suffices to predict, except from images that are not 84 x 84 pixels.
+            path: the file.
+            env: environments to learn in; None suffices to predict, unless images are not 84 x 84 pixels.
             **overrides: arguments of the constructor.
 
         Raises:
@@ -244,15 +245,16 @@ class ACER:
 
     @classmethod
     def from_preset(cls: type[AnyACER], name: str | Path, env: AgentEnv | None = None, **overrides: Any) -> AnyACER:
-        """Makes an agent with settings by name.
+        """Makes an agent with the settings of a preset.
 
-        What the preset does not set has the default of `acer_tf.learn`, which for `buffer_size`, `replay_start` and
-        `bootstrap_truncated` is not that of the constructor.
+        What the preset leaves out has the default of `acer_tf.learn`, which differs from the constructor's for
+        `buffer_size`, `replay_start` and `bootstrap_truncated`.
 
         Args:
-            name: of a preset in `acer_tf/configs`, or the path of a file of your own, ending in .yml.
-            env: environments, used unchanged; an id, made with the preset's settings; or None for the preset's id.
-            **overrides: arguments of the constructor, or `num_env`, in place of the preset's.
+            name: name of a preset in `acer_tf/configs`, or the path of your own file, ending in .yml.
+            env: environments, which are used unchanged; an id, to be made with the preset's settings; or None for the
+                preset's id.
+            **overrides: arguments of the constructor, or `num_env`, that replace the preset's.
 
         Raises:
             InputError: there is no such preset, it has no environment, or an argument cannot work.
@@ -264,14 +266,14 @@ class ACER:
 
     @classmethod
     def _of(cls: type[AnyACER], training: Training) -> AnyACER:
-        """Makes an agent whose state was built."""
+        """Makes an agent from a state that has been built."""
         agent = cls.__new__(cls)
         agent._hold(training)
         return agent
 
     def _hold(self, training: Training) -> None:
         self._training, self._state = training, training.state
-        vars(self)["load"] = _refuse_load  # the class's own would seem to change this agent
+        vars(self)["load"] = _refuse_load  # calling the class method on an agent would seem to change it
 
     def __getattr__(self, name: str) -> Any:
         """Returns an argument of the constructor, as Stable Baselines' attributes do."""
@@ -280,7 +282,7 @@ class ACER:
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Sets an attribute; of the constructor's arguments only those that a later `learn` reads."""
+        """Sets an attribute; of the constructor's arguments, only those that a later `learn` reads."""
         if name not in ARGUMENTS:
             super().__setattr__(name, value)
         elif name in FREE_ARGUMENTS:
@@ -319,7 +321,7 @@ class ACER:
 
     @property
     def env(self) -> VectorEnv[Any, Any, Any] | VecEnv | None:
-        """The environments with their own observations, actions and rewards; None without one."""
+        """The environments with their own observations, actions and rewards; None without any."""
         return self._training.env
 
     def get_env(self) -> VectorEnv[Any, Any, Any] | VecEnv | None:
@@ -327,28 +329,28 @@ class ACER:
         return self.env
 
     def set_env(self, env: AgentEnv) -> None:
-        """Replaces the environments, in any number; the next `learn` starts new episodes and an empty replay.
+        """Replaces the environments by any number of others; the next `learn` starts new episodes and an empty replay.
 
         Raises:
-            InputError: their spaces are not the agent's, or ACER cannot train in them; the agent is unchanged.
+            InputError: their spaces differ from the agent's, or ACER cannot train in them; the agent is unchanged.
         """
         self._training.set_env(env)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Refuses pickling: files of this package hold no code."""
+        """Refuses pickling, as files of this package hold no code."""
         raise InputError("an agent cannot be pickled; save(path) writes it to a file, and ACER.load(path) reads it.")
 
     def __deepcopy__(self: AnyACER, memo: object) -> AnyACER:
-        """Returns the agent that `save` and `load` would give: without environments, and with an empty replay."""
+        """Returns the agent that `save` and `load` would yield, without environments and with an empty replay."""
         return self._of(Training(archive.copied(self._state)))
 
     @property
     def n_envs(self) -> int:
-        """Number of environments; for a loaded agent without environments, the number when it was saved."""
+        """Number of environments; for a loaded agent without environments, their number when it was saved."""
         return self._state.n_envs
 
     def get_vec_normalize_env(self) -> Any:
-        """Returns what normalises observations or rewards: `VecNormalize`, or the environments with our wrappers."""
+        """Returns the object that normalises observations or rewards: `VecNormalize`, or the wrapped environments."""
         return self._training.normalizing_env
 
     @property
@@ -371,26 +373,26 @@ class ACER:
     ) -> AnyACER:
         """Trains the agent, continuing from the last call: parameters, replay, environments and their episodes.
 
-        New episodes start in environments that `evaluate_policy` or another agent has stepped since, and after an error
-        or Ctrl-C.
+        New episodes start where `evaluate_policy` or another agent has stepped the environments since, and after an
+        error or Ctrl-C.
 
         Args:
-            total_timesteps: agent steps to add, over all environments; rounded up to whole segments of all. Whole, such
-                as 100_000 or 1e5.
-            callback: a callback (`acer_tf.callbacks`), a function of the local and global variables that is called
-                after each step of all environments and ends training with False, or a list of these.
+            total_timesteps: agent steps to add, over all environments; a whole number, such as 100_000 or 1e5. It is
+                rounded up to whole segments of all environments.
+            callback: a callback (`acer_tf.callbacks`); a function of the local and global variables, which is called
+                after each step of all environments and ends training by returning False; or a list of these.
             log_interval: iterations (one segment from every environment each) between two rows of metrics.
-            tb_log_name: name of the run's folder in `tensorboard_log`, which gets a number; "exp/one" gives exp/one_1.
-            reset_num_timesteps: whether to restart the step counter and the schedule of the learning rate, in a new run
-                folder. Otherwise the fraction of training done, on which the rate depends, counts all steps: those so
-                far and `total_timesteps`; and the files of the run continue.
+            tb_log_name: name of the run's folder in `tensorboard_log`, which gets a number: "exp/one" gives exp/one_1.
+            reset_num_timesteps: whether to restart the step counter and the learning-rate schedule, in a new run
+                folder. Otherwise, the files of the run continue, and the fraction of training done, on which the rate
+                depends, counts the steps so far and `total_timesteps`.
             progress_bar: whether to show progress.
 
         Returns:
             The agent.
 
         Raises:
-            InputError: an argument is invalid, there is no environment, or a value is not finite.
+            InputError: an argument is invalid, there is no environment, or a value is not a finite number.
             EnvironmentFailedError: an environment raised an error.
         """
         self._training.learn(
@@ -399,21 +401,21 @@ class ACER:
         return self
 
     def close(self) -> None:
-        """Ends the collectors of an agent with `actors`; the next `learn` starts others, with an empty replay."""
+        """Ends the collectors of an agent with `actors`; the next `learn` starts new ones, with an empty replay."""
         self._training.forget()
 
     @property
     def logger(self) -> Logger:
-        """The logger of the current or last `learn`; callbacks add numbers by its method `record`."""
+        """The logger of the current or last `learn`; callbacks add numbers with its method `record`."""
         return self._training.logger
 
     def begin(self, logger: Logger, is_quiet: bool = True, goes_on: Callable[[], bool] = lambda: True) -> TrainingLoop:
-        """Resets the environments and returns the training loop, for those who run it themselves.
+        """Resets the environments and returns the training loop, for callers that run it themselves.
 
         Args:
             logger: receives metrics and episodes.
-            is_quiet: leaves out what is said of replay's size and precision.
-            goes_on: called about once a second while collectors are waited for; False ends training.
+            is_quiet: whether to omit messages on replay's size and on precision.
+            goes_on: called about once a second while waiting for collectors; False ends training.
         """
         return self._training.begin(logger, is_quiet, goes_on)
 
@@ -427,23 +429,23 @@ class ACER:
         episode_start: Any = None,
         action_masks: Any = None,
     ) -> tuple[Any, NDArray[Any] | None]:
-        """Acts for one observation or for a batch, of any size.
+        """Chooses actions for one observation or for a batch of any size.
 
-        What is drawn comes from a random stream of its own: predictions do not change what is learned.
+        Sampling uses its own random stream, so predictions do not affect learning.
 
         Args:
-            observation: one, or a batch as a vector environment gives it, not normalised.
-            state: [N, P], what the call before returned; None at the start, and for feed-forward policies.
-            mask: [N] bool, True where an episode just ended and the state starts anew; None: nowhere.
-            deterministic: takes the most probable action (the mean); else it is drawn.
-            episode_start: Stable-Baselines3's name of `mask`.
-            action_masks: the possible actions, [N, A] or, for one observation, [A]; of MultiDiscrete and MultiBinary
-                actions the masks of the dimensions, one after the other (of one observation, a tuple will do). None:
-                all are possible. Ignored by an agent with `action_masks=False`.
+            observation: one, or a batch as vector environments give it, not normalised.
+            state: [N, P], as the previous call returned it; None at the start, and for feed-forward policies.
+            mask: [N] bool, True where an episode has just ended and the state starts anew; None means nowhere.
+            deterministic: whether to take the most probable action (the mean) instead of sampling.
+            episode_start: Stable-Baselines3's name for `mask`.
+            action_masks: the possible actions, [N, A] or, for one observation, [A]. For MultiDiscrete and MultiBinary
+                actions, the masks of the dimensions one after the other (for one observation, also as a tuple). None
+                means that all are possible. Ignored by an agent with `action_masks=False`.
 
         Returns:
             The action or actions, in the environment's own units and bounds, and the state [N, P] float32 after them,
-            None for feed-forward policies.
+            or None for feed-forward policies.
 
         Raises:
             InputError: an argument does not fit the agent.
@@ -454,7 +456,7 @@ class ACER:
         return (actions[0] if is_single else actions), (action.state if action.state.shape[1] else None)
 
     def predicting_from(self, seed: int) -> contextlib.AbstractContextManager[None]:
-        """Returns a context in which `predict` draws from a stream with this seed, and leaves its own as it is."""
+        """Returns a context in which `predict` samples with this seed and leaves its own random stream unchanged."""
         return self._state.actor.drawing_from(seed)
 
     def action_probability(
@@ -467,19 +469,19 @@ class ACER:
         *,
         action_masks: Any = None,
     ) -> Any:
-        """Returns what the policy would do, or how probable given actions are.
+        """Returns the policy's distribution of actions, or the probability of given actions.
 
         Args:
             observation: one, or a batch, not normalised.
             state: [N, P], as `predict` takes it.
             mask: [N] bool, True where the state starts anew.
-            actions: one for each observation; None asks for the whole distribution.
-            logp: whether the logarithm of the actions' probability is returned.
+            actions: one for each observation; None returns the distribution.
+            logp: whether to return the logarithm of the actions' probability.
             action_masks: the possible actions, as `predict` takes them.
 
         Returns:
-            Without `actions`: probabilities [N, A]; of a Box mean and standard deviation, [N, *action] each. With:
-            their probability, or density, [N, 1]. For one observation without the first axis.
+            Without `actions`, probabilities [N, A], or for a Box mean and standard deviation, [N, *action] each. With
+            `actions`, their probability, or density, [N, 1]. The first axis is missing for a single observation.
 
         Raises:
             InputError: an argument does not fit the agent.
@@ -489,12 +491,12 @@ class ACER:
     def explain(
         self, observation: Any, state: Any = None, mask: Any = None, *, action_masks: Any = None
     ) -> Explanation:
-        """Returns what policy and critic make of observations: the distribution of actions, V and Q.
+        """Returns the policy's and the critic's view of observations: the distribution of actions, V and Q.
 
-        Draws nothing: the actions of the next `predict` are the same.
+        It samples nothing, so it does not change the actions of the next `predict`.
 
         Args:
-            observation: a batch, or one, which is a batch of one.
+            observation: a batch, or a single one, which counts as a batch of one.
             state: [N, P], as `predict` takes it.
             mask: [N] bool, True where the state starts anew.
             action_masks: the possible actions, as `predict` takes them.
@@ -513,25 +515,24 @@ class ACER:
         return list(self._state.parameters().values())
 
     def load_parameters(self, load_path_or_dict: File | Mapping[str, Any], exact_match: bool = True) -> None:
-        """Sets parameters by name. The average policy follows; optimiser and settings stay as they are.
+        """Sets parameters by name. The average policy follows; optimiser and settings stay unchanged.
 
         Args:
             load_path_or_dict: arrays by name, or the file of an agent, which also has the average policy.
-            exact_match: whether there must be one for each parameter; False leaves those as they are that are not
-                given.
+            exact_match: whether every parameter must be given; False leaves missing ones unchanged.
 
         Raises:
-            InputError: an entry is missing, unknown, misshapen or not finite; nothing has been changed then.
+            InputError: an entry is missing, unknown, misshapen or not finite; the agent is unchanged.
         """
         given = load_path_or_dict
         arrays, averages = (given, None) if isinstance(given, Mapping) else archive.parameters(given)
         self._state.load_parameters(arrays, averages, exact_match=exact_match)
 
     def load_weights(self, load_path: File | SavedAgent) -> None:
-        """Loads parameters, average policy, optimiser and normalization, and nothing else; `load_path` as of `load`.
+        """Loads parameters, average policy, optimiser and normalization, and nothing else; for `load_path` see `load`.
 
         Raises:
-            InputError: it is not the file of an agent, or of another network; nothing has been changed then.
+            InputError: the file does not hold an agent, or one with another network; this agent is unchanged.
         """
         archive.load_weights(load_path, self._state)
 
@@ -543,27 +544,27 @@ class ACER:
         adam_epsilon: float = 1e-8,
         val_interval: int | None = None,
     ) -> AnyACER:
-        """Trains the policy to act as an expert did (behaviour cloning); the average policy follows.
+        """Trains the policy to imitate an expert (behaviour cloning); the average policy follows.
 
-        70 % of the steps are trained on, the rest validates. Recurrent policies learn from `n_steps` steps at a time,
-        from the zero state.
+        70 % of the steps are used for training, the rest for validation. Recurrent policies learn from `n_steps` steps
+        at a time, starting from the zero state.
 
-        The normalisation of observations, if there is one that has seen none yet, begins with those of the data.
+        If observations are normalised and none has been seen yet, the normalisation begins with those of the data.
 
         Args:
-            dataset: arrays `obs` and `actions`, one row a step, and for recurrent policies `episode_starts`; the path
-                of an npz file of these, as Stable Baselines wrote them; or a Minari dataset or its id.
+            dataset: arrays `obs` and `actions`, one row per step, and for recurrent policies `episode_starts`; the path
+                of an npz file of these, as Stable Baselines wrote it; or a Minari dataset or its id.
             n_epochs: passes over the data.
-            learning_rate: of Adam.
-            adam_epsilon: of Adam.
+            learning_rate: Adam's learning rate.
+            adam_epsilon: Adam's epsilon.
             val_interval: epochs between two reports of the losses, if `verbose`; None reports ten times.
 
         Returns:
             The agent.
 
         Raises:
-            InputError: an argument or the data do not fit the agent; nothing has been changed then.
-            NotFiniteError: the loss is not finite; the updates before that have been made.
+            InputError: an argument or the data do not fit the agent, which is unchanged.
+            NotFiniteError: the loss is not finite; earlier updates have been made.
         """
         cloning.pretrain(self._state, dataset, n_epochs, learning_rate, adam_epsilon, val_interval)
         return self
@@ -578,13 +579,13 @@ class ACER:
     def export(self, path: str | Path, format: exporting.Format = "saved_model") -> None:
         """Writes the deterministic policy for use without this package: for TensorFlow, ONNX or TFLite.
 
-        Its inputs are `obs` [N, ...], as the environment gives them, and of a recurrent policy `state` [N, P] float32
-        and `mask` [N] bool; its outputs `action` [N, ...] in the environment's units, and `state`. Parts of Dict or
-        Tuple observations are `obs_<name>`. A SavedModel has them in its signature `serving_default`; in ONNX the
-        state that comes out is `next_state`.
+        The inputs are `obs` [N, ...], as the environment gives them, and for a recurrent policy `state` [N, P] float32
+        and `mask` [N] bool; the outputs are `action` [N, ...] in the environment's units and, for a recurrent policy,
+        `state`. Parts of Dict or Tuple observations are called `obs_<name>`. A SavedModel has all of these in its
+        signature `serving_default`; in ONNX, the output state is called `next_state`.
 
         Args:
-            path: the folder of a SavedModel, or a file of ONNX or TFLite; must not exist, but for an empty folder.
+            path: the folder of a SavedModel, or a file of ONNX or TFLite; it must not exist, except as an empty folder.
             format: `saved_model`, `onnx` (needs tf2onnx: `pip install -e ".[onnx]"`) or `tflite`.
 
         Raises:
@@ -596,7 +597,7 @@ class ACER:
         """Writes the agent to a zip file of JSON and npz: everything needed to continue training, except replay.
 
         Args:
-            save_path: a path, which gets the suffix .zip if it has none, or a file open for writing.
+            save_path: a path, to which .zip is added if it has no suffix, or a file open for writing.
             cloudpickle: must be False: this package writes no code into files.
 
         Raises:
@@ -608,14 +609,14 @@ class ACER:
         archive.save(save_path, self._state)
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns what a checkpoint needs besides the state of the training loop, so that `load` can read it."""
+        """Returns what a checkpoint needs besides the training loop's state for `load` to read it."""
         return archive.state_dict(self._state)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restores the step counter; all else that is learned is in the state of the training loop.
+        """Restores the step counter; all else that is learned is in the training loop's state.
 
         Raises:
-            InputError: it is of an agent with other spaces.
+            InputError: the state is that of an agent with other spaces.
         """
         archive.check_spaces(state["data"], self._state)
         self.num_timesteps = state["data"]["num_timesteps"]

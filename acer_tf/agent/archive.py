@@ -1,4 +1,4 @@
-"""The file of an agent: what it holds, and agents read from it or from what else is left of a run."""
+"""The file of an agent: its contents, and reading agents from it or from other files of a run."""
 
 import contextlib
 import io
@@ -27,12 +27,12 @@ from acer_tf.system.provenance import origin
 
 
 def save(target: File, agent: AgentState) -> None:
-    """Writes an agent: plain values, and its arrays in the groups model, random and normalization."""
+    """Writes an agent: its plain values, and its arrays in the groups model, random and normalization."""
     write_agent(target, _data(agent), agent.arrays())
 
 
 def state_dict(agent: AgentState) -> dict[str, Any]:
-    """Returns what a checkpoint holds of an agent besides the state of its training loop."""
+    """Returns the part of an agent that a checkpoint holds besides the training loop's state."""
     return part_of_checkpoint(_data(agent), agent.arrays())
 
 
@@ -49,7 +49,7 @@ def _data(agent: AgentState) -> dict[str, Any]:
 
 
 def read(source: File | SavedAgent) -> SavedAgent:
-    """Reads an agent that is not read yet; a file wins over a folder of its name without the ending .zip."""
+    """Reads an agent unless it has been read; a file NAME.zip takes precedence over a folder NAME."""
     if isinstance(source, SavedAgent):
         return source
     if isinstance(source, str | os.PathLike):
@@ -60,12 +60,12 @@ def read(source: File | SavedAgent) -> SavedAgent:
 
 
 def load(source: File | SavedAgent, overrides: Mapping[str, Any]) -> AgentState:
-    """Reads and builds an agent, with arguments of `ACER` that take the place of the file's."""
+    """Reads and builds an agent, with arguments of `ACER` that replace the file's."""
     name, data, groups, _ = read(source)
     with _naming_damage(name):
         agent = _described(data, groups, overrides, name)
     params, _ = WEIGHTS
-    # Version 0.2.0 gave joint actions no head where they were as many as features.
+    # Version 0.2.0 had no head for joint actions if there were as many as features.
     if isinstance(joint := agent.spaces.network_actions, Joint) and f"{params}pi_head/kernel" not in groups["model"]:
         agent.spaces.network_actions = Discrete(joint.n)
     try:
@@ -79,7 +79,7 @@ def load(source: File | SavedAgent, overrides: Mapping[str, Any]) -> AgentState:
 
 
 def versions(saved: SavedAgent) -> str:
-    """Returns the versions that an agent was saved with, and those here, a line each."""
+    """Returns the versions with which an agent was saved, and the installed ones, a line each."""
     places = ((f"{saved.name}:", saved.data.get("versions", {})), ("here:", origin()["versions"]))
     with _naming_damage(saved.name):
         return "\n".join(
@@ -88,7 +88,7 @@ def versions(saved: SavedAgent) -> str:
 
 
 def copied(agent: AgentState) -> AgentState:
-    """Returns what `load` makes of what `save` writes."""
+    """Returns the agent that saving and loading this one would yield."""
     file = io.BytesIO()
     save(file, agent)
     file.seek(0)
@@ -97,7 +97,7 @@ def copied(agent: AgentState) -> AgentState:
 
 
 def load_weights(source: File | SavedAgent, agent: AgentState) -> None:
-    """Loads parameters, average policy, slots and normalization of a file into an agent, or changes nothing."""
+    """Loads a file's parameters, average policy, slots and normalization into an agent, or else changes nothing."""
     name, data, groups, _ = read(source)
     with _naming_damage(name):
         check_policy_kwargs(data["settings"], agent.settings, name)
@@ -105,21 +105,21 @@ def load_weights(source: File | SavedAgent, agent: AgentState) -> None:
     ours = agent.spaces.is_normalized
     if ours != ("obs_mean" in groups.get("normalization", {})):
         raise InputError(
-            f"the agent of {name} was made with normalize_observations={not ours}, this one with {ours}; give both the "
+            f"the agent in {name} was made with normalize_observations={not ours}, this one with {ours}; give both the "
             "same."
         )
     try:
         normalization = _normalization(groups, agent.spaces, name)
-        stream = {"random": agent.model.state_dict()["random"]}  # which stays as it is
+        stream = {"random": agent.model.state_dict()["random"]}  # stays unchanged
         agent.model.load_state_dict(_group(groups, "model", name) | stream, name)
     except InputError:
-        check_same_spaces(agent.spaces, theirs, f"{name}: its")  # says more than shapes of weights
+        check_same_spaces(agent.spaces, theirs, f"{name}: its")  # more helpful than differing shapes of weights
         raise
     agent.normalization.assign(normalization)
 
 
 def check_spaces(data: Mapping[str, Any], agent: AgentState) -> None:
-    """Checks that a checkpoint's agent has the spaces of this one."""
+    """Checks that a checkpoint's agent has the same spaces as this one."""
     check_same_spaces(agent.spaces, _spaces(data, agent.spaces.is_normalized, "the checkpoint"), "its")
 
 
@@ -140,14 +140,14 @@ def _naming_damage(name: str) -> Iterator[None]:
         yield
     except InputError:
         raise
-    except Exception as error:  # of any kind: nothing but the file's values is read in the block
+    except Exception as error:  # of any kind: the block reads nothing but the file's values
         raise InputError(f"{name} is damaged, or of another version of this package ({error!r}).") from error
 
 
 def _described(
     data: Mapping[str, Any], groups: Mapping[str, Arrays], overrides: Mapping[str, Any], name: str
 ) -> AgentState:
-    """Returns the agent without networks."""
+    """Returns the agent, without networks."""
     settings = from_plain(data["settings"], overrides, name)
     if settings.normalize_observations != (was := data["settings"]["normalize_observations"]):
         raise InputError(f"normalize_observations is {was} in {name}; what was learned depends on it.")
@@ -177,7 +177,7 @@ def _group(groups: Mapping[str, Arrays], group: str, source: str) -> Arrays:
 
 
 def _check_width(model: Arrays, spaces: Spaces, source: str) -> None:
-    """Checks, before a network is built for them, that there are weights for as many actions."""
+    """Checks that there are weights for all actions, before a network is built for them."""
     space = spaces.network_actions
     width = spaces.dimensions if isinstance(space, Box) else int(space.n)
     if not any(width in array.shape for name, array in model.items() if name.startswith(WEIGHTS)):
@@ -185,7 +185,7 @@ def _check_width(model: Arrays, spaces: Spaces, source: str) -> None:
 
 
 def _normalization(groups: Mapping[str, Arrays], spaces: Spaces, source: str) -> Arrays:
-    """Returns the moments of a file; of rewards there are none where the agent never had an environment."""
+    """Returns the moments in a file, which lacks those of rewards if the agent never had an environment."""
     found = groups.get("normalization", {})
     expected: Arrays = {}
     for name, shape in (("obs", spaces.flatten.space.shape), ("return", ())):

@@ -1,4 +1,4 @@
-"""Behaviour cloning: the policy learns to act as an expert did."""
+"""Behaviour cloning: the policy learns to imitate an expert."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -18,14 +18,14 @@ from acer_tf.storage.arrays import numeric_array
 from acer_tf.system.console import say
 
 BATCH = 64
-"""Windows in a batch."""
+"""Windows per batch."""
 TRAIN_FRACTION = 0.7
 
 Array = NDArray[Any]
 
 
 class Windows(NamedTuple):
-    """Steps of an expert, in W windows of T consecutive steps.
+    """An expert's steps, in W windows of T consecutive steps.
 
     Attributes:
         obs: [W, T, *observation], in the networks' form.
@@ -79,7 +79,7 @@ def pretrain(
 
 
 class Cloning:
-    """Adam on the policy's parameters: the expert's actions become probable, or its mean theirs (squared error)."""
+    """Adam on the policy's parameters; minimises cross-entropy or, for continuous actions, the mean's squared error."""
 
     def __init__(self, agent: AgentState, learning_rate: float, epsilon: float) -> None:
         self._policy = agent.model.policy
@@ -90,7 +90,7 @@ class Cloning:
         self._value = tf.function(self._loss, autograph=False, reduce_retracing=True)
 
     def train(self, batch: Windows) -> float:
-        """Makes one update of Adam; returns the loss before it.
+        """Makes one update with Adam; returns the loss before it.
 
         Raises:
             NotFiniteError: the loss is not finite; nothing has been updated.
@@ -102,7 +102,7 @@ class Cloning:
         return loss
 
     def loss(self, batch: Windows) -> float:
-        """Returns the loss of a batch, and updates nothing."""
+        """Returns the loss of a batch, without an update."""
         return float(self._value(*batch))
 
     def _loss(self, obs: tf.Tensor, actions: tf.Tensor, masks: tf.Tensor) -> tf.Tensor:
@@ -121,11 +121,11 @@ class Cloning:
 
 def _observations(agent: AgentState, arrays: Mapping[str, Any]) -> Any:
     given, is_choice = arrays["obs"], isinstance(agent.spaces.observation_space, Discrete)
-    return np.reshape(given, -1) if is_choice else given  # Stable Baselines wrote choices as a column
+    return np.reshape(given, -1) if is_choice else given  # Stable Baselines wrote discrete observations as a column
 
 
 def _normalization(agent: AgentState, arrays: Mapping[str, Any]) -> dict[str, Array]:
-    """Returns the normalization to clone with: the agent's, or if that has seen nothing yet, that of the data."""
+    """Returns the normalization for cloning: the agent's, or if it has seen nothing yet, that of the data."""
     current = agent.normalization.arrays
     if not agent.spaces.is_normalized or current["obs_count"] > 0:
         return current
@@ -152,7 +152,7 @@ def _windows(agent: AgentState, arrays: Mapping[str, Any], normalization: Mappin
     if not np.isfinite(actions).all():
         raise InputError("the dataset holds an action that is not a finite number.")
     if isinstance(agent.spaces.action_space, Box):
-        actions = np.clip(actions, -1, 1)  # the range that the environment is given
+        actions = np.clip(actions, -1, 1)  # the range that environments receive
     return Windows(
         *(array[: count * length].reshape(count, length, *array.shape[1:]) for array in (obs, actions, starts))
     )

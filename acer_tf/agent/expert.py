@@ -1,4 +1,4 @@
-"""Reads recorded steps of an expert."""
+"""Reads the recorded steps of an expert."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,11 +11,11 @@ from acer_tf.storage.arrays import load_arrays, numeric_array
 
 
 def expert_arrays(dataset: Any) -> dict[str, Any]:
-    """Returns `obs` and `actions`, a row per step, and `episode_starts` if they are known.
+    """Returns `obs` and `actions`, one row per step, and `episode_starts` if known.
 
     Args:
-        dataset: arrays by these names; the path of an npz file of them, as Stable Baselines wrote it; a Minari dataset,
-            or its id.
+        dataset: arrays with these names; the path of an npz file of them, as Stable Baselines wrote it; a Minari
+            dataset, or its id.
     """
     if isinstance(dataset, Mapping):
         arrays = dict(dataset)
@@ -43,7 +43,7 @@ def _minari_dataset(name: str) -> Any:
         import minari
 
         return minari.load_dataset(name)
-    except ImportError as error:  # of Minari, or of what it reads its files with
+    except ImportError as error:  # of Minari, or of the package that reads its files
         raise InputError(
             f"the dataset '{name}' is an id of Minari, which is not installed ({error}); "
             f"install it with: {install('minari')}, or give arrays."
@@ -55,7 +55,7 @@ def _minari_dataset(name: str) -> Any:
 
 
 def _of_minari(dataset: Any) -> dict[str, Any]:
-    """Joins the episodes; each has one observation more than actions."""
+    """Joins the episodes; each has one more observation than actions."""
     episodes = list(dataset.iterate_episodes())
     if not episodes:
         raise InputError("the Minari dataset has no episodes.")

@@ -1,4 +1,4 @@
-"""The deterministic policy for use without this package: as a SavedModel, or a file of ONNX or TFLite."""
+"""The deterministic policy for use without this package: as a SavedModel, or as an ONNX or TFLite file."""
 
 import math
 import re
@@ -32,7 +32,7 @@ Specs = dict[str, tf.TensorSpec]
 ONNX_OPSET = 17
 """Version of ONNX's operators: that of onnxruntime 1.12 and later."""
 OUTPUTS = {"state": "next_state"}
-"""Outputs that have another name in ONNX, where an input and an output cannot have the same."""
+"""Outputs with another name in ONNX, where an input and an output cannot share a name."""
 
 
 def export(path: str | Path, agent: AgentState, form: Format = "saved_model") -> None:
@@ -85,7 +85,7 @@ def _write_saved_model(path: Path, module: tf.Module, act: Act, specs: Specs) ->
 
 
 def _write_tflite(path: Path, module: tf.Module, act: Act, specs: Specs) -> None:
-    with tempfile.TemporaryDirectory() as folder:  # the converter takes names of inputs and outputs from a SavedModel
+    with tempfile.TemporaryDirectory() as folder:  # only from a SavedModel does the converter take inputs' names
         _write_saved_model(Path(folder), module, act, specs)
         converted = tf.lite.TFLiteConverter.from_saved_model(folder).convert()
     replace(path, converted)
@@ -105,7 +105,7 @@ def _write_onnx(path: Path, module: tf.Module, act: Act, specs: Specs) -> None:
 
 
 def _parts(spaces: Spaces) -> list[tuple[str, gymnasium.Space[Any]]]:
-    """Returns the name of each input, and its space."""
+    """Returns the name and the space of each input."""
     return [
         ("_".join(["obs", *(re.sub(r"\W", "_", str(key)) for key in path)]), part)
         for path, part in parts_of(spaces.observation_space)
@@ -113,10 +113,10 @@ def _parts(spaces: Spaces) -> list[tuple[str, gymnasium.Space[Any]]]:
 
 
 def _network_input(inputs: Mapping[str, tf.Tensor], spaces: Spaces, normalization: Arrays) -> Any:
-    """Flattens and normalises as `Spaces.encode_observations`, but in float32, which converters of models know."""
+    """Flattens and normalises like `Spaces.encode_observations`, but in float32, which model converters support."""
     space = spaces.flatten.space
     vectors = [_vector(inputs[name], part) for name, part in _parts(spaces)]
-    if isinstance(space, Packed):  # in parts: ONNX has no operation that packs them
+    if isinstance(space, Packed):  # in parts: ONNX has no operation to pack them
         boxes = space.parts.items()
         return {
             name: tf.reshape(tf.cast(vector, box.dtype), [-1, *box.shape])
@@ -129,13 +129,13 @@ def _network_input(inputs: Mapping[str, tf.Tensor], spaces: Spaces, normalizatio
         return rows
     mean, scale = normalization["obs_mean"], np.sqrt(normalization["obs_var"] + EPS)
     rounded = mean.astype(np.float32)
-    rest = ((mean - rounded) / scale).astype(np.float32)  # which matters where a deviation is small beside its mean
+    rest = ((mean - rounded) / scale).astype(np.float32)  # matters where a deviation is small compared with its mean
     units = (tf.cast(rows, tf.float32) - rounded) / scale.astype(np.float32) - rest
     return tf.clip_by_value(units, -CLIP, CLIP)
 
 
 def _vector(observations: tf.Tensor, space: gymnasium.Space[Any]) -> tf.Tensor:
-    """[N, ...] gives [N, F]: one-hot for choices."""
+    """Maps [N, ...] to [N, F], with one-hot encoding for discrete observations."""
     rows = tf.reshape(observations, [-1, math.prod(space.shape or ())])
     if not isinstance(space, Discrete | MultiDiscrete):
         return rows
@@ -144,7 +144,7 @@ def _vector(observations: tf.Tensor, space: gymnasium.Space[Any]) -> tf.Tensor:
 
 
 def _users_actions(actions: tf.Tensor, space: gymnasium.Space[Any]) -> tf.Tensor:
-    """Maps the networks' actions to the environment's own, as `Spaces.decode_actions`, but in float32."""
+    """Maps the networks' actions to the environment's own, like `Spaces.decode_actions`, but in float32."""
     if isinstance(space, Choices):
         joint = np.arange(number_of_actions(space))
         return tf.gather(tf.constant(to_choices(joint, space)), actions)

@@ -12,13 +12,13 @@ from acer_tf.envs.make import make_training_env
 from acer_tf.errors import InputError
 
 OF_ENVIRONMENT: Mapping[str, Any] = {"num_env": 1, "env_kwargs": None}
-"""Settings of `make_training_env` alone, with their defaults."""
+"""Settings only of `make_training_env`, with their defaults."""
 OF_BOTH = vars(Preprocessing())
-"""Settings of the agent as well."""
+"""Settings of `make_training_env` that are also the agent's."""
 
 
 def preset_arguments(name: str | Path, env: Any, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the arguments of the constructor, the environment included; see `ACER.from_preset`."""
+    """Returns the arguments of the constructor, including the environment; see `ACER.from_preset`."""
     preset = load_preset(name, env if isinstance(env, str) else None)
     command = {"network": "mlp", "value_network": None, **OF_ENVIRONMENT, **OF_BOTH, **preset.command}
     config = {**vars(Config()), **preset.config}

@@ -57,10 +57,10 @@ def import_agent(
 
 
 def _spaces(old: ImportedAgent, path: str | Path, env: FrameStack | None, is_normalized: bool) -> Spaces:
-    """Returns the environment's spaces, whose bounds may be others than in training, or without one the file's."""
+    """Returns the environment's spaces, whose bounds may differ from those in training, or else the file's."""
     if env is None:
         if old.observation_space is None:
-            raise InputError(f"{path} does not tell the size of the images; give the environment that they are of.")
+            raise InputError(f"{path} does not tell the size of the images; give the environment that they come from.")
         try:
             return Spaces(old.observation_space, old.action_space, is_normalized)
         except InputError as error:
@@ -76,7 +76,7 @@ def _spaces(old: ImportedAgent, path: str | Path, env: FrameStack | None, is_nor
 
 
 def _load(agent: AgentState, old: ImportedAgent, path: str | Path) -> None:
-    """Loads weights, average policy and slots; where there is no average policy, it begins as the policy."""
+    """Loads weights, average policy and slots; a missing average policy begins as a copy of the policy."""
     if missing := sorted(agent.parameters().keys() - old.params.keys()):
         raise InputError(f"the agent in {path} does not fit: it has no {missing[0]}.")
     try:

@@ -21,14 +21,14 @@ Array = NDArray[Any]
 def act(
     agent: AgentState, observation: Any, state: Any, mask: Any, deterministic: bool, action_masks: Any
 ) -> tuple[Action, bool]:
-    """Returns the networks' actions, and whether there was a single observation (then N = 1); see `ACER.predict`."""
+    """Returns the networks' actions, and whether there is a single observation (then N = 1); see `ACER.predict`."""
     obs, states, masks, is_single = _inputs(agent, observation, state, mask)
     possible = _possible(agent, action_masks, len(obs))
     return agent.actor.act(obs, states, masks, deterministic, possible), is_single
 
 
 def explain(agent: AgentState, observation: Any, state: Any, mask: Any, action_masks: Any) -> Explanation:
-    """Returns what policy and critic make of a batch of observations; see `ACER.explain`."""
+    """Returns the policy's and the critic's view of a batch of observations; see `ACER.explain`."""
     obs, states, masks, _ = _inputs(agent, observation, state, mask)
     f, v, *q = agent.actor.explain(obs, states, masks, _possible(agent, action_masks, len(obs)))
     return Explanation(distribution(f, _sigma(agent), agent.spaces), v, q[0] if q else None)
@@ -37,7 +37,7 @@ def explain(agent: AgentState, observation: Any, state: Any, mask: Any, action_m
 def _inputs(
     agent: AgentState, observation: Any, state: Any, mask: Any
 ) -> tuple[Array, NDArray[np.float32], NDArray[np.bool_], bool]:
-    """Returns checked observations [N, ...], states [N, P] and masks [N], and whether it was a single observation."""
+    """Returns checked observations [N, ...], states [N, P] and masks [N], and whether there is one observation."""
     obs, is_single = agent.spaces.encode_observations(observation, agent.normalization.arrays)
     states = agent.actor.initial_state(len(obs)) if state is None else finite_array("the state", state, np.float32)
     ended = np.zeros(len(obs), np.bool_) if mask is None else numeric_array("the mask", mask)
@@ -71,7 +71,7 @@ def action_probability(
 
 
 def _sigma(agent: AgentState) -> float | None:
-    """Returns the fixed sigma of a Gaussian policy in units of half the range, None where it is learned."""
+    """Returns the fixed sigma of a Gaussian policy in units of half the range, or None if it is learned."""
     continuous = agent.settings.continuous
     return None if continuous.learn_sigma else continuous.sigma
 
@@ -81,7 +81,7 @@ def distribution(f: Array, sigma: float | None, spaces: Spaces) -> Array | tuple
 
     Args:
         f: the policy's statistics, [N, A], [N, D] or [N, 2D] float32.
-        sigma: of a Gaussian policy, in units of half the range; None where it is learned and in `f`.
+        sigma: sigma of a Gaussian policy, in units of half the range; None if it is learned and in `f`.
         spaces: the agent's.
     """
     space = spaces.action_space
@@ -92,9 +92,9 @@ def distribution(f: Array, sigma: float | None, spaces: Spaces) -> Array | tuple
 
 
 def likelihood(f: Array, sigma: float | None, spaces: Spaces, actions: Any, logp: bool) -> Array:
-    """Returns the probability, or the density in the environment's units, of one action each; [N, 1].
+    """Returns the probability, or the density in the environment's units, of one action per observation; [N, 1].
 
-    Clipping to the action space is not taken into account: an action at its border has the density of that point.
+    It ignores clipping to the action space: an action on its border has the density at that point.
     """
     given = spaces.encode_actions(actions)
     if len(given) != len(f):

@@ -1,4 +1,4 @@
-"""The logger of a `learn`: the table, the files of its run folder, progress."""
+"""The logger of a call of `learn`: the table, the files in its run folder, and progress."""
 
 import contextlib
 import re
@@ -23,7 +23,7 @@ from acer_tf.storage.run_files import MONITOR
 
 
 class LaterLogger(Logger):
-    """A logger whose episodes count from the beginning of training, not from that of the present process."""
+    """A logger whose episodes are timed from the start of training, not of the current process."""
 
     def __init__(self, sinks: Iterable[Sink], seconds_before: float) -> None:
         super().__init__(sinks)
@@ -43,15 +43,15 @@ def open_logger(
     end: int,
     seconds_before: float,
 ) -> Iterator[Logger]:
-    """Yields a logger, and closes it; files in the folder of the run go on.
+    """Yields a logger, and closes it; existing files in the run folder are continued.
 
     Args:
-        settings: of the agent.
-        folder: of the run; None for no files.
-        env: environments of training.
-        progress_bar: whether progress is shown.
+        settings: the agent's settings.
+        folder: run folder; None writes no files.
+        env: training environments.
+        progress_bar: whether to show progress.
         end: agent steps at the end.
-        seconds_before: wall time of training that the clock of episodes does not count.
+        seconds_before: wall time of earlier training, which the clock of episodes does not include.
 
     Raises:
         InputError: another process writes to the folder, or it cannot be written.
@@ -71,7 +71,7 @@ def open_logger(
 
 
 def seconds_in(folder: Path) -> float:
-    """Returns `t` of the last episode in the files of a run; 0 without one."""
+    """Returns `t` of the last episode in a run's files, or 0 without one."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         *_, last = (folder / MONITOR).read_text(encoding="utf-8").splitlines()
         return float(last.split(",")[2])
@@ -79,16 +79,16 @@ def seconds_in(folder: Path) -> float:
 
 
 def log_folder(log: str | Path, name: str, is_new: bool, earlier: Path | None = None) -> Path:
-    """Returns `<log>/<name>_<n>`: for a new run one that it makes, with the next number.
+    """Returns `<log>/<name>_<n>`; for a new run, it makes the folder, with the next number.
 
     Args:
         log: folder of all runs.
-        name: of the run.
-        is_new: whether it is a new run; else it goes on in `earlier`, or in the last folder there is.
+        name: name of the run.
+        is_new: whether this is a new run; otherwise it continues in `earlier`, or else in the last folder.
         earlier: the agent's own folder, if it has one.
 
     Raises:
-        InputError: it cannot be made.
+        InputError: the folder cannot be made.
     """
     first = user_path(log) / f"{name}_1"  # the name may have folders of its own
     stem = first.name.removesuffix("1")
@@ -101,7 +101,7 @@ def log_folder(log: str | Path, name: str, is_new: bool, earlier: Path | None = 
 
 
 def _made(parent: Path, stem: str, number: int) -> Path:
-    """Makes a folder with this number, or the next that is free: agents in other processes take theirs too."""
+    """Makes a folder with this number or the next free one, as agents in other processes also take numbers."""
     parent.mkdir(parents=True, exist_ok=True)
     while True:
         folder = parent / f"{stem}{number}"

@@ -1,4 +1,4 @@
-"""Translation between the user's observations and actions and those of the networks."""
+"""Translates between the user's observations and actions and those of the networks."""
 
 import math
 from collections.abc import Mapping
@@ -23,15 +23,15 @@ Array = NDArray[Any]
 
 
 class Spaces:
-    """The spaces of one environment, and what the networks take and give in their place.
+    """The spaces of one environment, and the networks' counterparts.
 
     Attributes:
         observation_space: the user's.
         action_space: the user's.
         is_normalized: whether the networks take normalised observations.
         flatten: maps the user's observations to arrays.
-        network_observations: space that the networks take.
-        network_actions: space that they give: Discrete, or a Box [D] in units of half the range.
+        network_observations: space of the networks' inputs.
+        network_actions: space of their actions: Discrete, or a Box [D] in units of half the range.
         dimensions: D; 0 for Discrete actions.
     """
 
@@ -58,7 +58,7 @@ class Spaces:
 
     @classmethod
     def of(cls, env: VectorEnv[Any, Any, Any], is_normalized: bool) -> "Spaces":
-        """Returns the spaces of environments without the wrappers that are only for training."""
+        """Returns the spaces of environments, without the wrappers that only training needs."""
         return cls(*EnvSpaces.of(env), is_normalized)
 
     def encode_observations(self, observation: Any, normalization: Mapping[str, Array]) -> tuple[Array, bool]:
@@ -69,12 +69,12 @@ class Spaces:
         """
         is_pair = isinstance(observation, tuple) and len(observation) == 2 and isinstance(observation[1], dict)
         if is_pair and not isinstance(self.observation_space, Tuple):
-            raise InputError("this is what reset returns; write obs, info = env.reset() and give obs.")
+            raise InputError("this is the return value of reset; write obs, info = env.reset() and give obs.")
         rows = self.flatten(observation)
         extra = rows.ndim - len(self.flatten.space.shape)
         if extra > 1 or rows.size == 0:
             raise InputError(
-                f"the observation has shape {rows.shape}; expected {self.flatten.space.shape}, or a batch of such."
+                f"the observation has shape {rows.shape}; expected {self.flatten.space.shape}, or a batch of these."
             )
         if rows.dtype.kind == "f":
             finite_array("the observation", rows, np.float32)
@@ -83,35 +83,37 @@ class Spaces:
         return rows if extra else rows[np.newaxis], extra == 0
 
     def decode_actions(self, actions: Array) -> Array:
-        """Returns the user's actions for the networks' [N] or [N, D]; those of a Box are clipped to it."""
+        """Returns the user's actions for the networks' [N] or [N, D]; a Box's actions are clipped to it."""
         if isinstance(self.action_space, Box):
             return to_space(actions, self.action_space)
         return to_choices(actions, self.action_space) if isinstance(self.action_space, Choices) else actions
 
     def encode_masks(self, masks: Any, nenvs: int) -> NDArray[np.bool_]:
-        """Returns the networks' masks of possible actions, [N, A] bool, for the user's.
+        """Returns the networks' masks of possible actions, [N, A] bool, for the user's masks.
 
         Args:
             masks: as `ACER.predict` takes them.
             nenvs: number of observations, N.
         """
         if not isinstance(self.network_actions, Discrete):
-            raise InputError(f"action masks are for choices, but the actions are {self.action_space}; leave them out.")
+            raise InputError(
+                f"action masks are for discrete actions, but the actions are {self.action_space}; leave them out."
+            )
         if isinstance(self.action_space, Choices) and isinstance(masks, tuple):
-            masks = flat_mask(masks)  # of one observation, in the form of `MultiDiscrete.sample`
+            masks = flat_mask(masks)  # for one observation, in the form that `MultiDiscrete.sample` takes
         elif isinstance(masks, np.ndarray) and masks.dtype == object:
             masks = list(map(flat_mask, masks))  # as gymnasium's own vector environments gather them
         rows = np.atleast_2d(numeric_array("an action mask", masks))
         return possible_actions({MASKS: rows}, nenvs, self.action_space)
 
     def encode_actions(self, actions: Any) -> Array:
-        """Returns the networks' actions, [N] int64 or [N, D] float32, for the user's; a Box's are not clipped."""
+        """Returns the networks' actions, [N] int64 or [N, D] float32, for the user's; it does not clip to a Box."""
         shape = self.action_space.shape or ()
         given = numeric_array("an action", actions)
         size = math.prod(shape)
-        # Of one number each, any shape will do; of several, the last axes are the space's, or all in one.
+        # Actions of one number may have any shape; for longer ones, the last axes are the space's, or one for all.
         if given.size == 0 or (size > 1 and given.shape[-len(shape) :] != shape and given.shape[-1:] != (size,)):
-            raise InputError(f"the actions have shape {given.shape}; expected {shape}, or a batch of such.")
+            raise InputError(f"the actions have shape {given.shape}; expected {shape}, or a batch of these.")
         given = given.reshape(-1, *shape)
         if isinstance(self.action_space, Box):
             return from_space(given, self.action_space)

@@ -25,10 +25,10 @@ WEIGHTS = ("param/", "average/")
 
 
 class Normalization:
-    """Running moments of observations and returns: those of the environments, or without any, those last known."""
+    """Running moments of observations and returns: the environments', or without environments, the last known ones."""
 
     def __init__(self, arrays: Arrays) -> None:
-        """Starts with these moments; may be empty."""
+        """Starts with these moments, which may be empty."""
         self._arrays = arrays
         self._env: FrameStack | None = None
 
@@ -38,28 +38,28 @@ class Normalization:
         return self._arrays if self._env is None else normalization_state(self._env)
 
     def assign(self, arrays: Arrays) -> None:
-        """Replaces the moments, in the environments too."""
+        """Replaces the moments, also in the environments."""
         self._arrays = arrays
         if self._env is not None:
             fresh = normalization_state(self._env)
             load_normalization_state(self._env, {name: arrays.get(name, array) for name, array in fresh.items()})
 
     def attach(self, env: FrameStack) -> None:
-        """Moves to other environments, which get the moments so far."""
+        """Moves to other environments, and gives them the moments so far."""
         arrays, self._env = self.arrays, env
         self.assign(arrays)
 
 
 class AgentState:
-    """An agent: settings, spaces, model, the actor of predictions, the numpy stream, normalization and counters.
+    """An agent: settings, spaces, model, the actor for predictions, the numpy stream, normalization and counters.
 
     Attributes:
         settings: the validated arguments of the constructor.
         spaces: the user's and the networks'.
         normalization: running moments of observations and returns.
         num_timesteps: agent steps so far, over all environments.
-        n_envs: number of environments that it last trained in.
-        rng: numpy's stream, for initial weights, then for counts and slots of replay; missing before `build`.
+        n_envs: number of environments in which it last trained.
+        rng: numpy's stream, first for initial weights, then for counts and slots of replay; missing before `build`.
     """
 
     rng: np.random.RandomState
@@ -78,7 +78,7 @@ class AgentState:
         return self.settings.seed
 
     def build(self) -> None:
-        """Builds model and streams from the seed."""
+        """Builds the model and the random streams from the seed."""
         settings = self.settings
         _use_threads(settings.n_cpu_tf_sess)
         self.rng = np.random.RandomState(self.seed)
@@ -102,7 +102,7 @@ class AgentState:
 
     @property
     def actor(self) -> Actor:
-        """Acts in predictions, with its own random stream; raises InputError before `build`."""
+        """The actor for predictions, with its own random stream; raises InputError before `build`."""
         return self._parts[1]
 
     @property
@@ -126,7 +126,7 @@ class AgentState:
         return {"model": model, "random": random} | ({"normalization": moments} if moments else {})
 
     def load_arrays(self, groups: Mapping[str, Arrays], source: str, *, has_optimizer: bool, has_random: bool) -> None:
-        """Loads what `arrays` returned into a freshly built agent, with the optimiser's slots and streams or without.
+        """Loads the result of `arrays` into a freshly built agent, with or without the optimiser's slots and streams.
 
         Raises:
             InputError: the arrays are damaged, or of another network.
@@ -144,7 +144,7 @@ class AgentState:
         self.model.load_state_dict(model | {"random": random["sampling"]}, source)
 
     def parameters(self) -> dict[str, tf.Variable]:
-        """Returns the variables of the policy by name."""
+        """Returns the policy's variables by name."""
         return dict(zip(self.model.policy.params, self.model.params, strict=True))
 
     def load_parameters(
@@ -153,17 +153,17 @@ class AgentState:
         """Sets parameters by name; the average policy follows.
 
         Args:
-            arrays: by name.
-            averages: parameters of the average policy, where they are not the same.
-            exact_match: whether there must be an array for every parameter.
+            arrays: arrays by name.
+            averages: parameters of the average policy, where they differ.
+            exact_match: whether every parameter must have an array.
 
         Raises:
-            InputError: see `ACER.load_parameters`; nothing has been changed then.
+            InputError: see `ACER.load_parameters`; nothing has been changed.
         """
         variables, averages = self.parameters(), averages or {}
         missing = [name for name in variables if name not in arrays]
         if exact_match and missing:
-            raise InputError(f"the parameters lack {_some(missing)}; exact_match=False leaves those as they are.")
+            raise InputError(f"the parameters lack {_some(missing)}; exact_match=False leaves these unchanged.")
         if not arrays:
             raise InputError(f"no parameters are given; the model has {_some(list(variables))}.")
         if extra := [name for name in arrays if name not in variables]:
@@ -178,7 +178,7 @@ class AgentState:
 
 
 def _use_threads(threads: int | None) -> None:
-    """Sets TensorFlow's threads within and between operations, or warns that it has started; None does nothing."""
+    """Sets TensorFlow's threads within and between operations, or warns if it has started; None does nothing."""
     if threads is None:
         return
     threading = tf.config.threading
@@ -188,7 +188,7 @@ def _use_threads(threads: int | None) -> None:
     except RuntimeError:
         in_use = threading.get_intra_op_parallelism_threads() or "all"
         if in_use != threads:
-            warnings.warn(f"TensorFlow has started with {in_use} threads; {threads} are not possible now", stacklevel=5)
+            warnings.warn(f"TensorFlow has started with {in_use} threads; it is too late for {threads}", stacklevel=5)
 
 
 def _numbers(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 MakeEnv = Callable[[], AnyEnv]
 """Makes the environments of one collector."""
 AgentEnv = AnyEnv | str | MakeEnv
-"""A vector environment, of gymnasium or of Stable Baselines, a single environment, or an id; with collectors an id, or
-a function that makes one of the others."""
+"""A vector environment (of gymnasium or Stable Baselines), a single environment, or an id; with collectors, an id or a
+function that makes one of the others."""
 
 
 def _maker(env: AgentEnv) -> MakeEnv:
@@ -47,7 +47,7 @@ def _maker(env: AgentEnv) -> MakeEnv:
         return functools.partial(make_registered, make_vec_env, gymnasium.spec(env))
     if not callable(env):
         raise InputError(
-            "each of the actors makes environments of its own; expected an id or a function that makes them, such as "
+            "each actor makes its own environments; expected an id or a function that makes them, such as "
             'env=lambda: make_vec_env("CartPole-v1", 8).'
         )
     return env
@@ -56,7 +56,7 @@ def _maker(env: AgentEnv) -> MakeEnv:
 def make_environment(
     env: AgentEnv, settings: Settings, make_env: MakeEnv | None = None
 ) -> tuple[FrameStack, MakeEnv | None]:
-    """Returns environments with the wrappers of training, and what makes those of each collector, if there are any."""
+    """Returns environments with the wrappers of training, and a function that makes those of each collector, if any."""
     if settings.collecting.actors and make_env is None:
         make_env = _maker(env)
         env = make_env()
@@ -76,14 +76,14 @@ class Training:
     """Trains an agent in its environments; replay and episodes continue from one `learn` to the next.
 
     Attributes:
-        state: of the agent.
+        state: the agent's state.
         logger: receives metrics and episodes of the current or last `learn`.
     """
 
     def __init__(
         self, state: AgentState, environment: FrameStack | None = None, make_env: MakeEnv | None = None
     ) -> None:
-        """Uses the environments, if there are any; see `use`."""
+        """Uses the environments, if any; see `use`."""
         self.state = state
         self.logger = Logger()
         self._environment: FrameStack | None = None
@@ -93,7 +93,7 @@ class Training:
         self._player = Player()
         self._must_restart = False
         self._log_folder: Path | None = None
-        self._seconds_before: float | None = None  # of training before the loop's clock began; None: not known yet
+        self._seconds_before: float | None = None  # training before the loop's clock began; None: not known yet
         if environment is not None:
             self.use(environment, make_env)
 
@@ -104,14 +104,14 @@ class Training:
 
     @property
     def normalizing_env(self) -> Any:
-        """The environments with the wrappers that normalise, or Stable Baselines' `VecNormalize`; None without."""
+        """The environments with the wrappers that normalise, or Stable Baselines' `VecNormalize`, or None."""
         environment = self._environment
         if environment is None:
             return None
         return environment.env if any(is_normalized(environment).values()) else normalizer(environment.unwrapped)
 
     def set_env(self, env: AgentEnv) -> None:
-        """Replaces the environments, or changes nothing; see `ACER.set_env`."""
+        """Replaces the environments, or else changes nothing; see `ACER.set_env`."""
         ours = self.state.spaces
         environment, make_env = make_environment(env, self.state.settings)
         theirs = Spaces.of(environment, ours.is_normalized)
@@ -120,12 +120,12 @@ class Training:
         self.use(environment, make_env)
 
     def use(self, environment: FrameStack, make_env: MakeEnv | None = None) -> None:
-        """Replaces the environments by a result of `make_environment`, if they are normalised as the agent is."""
+        """Replaces the environments by those of `make_environment`, if they have the agent's normalisation."""
         for name, value in brought_settings(environment).items():
             ours = getattr(self.state.settings, name)
             if value != ours:
                 raise InputError(
-                    f"the environment brings {name}={value}, the agent has {ours}; make the environment without it."
+                    f"the environment has {name}={value}, the agent {ours}; make the environment without it."
                 )
         self.state.normalization.attach(environment)
         self._environment, self._make_env = environment, make_env
@@ -158,18 +158,18 @@ class Training:
         return self._loop
 
     def _environments_seed(self) -> int:
-        """Returns the agent's seed or, if it has trained before, another, lest the episodes be those of before."""
+        """Returns the agent's seed or, if it has trained before, another one, so that episodes do not repeat."""
         seed, steps = self.state.seed, self.state.num_timesteps
         return derived_seed(seed, steps) if steps else seed
 
     def _remote_segments(self, environment: FrameStack, goes_on: Callable[[], bool]) -> RemoteSegments | None:
-        """Starts collectors, if there are to be any."""
+        """Starts collectors, if any are wanted."""
         settings = self.state.settings
         collecting = settings.collecting
         if not collecting.actors:
             return None
         if self._make_env is None:
-            raise InputError("each of the actors makes environments of its own; give set_env an id or a function.")
+            raise InputError("each actor makes its own environments; give set_env an id or a function.")
         from acer_tf.distributed.collector import Blueprint
         from acer_tf.distributed.source import start_collectors
 
@@ -188,7 +188,7 @@ class Training:
         return RemoteSegments(self._collectors, collecting.actors, collecting.segments_per_update)
 
     def restart_streams(self) -> None:
-        """Restarts all random streams from the agent's seed, and the environments' episodes."""
+        """Restarts all random streams from the agent's seed, and begins new episodes."""
         self.state.restart_streams()
         if self._loop is not None:
             self._loop.restart_environments(self.state.seed, is_recorded=False)
@@ -226,7 +226,7 @@ class Training:
             with self._learning(loop, reset_num_timesteps):
                 if callbacks is not None:
                     callbacks.on_training_start(variables, globals())
-                self._must_restart = True  # unless all goes well: after an error the environments may be anywhere
+                self._must_restart = True  # unless all goes well: after an error, the environments may be in any state
                 loop.learn(self._count, end=end, log_interval=log_interval, callback=callbacks)
                 self._must_restart = False
 
@@ -248,7 +248,7 @@ class Training:
 
     @contextlib.contextmanager
     def _learning(self, loop: TrainingLoop, reset_num_timesteps: bool) -> Iterator[None]:
-        """Counts anew if that is wanted, and keeps others out of the environments while the block runs."""
+        """Restarts the counter if requested, and keeps others out of the environments while the block runs."""
         before = loop.steps
         if reset_num_timesteps:
             loop.count_from(0)
@@ -265,7 +265,7 @@ class Training:
             self.state.num_timesteps = loop.steps
 
     def _ready_loop(self) -> TrainingLoop:
-        """Returns the training loop, with new episodes where others stepped the environments."""
+        """Returns the training loop, with new episodes if others have stepped the environments."""
         if self._environment is None:
             raise InputError("there is no environment to learn in; give one with set_env, or load(path, env).")
         if self._loop is None:
@@ -286,7 +286,7 @@ class Training:
 
 
 def make_training(env: AgentEnv, settings: Settings, make_env: MakeEnv | None = None) -> Training:
-    """Returns a new agent, not yet built, in its environments; what these bring joins the settings."""
+    """Returns a new agent, not yet built, in its environments; their own settings are added to the agent's."""
     environment, make_env = make_environment(env, settings, make_env)
     brought: dict[str, Any] = {**brought_settings(environment)}
     if settings.reward_scale != 1:

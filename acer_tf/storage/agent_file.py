@@ -1,6 +1,6 @@
-"""The file of a trained agent: a zip of `data.json` and of one npz file for each group of arrays, all uncompressed.
+"""The file of a trained agent: a zip of `data.json` and one npz file for each group of arrays, all uncompressed.
 
-`model.npz` is the file that `Model.save` writes. The same agent gives the same bytes.
+`model.npz` is the file that `Model.save` writes. The same agent always yields the same bytes.
 """
 
 import io
@@ -24,10 +24,10 @@ from acer_tf.storage.zip_files import check_members
 
 FORMAT = 2
 FORMAT_1_PREFIXES = {"parameters": "param/", "average": "average/", "optimizer": ""}
-"""The groups of format 1 (version 0.1.0) that are `model` now, and what their names lack there."""
+"""The groups of format 1 (version 0.1.0) that now form `model`, and the prefixes that their names lack there."""
 DATA = "data.json"
 LARGEST_DATA = 2**26
-"""Bytes of `data.json`."""
+"""Most bytes of `data.json`."""
 SUFFIX = ".zip"
 
 Arrays = dict[str, NDArray[Any]]
@@ -38,7 +38,7 @@ def write_agent(target: File, data: Mapping[str, Any], groups: Mapping[str, Arra
     """Writes an agent; an old file is replaced in one step or not at all.
 
     Args:
-        target: a path, which gets the ending .zip if it has none, or a file that is open for writing.
+        target: a path, to which .zip is added if it has no ending, or a file open for writing.
         data: plain values.
         groups: arrays by name, in groups by name.
 
@@ -57,10 +57,10 @@ def write_agent(target: File, data: Mapping[str, Any], groups: Mapping[str, Arra
 def read_agent(source: File) -> tuple[dict[str, Any], dict[str, Arrays]]:
     """Reads what `write_agent` wrote; the ending .zip may be left out.
 
-    Nothing in it is compressed, and every array must have exactly the bytes that its shape says.
+    Nothing in it may be compressed, and every array must have exactly as many bytes as its shape implies.
 
     Raises:
-        InputError: there is no such file, or it is not a whole file of an agent.
+        InputError: there is no such file, or it is not the complete file of an agent.
     """
     name = file_name(source)
     if not isinstance(source, str | os.PathLike):
@@ -77,12 +77,12 @@ def read_agent(source: File) -> tuple[dict[str, Any], dict[str, Arrays]]:
 
 
 def file_name(source: File) -> str:
-    """Returns what to call a file in messages."""
+    """Returns the name of a file for messages."""
     return str(source) if isinstance(source, str | os.PathLike) else "the file"
 
 
 def with_suffix(path: str | os.PathLike[str]) -> Path:
-    """Returns the path that is written: with the ending .zip if it has none."""
+    """Returns the path to write, with .zip added if it has no ending."""
     path = user_path(path)
     check_name(path)
     return path if path.suffix else path.with_name(path.name + SUFFIX)
@@ -109,7 +109,7 @@ def _read(file: BinaryIO, name: str) -> tuple[dict[str, Any], dict[str, Arrays]]
             data = json.loads(archive.read(DATA))
             found = data.pop("format", None) if isinstance(data, dict) else None
             if found not in (1, FORMAT):
-                raise ValueError(f"it is of another format than 1 and {FORMAT}")
+                raise ValueError(f"its format is neither 1 nor {FORMAT}")
             members = [member for member in archive.namelist() if member != DATA]
             groups = {Path(member).stem: _arrays_of(archive, member) for member in members}
             return data, _from_format_1(groups) if found == 1 else groups
@@ -125,7 +125,7 @@ def _arrays_of(archive: zipfile.ZipFile, member: str) -> Arrays:
 
 
 def _from_format_1(groups: dict[str, Arrays]) -> dict[str, Arrays]:
-    """Joins parameters, averages and slots, which had a file each, under the names of `Model.state_dict`."""
+    """Joins parameters, averages and slots, once separate files, under the names of `Model.state_dict`."""
     model = {
         f"{prefix}{name}": array for group, prefix in FORMAT_1_PREFIXES.items() for name, array in groups[group].items()
     }

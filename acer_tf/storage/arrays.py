@@ -1,4 +1,4 @@
-"""Named arrays: saved in one npz file with a checksum for each, read with care, and checked against expected ones."""
+"""Named arrays: saved in one npz file with a checksum each, read with care, and checked against expected arrays."""
 
 import math
 import zipfile
@@ -17,9 +17,9 @@ from acer_tf.storage.recognition import Content, hint
 from acer_tf.storage.zip_files import check_members
 
 LARGEST_EMPTY = 2**20
-"""Largest product of an array's axes other than 0."""
+"""Largest product of an empty array's nonzero axes."""
 LARGEST_COMPRESSED = 2**30
-"""Limit in bytes of all compressed arrays of a file together, once unpacked."""
+"""Most bytes of all compressed arrays in a file together, once unpacked."""
 
 Array = NDArray[Any]
 
@@ -31,10 +31,10 @@ def save_arrays(path: str | Path, arrays: Mapping[str, Array]) -> None:
 
 
 def load_arrays(path: str | Path) -> dict[str, Array]:
-    """Reads all arrays of a file, as `read_arrays` does.
+    """Reads all arrays of a file, like `read_arrays`.
 
     Raises:
-        InputError: there is no such file, or it is not a whole npz file of plain arrays.
+        InputError: there is no such file, or it is not a complete npz file of plain arrays.
     """
     source = user_path(path)
     try:
@@ -53,8 +53,8 @@ def load_arrays(path: str | Path) -> dict[str, Array]:
 def read_arrays(file: BinaryIO, may_be_compressed: bool = True) -> dict[str, Array]:
     """Reads all arrays of an open file.
 
-    Before any memory is allocated, the zip's directory is checked (`check_members`) and every header: the array must be
-    of numbers or text and have exactly the bytes that its shape implies, and compressed arrays must not exceed
+    Before it allocates memory, it checks the zip's directory (`check_members`) and every header: the array must hold
+    numbers or text and have exactly as many bytes as its shape implies, and compressed arrays must not exceed
     `LARGEST_COMPRESSED`.
 
     Args:
@@ -62,7 +62,7 @@ def read_arrays(file: BinaryIO, may_be_compressed: bool = True) -> dict[str, Arr
         may_be_compressed: False refuses compressed arrays.
 
     Raises:
-        ValueError: it is not a whole npz file of plain arrays.
+        ValueError: it is not a complete npz file of plain arrays.
     """
     try:
         with zipfile.ZipFile(file) as archive:
@@ -80,12 +80,12 @@ def check_arrays(source: str, arrays: Mapping[str, Array], expected: Mapping[str
     """Checks names, shapes and kinds of arrays, and that all their numbers are finite.
 
     Args:
-        source: where they come from, the beginning of error messages.
-        arrays: to be checked, by name.
-        expected: arrays with the names and shapes they must have, and dtypes to which they can be cast.
+        source: where they come from, which begins error messages.
+        arrays: arrays to check, by name.
+        expected: arrays with the required names and shapes, and dtypes to which the others can be cast.
 
     Raises:
-        InputError: one is missing, unknown, of another shape or kind, or not finite.
+        InputError: an array is missing or unknown, has another shape or kind, or is not finite.
     """
     for name in sorted(expected.keys() | arrays.keys()):
         there, here = (np.shape(group[name]) if name in group else "none" for group in (arrays, expected))
@@ -97,39 +97,40 @@ def check_arrays(source: str, arrays: Mapping[str, Array], expected: Mapping[str
 
 
 def numeric_array(name: str, value: Any) -> Array:
-    """Returns numbers that somebody has given as an array.
+    """Returns a user's numbers as an array.
 
     Args:
-        name: of the array, the beginning of error messages.
+        name: name of the array, which begins error messages.
         value: array, or numbers that make one.
 
     Raises:
-        InputError: they are not real numbers, or rows of several lengths.
+        InputError: they are not real numbers, or rows differ in length.
     """
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise InputError(f"{name} cannot be an array: its rows have several lengths.") from error
+        raise InputError(f"{name} cannot be an array: its rows differ in length.") from error
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} is of type {array.dtype}; expected numbers.")
     return array
 
 
 def finite_array(name: str, value: Any, dtype: DTypeLike) -> Array:
-    """Returns a copy of an array in this dtype.
+    """Returns a copy of an array with this dtype.
 
     Args:
-        name: of the array, the beginning of error messages.
+        name: name of the array, which begins error messages.
         value: array, or numbers that make one.
-        dtype: of the copy.
+        dtype: dtype of the copy.
 
     Raises:
-        InputError: as of `numeric_array`, or the value is of a kind that the dtype does not hold, or not finite in it.
+        InputError: as for `numeric_array`; or the dtype cannot hold this kind of value, or a number is not finite in
+            it.
     """
     array = numeric_array(name, value)
     if not np.can_cast(array.dtype, dtype, "same_kind"):
         raise InputError(f"{name} is of type {array.dtype}; expected numbers of type {np.dtype(dtype)}.")
-    with np.errstate(over="ignore"):  # what is too large becomes infinite
+    with np.errstate(over="ignore"):  # too large numbers become infinite
         array = array.astype(dtype)
     if not np.isfinite(array).all():
         raise InputError(f"{name} holds a number that is not finite; expected finite numbers of type {array.dtype}.")
@@ -144,7 +145,7 @@ def _check_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
     if math.prod(length or 1 for length in shape) > max(LARGEST_EMPTY, member.file_size):
         raise ValueError(f"{member.filename} holds an array of shape {str(shape)[:80]}, which is too large")
     if header + math.prod(shape) * dtype.itemsize != member.file_size:
-        raise ValueError(f"{member.filename} does not hold the array of shape {shape} that it announces")
+        raise ValueError(f"{member.filename} does not hold an array of the shape {shape} that it announces")
 
 
 def _header(file: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any], int]:

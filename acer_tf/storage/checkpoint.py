@@ -1,4 +1,4 @@
-"""One checkpoint on disk: a folder of plain data files and a manifest, published whole or not at all."""
+"""One checkpoint on disk: a folder of plain data files and a manifest, published completely or not at all."""
 
 import hashlib
 import json
@@ -19,24 +19,24 @@ from acer_tf.storage.run_files import ARRAYS, MANIFEST, STEP, VALUES
 
 FORMAT = 2
 LARGEST_TEXT = 2**26
-"""Limit in bytes of a manifest, and of the plain values of a state."""
+"""Most bytes of a manifest, and of the plain values of a state."""
 
 State = Mapping[str, Mapping[str, Any]]
-"""State of a run: for each part by name, its arrays and plain (JSON) values by name."""
+"""State of a run: the arrays and plain (JSON) values of each part, by name."""
 
 
 class OtherFormatError(InputError):
-    """The checkpoint has another format than this version of the package reads."""
+    """This version of the package cannot read the checkpoint's format."""
 
 
 class Checkpoint(NamedTuple):
     """The manifest of a checkpoint.
 
     Attributes:
-        path: the folder; it is not part of the manifest's text.
+        path: the folder, which is not part of the manifest's text.
         step: agent steps, over all environments.
         score: mean return, by which the best checkpoint is chosen; None before any episode has ended.
-        settings: those of the run.
+        settings: settings of the run.
         origin: the software and hardware that wrote it.
         replay: files of the replay memory, oldest first.
         files: size and sha256 of every other file.
@@ -62,20 +62,20 @@ def step_of(path: Path) -> int:
 
 
 def checkpoint_folders(folder: Path) -> Sequence[Path]:
-    """Returns the folders of all published checkpoints, newest first."""
+    """Returns the folders of all published checkpoints, the newest first."""
     return sorted((path for path in folder.glob("step-*") if re.fullmatch(STEP, path.name)), reverse=True)
 
 
 def write_checkpoint(checkpoint: Checkpoint, state: State, before_publishing: Callable[[], None]) -> None:
-    """Writes a checkpoint into a temporary folder, syncs every file, the manifest last, and renames the folder.
+    """Writes a checkpoint to a temporary folder, syncs every file, the manifest last, and renames the folder.
 
     Args:
-        checkpoint: the manifest; its `files` are filled in here.
-        state: of every part of the run but replay.
-        before_publishing: called before the folder gets its name, which does not happen if this raises.
+        checkpoint: the manifest, whose `files` are filled in here.
+        state: state of every part of the run except replay.
+        before_publishing: called before the folder gets its name; raises an error to prevent that.
 
     Raises:
-        OSError: the disk is full or cannot be written; nothing has been published then, and nothing is left behind.
+        OSError: the disk is full or cannot be written; nothing has been published or left behind.
     """
     temporary = unfinished(checkpoint.path)
     temporary.mkdir(parents=True)
@@ -96,7 +96,7 @@ def write_checkpoint(checkpoint: Checkpoint, state: State, before_publishing: Ca
 
 
 def read_manifest(path: Path) -> Checkpoint:
-    """Reads the manifest of a checkpoint's folder and checks that it is what was written.
+    """Reads the manifest of a checkpoint's folder and checks that it is unchanged.
 
     Raises:
         OtherFormatError: another version of this package wrote it.
@@ -113,7 +113,7 @@ def read_manifest(path: Path) -> Checkpoint:
 
 
 def verify(checkpoint: Checkpoint) -> None:
-    """Checks size and sha256 of every file of a checkpoint but replay.
+    """Checks size and sha256 of every file of a checkpoint except replay.
 
     Raises:
         InputError: a file is missing, differs or cannot be read.
@@ -147,7 +147,7 @@ def read_state(checkpoint: Checkpoint) -> dict[str, dict[str, Any]]:
 def _parsed(path: Path, text: bytes) -> Checkpoint:
     fields = json.loads(text)
     digest = fields.pop("sha256")
-    # Whole but of another format: not damage, which would let an older checkpoint be resumed from.
+    # Intact but of another format: if it counted as damaged, the run would resume from an older checkpoint.
     if fields["format"] != FORMAT and digest == _digest(fields):
         raise OtherFormatError(
             f"{path / MANIFEST} has format {fields['format']}; expected {FORMAT}: resume with the version of acer_tf "
@@ -158,12 +158,12 @@ def _parsed(path: Path, text: bytes) -> Checkpoint:
     replay = [ReplayFile(*entry) for entry in fields.pop("replay")]
     files = {name: Fingerprint(*entry) for name, entry in fields.pop("files").items()}
     checkpoint = Checkpoint(path=path, replay=replay, files=files, **fields)
-    for entry in replay:  # a forged name could lead out of the folder
+    for entry in replay:  # a forged name could point out of the folder
         check_name(entry)
     if not isinstance(checkpoint.settings, dict) or not isinstance(checkpoint.origin, dict):
         raise ValueError("settings and origin are names and values")
     if text != _manifest(checkpoint) or step_folder(path.parent, checkpoint.step) != path:
-        raise ValueError("not what was written")
+        raise ValueError("it has been changed")
     return checkpoint
 
 
@@ -184,7 +184,7 @@ def _canonical(value: Any) -> bytes:
 
 
 def _manifest(checkpoint: Checkpoint) -> bytes:
-    """Returns the one valid text of a manifest: a file that differs from it in any bit is damaged."""
+    """Returns the only valid text of a manifest: a file that differs in any bit is damaged."""
     fields = {"format": FORMAT, **checkpoint._asdict()}
     del fields["path"]
     return _canonical({**fields, "sha256": _digest(fields)})

@@ -1,4 +1,4 @@
-"""The checkpoints of a run: writing, choosing which to keep, and finding one to resume from."""
+"""The checkpoints of a run: writes them, chooses which to keep, and finds one to resume from."""
 
 import re
 import shutil
@@ -39,10 +39,10 @@ class CheckpointStore:
         """Neither reads nor writes anything yet.
 
         Args:
-            folder: need not exist.
-            keep: number of newest checkpoints to keep; the best is kept besides.
+            folder: the folder, which need not exist.
+            keep: number of newest checkpoints to keep, besides the best.
             keep_every: agent steps; the first checkpoint after each multiple is kept for good. None keeps none.
-            before_publishing: called before a checkpoint is published, which it prevents by raising.
+            before_publishing: called before a checkpoint is published; raises an error to prevent that.
         """
         self.folder = folder
         self._keep = keep
@@ -53,7 +53,7 @@ class CheckpointStore:
 
     @property
     def is_gone(self) -> bool:
-        """Whether the folder was moved or deleted since this process saved a checkpoint there, or restored one."""
+        """Whether the folder was moved or deleted since this process saved or restored a checkpoint there."""
         return self._has_begun and is_missing(self.folder)
 
     def save(
@@ -67,39 +67,36 @@ class CheckpointStore:
     ) -> None:
         """Publishes a checkpoint, unless this step has one, then deletes those that need not be kept.
 
-        If files that it would share were moved or deleted, it is written without them.
+        If files that it would share with others were moved or deleted, it is written without them.
 
         Args:
             step: agent steps so far, over all environments.
-            state: of every part of the run but replay.
+            state: state of every part of the run except replay.
             memory: the replay memory, of which only new rows are written.
             score: mean return, by which the best checkpoint is chosen; None before any episode has ended.
-            settings: those of the run.
+            settings: settings of the run.
             origin: software and hardware.
-
-        Raises:
-            OSError: the disk is full or cannot be written; earlier checkpoints are as they were.
         """
         path = step_folder(self.folder, step)
         if path.exists():  # resumed here, or saved by a signal at the step of a regular checkpoint
             return
         if self.is_gone:
-            say(f"{self.folder} was moved or deleted; this checkpoint needs nothing of it.", is_error=True)
+            say(f"{self.folder} was moved or deleted; this checkpoint does not depend on it.", is_error=True)
             self._replay = []
         if not self.folder.exists():
             self.folder.mkdir(parents=True)
             sync_folder(self.folder.parent)
-        # Replay first: the manifest names its files, which must be on the disk when it is.
+        # Replay first: the manifest names its files, which must be on the disk before it.
         self._replay = write_new_rows(self.folder, memory, self._replay)
         checkpoint = Checkpoint(path, step, score, dict(settings), dict(origin), self._replay, {})
         write_checkpoint(checkpoint, state, self._before_publishing)
         self._has_begun = True
-        self._prune()  # only now: until then, the checkpoint before is the one to resume from
+        self._prune()  # only now: until here, the previous checkpoint is the one to resume from
 
     def verified(self) -> Iterator[Checkpoint | InputError]:
-        """Yields the checkpoints, newest first, with an InputError in the place of each that is damaged.
+        """Yields the checkpoints, the newest first, with an InputError in place of each damaged one.
 
-        Replay is not looked at: files of it may be damaged.
+        It does not check files of replay.
 
         Raises:
             OtherFormatError: another version of this package wrote a checkpoint.
@@ -109,29 +106,29 @@ class CheckpointStore:
                 checkpoint = read_manifest(path)
                 verify(checkpoint)
             except OtherFormatError:
-                raise  # it is whole: to resume from an older one would drop it as damaged
+                raise  # it is intact: resuming from an older one would drop it as damaged
             except InputError as error:
                 yield error
             else:
                 yield checkpoint
 
     def restore(self, checkpoint: Checkpoint, memory: Rows) -> tuple[dict[str, dict[str, Any]], list[InputError]]:
-        """Fills the replay memory from a verified checkpoint, as far as replay is whole, and reads all other parts.
+        """Fills the replay memory from a verified checkpoint, as far as replay is intact, and reads all other parts.
 
-        Newer checkpoints, which must be damaged as this one was chosen, are renamed to `damaged-...`.
+        Newer checkpoints, which must be damaged since this one was chosen, are renamed to `damaged-...`.
 
         Returns:
-            The state of every part of the run but replay, and what is wrong with each file of replay that is not whole;
-            its rows are missing from the memory.
+            The state of every part of the run except replay, and an error for each damaged file of replay, whose rows
+            are missing from the memory.
 
         Raises:
-            InputError: its files hold something other than a state.
+            InputError: the checkpoint's files hold something other than a state.
         """
         state = read_state(checkpoint)
         lost = read_rows(self.folder, checkpoint.replay, memory)
         self._has_begun = True
-        self._replay = [] if lost else checkpoint.replay  # rows that were numbered anew are in no file yet
-        # They would be taken for newer than what this run saves from here on, and be resumed from.
+        self._replay = [] if lost else checkpoint.replay  # no file holds renumbered rows yet
+        # Otherwise a later start would take them for newer than what this run saves from here on.
         for path in checkpoint_folders(self.folder):
             if path.name > checkpoint.path.name:
                 path.rename(free_path(path.with_name(f"damaged-{path.name}")))
@@ -140,15 +137,15 @@ class CheckpointStore:
     def tidy(self) -> None:
         """Deletes the folders that a crash left unfinished."""
         for path in self.folder.glob(".t*"):
-            if re.match(rf"((\.tmp-)+|\.trash-){STEP}", path.name):  # trash: of an earlier version
+            if re.match(rf"((\.tmp-)+|\.trash-){STEP}", path.name):  # trash: from an earlier version
                 _delete(path)
 
     def _prune(self) -> None:
         found = {path: _manifest_or_none(path) for path in checkpoint_folders(self.folder)}
-        readable = {path: c for path, c in found.items() if c is not None}  # the others are left for the user
+        readable = {path: c for path, c in found.items() if c is not None}  # unreadable ones are left to the user
         kept = set(list(readable)[: self._keep]) | _best(readable) | self._milestones(readable)
         used = [file for path in kept for file in readable[path].replay]
-        # One that cannot be read now may need any file of replay.
+        # One that cannot be read now may need any replay file.
         replay = unused(self.folder, used) if len(readable) == len(found) else ()
         for path in (*(readable.keys() - kept), *replay):
             _delete(path)
@@ -159,16 +156,16 @@ class CheckpointStore:
         first_of_each: dict[int, Path] = {}
         for path in sorted(checkpoints):
             first_of_each.setdefault(step_of(path) // self._keep_every, path)
-        first_of_each.pop(0, None)  # step 0 is after no multiple
+        first_of_each.pop(0, None)  # step 0 follows no multiple
         return set(first_of_each.values())
 
 
 def _delete(path: Path) -> None:
-    """Deletes a file, a link or a folder if that is possible: a failed deletion must not prevent a checkpoint."""
+    """Deletes a file, link or folder if possible; a failed deletion must not prevent a checkpoint."""
     try:
         if path.is_dir() and not path.is_symlink():
             trash = unfinished(path)
-            path.rename(trash)  # at once: a crash must not leave half a checkpoint under its name
+            path.rename(trash)  # atomic: a crash must not leave half a checkpoint under its name
             shutil.rmtree(trash)
         else:
             path.unlink()

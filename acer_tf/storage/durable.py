@@ -1,4 +1,4 @@
-"""Files that survive a crash of the process or of the machine: written durably, and checked before they are read."""
+"""Files that survive a crash of the process or the machine: written durably, and checked before they are read."""
 
 import contextlib
 import errno
@@ -20,11 +20,11 @@ BLOCK = 2**20
 
 
 class Fingerprint(NamedTuple):
-    """Size and digest by which a file is recognized.
+    """Size and digest that identify a file.
 
     Attributes:
         bytes: size of the file.
-        sha256: of its contents, in hexadecimal digits.
+        sha256: SHA-256 of its contents, in hexadecimal digits.
     """
 
     bytes: int
@@ -48,18 +48,18 @@ def creating(path: Path) -> Iterator[BinaryIO]:
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Yields a temporary file, which replaces the file at `path` at the end.
 
-    After a crash or an exception either the old file is there or the new one, never a part of it. The new file has the
+    After a crash or an exception, either the old file or the new one is there, never part of it. The new file has the
     old one's permissions. A link is replaced, not followed.
 
     Raises:
-        OSError: the file cannot be written; it names no temporary file.
+        OSError: the file cannot be written; the error does not name the temporary file.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = unfinished(path)
     try:
         with creating(temporary) as file:
             if path.is_file() and not path.is_symlink():
-                with contextlib.suppress(OSError):  # of file systems without permissions
+                with contextlib.suppress(OSError):  # from file systems without permissions
                     shutil.copymode(path, temporary)
             yield file
         os.replace(temporary, path)
@@ -72,7 +72,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Writes a file whole, or leaves the one at `path` as it was; see `replacing`."""
+    """Writes a complete file, or leaves the one at `path` unchanged; see `replacing`."""
     with replacing(path) as file:
         file.write(content)
 
@@ -89,7 +89,7 @@ def write_json(path: Path, values: object) -> None:
 
 @contextlib.contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
-    """Yields a temporary folder, which gets its name when the block ends without an error; an empty one is replaced.
+    """Yields a temporary folder, which is renamed when the block ends without an error; it replaces an empty folder.
 
     Raises:
         InputError: the folder cannot be written, or is not empty.
@@ -101,15 +101,15 @@ def new_folder(folder: Path) -> Iterator[Path]:
             new.mkdir()
             yield new
             if folder.exists():
-                folder.rmdir()  # Windows renames nothing onto a folder
+                folder.rmdir()  # Windows cannot rename onto a folder
             publish(new, folder)
 
 
 def require_free(path: Path, may_be_empty: bool = False) -> None:
-    """Checks that a file or folder does not exist yet, and that it can be made as far as permissions tell.
+    """Checks that a file or folder does not exist yet, and that permissions allow to make it.
 
     Args:
-        path: of the file or folder.
+        path: the file or folder.
         may_be_empty: whether it may exist as an empty folder.
 
     Raises:
@@ -119,7 +119,7 @@ def require_free(path: Path, may_be_empty: bool = False) -> None:
         if path.exists() and not (may_be_empty and path.is_dir() and not any(path.iterdir())):
             raise InputError(f"{path} exists; choose another name.")
         folder = next((folder for folder in path.absolute().parents if folder.exists()), None)
-        if folder is None:  # a drive that is not there
+        if folder is None:  # a missing drive
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         if not folder.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
@@ -129,7 +129,7 @@ def require_free(path: Path, may_be_empty: bool = False) -> None:
 
 @contextlib.contextmanager
 def writing(path: Path, instead: str = "file") -> Iterator[None]:
-    """Guards the writing of a file, or of what the message is to choose another one of.
+    """Guards the writing of a file; `instead` names what the user should choose another one of.
 
     Raises:
         InputError: an `OSError` was raised inside.
@@ -141,7 +141,7 @@ def writing(path: Path, instead: str = "file") -> Iterator[None]:
 
 
 def make_folder(folder: Path) -> bool:
-    """Makes a folder, with those that it is in; returns whether there was none.
+    """Makes a folder and its parents; returns whether it is new.
 
     Raises:
         InputError: it cannot be made, or is a file.
@@ -153,19 +153,19 @@ def make_folder(folder: Path) -> bool:
 
 
 def unfinished(path: Path) -> Path:
-    """Returns a hidden path for what gets its name when it is whole; nobody can have made a link there."""
+    """Returns a hidden path for a file or folder until it is complete; nobody can guess it to make a link there."""
     return path.with_name(f".tmp-{path.name}-{secrets.token_hex(8)}")
 
 
 def delete_unfinished(path: Path) -> None:
-    """Deletes what killed processes have left of replacing a file; nobody else may be replacing it now."""
+    """Deletes what killed processes have left of replacing a file; no other process may be replacing it now."""
     for temporary in path.parent.iterdir():
         if re.fullmatch(rf"\.tmp-{re.escape(path.name)}-[0-9a-f]+", temporary.name):
             temporary.unlink(missing_ok=True)
 
 
 def publish(temporary: Path, final: Path) -> None:
-    """Renames a file or folder whose contents are on the disk, and waits until its new name is on the disk, too."""
+    """Renames a file or folder whose contents are on the disk, and waits until its new name is as well."""
     if temporary.is_dir():
         sync_folder(temporary)
     os.replace(temporary, final)
@@ -173,7 +173,7 @@ def publish(temporary: Path, final: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Waits until the names of a folder's entries are on the disk; Windows opens no folders, and cannot be asked."""
+    """Waits until the names of a folder's entries are on the disk; not on Windows, which cannot open folders."""
     if sys.platform == "win32":
         return
     descriptor = os.open(folder, os.O_RDONLY)
@@ -184,7 +184,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def is_missing(path: Path) -> bool:
-    """Whether nothing has this path; an outage of the network is no proof."""
+    """Whether nothing has this path; a network outage does not prove it."""
     try:
         path.stat()
     except OSError as error:
@@ -193,7 +193,7 @@ def is_missing(path: Path) -> bool:
 
 
 def is_still(path: Path, known: os.stat_result) -> bool:
-    """Whether a path still leads to the file or folder that it led to; an outage of the network is no proof."""
+    """Whether a path still leads to the same file or folder; a network outage does not disprove it."""
     try:
         return os.path.samestat(known, path.stat())
     except OSError as error:
@@ -201,7 +201,7 @@ def is_still(path: Path, known: os.stat_result) -> bool:
 
 
 def fingerprint(path: Path) -> Fingerprint:
-    """Returns size and digest of a file, whose contents are read in blocks."""
+    """Returns size and digest of a file, which is read in blocks."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(BLOCK):
@@ -211,7 +211,7 @@ def fingerprint(path: Path) -> Fingerprint:
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Guards the reading of a file: one that the disk cannot read is as unusable as one that is damaged.
+    """Guards the reading of a file: one that the disk cannot read is as useless as a damaged one.
 
     Raises:
         InputError: an `OSError` was raised inside.
@@ -234,7 +234,7 @@ def read_bounded(path: Path, largest: int) -> bytes:
         size = path.stat().st_size
         with path.open("rb") as file:
             content = bytearray()
-            # In blocks: asked for many bytes, Python reserves as many; and some files of the kernel tell no size.
+            # In blocks: Python allocates as many bytes as it is asked for, and some of the kernel's files have no size.
             while size <= largest and (block := file.read(BLOCK)):
                 content += block
                 size = len(content)

@@ -1,4 +1,4 @@
-"""Reports what reading a file of unknown content raises as an `InputError`."""
+"""Turns errors from reading a file of unknown content into an `InputError`."""
 
 import contextlib
 import lzma
@@ -16,17 +16,17 @@ ERRORS = (
     *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, NotImplementedError, OSError),
     *(RecursionError, TypeError, ValueError, lzma.LZMAError, zipfile.BadZipFile, zlib.error),
 )
-"""Whatever Python and its libraries raise of a file that may hold anything; no other error of the run."""
+"""Errors that Python and its libraries raise for a file that may hold anything."""
 
 
 @contextlib.contextmanager
 def as_input_error(path: str | Path, expected: str, *own: Content) -> Iterator[None]:
-    """Turns any error of reading a file into an `InputError` that names the file, and what it should hold.
+    """Turns any error from reading a file into an `InputError` that names the file and its expected content.
 
     Args:
-        path: of the file.
-        expected: what it should hold.
-        own: kinds of content, besides pickles, of which nothing more is said.
+        path: the file.
+        expected: its expected content.
+        own: kinds of content, besides pickles, for which the message gives no hint.
     """
     file = user_path(path)
     with reading(file):
@@ -39,7 +39,7 @@ def as_input_error(path: str | Path, expected: str, *own: Content) -> Iterator[N
 
 
 def _hint(path: Path, *own: Content) -> str:
-    if not path.is_file():  # but a folder, a pipe or a device
+    if not path.is_file():  # a folder, a pipe or a device
         return ""
     try:
         with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Locks: of a run folder, also where several hosts share it, and of any folder on this host."""
+"""Locks for a run folder, even if several hosts share it, and for any folder on this host."""
 
 import contextlib
 import os
@@ -18,30 +18,30 @@ if sys.platform != "win32":
     import fcntl
 
 LEASE_SECONDS = 60.0
-"""Seconds without a renewal after which another host takes a lease over; a lease is renewed three times as often."""
+"""Seconds without renewal after which another host takes a lease over; a lease is renewed three times as often."""
 
 
 class Lease:
     """The right to write to a folder, which another host may take over while this process is suspended or cut off.
 
     Attributes:
-        token: random text that its file and `HOLDER` hold.
+        token: random text in its file and in `HOLDER`.
     """
 
     def __init__(self, folder: Path, lease: filelock.SoftFileLease) -> None:
-        """`lease` is held."""
+        """Takes a lease that this process holds."""
         self._folder = folder
         self._lease = lease
         self.token = lease.token
 
     def check(self) -> None:
-        """Checks that the lease is still this process's.
+        """Checks that this process still holds the lease.
 
-        A file that cannot be read, as in an outage of the network, is no reason to stop: whoever takes the lease over
-        leaves a new one and, if that process has ended since, its token.
+        A file that cannot be read, as in a network outage, is no reason to stop: a process that takes the lease over
+        leaves a new file or, after it has ended, its token.
 
         Raises:
-            SupersededError: it is, or has been, another process's, so that nothing more may be written to the folder.
+            SupersededError: another process holds or has held the lease, so nothing more may be written to the folder.
         """
         owner = self._lease.owner
         if (last_token(self._folder) if owner is None else owner.token) not in (None, self.token):
@@ -53,22 +53,23 @@ class Lease:
 
 @contextlib.contextmanager
 def locked(folder: Path, lease_seconds: float = LEASE_SECONDS) -> Iterator[Lease]:
-    """Locks the folder while the block runs; the lock ends with the process, however that ends.
+    """Locks the folder while the block runs; the lock ends with the process, in whatever way that ends.
 
     Two locks are held. The operating system's is exact, but on some network file systems it does not reach other hosts.
-    The lease does: a file with host, process and a random token, whose time of change its holder renews. If another
-    host holds it, this waits until the holder renews it, and is refused, or until the holder has not for
-    `lease_seconds` by this host's clock, and takes it over. The hosts' clocks need not agree.
+    The lease does: it is a file with host, process and a random token, whose modification time its holder renews. If
+    another host holds it, this process waits: if the holder renews the lease, the lock is refused; if the holder has
+    not renewed it for `lease_seconds` by this host's clock, this process takes it over. The hosts' clocks need not
+    agree.
 
     Args:
-        folder: exists.
+        folder: an existing folder.
         lease_seconds: the same for all processes that lock the folder.
 
     Raises:
         LockedError: another process holds the lock.
-        InputError: the folder cannot be written, or holds a link in the place of a lock.
+        InputError: the folder cannot be written, or holds a link in place of a lock.
     """
-    if (folder / LEASE).is_symlink():  # which filelock would wait for without an end
+    if (folder / LEASE).is_symlink():  # filelock would wait for it forever
         raise InputError(f"{folder / LEASE} is a link; delete it, or choose another folder.")
     lock, lease = (
         filelock.FileLock(folder / LOCK, timeout=0),
@@ -80,16 +81,16 @@ def locked(folder: Path, lease_seconds: float = LEASE_SECONDS) -> Iterator[Lease
                 stack.enter_context(lock)  # exact on this host, and free as soon as its holder has ended
                 _acquire(lease, folder)  # for other hosts; renewed by a thread until it is released
                 stack.callback(lease.release)
-                replace(folder / HOLDER, str(lease.token).encode())  # which stays when the lease's file goes
+                replace(folder / HOLDER, str(lease.token).encode())  # it remains when the lease's file is removed
             except (filelock.Timeout, filelock.LeaseSettingsMismatch) as error:
                 raise LockedError(
-                    f"{folder} is locked by {_holder(lease)}, which works in it; choose another folder."
+                    f"{folder} is locked by {_holder(lease)}, which is using it; choose another folder."
                 ) from error
         yield Lease(folder, lease)
 
 
 def last_token(folder: Path) -> str | None:
-    """Returns the token of the lease that was held last; None if that cannot be read."""
+    """Returns the token of the last lease, or None if it cannot be read."""
     try:
         return (folder / HOLDER).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -97,7 +98,7 @@ def last_token(folder: Path) -> str | None:
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether another process of this host works in the folder."""
+    """Whether another process of this host is using the folder."""
     try:
         with filelock.FileLock(folder / LOCK, timeout=0):
             return False
@@ -111,7 +112,7 @@ def _acquire(lease: filelock.SoftFileLease, folder: Path) -> None:
     """Acquires a lease; if somebody holds it, waits for a sign of life or for the lease's end.
 
     Raises:
-        Timeout: the holder renewed it.
+        Timeout: the holder has renewed it.
     """
     try:
         lease.acquire(blocking=False)
@@ -125,7 +126,7 @@ def _acquire(lease: filelock.SoftFileLease, folder: Path) -> None:
         with contextlib.suppress(FileNotFoundError):
             renewals.add(file.lstat().st_mtime_ns)
         if lease.owner is None and len(renewals) == 1 and time.monotonic() > end:
-            file.unlink(missing_ok=True)  # empty since its writer was killed: filelock would wait for ever
+            file.unlink(missing_ok=True)  # empty, as its writer was killed: filelock would wait forever
         return len(renewals) > 1
 
     lease.acquire(poll_interval=lease.lease_duration / 60, cancel_check=is_renewed)
@@ -138,9 +139,9 @@ def _holder(lease: filelock.SoftFileLease) -> str:
 
 @contextlib.contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
-    """Lets one process of this host at a time work with a folder, without a file of a lock that could be left there.
+    """Lets one process of this host at a time use a folder, without a lock file that could be left behind.
 
-    Windows cannot lock a folder; there nobody is kept out.
+    Windows cannot lock a folder, so there it has no effect.
     """
     if sys.platform == "win32":
         yield

@@ -1,4 +1,4 @@
-"""Recognizes what a file holds that was given in place of another, to say so in the message that refuses it."""
+"""Recognizes the content of a file given in place of another, for the message that refuses it."""
 
 import enum
 import zipfile
@@ -8,11 +8,11 @@ ZLIB = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 GZIP, BZIP2 = b"\x1f\x8b", b"BZh"
 LZMA = (b"\xfd7zXZ", b"\x5d\x00")
 PICKLED = (b"\x80", *ZLIB, GZIP, BZIP2, *LZMA)
-"""First bytes of a pickle, and of those that joblib compressed."""
+"""First bytes of a pickle, and of pickles compressed by joblib."""
 
 
 class Content(enum.StrEnum):
-    """What a file holds, and what reads it."""
+    """The content of a file, and how to read it."""
 
     NOTHING = "It is empty."
     AGENT = "It is an agent that ACER.save or a command of this package wrote; ACER.load reads it."
@@ -35,7 +35,7 @@ _MEMBERS = {
 
 
 def hint(file: BinaryIO, *expected: Content) -> str:
-    """Returns a sentence on what a file holds, after a space; nothing if that is unknown, or what was expected."""
+    """Returns a space and a sentence on a file's content, or nothing if that is unknown or expected."""
     try:
         found = _content(file)
     except (ValueError, OSError, RuntimeError, zipfile.BadZipFile):

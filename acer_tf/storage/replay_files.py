@@ -1,4 +1,4 @@
-"""The replay memory on disk: each row is written once, into a file that all checkpoints that need it share."""
+"""The replay memory on disk: each row is written once, to a file shared by all checkpoints that need it."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,18 +15,18 @@ from acer_tf.storage.run_files import REPLAY, REPLAY_FILE, UNFINISHED_REPLAY
 from acer_tf.system.console import say
 
 LARGEST_FILE = 2**27
-"""Bytes of rows in a file, about; at least one row."""
+"""Approximate bytes of rows per file; a file has at least one row."""
 
 
 class ReplayFile(NamedTuple):
     """A file of consecutive rows.
 
     Attributes:
-        name: in the folder `replay`; holds the first digits of its sha256, so that no two contents share a name.
+        name: name in the folder `replay`, with the first digits of its sha256, so that no two contents share a name.
         start: index of its first row, counted from the first row ever appended.
         stop: index after its last row.
-        bytes: its size.
-        sha256: of its contents, in hexadecimal digits.
+        bytes: size of the file.
+        sha256: SHA-256 of its contents, in hexadecimal digits.
     """
 
     name: str
@@ -37,15 +37,15 @@ class ReplayFile(NamedTuple):
 
 
 class Rows(Protocol):
-    """A memory of rows, such as segments of replay, that overwrites the oldest when it is full."""
+    """A memory of rows, such as segments of replay, that overwrites the oldest rows when it is full."""
 
     @property
     def num_put(self) -> int:
-        """Number of rows ever appended, and index of the next."""
+        """Number of rows ever appended, which is the index of the next one."""
 
     @property
     def oldest(self) -> int:
-        """Index of the oldest row that is still there."""
+        """Index of the oldest row still there."""
 
     def rows(self, start: int, stop: int) -> dict[str, NDArray[Any]]:
         """Returns rows `start` to `stop` - 1 as arrays, whose first dimension counts rows."""
@@ -58,9 +58,9 @@ def write_new_rows(folder: Path, memory: Rows, written: Iterable[ReplayFile]) ->
     """Writes the rows that no file holds yet.
 
     Args:
-        folder: of the checkpoints.
-        memory: whose rows are to be on disk.
-        written: files written before, oldest first; if one is missing, all rows are written.
+        folder: folder of the checkpoints.
+        memory: the memory to save.
+        written: files written before, oldest first; if one is missing, all rows are written again.
 
     Returns:
         The files that hold all rows of the memory, oldest first.
@@ -82,7 +82,7 @@ def write_new_rows(folder: Path, memory: Rows, written: Iterable[ReplayFile]) ->
 def _pieces(memory: Rows, start: int) -> Iterator[tuple[int, int]]:
     if start == memory.num_put:
         return
-    # Small files: damage to one costs few rows, and little is copied into memory at a time.
+    # Small files, so that damage to one costs few rows, and little is copied into memory at a time.
     row_bytes = sum(array.nbytes for array in memory.rows(start, start + 1).values())
     step = max(1, LARGEST_FILE // row_bytes)
     for first in range(start, memory.num_put, step):
@@ -104,7 +104,7 @@ def _write(folder: Path, rows: dict[str, NDArray[Any]], start: int, stop: int) -
 
 
 def _is_there(folder: Path, file: ReplayFile) -> bool:
-    """Whether a file that was written is still there; a look at its size, not at its contents."""
+    """Whether a written file is still there; checks its size, not its contents."""
     try:
         return (folder / REPLAY / file.name).stat().st_size == file.bytes
     except OSError:
@@ -112,10 +112,10 @@ def _is_there(folder: Path, file: ReplayFile) -> bool:
 
 
 def check_name(file: ReplayFile) -> None:
-    """Checks that a file's name is the one that its rows and its sha256 make, so that it cannot lead elsewhere.
+    """Checks that a file's name matches its rows and its sha256, so that it cannot point elsewhere.
 
     Raises:
-        ValueError: the name is another.
+        ValueError: it does not.
     """
     if file.name != f"{file.start:012d}-{file.stop:012d}-{file.sha256[:16]}.npz" or not re.fullmatch(
         REPLAY_FILE, file.name
@@ -124,16 +124,16 @@ def check_name(file: ReplayFile) -> None:
 
 
 def read_rows(folder: Path, files: Sequence[ReplayFile], memory: Rows) -> list[InputError]:
-    """Restores the rows of all files that are whole, in an empty memory.
+    """Restores the rows of all intact files to an empty memory.
 
-    Their numbers are those of the files. If a file is not whole, its rows are left out, and the others are numbered
-    anew, from 0, so that the memory has no gap; no file holds rows of these numbers then.
+    Rows keep their numbers. If a file is damaged, its rows are left out and the others are renumbered from 0, so that
+    the memory has no gap; then no file holds rows with these numbers.
 
     Returns:
-        What is wrong with each file that is not whole.
+        An error for each damaged file.
 
     Raises:
-        InputError: the rows of a file that is whole do not fit the memory.
+        InputError: the rows of an intact file do not fit the memory.
     """
     whole, damage = list[ReplayFile](), list[InputError]()
     for file in files:
@@ -156,7 +156,7 @@ def read_rows(folder: Path, files: Sequence[ReplayFile], memory: Rows) -> list[I
 
 
 def unused(folder: Path, used: Iterable[ReplayFile]) -> list[Path]:
-    """Returns the files that no checkpoint needs, and what a crash left unfinished; nothing that others put there."""
+    """Returns files that no checkpoint needs or that a crash left unfinished, but no files of others."""
     names = {file.name for file in used}
     ours = re.compile(f"{REPLAY_FILE}|{UNFINISHED_REPLAY}")
     return [path for path in (folder / REPLAY).glob("*") if path.name not in names and ours.fullmatch(path.name)]

@@ -1,4 +1,4 @@
-"""Names of the files of a run; only those are ever deleted."""
+"""Names of the files of a run, the only files that are ever deleted."""
 
 import itertools
 import re
@@ -12,7 +12,7 @@ PROGRESS, PROGRESS_LINES = "progress.csv", "progress.jsonl"
 MONITOR, EPISODES, EVALUATIONS, USAGE = "monitor.csv", "episodes.csv", "evaluations.csv", "usage.csv"
 MODEL, BEST = "model.zip", "best.zip"
 NOT_FINITE = "not-finite-"
-"""Prefix of a batch in which a value was not finite; the agent step follows."""
+"""Prefix of the file of a batch in which a value was not finite; the agent step follows."""
 CHECKPOINTS, REPLAY = "checkpoints", "replay"
 MANIFEST, ARRAYS, VALUES = "manifest.json", "arrays.npz", "state.json"
 """Files of a checkpoint."""
@@ -20,7 +20,7 @@ STEP = r"step-\d{12}"
 """Pattern of a checkpoint's folder."""
 REPLAY_FILE = r"\d{12}-\d{12}-[0-9a-f]{16}\.npz"
 UNFINISHED_REPLAY = r"\.tmp-rows-[0-9a-f]+|\.?\.tmp\.npz(-\d+)?"
-"""Pattern of what a crash leaves, also of an earlier version."""
+"""Pattern of files that a crash leaves, also those of earlier versions."""
 TENSORBOARD = "tb"
 EVENTS = "events.out.tfevents."
 """Prefix by which TensorBoard recognizes its files."""
@@ -38,14 +38,14 @@ _WRITTEN = re.compile(
 )
 """Paths of files, relative to the run folder, besides the lock's."""
 _NAMED = 3
-"""Files to name in a message."""
+"""Most files to name in a message."""
 
 
 def delete_run(folder: Path) -> None:
-    """Deletes what a run has written to a folder, but not the folder and its lock.
+    """Deletes the files of a run from its folder, but neither the folder nor its lock.
 
     Raises:
-        InputError: the folder holds anything else. Nothing has been deleted then.
+        InputError: the folder holds other files; nothing has been deleted.
     """
     written, others = list[Path](), list[Path]()
     for path in _files(folder):
@@ -65,22 +65,22 @@ def delete_run(folder: Path) -> None:
 
 
 def check_links(folder: Path) -> None:
-    """Checks that no link stands in the place of what a run writes: writing or deleting there would change its target.
+    """Checks that no file or folder of a run is a link, as writing or deleting there would change its target.
 
     Raises:
-        InputError: one does, as in a folder that somebody else has sent.
+        InputError: one is a link, as may happen in a folder from somebody else.
     """
     ours = (*_PLAIN, *LOCK_FILES, CHECKPOINTS, TENSORBOARD, WANDB)
     below = itertools.chain.from_iterable((folder / name).rglob("*") for name in (CHECKPOINTS, TENSORBOARD))
     for path in (*(folder / name for name in ours), *below):
         if path.is_symlink():
             raise InputError(
-                f"{path} is a link, whose target a run would change; put what it stands for there (the run folder "
-                "itself may be a link)."
+                f"{path} is a link, whose target a run would change; replace it by its target (the run folder itself "
+                "may be a link)."
             )
 
 
 def _files(folder: Path) -> Sequence[Path]:
-    """Returns all files but the lock's, links to folders among them, which are not followed."""
+    """Returns all files except the lock's, including links to folders, which are not followed."""
     found = (path for path in sorted(folder.rglob("*")) if path.is_symlink() or not path.is_dir())
     return [path for path in found if path.relative_to(folder).as_posix() not in LOCK_FILES]

@@ -32,9 +32,9 @@ from acer_tf.system.console import say
 from acer_tf.system.provenance import commit, origin
 
 LOST_REPLAY = "lost_replay"
-"""Setting of a run that resumed without damaged files of replay: the agent steps at which it did."""
+"""Setting of a run that resumed without damaged files of replay: the agent steps where that happened."""
 CHANGED = "changed"
-"""Setting of a run that was resumed with --force: the values until then, with the agent steps."""
+"""Setting of a run that was resumed with --force: the earlier values, with the agent steps."""
 FREE = (
     *("preset", "logdir", "load_path", "num_workers", "vectorization", "threads", "tune_malloc", "stall_seconds"),
     *("checkpoint_every", "exact_resume", "keep_checkpoints", "keep_every"),
@@ -43,21 +43,21 @@ FREE = (
     *("log_interval", "verbose", "track"),
     *("eval_every", "eval_episodes", "eval_deterministic", "eval_max_episode_steps"),
 )
-"""Settings that may change, as learning does not depend on them; the settings of a preset are compared one by one."""
+"""Settings that may change, as they do not affect learning; settings from a preset are compared one by one."""
 MACHINE = ("commit", "versions", "cores", "tensorflow_threads", "processor", "onednn")
-"""Settings that tell where a run was made."""
+"""Settings that say where a run was made."""
 UNNAMED = ("seed", "command", LOST_REPLAY, CHANGED, *MACHINE, *FREE)
-"""Settings that are not in the names of curves, so that the runs of a curve may differ in them."""
+"""Settings that names of curves omit, so that the runs of a curve may differ in them."""
 
 
 CHECK_SECONDS = 1.0
-"""Least time between two looks at the folder and its lease."""
+"""Least seconds between two checks of the folder and its lease."""
 LONGEST_ID = 200
-"""Characters of an environment's id in the name of a folder."""
+"""Most characters of an environment's id in the name of a folder."""
 
 
 def default_run_folder(env_id: str) -> Path:
-    """Makes runs/<env>-<date>-<time>, numbered if it exists: each of several processes has a folder of its own.
+    """Makes runs/<env>-<date>-<time>, numbered if it exists, so that each process has its own folder.
 
     Raises:
         InputError: it cannot be made.
@@ -73,17 +73,17 @@ def default_run_folder(env_id: str) -> Path:
 
 @contextlib.contextmanager
 def run_folder(folder: Path | None, env_id: str = "") -> Iterator["RunFolder"]:
-    """Makes a folder for a run and locks it for this process; the block begins a run in it, or goes on with one.
+    """Makes a folder for a run and locks it for this process; the block begins or resumes a run in it.
 
-    If the block fails before anything but its settings has been written, a new folder is removed again.
+    If the block fails before it has written more than settings, a new folder is removed again.
 
     Args:
-        folder: need not exist; None makes one named after the environment.
+        folder: the folder, which need not exist; None makes one named after the environment.
         env_id: id of the environment.
 
     Raises:
-        LockedError: another process works in the folder.
-        InputError: the folder is the current one, or cannot be looked at or written.
+        LockedError: another process is using the folder.
+        InputError: the folder is the current one, or cannot be read or written.
     """
     if folder == Path():
         raise InputError(
@@ -96,7 +96,7 @@ def run_folder(folder: Path | None, env_id: str = "") -> Iterator["RunFolder"]:
         except LockedError:  # the folder is another process's
             raise
         except (InputError, EnvironmentFailedError):
-            # A mistake in the flags leaves no empty folder behind, and the next command may use the name.
+            # A mistake in the flags must not leave an empty folder behind, whose name the next command may want.
             if is_new and folder.is_dir() and {file.name for file in folder.iterdir()} <= {SETTINGS, *LOCK_FILES}:
                 shutil.rmtree(folder)
             raise
@@ -104,10 +104,10 @@ def run_folder(folder: Path | None, env_id: str = "") -> Iterator["RunFolder"]:
 
 @contextlib.contextmanager
 def folder_kept(logdir: Path | None) -> Iterator[None]:
-    """Checks that the block, in which environments are made, leaves the working directory as it is.
+    """Checks that the block, which makes environments, does not change the working directory.
 
     Raises:
-        InputError: it does not, and files of the run would be written elsewhere.
+        InputError: it does, and the run's files would be written elsewhere.
     """
     before = os.getcwd()
     yield
@@ -123,7 +123,7 @@ class RunFolder:
     """A folder that this process has locked.
 
     Attributes:
-        path: of the folder.
+        path: path of the folder.
     """
 
     def __init__(self, path: Path, locks: contextlib.ExitStack) -> None:
@@ -137,16 +137,16 @@ class RunFolder:
     def begin(self, settings: Mapping[str, Any], restart_behavior: str) -> None:
         """Begins a run unless the folder holds one that can be resumed.
 
-        A new run gets config.yml: the settings, the command line, commit if known, versions and cores.
+        A new run gets config.yml: the settings, the command line, the commit if known, versions and cores.
 
         Args:
             settings: plain values.
-            restart_behavior: what to do with a folder that holds a run: `resume` goes on with it; `restart` keeps it
-                under another name and begins anew; `overwrite` deletes it. A run that published neither a checkpoint
-                nor an agent cannot be resumed and is treated as by `restart`.
+            restart_behavior: what to do with a folder that holds a run: `resume` continues it; `restart` keeps it under
+                another name and begins anew; `overwrite` deletes it. A run that has published neither a checkpoint nor
+                an agent cannot be resumed and is treated as with `restart`.
 
         Raises:
-            InputError: the folder holds a run that cannot be resumed, or other runs below it, or a link, or cannot be
+            InputError: the folder holds a run that cannot be resumed, or holds other runs or a link, or cannot be
                 written.
         """
         folder = self.path
@@ -156,7 +156,7 @@ class RunFolder:
                 delete_run(folder)
             elif holds_run(folder) and (restart_behavior == "restart" or _has_nothing_to_resume(folder)):
                 _set_aside(folder)
-                self._lock()  # the old lock went with the old folder
+                self._lock()  # the old lock moved with the old folder
             check_links(folder)
             for name in (MODEL, BEST, SETTINGS, PROGRESS):
                 delete_unfinished(folder / name)  # of a process that was killed
@@ -175,13 +175,13 @@ class RunFolder:
             )
 
     def check(self) -> None:
-        """Checks that the folder is still this process's to write to; looks once a second, so it can be called often.
+        """Checks that this process may still write to the folder; does so once a second, so calls may be frequent.
 
-        If the folder was moved or deleted, the run goes on in a new one of its name.
+        If the folder was moved or deleted, the run continues in a new one of the same name.
 
         Raises:
-            SupersededError: it is another process's now, or holds another run, so that nothing more may be written
-                there.
+            SupersededError: another process has the folder now, or it holds another run, so nothing more may be
+                written there.
         """
         if time.monotonic() - self._checked < CHECK_SECONDS:
             return
@@ -189,7 +189,7 @@ class RunFolder:
         self._checked = time.monotonic()
         if is_still(self.path, self._identity):
             return
-        # A copy has this process's token; a new folder, in which it has written since, no settings yet.
+        # A copy also has this process's token; a new folder to which it has written since has no settings yet.
         if (self.path / SETTINGS).exists() and last_token(self.path) != self._lease.token:
             raise SupersededError(f"{self.path} holds another run now; nothing more is written there.")
         try:
@@ -199,8 +199,8 @@ class RunFolder:
         except LockedError as error:
             raise SupersededError(f"{self.path} was moved or deleted, and {error}") from error
         except (InputError, OSError):
-            return  # who writes there next says so
-        say(f"{self.path} was moved or deleted; the run goes on in a new folder of that name.", is_error=True)
+            return  # the next to write there reports the error
+        say(f"{self.path} was moved or deleted; the run continues in a new folder of that name.", is_error=True)
 
     def _lock(self) -> None:
         self._lease = self._locks.enter_context(locked(self.path))
@@ -215,13 +215,13 @@ class RunFolder:
 
 
 def holds_run(folder: Path) -> bool:
-    """Whether the folder holds a run with metrics, checkpoints or an agent, be it one that was fetched."""
+    """Whether the folder holds a run with metrics, checkpoints or an agent, even a fetched one."""
     return any((folder / name).exists() for name in (PROGRESS, MODEL, BEST)) or _has_checkpoints(folder)
 
 
 def _require_own(folder: Path) -> None:
-    """Checks that no other runs are below a folder that holds none: this one would hide them from plots, and restarting
-    it would move them.
+    """Checks that a folder that does not hold a run has no runs below it: a new run would hide them from plots, and
+    restarting it would move them.
     """
     if holds_run(folder):
         return
@@ -234,7 +234,7 @@ def _require_own(folder: Path) -> None:
 
 
 def _has_trained(folder: Path) -> bool:
-    """Whether a folder holds a run, not an agent alone; one that cannot be read holds none that matters."""
+    """Whether a folder holds a run, not only an agent; a folder that cannot be read does not count."""
     try:
         return (folder / PROGRESS).exists() or _has_checkpoints(folder)
     except OSError:
@@ -246,7 +246,7 @@ def _has_checkpoints(folder: Path) -> bool:
 
 
 def _has_nothing_to_resume(folder: Path) -> bool:
-    """Whether the run in the folder has published neither a checkpoint nor an agent, as when the disk was full."""
+    """Whether the run in the folder has published neither a checkpoint nor an agent, for instance on a full disk."""
     return not _has_checkpoints(folder) and not (folder / MODEL).exists()
 
 
@@ -259,7 +259,7 @@ def _set_aside(folder: Path) -> None:
 
 
 def read_settings(folder: Path) -> dict[str, Any] | None:
-    """Reads the settings of a run; None if the folder has none.
+    """Reads the settings of a run; returns None if the folder has none.
 
     Raises:
         InputError: the file cannot be read, or does not hold names and values.
@@ -274,11 +274,11 @@ def note_lost_replay(folder: Path, step: int) -> None:
 
 
 def note_changed(folder: Path, step: int, changed: Mapping[str, tuple[Any, Any]]) -> None:
-    """Notes settings that change in the course of a run in its config.yml, if that can be read and written.
+    """Notes settings that change during a run in its config.yml, if that can be read and written.
 
     Args:
-        folder: of the run.
-        step: agent step from which the new values hold.
+        folder: run folder.
+        step: agent step from which the new values apply.
         changed: old and new values by name.
     """
     old, new = ({name: values[i] for name, values in changed.items()} for i in range(2))
@@ -286,7 +286,7 @@ def note_changed(folder: Path, step: int, changed: Mapping[str, tuple[Any, Any]]
 
 
 def _note(folder: Path, name: str, entry: object, **settings: Any) -> None:
-    """Adds an entry to a list in the settings of a run, once, and replaces others."""
+    """Adds an entry, once, to a list in the settings of a run, and replaces other settings."""
     with contextlib.suppress(InputError, OSError):
         old = read_settings(folder) or {}
         known = old.get(name)

@@ -191,7 +191,7 @@ def agent() -> ACER:
         ),
         (
             {"obs": [[0, 1, 0, 1], [1]], "actions": [0, 1]},
-            "array obs cannot be an array: its rows have several lengths",
+            "array obs cannot be an array: its rows differ in length",
         ),
         ({"obs": np.zeros((2, 4)), "actions": [0, None]}, "array actions is of type object; expected numbers"),
         ({"obs": np.zeros((2, 4)), "actions": [0, 1], "episode_starts": [1]}, "2 observations and 1 episode_starts"),

@@ -117,7 +117,7 @@ def test_a_state_is_carried_along_and_masked(recurrent: ACER) -> None:
         ({"state": np.zeros((1, 6))}, r"the state has shape \(1, 6\); expected \(2, 6\)"),
         ({"state": np.zeros((2, 5))}, r"the state has shape \(2, 5\)"),
         ({"state": "x"}, "the state is of type <U1; expected numbers"),
-        ({"state": [[1], [1, 2]]}, "the state cannot be an array: its rows have several lengths"),
+        ({"state": [[1], [1, 2]]}, "the state cannot be an array: its rows differ in length"),
         ({"mask": np.zeros(3, np.bool_)}, r"the mask has shape \(3,\); expected \(2,\)"),
         ({"mask": ["a", "b"]}, "the mask is of type <U1; expected numbers"),
         ({"action_masks": [[None, True]] * 2}, "an action mask is of type object; expected numbers"),

@@ -26,7 +26,7 @@ def test_one_observation_is_a_batch_of_one() -> None:
         (np.ones(3), r"observation has shape \(3,\); expected \(4,\)"),
         (np.ones((2, 3, 4)), r"observation has shape \(2, 3, 4\); expected \(4,\), or a batch"),
         (np.ones((0, 4)), r"shape \(0, 4\)"),
-        ((np.ones(4), {}), r"this is what reset returns; write obs, info = env\.reset\(\) and give obs"),
+        ((np.ones(4), {}), r"this is the return value of reset; write obs, info = env\.reset\(\) and give obs"),
     ],
 )
 def test_other_shapes(observation: Any, message: str) -> None:
@@ -80,7 +80,7 @@ def test_actions_there_and_back() -> None:
     np.testing.assert_allclose(spaces.encode_actions(actions), units, atol=1e-6)
     np.testing.assert_allclose(spaces.encode_actions([[3.0, 0.0]]), [[1, -1]], atol=1e-6)
     np.testing.assert_allclose(spaces.encode_actions(actions.reshape(20, 2)), units, atol=1e-6)
-    with pytest.raises(InputError, match=r"actions have shape \(2, 20\); expected \(1, 2\), or a batch of such"):
+    with pytest.raises(InputError, match=r"actions have shape \(2, 20\); expected \(1, 2\), or a batch of these"):
         spaces.encode_actions(actions.reshape(20, 2).T)
 
 

@@ -104,6 +104,6 @@ def test_when_tensorflow_has_started_it_is_said_that_it_is_too_late() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         tiny(n_cpu_tf_sess=None)
-    with pytest.warns(UserWarning, match="TensorFlow has started with .* threads; 63 are not possible now") as caught:
+    with pytest.warns(UserWarning, match="TensorFlow has started with .* threads; it is too late for 63") as caught:
         ACER("mlp", "CartPole-v1", n_cpu_tf_sess=63)
     assert caught[0].filename == __file__

@@ -31,7 +31,7 @@ def test_the_scale_of_rewards_is_kept(tmp_path: Path) -> None:
     assert agent.get_env().step(np.array([1]))[1] == 1, "the user's own rewards are as they were"
     agent = tiny(env=make_training_env("CartPole-v1", 1, reward_scale=0.1))
     assert (agent.reward_scale, rewards_seen(agent)) == (0.1, {np.float32(0.1)})
-    with pytest.raises(InputError, match=r"the environment brings reward_scale=0\.1, the agent has 0\.5"):
+    with pytest.raises(InputError, match=r"the environment has reward_scale=0\.1, the agent 0\.5"):
         tiny(env=make_training_env("CartPole-v1", 1, reward_scale=0.1), reward_scale=0.5)
     with pytest.raises(InputError, match="reward_scale is 0; expected a finite number > 0"):
         tiny(reward_scale=0)
@@ -162,7 +162,7 @@ def test_what_make_training_env_made_is_normalised_if_the_agent_is() -> None:
     plain = tiny(env=vec_env("Pendulum-v1"))
     for brought in ({"normalize_observations": True}, {"normalize_rewards": True}, {"reward_scale": 0.1}):
         (name, value), *_ = brought.items()
-        with pytest.raises(InputError, match=f"the environment brings {name}={value}, the agent has (False|1.0)"):
+        with pytest.raises(InputError, match=f"the environment has {name}={value}, the agent (False|1.0)"):
             plain.set_env(make_training_env("Pendulum-v1", 1, **brought))
     assert agent.env is kept and plain.n_envs == 2
     with pytest.raises(InputError, match="stacked frames are not normalised"):

@@ -53,7 +53,7 @@ def test_checkpoints_that_go_away_are_noticed_and_the_next_is_whole(tmp_path: Pa
     with training(folder, **LONG | {"checkpoint_every": 1_000_000}) as run:
         run.wait_for("entropy")  # a row
         run.delete(folder / "checkpoints")
-        run.wait_for(f"{folder / 'checkpoints'} was moved or deleted; this checkpoint needs nothing of it")
+        run.wait_for(f"{folder / 'checkpoints'} was moved or deleted; this checkpoint does not depend on it")
         run.wait_for_checkpoint(1)
         run.kill()
     assert whole(folder / "checkpoints"), "it is written at once, not when the next one is due"

@@ -215,7 +215,7 @@ def test_numbers_make_an_array(value):
         ("x", "it is of type <U1; expected numbers"),
         ([1, None], "it is of type object; expected numbers"),
         (1j, "it is of type complex128; expected numbers"),
-        ([[1], [1, 2]], "it cannot be an array: its rows have several lengths"),
+        ([[1], [1, 2]], "it cannot be an array: its rows differ in length"),
     ],
 )
 def test_other_things_make_none(value, message):

@@ -186,7 +186,9 @@ def test_a_folder_that_goes_away_is_noticed(tmp_path: Path, capsys: pytest.Captu
     (tmp_path / "run").rename(tmp_path / "moved")
     assert checkpoints.is_gone
     save(checkpoints, 2, buffer)
-    assert capsys.readouterr().err == f"{tmp_path / 'run'} was moved or deleted; this checkpoint needs nothing of it.\n"
+    assert (
+        capsys.readouterr().err == f"{tmp_path / 'run'} was moved or deleted; this checkpoint does not depend on it.\n"
+    )
     assert not checkpoints.is_gone
     assert_restores(tmp_path / "run", found(tmp_path / "run")[0], buffer)
     assert found(tmp_path / "moved")[0].step == 1
