@@ -1,1 +1,1 @@
-"""Reads agents of Stable Baselines 2 and of baselines from their files, as data: nothing in a file is run."""
+"""Reads agents of Stable Baselines 2 and baselines from their files, as data: no code in a file is run."""

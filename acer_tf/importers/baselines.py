@@ -25,17 +25,17 @@ _BEHIND_PIXELS = {
     "impala_cnn": ("pi/layer15/kernel", 11 * 11 * 32),
     "conv_only": ("pi_head/kernel", 11 * 11 * 64),
 }
-"""The first dense layer behind the convolutions, and its inputs for images of 84 x 84 pixels."""
+"""The first dense layer after the convolutions, and its number of inputs for images of 84 x 84 pixels."""
 
 
 def read_baselines(path: str | Path) -> ImportedAgent:
-    """Reads a file that `model.save` of baselines wrote.
+    """Reads a file that baselines' `model.save` wrote.
 
-    The file holds no hyper-parameters; those of the network that the weights do not show (activation, strides) are
+    The file holds no hyper-parameters; those of the network that its weights do not reveal (activation, strides) are
     assumed to be baselines' defaults.
 
     Raises:
-        InputError: the file cannot be read, holds something else, or a network that its weights do not determine.
+        InputError: the file cannot be read, or holds something else or a network that its weights do not determine.
     """
     with as_input_error(path, "an ACER agent of baselines"):
         return _agent(read_pickle(read_decompressed(path)))
@@ -85,7 +85,7 @@ def _named(arrays: Mapping[str, NDArray[Any]]) -> Arrays:
     for name, array in arrays.items():
         layer, _, kind = name.rpartition("/")
         layers.setdefault(_layer(layer), {})[kind] = array
-    # Files of old Pythons have their parameters in any order.
+    # Files from old Pythons have their parameters in any order.
     ordered = sorted(layers.items(), key=lambda item: _natural(item[0]))
     return {name: array for layer, group in ordered for name, array in layer_arrays(layer, group).items()}
 
@@ -107,7 +107,7 @@ def _layer(name: str) -> str:
 
 
 def _network(params: Arrays) -> tuple[str, dict[str, Any]]:
-    """Returns name and arguments of the network that has these weights."""
+    """Returns name and arguments of the network with these weights."""
     own, critic = ({name[3:]: array for name, array in params.items() if name.startswith(s)} for s in ("pi/", "vf/"))
     name, arguments = _torso(own)
     for layer in ("lstm", "lnlstm"):
@@ -130,7 +130,7 @@ def _torso(own: Arrays) -> tuple[str, dict[str, Any]]:
         return "impala_cnn", {}
     if "conv0" in kernels:
         if [(shape[0], shape[-1]) for shape in kernels.values()] != _CONV_ONLY:
-            raise ValueError("its network is conv_only with convolutions of its own, whose strides are in no file")
+            raise ValueError("its network is conv_only with custom convolutions, whose strides no file holds")
         return "conv_only", {}
     layers, widths = list(kernels), [shape[-1] for shape in kernels.values()]
     if layers != [f"mlp_fc{i}" for i in range(len(layers))] or len(set(widths)) > 1:

@@ -25,7 +25,7 @@ _UNKNOWN = {
 
 
 def read_decompressed(path: str | Path) -> bytes:
-    """Returns the `decompressed` content of a file, which raises as `read_file` does, too."""
+    """Returns the decompressed content of a file; raises the errors of `read_file` and `decompressed`."""
     return decompressed(read_file(path))
 
 
@@ -43,7 +43,7 @@ def read_file(path: str | Path) -> bytes:
 
 
 def decompressed(data: bytes) -> bytes:
-    """Decompresses what joblib compressed with zlib, gzip, bz2, xz or lzma; returns anything else as it is.
+    """Decompresses what joblib compressed with zlib, gzip, bz2, xz or lzma; returns anything else unchanged.
 
     Raises:
         ValueError: compressed data is damaged or of another kind, or would unpack to more than

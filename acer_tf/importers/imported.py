@@ -25,7 +25,7 @@ class ImportedAgent(NamedTuple):
         action_space: the actions.
         params: float32 weights by parameter name.
         averages: weights of the average policy by parameter name; empty if the file has none.
-        slots: those of RMSProp by their names in `Model.state_dict`, likewise.
+        slots: RMSProp's slots by their names in `Model.state_dict`; likewise.
     """
 
     policy: str
@@ -39,10 +39,10 @@ class ImportedAgent(NamedTuple):
 
 
 def layer_arrays(layer: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
-    """Renames the arrays of a layer to this package's parameters, and flattens biases of convolutions."""
+    """Renames a layer's arrays to this package's parameters, and flattens biases of convolutions."""
     for array in arrays.values():
         if array.dtype.kind != "f":
-            raise ValueError(f"its {layer} holds {array.dtype}, no weights")
+            raise ValueError(f"its {layer} holds {array.dtype}, not weights")
     if "wx" not in arrays:  # an LSTM's b keeps its name
         arrays = {_NAMES.get(name, name): array for name, array in arrays.items()}
     return {

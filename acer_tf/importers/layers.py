@@ -1,4 +1,4 @@
-"""Layers of Stable Baselines 2's policies (`common/policies.py`), and this package's networks that compute the same."""
+"""Layers of Stable Baselines 2's policies (`common/policies.py`), and equivalent networks of this package."""
 
 import itertools
 import re
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from acer_tf.importers.imported import Arrays, layer_arrays
 
 Layers = dict[str, dict[str, NDArray[Any]]]
-"""Arrays of each layer by their names in the file; layers in the order in which the policy created them."""
+"""Arrays of each layer by their names in the file; layers are in the order in which the policy created them."""
 
 _NAME = re.compile(r"model/([^/]+)/([^/:]+):0")
 _CONVOLUTIONS = ("c1", "c2", "c3", "fc1")
@@ -22,7 +22,7 @@ _OLDEST_ORDER = ("wx", "gx", "bx", "wh", "gh", "bh", "b", "gc", "bc")
 _LAST = ("vf", "pi", "q")
 
 _Parts = tuple[list[str], list[str], dict[str, list[str]]]
-"""Names of layers: shared before the LSTM, shared after it, and those of policy and critic alone, by `pi` and `vf`."""
+"""Names of layers: shared before the LSTM, shared after it, and separate ones of policy and critic (`pi`, `vf`)."""
 
 
 def grouped(params: Mapping[Any, Any]) -> Layers:
@@ -31,13 +31,13 @@ def grouped(params: Mapping[Any, Any]) -> Layers:
     for key, array in params.items():
         name = _NAME.fullmatch(key) if isinstance(key, str) else None
         if name is None or not isinstance(array, np.ndarray):
-            raise ValueError(f"its parameter {str(key)[:80]!r} is not known here")
+            raise ValueError(f"its parameter {str(key)[:80]!r} is unknown")
         layers.setdefault(name[1], {})[name[2]] = array
     return layers
 
 
 def numbered(params: Sequence[Any], policy: str, arguments: Mapping[str, Any]) -> Layers:
-    """Groups arrays without names by layer, from the order in which a policy with such arguments created them."""
+    """Groups unnamed arrays by layer, from the order in which a policy with these arguments creates them."""
     if not all(isinstance(array, np.ndarray) for array in params):
         raise ValueError("one of its parameters is not an array")
     is_normalized = bool(arguments.get("layer_norm", "LnLstm" in policy))
@@ -61,7 +61,7 @@ def _order(arrays: list[NDArray[Any]]) -> tuple[str, ...]:
 
 
 def _body(policy: str, arguments: Mapping[str, Any], count: int) -> list[str]:
-    """Returns the names of all layers but the last three; `count` of them are not the LSTM."""
+    """Returns the names of all layers except the last three; `count` of them are not the LSTM."""
     is_recurrent = "Lstm" in policy
     if arguments.get("feature_extraction", "mlp" if policy.startswith("Mlp") else "cnn") == "cnn":
         return [*_CONVOLUTIONS, _LSTM] if is_recurrent else [*_CONVOLUTIONS]
@@ -91,7 +91,7 @@ def network(layers: Layers) -> tuple[str, dict[str, Any], Arrays]:
     """Returns this package's policy with these layers, its `policy_kwargs`, and its weights."""
     if missing := [name for name in ("pi", "q") if name not in layers]:
         raise ValueError(f"it has no layer {missing[0]}")
-    # vf is V of other algorithms, which ACER computes from pi and q.
+    # vf is other algorithms' V, which ACER computes from pi and q.
     body = {name: arrays for name, arrays in layers.items() if name not in _LAST}
     heads = {"pi_head": layers["pi"], "q_head": layers["q"]}
     convolutions = {f"shared/{name}": body.pop(name) for name in _CONVOLUTIONS if name in body}
@@ -103,7 +103,7 @@ def network(layers: Layers) -> tuple[str, dict[str, Any], Arrays]:
     if not convolutions:
         arguments["net_arch"] = _net_arch(body, parts)
     elif body.keys() - {_LSTM} or len(convolutions) < len(_CONVOLUTIONS):
-        raise ValueError("its network of images is not one of Stable Baselines' own")
+        raise ValueError("its network for images is not one of Stable Baselines' own")
     renamed = convolutions | _dense(body, parts) | recurrent | heads
     weights = [layer_arrays(layer, arrays) for layer, arrays in renamed.items()]
     policy = f"{'Cnn' if convolutions else 'Mlp'}{kind}Policy"
@@ -119,7 +119,7 @@ def _dense(body: Layers, parts: _Parts) -> Layers:
 
 
 def _net_arch(body: Layers, parts: _Parts) -> list[Any]:
-    """Returns the argument `net_arch` that makes these layers."""
+    """Returns the argument `net_arch` that yields these layers."""
     before, after, ends = parts
     place = [_LSTM_ITEM] if _LSTM in body else []
     own = {end: [_width(body[name]) for name in names] for end, names in ends.items()}
@@ -133,7 +133,7 @@ def _parts(names: list[str]) -> _Parts:
     parts: dict[str, list[str]] = {"shared": [], "pi": [], "vf": []}
     for name in rest:
         if not (match := re.fullmatch(r"(shared|pi|vf)_fc\d+", name)):
-            raise ValueError(f"a layer of it, {name[:80]!r}, is not known here")
+            raise ValueError(f"its layer {name[:80]!r} is unknown")
         parts[match[1]].append(name)
     shared = parts.pop("shared")
     return (before, shared, parts) if _LSTM in names else (shared, [], parts)
@@ -145,5 +145,5 @@ def _width(layer: Mapping[str, NDArray[Any]]) -> int:
 
 def _matrix(layer: Mapping[str, NDArray[Any]], name: str) -> NDArray[Any]:
     if name not in layer or layer[name].ndim != 2:
-        raise ValueError(f"a layer of it has no matrix {name}")
+        raise ValueError(f"one of its layers has no matrix {name}")
     return layer[name]

@@ -1,4 +1,4 @@
-"""Normalization of observations and returns as Stable Baselines' `VecNormalize` saves it, in one file or in two."""
+"""Normalization of observations and returns as Stable Baselines' `VecNormalize` saves it, in one file or two."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,32 +17,32 @@ from acer_tf.storage.input_errors import as_input_error
 from acer_tf.storage.paths import user_path
 
 Moments = dict[str, NDArray[np.float64]]
-"""`mean` and `var`, in the shape of one observation, or [] for returns, and `count`."""
+"""`mean` and `var`, with the shape of one observation or, for returns, [], and `count`."""
 VEC_NORMALIZE = "vecnormalize.pkl"
-"""Name that the zoo gives to what `VecNormalize.save` writes."""
+"""The zoo's name for the file of `VecNormalize.save`."""
 RUNNING_AVERAGES = {"obs": "obs_rms.pkl", "return": "ret_rms.pkl"}
-"""Files of Stable Baselines before 2.9."""
+"""Files of Stable Baselines before version 2.9."""
 _ARGUMENTS = {"obs": {"clip_obs": CLIP, "epsilon": EPS}, "return": {"clip_reward": CLIP, "epsilon": EPS}}
-"""Arguments of `VecNormalize` that are constants here, where it normalised observations, and rewards."""
+"""Arguments of `VecNormalize` that are constants here, for normalised observations and for normalised rewards."""
 
 
 def has_normalization(folder: Path) -> bool:
-    """Returns whether a folder has files that `read_normalization` reads; the zoo puts one beside each agent."""
+    """Returns whether a folder has files for `read_normalization`; the zoo puts one beside each agent."""
     return any((folder / file).is_file() for file in (VEC_NORMALIZE, *RUNNING_AVERAGES.values()))
 
 
 def read_normalization(source: str | Path) -> dict[str, NDArray[np.float64]]:
-    """Reads the moments by which an agent of Stable Baselines normalised; those that it did not use are left out.
+    """Reads the moments with which an agent of Stable Baselines normalised, without those that it did not use.
 
     Args:
-        source: the file that `VecNormalize.save` wrote (Stable Baselines 2.9 or later); or a folder with it as
-            `vecnormalize.pkl`, or with the older `obs_rms.pkl` and `ret_rms.pkl`.
+        source: the file that `VecNormalize.save` wrote (Stable Baselines 2.9 or later), or a folder with this file as
+            `vecnormalize.pkl` or with the older `obs_rms.pkl` and `ret_rms.pkl`.
 
     Returns:
-        Arrays as `acer_tf.envs.wrappers.normalize.normalization_state` names them.
+        Arrays with the names that `acer_tf.envs.wrappers.normalize.normalization_state` gives them.
 
     Raises:
-        InputError: there are no such files, one of them holds something else, or numbers that cannot be moments.
+        InputError: there are no such files, or one of them holds something else or numbers that cannot be moments.
     """
     file = user_path(source)
     with reading(file):
@@ -68,7 +68,7 @@ def _of_folder(folder: Path) -> dict[str, Moments]:
             f"{folder} has neither {VEC_NORMALIZE} nor {' nor '.join(RUNNING_AVERAGES.values())}; expected a folder of "
             "Stable Baselines' zoo, or the file that VecNormalize.save wrote."
         )
-    # Both files were written, even of what was not normalised, and there nothing was counted.
+    # Both files are always written; the count is zero for what was not normalised.
     return {name: moments for name, moments in found.items() if moments["count"] >= 1}
 
 
@@ -89,12 +89,12 @@ def _of_vec_normalize(state: Mapping[Any, Any]) -> dict[str, Moments]:
     for name, switch, moments in (("obs", "norm_obs", "obs_rms"), ("return", "norm_reward", "ret_rms")):
         if not isinstance(is_on := state.get(switch), bool):
             raise ValueError(f"it has no {switch}")
-        if is_on:  # in 2.10 moments grow even where they are not used
+        if is_on:  # in 2.10, moments are updated even if unused
             found[name] = _moments(state.get(moments))
     for argument, ours in (argument for name in found for argument in _ARGUMENTS[name].items()):
         theirs = state.get(argument)
         if not (isinstance(theirs, int | float) and theirs == ours):
-            raise ValueError(f"its {argument} is {str(theirs)[:80]!r}, and here that is always {ours:g}")
+            raise ValueError(f"its {argument} is {str(theirs)[:80]!r}, which is always {ours:g} here")
     return found
 
 
@@ -108,4 +108,4 @@ def _moments(value: Any) -> Moments:
             mean, var = np.asarray(mean, np.float64), np.asarray(var, np.float64)
             if mean.shape == var.shape and np.isfinite([mean, var]).all() and (var >= 0).all() and 0 <= n < 2**63:
                 return {"mean": mean, "var": var, "count": np.asarray(n)}
-    raise ValueError("expected a RunningMeanStd: mean, var and count, finite, the first two of one shape")
+    raise ValueError("expected a RunningMeanStd: finite mean, var and count, the first two with the same shape")

@@ -1,4 +1,4 @@
-"""Objects of a pickle: arrays, dtypes, scalars, bytes, ordered dicts and sets are made, all others stay `Inert`."""
+"""Objects in a pickle: builds arrays, dtypes, scalars, bytes, ordered dicts and sets; all others stay `Inert`."""
 
 import math
 import re
@@ -22,13 +22,13 @@ _ELSEWHERE = ("numpy_pickle_compat.NDArrayWrapper", "numpy_pickle.NDArrayWrapper
 
 
 class Inert:
-    """Stands for a class, function or object that a pickle names: nothing is looked up, nothing can be called.
+    """A placeholder for a class, function or object that a pickle names: nothing is looked up or can be called.
 
     Attributes:
-        name: module and name; of the class, for an object.
-        arguments: of the call that would have made the object; None for a class or function.
-        state: what the object would have been given by `__setstate__`; None if nothing.
-        key: of the object in the pickle's memo; None if it is not there.
+        name: module and name, those of the class for an object.
+        arguments: arguments of the call that would have made the object; None for a class or function.
+        state: the argument that the object's `__setstate__` would have received; None without one.
+        key: the object's key in the pickle's memo; None if it is not there.
     """
 
     __slots__ = ("arguments", "key", "name", "state")
@@ -49,7 +49,7 @@ def called(name: str, arguments: tuple[Any, ...]) -> Any:
     """Returns the result of a call in a pickle: data if the function is a known constructor of data, else `Inert`."""
     match name, arguments:
         case "copyreg._reconstructor" | "copy_reg._reconstructor", (Inert() as cls, Inert(), None):
-            return Inert(cls.name, ())  # an object, as protocols 0 and 1 write it
+            return Inert(cls.name, ())  # an object as written by protocols 0 and 1
         case "collections.OrderedDict", ():
             return {}
         case "builtins.set" | "builtins.frozenset" | "__builtin__.set" | "__builtin__.frozenset", (list() as items,):
@@ -68,7 +68,7 @@ def called(name: str, arguments: tuple[Any, ...]) -> Any:
 def built(instance: Inert, state: Any, file: BinaryIO) -> Any:
     """Returns an object with its state set: an array or a dtype, or else the object itself.
 
-    Joblib writes the bytes of an array into the file of the pickle, after the array's description.
+    Joblib writes the bytes of an array to the pickle's file, after the array's description.
     """
     match instance.name, instance.arguments, state:
         case name, (str() as code, *_), (_, "<" | ">" | "|" | "=" as order, None, None, None, *_) if name == _DTYPE:
@@ -83,7 +83,7 @@ def built(instance: Inert, state: Any, file: BinaryIO) -> Any:
                 file, dtype, shape, order, is_aligned=rest.get("numpy_array_alignment_bytes") is not None
             )
         case name, _, _ if name.endswith(_WRAPPER):
-            raise ValueError("an array in it is not of numbers")
+            raise ValueError("an array in it does not hold numbers")
         case name, _, _ if name.endswith(_ELSEWHERE):
             raise ValueError("it was written by a joblib older than 0.10, which kept arrays in files of their own")
     instance.state = state

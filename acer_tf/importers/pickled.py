@@ -1,7 +1,7 @@
-"""Reads pickles without executing them: a virtual machine for their opcodes that makes plain data and arrays only.
+"""Reads pickles without executing them: a virtual machine for their opcodes that builds only plain data and arrays.
 
-Names are not imported and calls are not made: an `Inert` object takes their place. Python's own unpickler is not used.
-It decides class by class what may be looked up; here nothing can be looked up at all. The standard library's
+It neither imports names nor makes calls; an `Inert` object takes their place. It does not use Python's own unpickler,
+which decides class by class what may be looked up: here nothing can be looked up at all. The standard library's
 `pickletools` decodes the opcodes and their arguments.
 """
 
@@ -17,22 +17,22 @@ from acer_tf.importers.objects import Inert, built, called
 MOST_OPCODES = 10**5
 LONGEST_NAME = 250
 LONGEST_NUMBER = 2**10
-"""Bits of a whole number."""
+"""Most bits of a whole number."""
 LARGEST_KEY = 2**32
-"""Bound of the whole numbers that are keys: of larger ones, any number may have the same hash."""
+"""Bound on whole numbers as keys: beyond it, any number of them may share a hash."""
 _DAMAGED = "the pickle is incomplete or damaged"
 _KEYS = str | bytes | float | None | Inert
 
 
 def read_pickle(data: bytes) -> Any:
-    """Returns the content of a pickle; sets become lists, and keys that are costly to hash become `Inert`: containers,
-    and numbers beyond `LARGEST_KEY`.
+    """Returns the content of a pickle; sets become lists, and keys that are costly to hash (containers, and numbers
+    beyond `LARGEST_KEY`) become `Inert`.
 
     Arrays and bytes together take at most twice as much memory as the pickle, so a small file cannot exhaust memory.
 
     Args:
-        data: a pickle of any protocol, or of joblib, which writes arrays between the opcodes; but Python 2's protocol 0
-            only if all text and arrays are ASCII.
+        data: a pickle of any protocol, or of joblib, which writes arrays between the opcodes. Python 2's protocol 0 is
+            supported only if all text and arrays are ASCII.
 
     Raises:
         ValueError: the pickle is not complete and valid, or has more than `MOST_OPCODES` opcodes.
@@ -40,7 +40,7 @@ def read_pickle(data: bytes) -> Any:
     try:
         return _Machine(data).run()
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, UnicodeError) as error:
-        if isinstance(error, UnicodeDecodeError) and error.encoding == "ascii":  # by pickletools, which has no choice
+        if isinstance(error, UnicodeDecodeError) and error.encoding == "ascii":  # from pickletools
             raise ValueError(
                 f"{_DAMAGED}, or Python 2 wrote it with protocol 0; save it there with protocol 2"
             ) from error
@@ -69,7 +69,7 @@ class _Machine:
             self._push(_CONSTANTS[opcode]())
         elif opcode in _ACTIONS:
             _ACTIONS[opcode](self, argument)
-        else:  # a number, a text or bytes
+        else:  # a number, text or bytes
             if isinstance(argument, int) and argument.bit_length() > LONGEST_NUMBER:
                 raise ValueError(f"a number in it has {argument.bit_length():,} bits")
             self._push(bytes(argument) if isinstance(argument, bytearray) else argument)
@@ -105,7 +105,7 @@ class _Machine:
 
     def _keep(self, key: int) -> None:
         if not _is_key(key):
-            raise ValueError("it is not a valid pickle: a key in its memo is no small number")
+            raise ValueError("it is not a valid pickle: a key in its memo is not a small number")
         value = self._kept[key] = self._stack[-1]
         if isinstance(value, Inert):
             value.key = key
@@ -117,7 +117,7 @@ class _Machine:
 
     def _call(self, function: Any, arguments: Any) -> None:
         if not isinstance(function, Inert) or not isinstance(arguments, tuple):
-            raise ValueError("it is not a valid pickle: it calls something that is no function")
+            raise ValueError("it is not a valid pickle: it calls something that is not a function")
         self._push(self._counted(called(function.name, arguments)))
 
     def _call_to_mark(self) -> None:
@@ -142,7 +142,7 @@ class _Machine:
         if isinstance(value, np.ndarray | bytes):
             self._bytes_left -= value.nbytes if isinstance(value, np.ndarray) else len(value)
         if self._bytes_left < 0:
-            raise ValueError("its arrays are larger than it is")
+            raise ValueError("its arrays are larger than the file")
         return value
 
 
@@ -160,7 +160,7 @@ _CONSTANTS: dict[str, Callable[[], Any]] = {
     "NEWTRUE": lambda: True,
     "NEWFALSE": lambda: False,
     "EMPTY_LIST": list,
-    "EMPTY_SET": list,  # what a set holds may have no hash here
+    "EMPTY_SET": list,  # elements of a set may have no hash here
     "EMPTY_TUPLE": tuple,
     "EMPTY_DICT": dict,
     "NEXT_BUFFER": lambda: Inert("buffer"),

@@ -1,4 +1,4 @@
-"""Agents of Stable Baselines 2, in its three file formats: a zip, a pickle of named arrays, a pickle of a list."""
+"""Agents of Stable Baselines 2 in its three file formats: a zip, a pickle of named arrays, and a pickle of a list."""
 
 import base64
 import io
@@ -24,7 +24,7 @@ from acer_tf.storage.space_json import space_from_data
 from acer_tf.storage.zip_files import check_members
 
 LARGEST_TEXT = 2**22
-"""Bytes of a zip's `data`, and of its `parameter_list`; as Python's objects they take some twenty times as much."""
+"""Most bytes of a zip's `data` and `parameter_list`; as Python objects they take about twenty times as much."""
 _ZIP = b"PK"
 _DEFAULT_BUFFER_SIZE = 5000
 _SETTINGS = (
@@ -32,7 +32,7 @@ _SETTINGS = (
     "rprop_epsilon", "replay_ratio", "replay_start", "seed",
 )  # fmt: skip
 _USED = (*_SETTINGS, "policy", "policy_kwargs", "observation_space", "action_space")
-"""All that is read of `data`."""
+"""The entries of `data` that are read."""
 _POLICIES = (
     "MlpPolicy", "MlpLstmPolicy", "MlpLnLstmPolicy", "CnnPolicy", "CnnLstmPolicy", "CnnLnLstmPolicy",
     "FeedForwardPolicy", "LstmPolicy",
@@ -45,17 +45,17 @@ _POLICY_KWARGS = (
 
 
 def read_stable_baselines(path: str | Path) -> ImportedAgent:
-    """Reads a file that `ACER.save` of Stable Baselines 2 wrote; these hold neither average policy nor slots.
+    """Reads a file that Stable Baselines 2's `ACER.save` wrote, which holds neither average policy nor slots.
 
     Raises:
-        InputError: the file cannot be read, holds something else, or a policy that a file does not determine.
+        InputError: the file cannot be read, or holds something else or a policy that it does not fully describe.
     """
     with as_input_error(path, "an ACER agent of Stable Baselines 2", Content.STABLE_BASELINES):
         return _agent(read_file(path))
 
 
 def is_stable_baselines(path: str | Path) -> bool:
-    """Returns whether Stable Baselines 2 wrote an agent's file (a zip or a pickled pair) or baselines (a pickled dict).
+    """Returns True for a file of Stable Baselines 2 (a zip or a pickled pair), False for baselines' (a pickled dict).
 
     Raises:
         InputError: the file cannot be read, or is neither.
@@ -80,7 +80,7 @@ def _agent(file: bytes) -> ImportedAgent:
     if not isinstance(action_space, gym.spaces.Discrete):
         raise ValueError("its actions are not discrete")
     if observation_space is None:
-        raise ValueError("its observation space is not one that its ACER supported")
+        raise ValueError("its observation space is not one that Stable Baselines' ACER supported")
     policy, arguments = _policy(data.get("policy")), _policy_kwargs(data.get("policy_kwargs"))
     layers = grouped(params) if isinstance(params, dict) else numbered(params, policy, arguments)
     policy, policy_kwargs, weights = network(layers)
@@ -116,7 +116,7 @@ def _read_json(archive: zipfile.ZipFile, name: str) -> Any:
 
 
 def _unpickled(value: Any) -> Any:
-    """Decodes a value of `data` that was pickled because it is not JSON."""
+    """Decodes a value of `data` that was pickled because JSON cannot represent it."""
     if isinstance(value, dict) and isinstance(text := value.get(":serialized:"), str):
         return read_pickle(base64.b64decode(text))
     return value
@@ -127,7 +127,7 @@ def _policy(policy: Any) -> str:
     if isinstance(policy, Inert):
         name = policy.short_name if policy.name.startswith("stable_baselines.") else ""
     if name not in _POLICIES:
-        raise ValueError("its policy is a class of the user's own, and what that computes is in no file")
+        raise ValueError("its policy is a user-defined class, whose code no file holds")
     return str(name)
 
 
@@ -140,7 +140,7 @@ def _policy_kwargs(arguments: Any) -> dict[str, Any]:
         raise ValueError(f"its policy_kwargs hold {str(unknown[0])[:80]!r}, which cannot be imported")
     extractor = arguments.get("cnn_extractor")
     if extractor is not None and getattr(extractor, "name", None) != "stable_baselines.common.policies.nature_cnn":
-        raise ValueError("its cnn_extractor is the user's own, and what that computes is in no file")
+        raise ValueError("its cnn_extractor is user-defined, and no file holds its code")
     return arguments
 
 
@@ -158,7 +158,7 @@ def _settings(data: dict[Any, Any]) -> dict[str, Any]:
     for name, value in settings.items():
         if not isinstance(value, str | int | float | None):
             raise ValueError(f"its {name} is not a number")
-    # The size of replay was not saved; the default must hold what replay waits for.
+    # The size of replay was not saved; the default must hold at least `replay_start`.
     if isinstance(start := settings.get("replay_start"), int | float) and start > _DEFAULT_BUFFER_SIZE:
         settings["buffer_size"] = start
     return settings
@@ -173,7 +173,7 @@ def _check_bounds(observation_space: gym.Space[Any]) -> None:
 
 
 def read_space(described: Any) -> gym.Space[Any] | None:
-    """Returns the space that a pickled object describes; None if it is not a Box, Discrete, or Multi- space."""
+    """Returns the space that a pickled object describes, or None if it is not a Box, Discrete or Multi- space."""
     if not isinstance(described, Inert) or not isinstance(described.state, dict):
         return None
     try:
@@ -198,7 +198,7 @@ def _space_data(name: str, state: dict[Any, Any]) -> dict[str, Any] | None:
 
 
 def _unbounded(bound: NDArray[Any]) -> NDArray[Any]:
-    """Replaces the largest finite number, with which gym's environments denoted no bound, by gymnasium's infinity."""
+    """Replaces the largest finite number, which meant no bound in gym's environments, by gymnasium's infinity."""
     if bound.dtype.kind != "f":
         return bound
     return np.where(np.abs(bound) == np.finfo(bound.dtype).max, np.copysign(np.inf, bound), bound).astype(bound.dtype)

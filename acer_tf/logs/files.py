@@ -1,4 +1,4 @@
-"""Log files that grow by whole rows and survive crashes: CSV files and progress.jsonl."""
+"""Log files that grow by complete rows and survive crashes: CSV files and progress.jsonl."""
 
 import contextlib
 import csv
@@ -21,32 +21,32 @@ from acer_tf.system.console import say
 from acer_tf.system.links import without_links
 
 LARGEST_WAITING = 2**22
-"""Bytes that a file keeps in memory while they cannot be written."""
+"""Most bytes that a sink keeps in memory while its file cannot be written."""
 EVALUATION_COLUMNS = ("steps", "episodes", "mean_return", "std_return", "mean_length", "cut")
 
 
 class FileSink(Sink):
-    """A sink with one file, which is created by the first `append`.
+    """A sink with one file, which the first `append` creates.
 
-    Every piece is written with one unbuffered call, so that an interrupt never tears it. What the disk does not take is
-    kept in memory and written by a later call: a log stops neither training nor checkpoints. If the file is moved or
-    deleted, the next piece begins a new one; if it is replaced, the next piece goes there.
+    It writes every piece with one unbuffered call, so that an interrupt never tears it. Pieces that the disk does not
+    take are kept in memory and written by a later call, so a log stops neither training nor checkpoints. If the file is
+    moved or deleted, the next piece begins a new one; if it is replaced, the next piece goes to the replacement.
     """
 
     def __init__(self, path: Path, head: bytes = b"") -> None:
-        """`head` is written before the first piece."""
+        """Writes `head` before the first piece."""
         self._path = path
         self._head = head
         self._file: io.FileIO | None = None
-        self._mode = "x"  # "r+" once it is known that the file there is this one
+        self._mode = "x"  # "r+" once the existing file is known to be this one
         self._is_begun = self._is_waiting = False
         self._unwritten = b""
 
     def append(self, piece: bytes) -> None:
-        """Writes a piece; if the disk does not take it, prints a warning and keeps it for the next call.
+        """Writes a piece; if the disk does not take it, prints a warning and keeps the piece for the next call.
 
         Raises:
-            FileExistsError: at the first call, the file is there already; pieces of two runs never mix.
+            FileExistsError: the file exists at the first call; pieces of two runs never mix.
         """
         if piece:
             self._leave_what_is_gone()
@@ -56,10 +56,10 @@ class FileSink(Sink):
         self._try_to_write()
 
     def rewrite(self, content: bytes) -> None:
-        """Replaces all pieces so far, in one step.
+        """Replaces all pieces so far in one step.
 
         Raises:
-            OSError: the disk is full or cannot be written; the pieces are as they were.
+            OSError: the disk is full or cannot be written; the pieces are unchanged.
         """
         replace(self._path, content)
         if self._file is not None:
@@ -68,7 +68,7 @@ class FileSink(Sink):
         self._unwritten = b""
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the size in bytes, which are on the disk then, under the file's name, and what waits for the disk."""
+        """Returns the size in bytes after syncing the file, under the file's name, and the pieces waiting in memory."""
         self._leave_what_is_gone()
         if self._is_begun:
             self._try_to_write(is_synced=True)
@@ -76,17 +76,17 @@ class FileSink(Sink):
         return {self._path.name: size} | ({self._waiting: self._unwritten.decode("latin-1")} if self._unwritten else {})
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Drops what was written after `state_dict`, and a line that was cut; the next piece comes after the rest.
+        """Drops what was written after `state_dict`, and an incomplete line; the next piece follows the rest.
 
         Raises:
-            InputError: the file is a link, whose target is left alone, or cannot be read or cut.
+            InputError: the file is a link, whose target is left alone, or cannot be read or truncated.
         """
         if self._path.is_symlink():
             raise InputError(f"{self._path} is a link; expected the log of this run, or nothing.")
         size = state.get(self._path.name, 0)
         with reading(self._path):
             data = self._path.read_bytes()[:size] if size and self._path.is_file() else b""
-            if len(data) == size:  # else what waited has nothing to follow
+            if len(data) == size:  # else pieces that waited no longer follow anything
                 self._unwritten = state.get(self._waiting, "").encode("latin-1")
             size = size if self._unwritten else data.rfind(b"\n") + 1
             self._is_begun = bool(size or self._unwritten)
@@ -105,11 +105,11 @@ class FileSink(Sink):
 
     @property
     def _waiting(self) -> str:
-        """Name in the state of what the file lacks."""
+        """Name, in the state, of the pieces waiting in memory."""
         return f"{self._path.name} waiting"
 
     def _leave_what_is_gone(self) -> None:
-        """Closes a file that was moved, deleted or replaced: its size says nothing of the one that follows."""
+        """Closes a file that was moved, deleted or replaced: its size says nothing about the next one's."""
         if self._file is not None and not is_still(self._path, os.fstat(self._file.fileno())):
             self._file.close()
             self._file, self._is_begun = None, not is_missing(self._path)
@@ -136,7 +136,7 @@ class FileSink(Sink):
             self._is_waiting = False
 
     def _open(self, mode: str) -> io.FileIO:
-        """Makes the file, or opens the one that is there at its end."""
+        """Makes the file, or opens an existing one at its end."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._file = io.FileIO(self._path, mode, opener=without_links)
         self._file.seek(0, os.SEEK_END)
@@ -144,10 +144,10 @@ class FileSink(Sink):
 
 
 class CsvSink(FileSink):
-    """A sink with a CSV file, which goes on with the header that is there."""
+    """A sink with a CSV file, which keeps an existing header."""
 
     def __init__(self, path: Path, names: Sequence[str] = ()) -> None:
-        """`names` are the header of a new file."""
+        """Uses `names` as the header of a new file."""
         super().__init__(path)
         self._name(names)
 
@@ -155,7 +155,7 @@ class CsvSink(FileSink):
         """Drops what was written after `state_dict`, and reads the header.
 
         Raises:
-            InputError: the file is a link, cannot be read or cut, or has no header.
+            InputError: the file is a link, cannot be read or truncated, or has no header.
         """
         super().load_state_dict(state)
         if self._file is None:
@@ -171,22 +171,22 @@ class CsvSink(FileSink):
 
 
 class ProgressCsv(CsvSink):
-    """Writes every row of metrics to a CSV file; the first row's names are the header.
+    """Writes every row of metrics to a CSV file; the names in the first row become the header.
 
-    Recorded numbers of one's own may come later: each gets a column, which is nan in the rows before.
+    Users' recorded numbers may come later: each gets a column, which is nan in earlier rows.
     """
 
     _rows = 0
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the state of a file, and how many columns and rows it has: a column more changes every row's size."""
+        """Returns the file's state and its numbers of columns and rows, as a new column changes every row's size."""
         return {**super().state_dict(), self._of("columns"): len(self._names), self._of("rows"): self._rows}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Drops what was written after `state_dict`, and reads the header; errors as of `CsvSink`."""
+        """Drops what was written after `state_dict`, and reads the header; for errors see `CsvSink`."""
         lines, columns, rows = self._lines(), self._of("columns"), self._of("rows")
         if state.get(columns) and lines and lines[0].count(b",") >= state[columns]:
-            # All rows have been written anew since then, also those that waited.
+            # Since then, all rows have been rewritten, even those that waited.
             state = {**state, self._path.name: sum(map(len, lines[: state[rows] + 1])), self._waiting: ""}
         super().load_state_dict(state)
         self._rows = state.get(rows, max(len(lines) - 1, 0))
@@ -210,7 +210,7 @@ class ProgressCsv(CsvSink):
         different = (set(values) ^ set(self._names)) & METRICS.keys()
         if different := {name for name in different if METRICS[name].group != "actors"}:
             names = ", ".join(sorted(different))
-            raise InputError(f"{self._path} has one header for all rows; not in every row: {names}; move it away.")
+            raise InputError(f"{self._path} has one header for all rows; missing in some: {names}; move it away.")
         new = [name for name in values if name not in self._names]
         if new and self._file is not None:
             with contextlib.suppress(OSError, ValueError, csv.Error):  # the next row tries again
@@ -226,7 +226,7 @@ class ProgressCsv(CsvSink):
 
 
 class ProgressJsonLines(FileSink):
-    """Writes each row of metrics, by full name, as a JSON object on one line."""
+    """Writes each row of metrics, under their full names, as a JSON object on one line."""
 
     def write(self, values: Mapping[str, float]) -> None:
         """Writes one row; NaN and infinity become null."""
@@ -254,7 +254,7 @@ class MonitorCsv(FileSink):
 
 
 class EpisodesCsv(FileSink):
-    """Writes what a learning curve needs and baselines' format lacks: the agent steps so far and the environment.
+    """Writes the agent steps so far and the environment, which a learning curve needs and baselines' format lacks.
 
     `steps` counts the agent steps of all environments at the end of the iteration in which the episode ended.
     """
@@ -274,10 +274,10 @@ class EpisodesCsv(FileSink):
 
 
 class EvaluationsCsv(CsvSink):
-    """Writes a row for each evaluation: returns are raw and of whole episodes, lengths in agent steps."""
+    """Writes a row for each evaluation, with raw returns of whole episodes and lengths in agent steps."""
 
     def evaluation(self, steps: int, values: Mapping[str, float]) -> None:
-        """Writes one row, without `cut` in the file of a run that an earlier version began."""
+        """Writes one row, without `cut` if an earlier version began the file."""
         row = {"steps": steps, **values}
         self.append(csv_lines([[round(row.get(name, math.nan), 6) for name in self._names]]))
 
@@ -293,8 +293,8 @@ def file_logger(folder: Path, env_id: str | None, *curves: Sink) -> Logger:
     """Returns a logger that writes progress.csv, progress.jsonl, monitor.csv, episodes.csv and evaluations.csv.
 
     Args:
-        folder: of the run.
-        env_id: id of its environments, or None if it is not known.
+        folder: run folder.
+        env_id: id of its environments, or None if unknown.
         curves: sinks that get the same rows.
     """
     return SpacedLogger(

@@ -1,4 +1,4 @@
-"""A Logger distributes the metrics of a run to sinks, one per file or terminal."""
+"""A logger distributes the metrics of a run to sinks, one per file or terminal."""
 
 import contextlib
 import math
@@ -12,14 +12,14 @@ from acer_tf.logs.metrics import METRICS, full_name
 from acer_tf.segment import Episode
 
 _NAME = re.compile(r"[\w. /-]+")
-"""Names that TensorBoard and trackers of experiments take."""
+"""Names that TensorBoard and experiment trackers accept."""
 
 
 LEAST_SPACING = 1 / 1000
-"""Least distance of two rows in a run's files, as a share of the agent steps so far.
+"""Least distance between two rows in a run's files, as a share of the agent steps so far.
 
-Files of long runs stay small: from the thousandth row on, a run ten times as long has 2,300 rows more. Over the width
-of a plot, curves have a point for each pixel.
+It keeps the files of long runs small: from the thousandth row on, a run ten times as long has only 2,300 more rows.
+Curves still have a point for each pixel across a plot.
 """
 
 
@@ -44,45 +44,45 @@ class Sink:
         """Records an evaluation of the agent as it was after this many agent steps."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the size in bytes of what has been written, under the file's name, as part of a checkpoint.
+        """Returns the number of bytes written so far, under the file's name, as part of a checkpoint.
 
-        A log that cannot be written must not prevent a checkpoint: this raises no OSError.
+        It raises no OSError, as a log that cannot be written must not prevent a checkpoint.
         """
         return {}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Drops what was written after `state_dict`; the state may hold the files of other sinks, too."""
+        """Drops what was written after `state_dict`; the state may also hold files of other sinks."""
 
     def close(self) -> None:
         """Closes files and restores the terminal; may be called again."""
 
 
 class Logger(Sink):
-    """Passes every call on to its sinks, in their order; `Logger()` logs nothing."""
+    """Passes every call on to its sinks, in order; `Logger()` logs nothing."""
 
     def __init__(self, sinks: Iterable[Sink] = (), check: Callable[[], None] = lambda: None) -> None:
-        """`check` is called before each call is passed on, which it prevents by raising."""
+        """Calls `check` before passing on each call; `check` raises an error to prevent that."""
         self._sinks = tuple(sinks)
         self._check = check
         self._recorded: dict[str, float] = {}
 
     @property
     def is_silent(self) -> bool:
-        """Whether nobody reads what is written, so that it need not be computed."""
+        """Whether there are no readers, so that metrics need not be computed."""
         return not self._sinks
 
     def record(self, name: str, value: SupportsFloat) -> None:
-        """Adds a number of one's own to the next row of metrics, and so to every sink.
+        """Adds a user's number to the next row of metrics, and thus to every sink.
 
-        If a name is recorded several times before that row, the last value counts. Later rows have the name as well,
-        with nan where there is no new value.
+        If a name is recorded several times before that row, the last value counts. Later rows also have the name, with
+        nan if there is no new value.
 
         Args:
-            name: of letters, digits, `_`, `.`, `-`, `/` and spaces, such as custom/angle.
+            name: letters, digits, `_`, `.`, `-`, `/` and spaces, such as custom/angle.
             value: a number.
 
         Raises:
-            InputError: the name is that of a metric, or has other characters, or the value is not a number.
+            InputError: the name is a metric's or has other characters, or the value is not a number.
         """
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise InputError(f"the name {name!r} cannot be recorded; expected letters, digits, _, ., -, / and spaces.")
@@ -91,7 +91,7 @@ class Logger(Sink):
         self._recorded[name] = _number(name, value)
 
     def write(self, values: Mapping[str, float]) -> None:
-        """Writes one row of metrics to every sink, with the numbers that were recorded."""
+        """Writes one row of metrics to every sink, with the recorded numbers."""
         row = {**values, **self._recorded}
         self._recorded = dict.fromkeys(self._recorded, math.nan)
         for sink in self._checked():
@@ -132,14 +132,14 @@ class Logger(Sink):
 
 
 class SpacedLogger(Logger):
-    """Passes rows of metrics on that are `LEAST_SPACING` apart, and everything else."""
+    """Passes everything on, but rows of metrics only if they are `LEAST_SPACING` apart."""
 
     def __init__(self, sinks: Iterable[Sink]) -> None:
         super().__init__(sinks)
         self._row_at = 0
 
     def write(self, values: Mapping[str, float]) -> None:
-        """Writes one row of metrics, unless it is too close to the last one; what was recorded waits for the next."""
+        """Writes one row of metrics, unless it is too close to the last one; recorded numbers wait for the next row."""
         self._recorded |= {n: v for n, v in values.items() if n not in METRICS and not math.isnan(v)}
         steps = int(values["total_timesteps"])
         if is_spaced(self._row_at, steps):
@@ -147,7 +147,7 @@ class SpacedLogger(Logger):
             super().write(values)
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the state of every sink, and where the last row was."""
+        """Returns the state of every sink, and the step of the last row."""
         return {**super().state_dict(), "row_at": self._row_at}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

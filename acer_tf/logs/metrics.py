@@ -1,13 +1,13 @@
-"""The metrics that training reports, with group, unit and meaning. docs/metrics.md shows this table.
+"""The metrics that training reports, with group, unit and meaning; docs/metrics.md shows this table.
 
-The printed table and progress.csv use the bare names, baselines' first; TensorBoard and progress.jsonl the full ones.
+The printed table and progress.csv use the bare names, baselines' first; TensorBoard and progress.jsonl use full names.
 """
 
 import re
 from typing import NamedTuple
 
 LAST_EPISODES = 100
-"""Whole episodes whose mean return is the score of a run so far."""
+"""Number of whole episodes whose mean return is a run's score so far."""
 
 
 class Metric(NamedTuple):
@@ -16,8 +16,8 @@ class Metric(NamedTuple):
     Attributes:
         group: rollout, train, time, replay or actors.
         unit: unit of its values; 1 for dimensionless ones.
-        meaning: description of one line.
-        is_column: whether it is a column of progress.csv; the others are in TensorBoard only.
+        meaning: one-line description.
+        is_column: whether it is a column of progress.csv; others appear only in TensorBoard.
     """
 
     group: str
@@ -101,7 +101,7 @@ METRICS: dict[str, Metric] = {
 
 
 def full_name(name: str) -> str:
-    """Returns the name with its group, such as train/loss or replay/loss; a name that is not in the table stays."""
+    """Returns the name with its group, such as train/loss or replay/loss, or a name unchanged if it has no group."""
     if name not in METRICS:
         return name
     group = METRICS[name].group

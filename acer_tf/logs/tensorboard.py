@@ -1,4 +1,4 @@
-"""Event files for TensorBoard: every row of metrics, and whole episodes, over agent steps."""
+"""Event files for TensorBoard: every row of metrics, and whole episodes, against agent steps."""
 
 import io
 import math
@@ -25,24 +25,24 @@ Encode = Callable[..., bytes]
 
 
 class CurveSink(Sink):
-    """Makes points of curves of rows of metrics, whole episodes and evaluations; subclasses write them.
+    """Turns rows of metrics, whole episodes and evaluations into points of curves, which subclasses write.
 
-    Numbers that are not finite are left out. Episodes are collected, a point per iteration, until the next row; the
-    points are spaced as rows are.
+    It leaves out numbers that are not finite. It collects episodes, one point per iteration, until the next row; points
+    are spaced like rows.
     """
 
     def __init__(self, frames_per_step: int | None = None) -> None:
         """Writes nothing yet.
 
         Args:
-            frames_per_step: raw frames of an agent step, for Atari games; None writes no frames.
+            frames_per_step: raw frames per agent step, for Atari games; None writes no frames.
         """
         self._frames_per_step = frames_per_step
         self._ended: list[Episode] = []
         self._steps = self._point_at = 0
 
     def add(self, steps: int, values: Mapping[str, float]) -> None:
-        """Collects one point of each curve, by full name, at these agent steps."""
+        """Collects one point of each curve, under its full name, at these agent steps."""
         raise NotImplementedError
 
     def write_points(self) -> None:
@@ -61,7 +61,7 @@ class CurveSink(Sink):
         self._ended.extend(episodes)
 
     def progress(self, steps: int) -> None:
-        """Makes a point of the mean return and length of the episodes since the last one."""
+        """Makes a point from the mean return and length of the episodes since the last one."""
         self._steps = steps
         if is_spaced(self._point_at, steps):
             self._point_of_episodes()
@@ -72,7 +72,7 @@ class CurveSink(Sink):
         self.write_points()
 
     def state_dict(self) -> dict[str, Any]:
-        """Writes the points; returns where the last one of episodes was, and the episodes since."""
+        """Writes the points; returns the step of the last point of episodes, and the episodes since."""
         self.write_points()
         return {"point_at": self._point_at, "ended": [list(episode) for episode in self._ended]}
 
@@ -100,9 +100,9 @@ class CurveSink(Sink):
 
 
 class TensorBoardSink(CurveSink):
-    """Writes event files to a folder, one each time that a run begins or resumes.
+    """Writes event files to a folder, a new one whenever a run begins or resumes.
 
-    Without the package tensorboard nothing is written, and one line says so.
+    Without the package tensorboard, it prints one line and writes nothing.
     """
 
     def __init__(
@@ -111,9 +111,9 @@ class TensorBoardSink(CurveSink):
         """Writes nothing yet.
 
         Args:
-            folder: of the event files; the first row creates it.
-            frames_per_step: as of `CurveSink`.
-            settings: plain values of the run, for TensorBoard's tables of hyper-parameters and texts; they need
+            folder: folder for the event files; the first row creates it.
+            frames_per_step: see `CurveSink`.
+            settings: the run's plain values, for TensorBoard's tables of hyper-parameters and texts, which need
                 TensorFlow. None writes none.
         """
         super().__init__(frames_per_step)
@@ -142,15 +142,15 @@ class TensorBoardSink(CurveSink):
             self._tell(error)
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the state of `CurveSink`, and bytes of all event files, whose names begin with the folder's."""
+        """Returns the state of `CurveSink`, and the sizes of all event files, named after the folder."""
         state = super().state_dict()
         own = {} if self._file is None else self._file.state_dict()
         return state | self._earlier | {self._name(name): size for name, size in own.items() if isinstance(size, int)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Cuts off what was written after `state_dict`; the next row begins a new file, so that TensorBoard sees it."""
+        """Drops what was written after `state_dict`; the next row begins a new file, so that TensorBoard sees it."""
         super().load_state_dict(state)
-        own = re.compile(re.escape(self._name(EVENTS)) + r"\d{6}")  # not those of other writers into the folder
+        own = re.compile(re.escape(self._name(EVENTS)) + r"\d{6}")  # not files of other writers to the folder
         self._earlier = {name: size for name, size in state.items() if own.fullmatch(name)}
         try:
             for path in self._paths():
@@ -182,14 +182,14 @@ class TensorBoardSink(CurveSink):
         return f"{self._folder.name}/{name}"
 
     def _tell(self, error: OSError) -> None:
-        """Says once that curves are incomplete."""
+        """Warns once that curves are incomplete."""
         if not self._is_told:
             say(f"curves in {self._folder} are incomplete ({error.strerror}); training goes on.", is_error=True)
         self._is_told = True
 
 
 def described(settings: Mapping[str, Any]) -> Any:
-    """Returns settings as a summary: hyper-parameters for TensorBoard's table of runs, and the text `config`."""
+    """Returns settings as a summary: hyper-parameters for TensorBoard's table of runs, and a text, `config`."""
     from tensorboard.plugins.hparams.summary_v2 import hparams_pb
     from tensorboard.plugins.text.summary_v2 import text_pb
 
@@ -197,13 +197,13 @@ def described(settings: Mapping[str, Any]) -> Any:
         name: value if isinstance(value, bool | int | float) else path_text(value) for name, value in settings.items()
     }
     summary = hparams_pb(plain)
-    text = yaml.safe_dump(dict(settings), sort_keys=False)  # escapes what UTF-8 does not know, as parts of paths
+    text = yaml.safe_dump(dict(settings), sort_keys=False)  # escapes what is not valid UTF-8, such as parts of paths
     summary.MergeFrom(text_pb("config", textwrap.indent(text, "    ")))  # code, in Markdown
     return summary
 
 
 def _encoder() -> Encode | None:
-    """Returns a function from values by name and other fields of an event to a record of an event file."""
+    """Returns a function that encodes values by name and other fields of an event as a record of an event file."""
     try:
         from tensorboard.compat.proto.event_pb2 import Event
         from tensorboard.compat.proto.summary_pb2 import Summary

@@ -21,17 +21,17 @@ from acer_tf.segment import Episode
 from acer_tf.system.console import say
 
 HEADER_EVERY = 20
-"""Lines of the short table between two headers."""
+"""Lines of the short table between headers."""
 _WIDTHS = {"steps": 11, "return": 9, "length": 8, "entropy": 9, "expl.var.": 11, "KL": 10, "steps/s": 9, "replay": 11}
 _OF_REPLAY = {name for name in METRICS if name.startswith("replay_")}
 LONGEST = 10**10
-"""Seconds that are shown as left at most, 317 years."""
+"""Longest remaining time to show, in seconds: 317 years."""
 LINE_INTERVAL = 30.0
-"""Seconds between two progress lines where there is no bar."""
+"""Seconds between two progress lines without a bar."""
 BAR_WIDTHS = (8, 40)
 """Smallest and largest width of the bar itself, in characters."""
 LEAST_IMPORTANT = ("replay", "speed", "steps", "return", "left")
-"""Parts that a narrow bar leaves out, in this order."""
+"""Parts that a narrow bar leaves out, the first ones first."""
 
 
 class RecentEpisodes(Sink):
@@ -56,7 +56,7 @@ class RecentEpisodes(Sink):
 
 
 class TableSink(Sink):
-    """Prints each row of metrics as baselines' logger does; metrics of replay are left to the files."""
+    """Prints each row of metrics like baselines' logger; metrics of replay appear only in files."""
 
     def write(self, values: Mapping[str, float]) -> None:
         """Prints one table."""
@@ -64,9 +64,9 @@ class TableSink(Sink):
 
 
 class ShortTableSink(RecentEpisodes):
-    """Prints each row as one line with its most important numbers, and a header every `HEADER_EVERY` lines.
+    """Prints each row as one line with the main numbers, and a header every `HEADER_EVERY` lines.
 
-    Recorded numbers of one's own come last.
+    Users' recorded numbers come last.
     """
 
     def __init__(self) -> None:
@@ -97,14 +97,14 @@ class ShortTableSink(RecentEpisodes):
 
 
 def table_sinks(verbose: int) -> list[Sink]:
-    """Returns what prints rows of metrics: nothing for 0, the short table for 1, baselines' for 2."""
+    """Returns the sinks that print rows of metrics: none for 0, the short table for 1, baselines' for 2."""
     if verbose == 0:
         return []
     return [ShortTableSink() if verbose == 1 else TableSink()]
 
 
 def table(values: Mapping[str, float]) -> str:
-    """Returns metrics as a two-column table in their own order; whole numbers are shown in full."""
+    """Returns metrics as a two-column table in their order, with whole numbers in full."""
     cells = {name: f"{value:d}" if isinstance(value, Integral) else f"{value:z.3g}" for name, value in values.items()}
     name_width = max(map(len, cells), default=0)
     cell_width = max(map(len, cells.values()), default=0)
@@ -114,7 +114,7 @@ def table(values: Mapping[str, float]) -> str:
 
 
 def short(number: float) -> str:
-    """Formats a number with three digits, or with all before the point; `-` stands for nan."""
+    """Formats a number with three digits, or with all digits before the point; `-` means nan."""
     if math.isnan(number):
         return "-"
     return f"{number:z,.0f}" if abs(number) >= 100 else f"{number:z.3g}"
@@ -124,14 +124,14 @@ class ProgressSink(RecentEpisodes):
     """Tracks agent steps, speed and returns; subclasses display them."""
 
     def __init__(self, total_steps: int, replay_steps: int = 0) -> None:
-        """Starts to measure speed; the arguments are those of `progress_sink`."""
+        """Starts measuring speed; for the arguments, see `progress_sink`."""
         super().__init__()
         self._total = total_steps
         self._replay_steps = replay_steps
         self._iterations: deque[tuple[float, int]] = deque(maxlen=100)
 
     def progress(self, steps: int) -> None:
-        """Shows the progress after an iteration; the speed is that of the last 100 iterations."""
+        """Shows the progress after an iteration, with the speed over the last 100 iterations."""
         self._iterations.append((time.monotonic(), steps))
         self.show(steps, self._texts())
 
@@ -179,7 +179,7 @@ class BarSink(ProgressSink):
             TextColumn("{task.description}", markup=False),
             console=Console(stderr=True),
             refresh_per_second=2,
-            # What is printed on the same terminal appears above the bar; a piped output stays a pipe.
+            # Output to the same terminal appears above the bar; piped output stays piped.
             redirect_stdout=_is_terminal(sys.stdout),
         )
         self._task = self._bar.add_task("", total=total_steps)
@@ -201,23 +201,23 @@ class BarSink(ProgressSink):
 def progress_sink(total_steps: int, replay_steps: int = 0) -> ProgressSink:
     """Returns a bar if standard error is a terminal or a notebook with ipywidgets, else a sink that prints lines.
 
-    Either shows steps, speed, time left, the mean return of 100 episodes, and how full replay is.
+    Both show steps, speed, time left, the mean return of 100 episodes, and how full replay is.
 
     Args:
-        total_steps: agent steps of the whole run.
-        replay_steps: agent steps that replay holds when full, over all environments; 0 without replay.
+        total_steps: agent steps of the complete run.
+        replay_steps: agent steps in a full replay, over all environments; 0 without replay.
     """
     is_live = Console().is_jupyter and is_installed("ipywidgets")
     return (BarSink if is_live or _is_terminal(sys.stderr) else LineSink)(total_steps, replay_steps)
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
-    """Whether a standard stream is a terminal; where a process has no streams, as in a service, it is None."""
+    """Whether a standard stream is a terminal; the stream is None in a process without streams, such as a service."""
     return stream is not None and not stream.closed and stream.isatty()
 
 
 def fitting(texts: dict[str, str], width: int) -> str:
-    """Joins texts, without the least important ones if they are longer than `width`."""
+    """Joins texts, leaving out the least important ones if they are longer than `width`."""
     texts = dict(texts)
     for name in LEAST_IMPORTANT:
         if len("  ".join(texts.values())) > width:

@@ -1,4 +1,4 @@
-"""Weights & Biases, a tracker of experiments, which gets the curves and settings of a run."""
+"""Weights & Biases, an experiment tracker, which receives the curves and settings of a run."""
 
 import contextlib
 import os
@@ -19,20 +19,20 @@ PROJECT = "acer_tf"
 class WandbSink(CurveSink):
     """Passes curves on to wandb: offline unless WANDB_MODE is set, in the run folder unless WANDB_DIR is.
 
-    The first row starts it. A resumed run goes on in the same tracked run, whose id is in the run folder. If wandb
-    fails, it is given up with one line of warning.
+    The first row starts it. A resumed run continues the same tracked run, whose id is in the run folder. If wandb
+    fails, the sink prints one line of warning and stops using it.
 
-    wandb's own synchronization of TensorBoard would not do: it watches TensorBoard's writers, and the event files of a
-    run are written by `FileSink`, which survives a full disk and is cut back where a run resumes.
+    wandb's own synchronization with TensorBoard would not work: it watches TensorBoard's writers, but `FileSink` writes
+    the event files, as it survives a full disk and truncates files when a run resumes.
     """
 
     def __init__(self, folder: Path, frames_per_step: int | None, settings: Mapping[str, Any]) -> None:
         """Writes nothing yet.
 
         Args:
-            folder: of the run.
-            frames_per_step: as of `CurveSink`.
-            settings: plain values of the run.
+            folder: run folder.
+            frames_per_step: see `CurveSink`.
+            settings: the run's plain values.
         """
         super().__init__(frames_per_step)
         self._folder, self._settings = folder.resolve(), dict(settings)
@@ -45,7 +45,7 @@ class WandbSink(CurveSink):
         self._points[steps].update(values)
 
     def write_points(self) -> None:
-        """Passes the points on in the order of their steps, as wandb wants them."""
+        """Passes the points on in the order of their steps, as wandb requires."""
         points = sorted(self._points.items())
         self._points.clear()
         if not points or self._is_over:
@@ -65,7 +65,7 @@ class WandbSink(CurveSink):
 
     def _started(self) -> Any:
         os.environ.setdefault("WANDB_MODE", "offline")
-        os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # else its own errors are sent, also offline
+        os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # else its own errors are sent, even offline
         import wandb
 
         id_file = self._folder / WANDB_ID

@@ -200,7 +200,7 @@ class RunFolder:
             raise SupersededError(f"{self.path} was moved or deleted, and {error}") from error
         except (InputError, OSError):
             return  # the next to write there reports the error
-        say(f"{self.path} was moved or deleted; the run continues in a new folder of that name.", is_error=True)
+        say(f"{self.path} was moved or deleted; the run goes on in a new folder of that name.", is_error=True)
 
     def _lock(self) -> None:
         self._lease = self._locks.enter_context(locked(self.path))

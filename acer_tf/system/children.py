@@ -1,4 +1,4 @@
-"""Child processes that end with their parent, however that ends."""
+"""Child processes that end with their parent, in whatever way it ends."""
 
 import contextlib
 import functools
@@ -19,16 +19,16 @@ if sys.platform == "linux":
     import fcntl
 
 START_METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-"""Of multiprocessing's workers: not fork, which would copy the locks of TensorFlow's threads."""
+"""How multiprocessing starts workers: not by fork, which would copy the locks of TensorFlow's threads."""
 
 
 def start_module(words: Sequence[str], log: Path, folder: Path | None = None) -> subprocess.Popen[bytes]:
-    """Starts `python -m WORDS` in a session of its own; on Linux it gets SIGHUP if this process is killed.
+    """Starts `python -m WORDS` in its own session; on Linux, it receives SIGHUP if this process is killed.
 
     Args:
         words: the words after `python -m`.
         log: file to which its output is appended.
-        folder: its working directory; None takes this process's.
+        folder: working directory; None takes this process's.
 
     Raises:
         OSError: the log is a link or cannot be written, or the folder does not exist.
@@ -36,7 +36,7 @@ def start_module(words: Sequence[str], log: Path, folder: Path | None = None) ->
     with open(log, "ab", opener=without_links) as output:
         lifeline, end = os.pipe()
         try:
-            # A new session: Ctrl-C in the terminal reaches the parent alone, which passes it on once.
+            # A new session: Ctrl-C in the terminal reaches only the parent, which passes it on once.
             child = subprocess.Popen(
                 [sys.executable, "-m", *words],
                 stdin=subprocess.DEVNULL,
@@ -45,7 +45,7 @@ def start_module(words: Sequence[str], log: Path, folder: Path | None = None) ->
                 cwd=folder,
                 start_new_session=True,
                 pass_fds=[lifeline] if sys.platform == "linux" else [],
-                # SIGHUP has a training save and end.
+                # SIGHUP makes a run save and end.
                 preexec_fn=functools.partial(_end_with, lifeline, signal.SIGHUP) if sys.platform == "linux" else None,
             )
         except BaseException:
@@ -58,15 +58,15 @@ def start_module(words: Sequence[str], log: Path, folder: Path | None = None) ->
 
 
 def note(log: Path, text: str) -> None:
-    """Appends a line of one's own to the log of a program; if the log cannot be written, the line is lost."""
+    """Appends a line to the log of another program; if the log cannot be written, the line is lost."""
     with contextlib.suppress(OSError), open(log, "a", encoding="utf-8", opener=without_links) as file:
         file.write(f"\n{text}\n")
 
 
 def become_worker() -> None:
-    """Has this process, which multiprocessing started, end with its parent; on Linux even while it hangs.
+    """Makes this process, which multiprocessing started, end with its parent; on Linux, even while it hangs.
 
-    Signals that all processes get at once are the parent's business: of a terminal, Ctrl-C and its end, and SIGTERM of
+    It leaves signals that all processes get at once to the parent: Ctrl-C and hang-up from a terminal, and SIGTERM from
     `timeout` or a cluster's scheduler.
     """
     for name in {"SIGINT", "SIGHUP"} & signal.Signals.__members__.keys():
@@ -82,8 +82,8 @@ def become_worker() -> None:
 def program_hidden() -> Iterator[None]:
     """Keeps a worker from importing the main module again when it starts.
 
-    multiprocessing would do so in every worker. Environments need nothing of it, but it may load TensorFlow, and
-    without `if __name__ == "__main__"` it would start workers itself and fail.
+    multiprocessing would do so in every worker. Environments do not need it, but it may load TensorFlow, and without
+    `if __name__ == "__main__"` it would start workers itself and fail.
     """
     program = sys.modules["__main__"]
     sys.modules["__main__"] = types.ModuleType("__main__")
@@ -96,14 +96,14 @@ def program_hidden() -> Iterator[None]:
 if sys.platform == "linux":
 
     def _end_with(lifeline: int, signum: signal.Signals) -> None:
-        """Has the kernel send this process a signal when the last process that could write to a pipe is gone.
+        """Makes the kernel send this process a signal when the last process that could write to a pipe has ended.
 
-        It needs nothing of this process, which may hang in C code that holds the interpreter's lock.
+        That works even if this process hangs in C code that holds the interpreter's lock.
         """
         if signum != signal.SIGKILL:
             signal.signal(signum, signal.SIG_DFL)  # the parent may ignore it
         fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
         fcntl.fcntl(lifeline, fcntl.F_SETSIG, signum)
         fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | fcntl.FASYNC)
-        if select.select([lifeline], [], [], 0)[0]:  # gone before
+        if select.select([lifeline], [], [], 0)[0]:  # it has ended already
             os.kill(os.getpid(), signum)

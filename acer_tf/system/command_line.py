@@ -1,4 +1,4 @@
-"""The command line of this process, as its user typed it."""
+"""The command line of this process, as the user typed it."""
 
 import shutil
 import sys
@@ -9,7 +9,7 @@ SCRIPT = "acer"
 
 
 def command_line() -> list[str]:
-    """Returns the words by which this process was started, such as `acer run ...` or `python -m acer_tf.run ...`.
+    """Returns the words that started this process, such as `acer run ...` or `python -m acer_tf.run ...`.
 
     The operating system starts a console script as `PYTHON SCRIPT ...`, which nobody types.
     """
@@ -20,10 +20,12 @@ def command_line() -> list[str]:
 
 
 def program(command: str) -> str:
-    """Returns how this process was started: `acer evaluate`, `python -m acer_tf evaluate` or the module's own command.
+    """Returns a command in the form in which this process was started.
+
+    For instance `acer evaluate`, `python -m acer_tf evaluate` or the module's own command.
 
     Args:
-        command: name of the module.
+        command: name of the command's module.
     """
     started, name = Path(sys.argv[0]), command.removeprefix("acer_tf.").replace("_", "-")
     if started.stem == SCRIPT:

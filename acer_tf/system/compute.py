@@ -1,4 +1,4 @@
-"""Compute of this process: its cores, and TensorFlow's threads, kernels, memory and devices."""
+"""Computing resources of this process: its cores, and TensorFlow's threads, kernels, memory and devices."""
 
 import ctypes
 import os
@@ -12,35 +12,35 @@ from acer_tf.system.console import counted
 from acer_tf.system.container import cpu_limit
 
 VARIABLES = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
-"""Environment variables that TensorFlow reads when it starts: threads within an operation, and between operations."""
+"""Environment variables that TensorFlow reads at start: threads within an operation, and between operations."""
 ONEDNN_VARIABLE = "TF_ENABLE_ONEDNN_OPTS"
-"""Whether TensorFlow uses its oneDNN kernels; unset, only on processors with neural-network instructions."""
+"""Whether TensorFlow uses its oneDNN kernels; if unset, only on processors with neural-network instructions."""
 SMALL_IMAGES = "cnn_minatar"
-"""The network whose convolutions are as small as the operations of a network without any."""
+"""The network whose convolutions are as small as other networks' dense layers."""
 CPU_INFO = Path("/proc/cpuinfo")
 BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}
-"""Flags of processors with bfloat16 instructions, as Linux names them; the last is ARM's."""
+"""Processor flags for bfloat16 instructions, as Linux names them; the last is ARM's."""
 # Parameters of mallopt(3).
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD = -1, -2, -3
 
 
 def cores() -> int:
-    """Counts the processor's cores that this process may use, at least 1."""
+    """Returns the number of cores that this process may use, at least 1."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(count, cpu_limit() or count)
 
 
 def is_for_images(network: str) -> bool:
-    """Returns whether a network of this package has convolutions; those of several inputs may have."""
+    """Returns whether a network of this package has convolutions, as networks of several inputs may."""
     return any(word in network.lower() for word in ("cnn", "conv", "multiinput"))
 
 
 def threads_for(network: str) -> tuple[int, int]:
-    """Returns the threads within an operation, and the operations at a time, that suit a network.
+    """Returns the threads within an operation, and the number of operations at a time, that suit a network.
 
-    Small operations take longer when they are divided among threads; but policy and average policy, for one, are
-    computed side by side. Convolutions of Atari's images get a thread per core: while TensorFlow computes, the
-    emulator's processes wait, and the other way round.
+    Small operations take longer if divided among threads, but whole operations can run side by side, such as those of
+    policy and average policy. Convolutions of Atari images get a thread per core, since the emulators' processes wait
+    while TensorFlow computes, and vice versa.
     """
     is_small = not is_for_images(network) or network.lower() == SMALL_IMAGES
     return (1, min(2, cores())) if is_small else (cores(), cores())
@@ -50,11 +50,11 @@ def prepare_tensorflow(network: str, threads: int | None = None) -> None:
     """Sets TensorFlow's environment variables, unless TensorFlow has been imported; for commands, not for libraries.
 
     Networks with convolutions get the oneDNN kernels, which make the nature network's update 1.3 times as fast; others
-    do not, as they take longer on a few hundred numbers. Variables that users have set stay as they are.
+    do not, as these kernels are slower on a few hundred numbers. It keeps variables that users have set.
 
     Args:
         network: name of the network.
-        threads: threads of TensorFlow; None leaves the choice to the variables, where they are set, or to us.
+        threads: TensorFlow's threads; None takes the variables' values if set, else those of `threads_for`.
     """
     if "tensorflow" in sys.modules:
         return
@@ -67,21 +67,21 @@ def prepare_tensorflow(network: str, threads: int | None = None) -> None:
 
 
 def tensorflow_threads() -> int:
-    """Returns the threads within an operation that the environment variables ask for."""
+    """Returns the threads within an operation that the environment variables set."""
     return _number(VARIABLES[0])
 
 
 def keep_freed_memory() -> None:
-    """Makes the allocator hand out freed memory again instead of returning it to the system.
+    """Makes the allocator reuse freed memory instead of returning it to the system.
 
-    Every update allocates and frees the same large tensors. By default glibc maps each of them afresh, and the page
-    faults cost more than the arithmetic on them: a cast of 320 stacks of frames took 37 ms instead of 3 ms. Where the C
-    library is another one, nothing happens.
+    Every update allocates and frees the same large tensors. By default, glibc maps each of them afresh, and the page
+    faults cost more than the arithmetic: a cast of 320 stacks of frames took 37 ms instead of 3 ms. With other C
+    libraries, nothing happens.
     """
     if not sys.platform.startswith("linux"):
         return
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    # A glibc that refuses so high a threshold keeps its own rule, which the other parameters would only switch off.
+    # A glibc that refuses such a high threshold keeps its own rule, which the other parameters would only disable.
     if mallopt is not None and mallopt(_M_MMAP_THRESHOLD, 1 << 30):
         mallopt(_M_TRIM_THRESHOLD, (1 << 31) - 1)
         mallopt(_M_TOP_PAD, 1 << 28)
@@ -99,17 +99,17 @@ def device() -> str:
 
 
 def gpu_names() -> list[str]:
-    """Returns the names of the graphics processors that TensorFlow finds."""
+    """Returns the names of the GPUs that TensorFlow finds."""
     import tensorflow as tf
 
     return [tf.config.experimental.get_device_details(gpu).get("device_name", gpu.name) for gpu in _gpus()]
 
 
 def bfloat16_slowdown() -> int:
-    """Returns how many times as long as in float32 convolutions take in bfloat16, roughly; 1 where they take less.
+    """Returns roughly how many times slower convolutions are in bfloat16 than in float32; 1 if they are faster.
 
-    Without instructions for bfloat16, oneDNN emulates them by those of AVX-512; without these, only TensorFlow's plain
-    kernels are left (docs/performance.md).
+    Without bfloat16 instructions, oneDNN emulates them with AVX-512; without AVX-512, only TensorFlow's plain kernels
+    are left (docs/performance.md).
     """
     flags = processor_flags()
     if _gpus() or flags & BFLOAT16_FLAGS:
@@ -118,13 +118,13 @@ def bfloat16_slowdown() -> int:
 
 
 def processor_name() -> str:
-    """Returns the model of the processor, as Linux names it; elsewhere its architecture."""
+    """Returns the model of the processor on Linux, elsewhere its architecture."""
     name = re.search(r"^model name\s*:\s*(.*\S)", _cpu_info(), re.MULTILINE)
     return name[1] if name else platform.machine()
 
 
 def processor_flags() -> set[str]:
-    """Returns the flags of the processor's instructions, as Linux names them; empty elsewhere."""
+    """Returns the flags of the processor's instructions, as Linux names them, or none on other systems."""
     lists: list[str] = re.findall(r"^(?:flags|Features)\s*:(.*)$", _cpu_info(), re.MULTILINE)
     return {flag for flags in lists[:1] for flag in flags.split()}
 
@@ -137,7 +137,7 @@ def _number(variable: str) -> int:
 def _cpu_info() -> str:
     try:
         return CPU_INFO.read_text(encoding="utf-8")
-    except OSError:  # Linux alone has it
+    except OSError:  # only Linux has it
         return ""
 
 

@@ -1,4 +1,4 @@
-"""Standard output and standard error, which never interrupt a command and show what matters."""
+"""Standard output and standard error that never interrupt a command."""
 
 import contextlib
 import faulthandler
@@ -13,25 +13,25 @@ from typing import Any, TextIO
 from rich.filesize import pick_unit_and_suffix
 
 PATIENCE = 0.2
-"""Seconds that a process that never waits gives the reader of its output before it drops lines."""
+"""Seconds that the reader of the output has before a process that never waits drops lines."""
 
 
 def printable(text: str) -> str:
-    """Returns a text that steers no terminal: all but printable characters and line ends are escaped."""
+    """Returns a text that cannot control a terminal: all except printable characters and line ends are escaped."""
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 def say(text: str, *, is_error: bool = False) -> None:
-    """Prints at once, as `printable`; a stream that is closed, full or missing loses the text but not the run.
+    """Prints `printable` text at once; a closed, full or missing stream loses the text but does not end the run.
 
-    A character that the stream cannot encode, such as one of a path, is escaped as well.
+    Characters that the stream cannot encode, for instance in a path, are also escaped.
 
     Args:
-        text: without the end of its last line.
-        is_error: prints to standard error.
+        text: the text, without a final line end.
+        is_error: whether to print to standard error.
     """
     stream, shown = sys.stderr if is_error else sys.stdout, printable(text)
-    with contextlib.suppress(OSError, ValueError):  # a ValueError says that it is closed
+    with contextlib.suppress(OSError, ValueError):  # a closed stream raises ValueError
         try:
             print(shown, file=stream, flush=True)
         except UnicodeEncodeError:
@@ -39,10 +39,10 @@ def say(text: str, *, is_error: bool = False) -> None:
 
 
 def never_wait() -> None:
-    """From here on, unread output (Ctrl-S, a stopped pager, a sleeping connection) cannot block the process.
+    """Keeps unread output (Ctrl-S, a stopped pager, a sleeping connection) from blocking the process from here on.
 
     Lines are dropped instead, and their number is printed once the output is read again. For commands that do more than
-    print; only the streams that `keep_output_open` has made change.
+    print; affects only the streams that `keep_output_open` has made.
     """
     for stream in (sys.stdout, sys.stderr):
         raw = getattr(getattr(stream, "buffer", None), "raw", None)
@@ -51,14 +51,14 @@ def never_wait() -> None:
 
 
 def say_in_handler(text: bytes) -> None:
-    """Writes to standard error if it takes text now: signal handlers can neither use streams nor wait."""
+    """Writes to standard error if it can take text now: signal handlers can neither use streams nor wait."""
     with contextlib.suppress(OSError):
         if sys.platform == "win32" or select.select([], [2], [], 0)[1]:
             os.write(2, text)
 
 
 def counted(number: int, noun: str) -> str:
-    """Formats a number of things, such as 1 run and 2 runs."""
+    """Formats a number of things, such as 1 run or 2 runs."""
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
@@ -70,11 +70,11 @@ def in_bytes(number: float) -> str:
 
 
 def keep_output_open() -> None:
-    """Makes this process's standard streams unbreakable: writing to them never raises, nor does the end of the process.
+    """Makes this process's standard streams unbreakable: neither writing to them nor the process's end raises an error.
 
-    Everything in Python that prints goes through them: print, warnings, tracebacks, logging, rich. Descriptors 0 to 2
-    that are closed are opened on /dev/null, so that no file of the run gets their number and the prints of C code.
-    Streams that the caller has redirected, such as a notebook's, are left alone. A crash in C code shows the stacks.
+    All output of Python goes through them: print, warnings, tracebacks, logging, rich. Closed descriptors 0 to 2 are
+    opened on /dev/null, so that no file of the run gets their number, and with it the output of C code. Streams that
+    the caller has redirected, such as a notebook's, are left alone. A crash in C code shows the stacks.
     """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(descriptor, True)
@@ -84,34 +84,34 @@ def keep_output_open() -> None:
     if sys.stderr is sys.__stderr__:
         sys.stderr = _unbreakable(sys.stderr, 2)
     if not faulthandler.is_enabled():
-        faulthandler.enable(os.dup(2))  # descriptor 2 itself is redirected by quiet_tensorflow
+        faulthandler.enable(os.dup(2))  # quiet_tensorflow redirects descriptor 2 itself
 
 
 class _Lossy(io.FileIO):
-    """A descriptor that takes everything: what cannot be written (closed pipe, full disk, hung-up terminal) is lost."""
+    """A descriptor that takes everything; what cannot be written (closed pipe, full disk, hung-up terminal) is lost."""
 
     _unwaiting: int | None = None
     _is_unread = False
     _missing = 0  # lines
 
     def never_wait(self) -> None:
-        """From here on, drops what nobody reads; the descriptor, which other processes share, stays as it is.
+        """Drops what nobody reads from here on, without changing the descriptor, which other processes share.
 
-        On Windows, where nothing tells that a write would wait, it waits.
+        On Windows, it still waits, as nothing tells whether a write would block.
         """
         descriptor = self.fileno()
         is_pipe = stat.S_ISFIFO(os.fstat(descriptor).st_mode)
         if self._unwaiting is not None or sys.platform == "win32" or not (is_pipe or self.isatty()):
             return
-        try:  # opened again it has flags of its own; only Linux can do that with a pipe
+        try:  # opened again, it has its own flags; only Linux can reopen a pipe
             name = f"/proc/self/fd/{descriptor}" if sys.platform == "linux" else os.ttyname(descriptor)
             self._unwaiting = os.open(name, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
         except OSError:
             if is_pipe:
-                self._unwaiting = descriptor  # PIPE_BUF bytes never wait once `select` says that it takes some
+                self._unwaiting = descriptor  # once `select` reports that it takes some, PIPE_BUF bytes never wait
 
     def write(self, data: Any) -> int:
-        """Writes what is possible; returns how many bytes need not be written again, those that are lost included."""
+        """Writes what it can; returns how many bytes need not be written again, including lost ones."""
         size = memoryview(data).nbytes
         with contextlib.suppress(OSError):
             if self._unwaiting is None:
@@ -134,8 +134,8 @@ class _Lossy(io.FileIO):
 
 
 def _unbreakable(stream: TextIO | None, descriptor: int) -> TextIO:
-    """Wraps a stream's descriptor anew; the stream is None if Python found it closed."""
+    """Wraps a stream's descriptor anew; the stream is None if Python found the descriptor closed."""
     raw = _Lossy(os.devnull if stream is None else descriptor, "w", closefd=stream is None)
     encoding = "utf-8" if stream is None else stream.encoding
-    # A character that the terminal does not know is no reason to fail either.
+    # A character that the terminal does not support is no reason to fail either.
     return io.TextIOWrapper(io.BufferedWriter(raw), encoding, errors="backslashreplace", line_buffering=True)

@@ -1,7 +1,7 @@
 """Limits of Linux control groups (containers) on this process: processor time and memory.
 
-They show neither in the number of cores nor in the free memory of the machine. Both versions of control groups are
-supported; of nested groups, the tightest limit counts.
+Neither the machine's number of cores nor its free memory shows them. Both versions of control groups are supported; in
+nested groups, the tightest limit counts.
 """
 
 import math
@@ -16,23 +16,23 @@ MEMORY = (
     ("", "memory.max", "memory.current", "inactive_file"),
     ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
-"""The controller ("" in version 2), its files of limit and use, and the name of the file cache in `memory.stat`."""
+"""The controller ("" in version 2), its files for limit and use, and the name of the file cache in `memory.stat`."""
 
 
 def free_memory() -> int:
-    """Returns the bytes that are free to this process; a container's limit counts."""
+    """Returns the bytes free for this process, within a container's limit."""
     available, left = psutil.virtual_memory().available, memory_left()
     return available if left is None else min(available, left)
 
 
 def cpu_limit() -> int | None:
-    """Returns the limit on processor time in cores, rounded up, at least 1; None without a limit."""
+    """Returns the limit on processor time in cores, rounded up and at least 1, or None without a limit."""
     limits = [math.ceil(quota / period) for quota, period in _quotas()]
     return max(1, min(limits)) if limits else None
 
 
 def memory_left() -> int | None:
-    """Returns the bytes that this process may still allocate, counting file cache as free; None without a limit."""
+    """Returns the bytes that this process may still allocate, counting file cache as free, or None without a limit."""
     left = []
     for group, limit_file, usage_file, cache in MEMORY:
         for folder in _folders(group):
@@ -55,7 +55,7 @@ def _quotas() -> Iterator[tuple[int, int]]:
 
 
 def _folders(controller: str) -> Iterator[Path]:
-    """Yields the folders of this process's group and its ancestors; in a container the root is its own group."""
+    """Yields the folders of this process's group and its ancestors; in a container, the root is its own group."""
     top = ROOT / controller
     for line in _read(OWN_GROUPS).splitlines():
         _, controllers, path = line.split(":", 2)
@@ -66,7 +66,7 @@ def _folders(controller: str) -> Iterator[Path]:
 
 
 def _number(path: Path) -> int | None:
-    """Reads an integer; None if the file does not exist or holds another value, which means no limit."""
+    """Reads an integer; returns None if the file does not exist or holds another value, which means no limit."""
     text = _read(path)
     return int(text) if text.isdecimal() else None
 

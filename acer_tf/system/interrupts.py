@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, also while a command imports its libraries, which turn exceptions into errors of their own."""
+"""Ctrl-C and SIGTERM, even while a command imports libraries, which turn exceptions into their own errors."""
 
 import contextlib
 import math
@@ -14,11 +14,11 @@ from acer_tf.errors import StoppedError
 
 INTERRUPTED = 128 + signal.SIGINT
 ECHO_SECONDS = 0.5
-"""Seconds within which a second signal is the first again: `timeout` signals its child, and then its whole group."""
+"""Seconds within which a second signal is an echo of the first: `timeout` signals its child and then the group."""
 
 
 class _End:
-    """Handler that ends the process at once: nothing has begun that would have to be saved or closed."""
+    """A handler that ends the process at once, while there is nothing to save or close."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -32,12 +32,12 @@ class _End:
 
 
 def end_on_interrupt(descriptor: int = 2) -> None:
-    """From here on Ctrl-C ends the process with one line and status 130, unless something else handles it already.
+    """Makes Ctrl-C end the process with one line and status 130, unless something else handles it already.
 
-    So does SIGTERM, with status 143, where it raises `StoppedError` otherwise.
+    Where SIGTERM would raise `StoppedError`, it also ends the process, with status 143.
 
     Args:
-        descriptor: where the line is written.
+        descriptor: where to write the line.
     """
     if threading.current_thread() is not threading.main_thread():
         return
@@ -48,7 +48,7 @@ def end_on_interrupt(descriptor: int = 2) -> None:
 
 
 def raise_on_interrupt() -> None:
-    """From here on Ctrl-C raises KeyboardInterrupt again, and SIGTERM `StoppedError`, after `end_on_interrupt`."""
+    """Undoes `end_on_interrupt`: Ctrl-C raises KeyboardInterrupt again, and SIGTERM `StoppedError`."""
     if isinstance(signal.getsignal(signal.SIGINT), _End):
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGTERM) is _exit:
@@ -57,9 +57,9 @@ def raise_on_interrupt() -> None:
 
 @contextlib.contextmanager
 def raise_on_termination() -> Iterator[None]:
-    """In this block SIGTERM raises `StoppedError`, so that files and processes are cleaned up as after Ctrl-C.
+    """Makes SIGTERM raise `StoppedError` in a block, so that files and processes are cleaned up as after Ctrl-C.
 
-    Where something else handles it, or this is not the main thread, nothing changes.
+    If something else handles SIGTERM, or this is not the main thread, nothing changes.
     """
     is_free = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if not (is_free and threading.current_thread() is threading.main_thread()):
@@ -73,7 +73,7 @@ def raise_on_termination() -> Iterator[None]:
 
 
 class _Raise:
-    """Handler that raises `StoppedError`, but not once more for an echo, which would end the cleanup."""
+    """A handler that raises `StoppedError`, but not again for an echo, which would interrupt the cleanup."""
 
     def __init__(self) -> None:
         self._seconds = -math.inf

@@ -1,10 +1,10 @@
-"""Files that are opened for writing where they are, and not where a link leads."""
+"""Opens files for writing without following links."""
 
 import os
 
 
 def without_links(path: str, flags: int) -> int:
-    """Opener for `open` and `io.FileIO` that does not follow a link, whose target may be anything; on Windows it does.
+    """An opener for `open` and `io.FileIO` that does not follow links, except on Windows.
 
     Raises:
         OSError: the path is a link.

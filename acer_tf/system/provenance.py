@@ -1,4 +1,4 @@
-"""Provenance of a result: the commit, versions of software, and hardware."""
+"""Provenance of a result: commit, software versions and hardware."""
 
 import contextlib
 import importlib.metadata
@@ -15,11 +15,11 @@ ROOT = Path(__file__).resolve().parents[2]
 GIT_SECONDS = 5.0
 PACKAGES = ("tensorflow", "keras", "numpy", "gymnasium", "ale-py")
 SIMULATORS = ("box2d", "dm-control", "minatar", "mujoco")
-"""Of the extras; each may be missing."""
+"""Packages of the extras, each of which may be missing."""
 
 
 def commit() -> str | None:
-    """Returns the commit of this package, with `-dirty` if its files differ; None outside of its repository."""
+    """Returns the commit of this package, with `-dirty` if its files differ, or None outside its repository."""
     if not (ROOT / ".git").exists():
         return None
     with contextlib.suppress(OSError, subprocess.SubprocessError):

@@ -1,4 +1,4 @@
-"""Seeds, and random streams that can be kept."""
+"""Seeds, and random streams that can be saved."""
 
 import contextlib
 import random
@@ -14,7 +14,7 @@ _PREDICTIONS = 1
 
 
 def checked_seed(seed: int | None) -> int:
-    """Returns the seed, or one drawn in place of None.
+    """Returns the seed, or a random one for None.
 
     Raises:
         InputError: it is not a whole number, or too large.
@@ -25,18 +25,18 @@ def checked_seed(seed: int | None) -> int:
 
 
 def derived_seed(*numbers: int) -> int:
-    """Returns a seed that whole numbers determine, the first of them a seed, and that has nothing else of theirs."""
+    """Returns a seed that depends on a seed and further whole numbers, but is otherwise unrelated to them."""
     return int(np.random.SeedSequence(numbers).generate_state(1)[0])
 
 
 def prediction_seed(seed: int) -> int:
-    """Derives the seed of an agent's predictions: they draw from a stream of their own, and change nothing learned."""
+    """Derives the seed for an agent's predictions, whose own stream keeps them from affecting learning."""
     return derived_seed(seed, _PREDICTIONS)
 
 
 @contextlib.contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Seeds Python's and numpy's global random streams for a block; afterwards they are as they were before it."""
+    """Seeds Python's and numpy's global random streams for a block, and restores them afterwards."""
     python, legacy = random.getstate(), np.random.get_state()
     random.seed(seed)
     np.random.seed(seed)
@@ -48,7 +48,7 @@ def seeded(seed: int) -> Iterator[None]:
 
 
 def stream_state(rng: np.random.RandomState) -> dict[str, Any]:
-    """Returns where a random stream is: an array `keys`, and numbers."""
+    """Returns the state of a random stream: an array `keys`, and numbers."""
     _, keys, position, has_gauss, cached_gaussian = rng.get_state(legacy=True)
     return {"keys": keys, "position": position, "has_gauss": has_gauss, "cached_gaussian": cached_gaussian}
 
@@ -57,7 +57,7 @@ def load_stream_state(rng: np.random.RandomState, state: Mapping[str, Any]) -> N
     """Restores what `stream_state` returned.
 
     Raises:
-        InputError: the position lies outside of the keys, where numpy would read whatever is there.
+        InputError: the position is outside the keys, where numpy would read arbitrary memory.
     """
     if not 0 <= state["position"] <= len(state["keys"]):
         raise InputError(

@@ -1,4 +1,4 @@
-"""The import of TensorFlow: without its startup messages, and without what no command needs."""
+"""Imports TensorFlow without its startup messages, and without packages that no command needs."""
 
 import contextlib
 import gc
@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from acer_tf.system.interrupts import end_on_interrupt, raise_on_interrupt
 
 TENSORFLOW_LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
-"""Environment variable with the lowest severity that TensorFlow logs: 0 everything, 2 errors."""
+"""Environment variable with the lowest severity that TensorFlow logs: 0 for everything, 2 for errors."""
 _WITH_GREETING = ("0", "1")
 _OPTIONAL = ("IPython", "matplotlib", "pandas", "scipy")
-"""What TensorFlow and Keras import where it is installed, but do not require, for what no command asks of them."""
+"""Packages that TensorFlow and Keras import if installed, for features that no command uses."""
 _GREETING = re.compile(
     rb"[IW]\d{4} |\d{4}-\d\d-\d\d [\d:.]+: [IW] "  # hints and warnings, in the format of absl and in TensorFlow's own
     rb"|WARNING: All log messages before absl|To enable the following instructions:"
@@ -24,15 +24,14 @@ _GREETING = re.compile(
 
 @contextlib.contextmanager
 def quiet_tensorflow(*, is_command: bool = True) -> Iterator[None]:
-    """Hides TensorFlow's startup messages in a block that imports it, and those of the search for devices after it.
+    """Hides TensorFlow's startup messages in a block that imports it, including those of its search for devices.
 
-    Everything else on standard error is shown when the block ends: errors, tracebacks, Python's own output; all of it
-    if the block fails. Nothing is hidden if TensorFlow has been imported before, or TF_CPP_MIN_LOG_LEVEL is set to 0
-    or 1.
+    All else on standard error (errors, tracebacks, Python's own output) is shown when the block ends, and everything if
+    the block fails. Nothing is hidden if TensorFlow has been imported before, or if TF_CPP_MIN_LOG_LEVEL is 0 or 1.
 
     Args:
-        is_command: whether the process is this package's own: Ctrl-C then ends it at once in this block, TensorFlow
-            does without `_OPTIONAL`, and the garbage collector is kept from what is imported.
+        is_command: whether the process is this package's own. If so, Ctrl-C ends it at once in this block, TensorFlow
+            does not import `_OPTIONAL`, and the garbage collector ignores imported objects.
     """
     is_asked_for = os.environ.setdefault(TENSORFLOW_LOG_LEVEL, "2") in _WITH_GREETING
     is_imported = "tensorflow" in sys.modules
@@ -51,13 +50,13 @@ def quiet_tensorflow(*, is_command: bool = True) -> Iterator[None]:
             raise_on_interrupt()
         if tensorflow := sys.modules.get("tensorflow"):
             tensorflow.config.list_logical_devices()
-            # The first images that are transposed bring a hint about the processor, of the severity of errors.
+            # The first transposed images trigger a hint about the processor, with the severity of an error.
             tensorflow.transpose(tensorflow.zeros((1, 1), tensorflow.uint8))
 
 
 @contextlib.contextmanager
 def _missing(*libraries: str) -> Iterator[None]:
-    """Makes libraries that have not been imported before look as if they were not installed, in this block alone."""
+    """Makes libraries that have not been imported seem not installed, in this block only."""
     hidden = [name for name in libraries if name not in sys.modules]
     sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # importing None fails
     try:
@@ -69,7 +68,7 @@ def _missing(*libraries: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _uncollected() -> Iterator[None]:
-    """Keeps the garbage collector from what a block imports, then and later: a million objects, hardly any garbage."""
+    """Makes the garbage collector ignore what a block imports, now and later: a million objects, hardly any garbage."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -82,10 +81,10 @@ def _uncollected() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without_messages() -> Iterator[int]:
-    """Collects in a file what is written to descriptor 2, then shows it without those messages; yields the terminal."""
+    """Collects the output to descriptor 2 in a file, then shows it without the messages; yields the terminal."""
     try:
         terminal, collected = os.dup(2), tempfile.TemporaryFile()
-    except OSError:  # there is no standard error, or no room
+    except OSError:  # no standard error, or a full disk
         yield 2
         return
     has_failed = False

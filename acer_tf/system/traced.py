@@ -1,4 +1,4 @@
-"""Traced functions without tf.function's dispatch."""
+"""Traced functions without the dispatch of tf.function."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 from tensorflow.python.eager import context
 
 SMALL_BYTES = 1 << 20
-"""Functions of more bytes than this are not called as operations: it made the nature network's update 5 % slower."""
+"""Most bytes of a function to call as an operation; the nature network's larger update was 5 % slower that way."""
 
 ALIGNMENT = 64
-"""Bytes: TensorFlow copies arrays that are not aligned so."""
+"""Alignment in bytes, without which TensorFlow copies arrays."""
 
 Call = Callable[[Sequence[NDArray[Any]]], Any]
-"""A traced function of flat arguments."""
+"""A traced function with flat arguments."""
 
 
 def clear_kernels() -> None:
-    """Frees what TensorFlow keeps of functions that were called as operations, also of those that are gone.
+    """Frees what TensorFlow keeps for functions called as operations, even for those that no longer exist.
 
-    Functions in use are prepared anew in their next call. Keras clears it in the same way; there is no public one.
+    Functions in use are prepared anew in their next call. Keras does the same; there is no public way.
     """
     context.context().clear_kernel_cache()
 
@@ -30,18 +30,18 @@ def clear_kernels() -> None:
 class Traced:
     """A function of arrays, or structures of arrays, traced once per combination of shapes and called directly.
 
-    tf.function looks at its arguments anew in each call; for a small network that takes longer than the arithmetic.
+    tf.function inspects its arguments in each call, which takes longer than the arithmetic of a small network.
     """
 
     def __init__(self, function: Callable[..., Any], is_stacked: bool = False, keeps_inputs: bool = False) -> None:
-        """Prepares a function; it is traced when first called.
+        """Prepares a function; the first call traces it.
 
         Args:
             function: takes and returns structures (`tf.nest`) of tensors.
-            is_stacked: whether the arrays are stacks [K, ...], of any K with one trace.
-            keeps_inputs: whether small arrays are copied to where TensorFlow read those of the call before, which
-                takes less time than to hand them over. No result or variable may then be an argument as it is: the
-                next call would change it.
+            is_stacked: whether the arrays are stacks [K, ...], with one trace for any K.
+            keeps_inputs: whether to copy small arrays to where TensorFlow read those of the previous call, which is
+                faster than handing them over. Then no result or variable may be an unchanged argument, as the next
+                call would change it.
         """
         self._function = function
         self._first_free = 1 if is_stacked else 0
@@ -50,16 +50,16 @@ class Traced:
 
     @property
     def traces(self) -> int:
-        """Number of times that the function was traced."""
+        """Number of traces so far."""
         return len(self._calls)
 
     def __call__(self, *structures: Any) -> Any:
         """Calls the function.
 
         Args:
-            structures: of arrays; the same structures and dtypes in every call. `()` stands for what is left out. The
-                arrays need not be copied: a result or a variable that is given one of them as it is may share its
-                memory.
+            structures: structures of arrays, with the same structure and dtypes in every call; `()` stands for an
+                omitted one. Arrays may not be copied: a result or a variable that is an unchanged argument may share
+                its memory.
         """
         arrays = tf.nest.flatten(structures)
         shapes = tuple([array.shape[self._first_free :] for array in arrays])
@@ -81,15 +81,15 @@ class Traced:
 
 
 class Inputs:
-    """Memory for the arguments of a function that numpy writes and TensorFlow reads, without a conversion per call."""
+    """Memory for a function's arguments, which numpy writes and TensorFlow reads without a conversion per call."""
 
     def __init__(self, arrays: Sequence[NDArray[Any]], captured: Sequence[tf.Tensor]) -> None:
         """Reserves memory for arrays of these shapes and dtypes.
 
         Args:
-            arrays: the function's arguments; those without axes are passed as they are, since variables that are
-                assigned one share its memory.
-            captured: what the function is given besides.
+            arrays: the function's arguments; those without axes are passed directly, since variables that are assigned
+                one share its memory.
+            captured: further inputs of the function.
         """
         self.lock = threading.Lock()
         self._buffers = [_aligned(array) if array.ndim else None for array in arrays]
@@ -97,7 +97,7 @@ class Inputs:
         self._args: list[Any] = [*tensors, *captured]
 
     def holding(self, arrays: Sequence[NDArray[Any]]) -> list[Any]:
-        """Copies the arrays; returns all arguments. Under the lock, which is held until the function has returned."""
+        """Copies the arrays and returns all arguments, under the lock, which is held until the function returns."""
         for i, (buffer, array) in enumerate(zip(self._buffers, arrays, strict=True)):
             if buffer is None:
                 self._args[i] = array
@@ -119,16 +119,16 @@ def _tensor_of(buffer: NDArray[Any]) -> tf.Tensor:
 
 
 def _operation(function: Any, keeps_inputs: bool) -> Call:
-    """Returns the operation that runs a concrete function's graph; called as one, it takes a third of the time."""
+    """Returns the operation that runs a concrete function's graph, in a third of the time of calling the function."""
     if tf.config.list_physical_devices("GPU"):
-        return _plain(function)  # only a function's call finds out what goes to which device
+        return _plain(function)  # only calling the function assigns devices
     captured, structure = function.captured_inputs, function.structured_outputs
     dtypes = [output.dtype for output in function.outputs]
     run = tf.raw_ops.StatefulPartitionedCall
     kept: dict[tuple[int, ...], Inputs] = {}
 
     def call(arrays: Sequence[NDArray[Any]]) -> tuple[tf.Tensor, ...]:
-        # The operation reads the arrays themselves where tf.constant would copy them.
+        # The operation reads the arrays in place; tf.constant would copy them.
         return tuple(run(args=[*arrays, *captured], Tout=dtypes, f=function))
 
     def call_in_place(arrays: Sequence[NDArray[Any]]) -> tuple[tf.Tensor, ...]:

@@ -173,7 +173,7 @@ def test_statistics_of_another_agent_are_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "tb" / "ACER_1" / "progress.csv"
     text = file.read_text()
     agent = ACER.load(tmp_path / "agent", counters(2), trust_region=False, tensorboard_log=tmp_path / "tb")
-    with pytest.raises(InputError, match=r"progress\.csv has one header for all rows; not in every row: .*average_kl"):
+    with pytest.raises(InputError, match=r"progress\.csv has one header for all rows; missing in some: .*average_kl"):
         agent.learn(10, log_interval=1, reset_num_timesteps=False)
     assert file.read_text() == text
 

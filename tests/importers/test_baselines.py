@@ -100,7 +100,7 @@ def weights(**changes: Any) -> dict[str, Any]:
         ({"a:0": np.zeros(3)}, "such as acer_model/q/b:0"),
         ({"acer_model/q/b:0": np.zeros(2, np.float32)}, "it has no layer"),
         (weights(q__b=None), "such as acer_model/q/b:0"),
-        (weights(q__b=np.zeros(2, np.int64)), "q_head holds int64, no weights"),
+        (weights(q__b=np.zeros(2, np.int64)), "q_head holds int64, not weights"),
         (weights(pi__mlp_fc1__w=np.zeros((64, 32), np.float32)), "not one of baselines' own"),
         (weights(pi__other__w=np.zeros((64, 32), np.float32)), "not one of baselines' own"),
         (weights(vf__mlp_fc0__w=np.zeros((4, 32), np.float32)), "network of another kind"),

@@ -103,7 +103,7 @@ def test_arrays_in_files_of_their_own_are_not_looked_for(tmp_path: Path) -> None
 
 def test_arrays_of_objects_in_a_joblib_file_are_refused(tmp_path: Path) -> None:
     joblib.dump(np.array([{}], dtype=object), tmp_path / "file")
-    with pytest.raises(ValueError, match="not of numbers"):
+    with pytest.raises(ValueError, match="does not hold numbers"):
         read_pickle(read_decompressed(tmp_path / "file"))
 
 

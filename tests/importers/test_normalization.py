@@ -102,15 +102,15 @@ def test_what_was_not_normalised_is_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"clip_obs": 5.0}, r"its clip_obs is '5\.0', and here that is always 10"),
-        ({"epsilon": None}, "its epsilon is 'None', and here that is always 1e-08"),
-        ({"norm_reward": True, "clip_reward": 5.0}, r"its clip_reward is '5\.0', and here that is always 10"),
+        ({"clip_obs": 5.0}, r"its clip_obs is '5\.0', which is always 10 here"),
+        ({"epsilon": None}, "its epsilon is 'None', which is always 1e-08 here"),
+        ({"norm_reward": True, "clip_reward": 5.0}, r"its clip_reward is '5\.0', which is always 10 here"),
         (
             {"norm_obs": False, "norm_reward": True, "epsilon": 1e-4},
-            r"its epsilon is '0\.0001', and here that is always 1e-08",
+            r"its epsilon is '0\.0001', which is always 1e-08 here",
         ),
         ({"norm_obs": "yes"}, "it has no norm_obs"),
-        ({"obs_rms": running_mean_std(MEAN, VAR * np.nan)}, "expected a RunningMeanStd: mean, var and count, finite"),
+        ({"obs_rms": running_mean_std(MEAN, VAR * np.nan)}, "expected a RunningMeanStd: finite mean, var and count"),
         ({"obs_rms": {"mean": MEAN, "var": VAR, "count": 5}}, "expected a RunningMeanStd"),
         ({"norm_reward": True, "ret_rms": running_mean_std(MEAN, VAR)}, r"returns of shape \(4,\); expected \(\)"),
     ],

@@ -85,7 +85,7 @@ def test_large_numbers_as_keys_are_inert() -> None:
 @pytest.mark.parametrize("key", [LARGEST_KEY, 2**61 - 1, -LARGEST_KEY])
 def test_the_memo_has_no_large_numbers_as_keys(key: int) -> None:
     assert read_pickle(b"I5\np%d\n." % (LARGEST_KEY - 1)) == 5
-    with pytest.raises(ValueError, match="a key in its memo is no small number"):
+    with pytest.raises(ValueError, match="a key in its memo is not a small number"):
         read_pickle(b"I5\np%d\n." % key)
 
 
@@ -121,7 +121,7 @@ def test_protocol_0_of_python_2_is_named() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"\x80\x04K\x05)R.", "^it is not a valid pickle: it calls something that is no function$"),
+        (b"\x80\x04K\x05)R.", "^it is not a valid pickle: it calls something that is not a function$"),
         (b"\x80\x04K\x05a.", "^the pickle is incomplete or damaged$"),
         (b"X\x02\x00\x00\x00\xff\xff.", "^the pickle is incomplete or damaged$"),
     ],

@@ -196,12 +196,12 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
         "mlp_value_copy", {"observation_space": old("gym.spaces.tuple_space.Tuple", spaces=())}, "its observation",
     ),
     "bad space": ("mlp_value_copy", {"action_space": discrete(-3)}, "its Discrete space is invalid"),
-    "own class": ("mlp_value_copy", {"policy": own_class()}, "policy is a class of the user's own"),
-    "own class elsewhere": ("mlp_value_copy", {"policy": pytest.Item}, "policy is a class of the user's own"),
+    "own class": ("mlp_value_copy", {"policy": own_class()}, "policy is a user-defined class"),
+    "own class elsewhere": ("mlp_value_copy", {"policy": pytest.Item}, "policy is a user-defined class"),
     "own class of a known name": (
-        "mlp_value_copy", {"policy": old("own.policies.MlpPolicy")}, "policy is a class of the user's own",
+        "mlp_value_copy", {"policy": old("own.policies.MlpPolicy")}, "policy is a user-defined class",
     ),
-    "own extractor": ("cnn_lstm", {"policy_kwargs": {"cnn_extractor": own_class()}}, "cnn_extractor is the user's own"),
+    "own extractor": ("cnn_lstm", {"policy_kwargs": {"cnn_extractor": own_class()}}, "cnn_extractor is user-defined"),
     "unknown argument": ("mlp_value_copy", {"policy_kwargs": {"pad": "SAME"}}, "kwargs hold 'pad', which"),
     "unknown activation": (
         "mlp_value_copy", {"policy_kwargs": {"act_fun": old("tensorflow.python.ops.gen_nn_ops.crelu")}}, "its act_fun",
@@ -242,10 +242,10 @@ W, B = np.zeros((32, 3), np.float32), np.zeros(3, np.float32)
     ("layers", "message"),
     [
         (changed(q=None), "no layer q"),
-        (changed(other={"w": W, "b": B}), "a layer of it, 'other', is not known here"),
-        (changed(c1={"w": W, "b": B}), "network of images is not one"),
+        (changed(other={"w": W, "b": B}), "its layer 'other' is unknown"),
+        (changed(c1={"w": W, "b": B}), "network for images is not one"),
         (changed(pi_fc0={"b": B}), "no matrix w"),
-        (changed(q={"w": W, "b": np.zeros(3, np.int32)}), "q_head holds int32, no weights"),
+        (changed(q={"w": W, "b": np.zeros(3, np.int32)}), "q_head holds int32, not weights"),
     ],
 )
 def test_layers_that_no_policy_has_are_told(tmp_path: Path, layers: dict[str, Arrays], message: str) -> None:
@@ -340,7 +340,7 @@ def test_a_class_that_merely_has_the_name_is_not_taken_for_it(tmp_path: Path) ->
     recorded = recording("mlp_value_copy")
     impostor = type("MlpPolicy", (), {})
     path = as_numbered(tmp_path / "agent", data_of(recorded, "MlpPolicy") | {"policy": impostor}, layers_of(recorded))
-    with pytest.raises(InputError, match="a class of the user's own"):
+    with pytest.raises(InputError, match="a user-defined class"):
         read_stable_baselines(path)
 
 

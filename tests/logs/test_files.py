@@ -232,7 +232,7 @@ def test_first_row_gives_the_header_and_the_order(tmp_path: Path) -> None:
 def test_other_metrics_are_refused(tmp_path: Path, row: dict[str, float]) -> None:
     sink = ProgressCsv(tmp_path / "progress.csv")
     sink.write({"steps": 320, "loss": 0.1})
-    with pytest.raises(InputError, match=r"not in every row: (loss|entropy);"):
+    with pytest.raises(InputError, match=r"missing in some: (loss|entropy);"):
         sink.write(row)
     assert (tmp_path / "progress.csv").read_text() == "steps,loss\n320,0.1\n"
     sink.close()
@@ -322,7 +322,7 @@ def test_a_file_with_another_header_is_left_alone(tmp_path: Path) -> None:
     path.write_text("steps,loss\n1,2.0\n")
     sink = ProgressCsv(path)
     sink.load_state_dict({path.name: path.stat().st_size})
-    with pytest.raises(InputError, match=r"one header for all rows; not in every row: entropy; move it away\."):
+    with pytest.raises(InputError, match=r"one header for all rows; missing in some: entropy; move it away\."):
         sink.write({"steps": 2, "loss": 3.0, "entropy": 1.0})
     sink.write({"loss": 4.0, "steps": 3})
     sink.close()

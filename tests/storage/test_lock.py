@@ -62,7 +62,7 @@ def test_a_link_in_the_place_of_a_lock_is_refused_and_its_target_is_left(tmp_pat
 
 def test_another_process_is_named_and_its_death_frees_the_folder(tmp_path: Path) -> None:
     with holder(HOLD, tmp_path) as other:
-        with pytest.raises(LockedError, match=f"is locked by process {other.pid} on .*, which works in it"):
+        with pytest.raises(LockedError, match=f"is locked by process {other.pid} on .*, which is using it"):
             with locked(tmp_path):
                 pass
         other.send_signal(signal.SIGKILL)
