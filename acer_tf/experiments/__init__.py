@@ -1,1 +1,1 @@
-"""Experiments that reproduce published results, as files: what is claimed, what is run, what counts as reproduced."""
+"""Experiments that reproduce published results, as files: the claim, the runs, and what counts as reproduced."""

@@ -1,4 +1,4 @@
-"""Learning curves over all environments of an experiment, whose returns are brought to one scale."""
+"""Learning curves over all environments of an experiment, with returns on a common scale."""
 
 import itertools
 import math
@@ -14,18 +14,18 @@ from acer_tf.plots.series import Axis
 from acer_tf.plots.statistics import Band, iqm_curve
 
 POINTS = 20
-"""Of a curve."""
+"""Points of a curve."""
 
 
 def aggregated(found: Findings, axis: Axis) -> dict[str, Band]:
-    """Estimates each variation's interquartile mean over environments and seeds in the course of training.
+    """Estimates each variation's interquartile mean over environments and seeds during training.
 
     In each environment, 0 is the mean return of all runs in the first twentieth, 1 the highest mean score of a
-    variation. On the axis `steps` are percent of a run, `minutes` as far as all runs of a variation go.
+    variation. The axis `steps` is in percent of a run; `minutes` extends as far as all runs of a variation.
 
     Returns:
-        The curves by variation; none as long as a run is missing, for a single environment or variation, or where no
-        variation learns.
+        The curves by variation; none if a run is missing, there is a single environment or variation, or no variation
+        learns.
     """
     experiment = found.experiment
     if min(len(experiment.envs), len(experiment.variations)) < 2 or found.whole < found.needed:
@@ -46,13 +46,13 @@ def aggregated(found: Findings, axis: Axis) -> dict[str, Band]:
 
 
 def scale(window: Window, groups: Sequence[Sequence[Result]]) -> tuple[float, float]:
-    """Returns the mean return at the beginning, and the highest mean score of a group: whole runs of a variation."""
+    """Returns the mean return at the beginning and the highest mean score of a group: complete runs of a variation."""
     first = [_twentieths(result)[1][0] for group in groups for result in group]
     return float(np.mean(first)), max(float(np.mean([r.score(window) for r in group])) for group in groups)
 
 
 def _places(groups: list[list[Result]], axis: Axis) -> NDArray[np.float64]:
-    """Returns where the curve of a variation has its points, in the unit of the axis."""
+    """Returns the places of the points of a variation's curve, in the unit of the axis."""
     if axis == "steps":
         return np.linspace(0, 100, POINTS + 1)[1:]
     shortest = min(float(result.training.seconds[-1]) for group in groups for result in group)
@@ -68,7 +68,7 @@ def _at(x: NDArray[np.float64], result: Result, axis: Axis) -> NDArray[np.float6
 
 
 def _twentieths(result: Result) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns the ends of those twentieths of a run in which episodes ended, and the mean return in each."""
+    """Returns the ends of the twentieths of a run in which episodes ended, and the mean return in each."""
     ends = np.linspace(0, float(result.facts["steps"]), POINTS + 1)
     means = [(end, result.training.score(begin, end)) for begin, end in itertools.pairwise(ends)]
     steps, values = zip(*((end, mean) for end, mean in means if not math.isnan(mean)), strict=True)

@@ -1,4 +1,4 @@
-"""What a paper that cites results needs: a page of numbers and of how they were made, and a table of all settings."""
+"""For papers that cite results: a page with the numbers and how they were obtained, and a table of all settings."""
 
 import json
 import math
@@ -25,7 +25,7 @@ TEMPLATE = Path(__file__).with_name(CITING)
 TITLE = "# How to cite these results"
 SETTINGS_COLUMNS = ("experiment", "variation", "environment")
 PART = 0.05
-"""Share of a run whose mean return has to reach the threshold."""
+"""Share of a run over which the mean return has to reach the threshold."""
 LIBRARIES = {"acer_tf": "acer_tf", "python": "Python", "tensorflow": "TensorFlow", "keras": "Keras", "numpy": "NumPy"}
 
 Row = list[str]
@@ -36,8 +36,8 @@ class Cited(NamedTuple):
 
     Attributes:
         found: the experiment and its results.
-        rows: of its table of numbers, one for each environment and variation with a whole run.
-        overall: of its table over all environments; empty without one.
+        rows: rows of its table of numbers, one for each environment and variation with a complete run.
+        overall: rows of its table over all environments; empty without one.
         facts: how its runs were made, by name.
         changed: settings that differ from the defaults.
     """
@@ -50,7 +50,7 @@ class Cited(NamedTuple):
 
 
 def citing_files(findings: Sequence[Findings]) -> dict[str, bytes]:
-    """Returns the page and the table of settings, by the names of their files, of all experiments that have results."""
+    """Returns the page and the table of settings of all experiments with results, by file name."""
     cited = [
         Cited(found, _number_rows(found), _overall_rows(found), _provenance(found.runs), _changed(found.runs))
         for found in findings
@@ -62,10 +62,10 @@ def citing_files(findings: Sequence[Findings]) -> dict[str, bytes]:
 
 
 def steps_to(result: Result, level: float) -> float:
-    """Returns the agent steps after which a run, by the mean of its last twentieth until then, has reached a level.
+    """Returns the agent steps after which a run's mean return over the preceding twentieth has reached a level.
 
     Returns:
-        The steps; infinite if it never has.
+        The steps, infinite if it never does.
     """
     width = PART * int(result.facts["steps"])
     scores = ((end, result.training.score(end - width, end)) for end in result.training.steps)
@@ -90,7 +90,7 @@ def _number_rows(found: Findings) -> list[Row]:
 
 
 def _threshold(found: Findings, env: Environment, whole: Sequence[Result]) -> Row:
-    """Returns the level half-way from the beginning to the best variation's score, and the steps to it."""
+    """Returns the level halfway from the beginning to the best variation's score, and the steps to reach it."""
     groups = [[r for r in found.results[v.name, env.id] if r.is_whole] for v in found.experiment.variations]
     low, high = scale(found.experiment.score, [group for group in groups if group])
     steps = [steps_to(result, (low + high) / 2) for result in whole]
@@ -99,7 +99,7 @@ def _threshold(found: Findings, env: Environment, whole: Sequence[Result]) -> Ro
 
 
 def _overall_rows(found: Findings) -> list[Row]:
-    """Returns the interquartile means at the end of the runs, over all environments, of scores on one scale."""
+    """Returns the interquartile means of scores on a common scale, at the end of the runs, over all environments."""
     bands, human = aggregated(found, "steps"), _human_matrices(found)
     return [
         [
@@ -113,7 +113,7 @@ def _overall_rows(found: Findings) -> list[Row]:
 
 
 def _human_matrices(found: Findings) -> dict[str, Floats]:
-    """Returns human-normalised scores [seeds, games] by variation, if all is Atari and every run is there."""
+    """Returns human-normalised scores [seeds, games] by variation, if all games are Atari and no run is missing."""
     experiment = found.experiment
     if found.whole < found.needed or not all(is_atari(env.id) for env in experiment.envs):
         return {}
@@ -135,7 +135,7 @@ def _human(env: Environment, scores: Floats) -> str:
 
 
 def _provenance(runs: Sequence[Result]) -> dict[str, str]:
-    """Returns how runs were made, each fact with all of its values."""
+    """Returns how runs were made: each fact with all its values."""
     facts = [result.facts for result in runs]
     seconds = sum(float(f["seconds"]) for f in facts)
     whole = sum(result.is_whole for result in runs)
@@ -157,7 +157,7 @@ def _listed(values: Iterable[Any]) -> str:
 
 
 def _changed(runs: Sequence[Result]) -> dict[str, str]:
-    """Returns the settings that differ from the defaults in some run, each with all of its values."""
+    """Returns the settings that differ from the defaults in some run, each with all its values."""
     settings = [result.facts["settings"] for result in runs]
     names = sorted({name for some in settings for name in some} - {"env"})
     complete = [_complete(some) for some in settings]
@@ -165,13 +165,13 @@ def _changed(runs: Sequence[Result]) -> dict[str, str]:
 
 
 def _complete(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns all settings of a run of which those are known that differ from the defaults."""
+    """Returns all settings of a run, given those that differ from the defaults."""
     chosen = {**defaults(), **settings}
     return {**default_arguments(chosen["network"]), **chosen}
 
 
 def _settings_table(findings: Sequence[Findings]) -> bytes:
-    """Returns a CSV table with a row for each experiment, variation and environment, and every setting in a column."""
+    """Returns a CSV table with a row per experiment, variation and environment, and a column per setting."""
     rows = {}
     for found in findings:
         for env, group in found.groups:

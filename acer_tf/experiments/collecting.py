@@ -1,4 +1,4 @@
-"""Makes a result of a run folder."""
+"""Makes results from run folders."""
 
 import math
 from collections.abc import Mapping
@@ -21,13 +21,13 @@ BINS = 100
 
 
 def collect(planned: Planned) -> Result | None:
-    """Makes a result of a run folder, of a run that has ended or is under way.
+    """Makes a result from a run folder, whether the run has ended or is in progress.
 
     Returns:
-        The result; None if there is no run, or no episode has ended yet.
+        The result, or None if there is no run or no episode has ended yet.
 
     Raises:
-        InputError: the run has other settings, or a file of it cannot be read.
+        InputError: the run has other settings, or one of its files cannot be read.
     """
     folder, total = planned.trial.folder, planned.env.steps
     settings = read_settings(folder)

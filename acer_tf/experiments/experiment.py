@@ -1,4 +1,4 @@
-"""Parts of an experiment."""
+"""The parts of an experiment."""
 
 import itertools
 import math
@@ -11,7 +11,7 @@ from msgspec import Meta
 from acer_tf.schema import Count, Fraction, Number, Positive, PositiveOrInfinite, Text
 
 Window = Annotated[tuple[Fraction, Fraction], Meta(description="two fractions of a run, such as [0.9, 1]")]
-"""Beginning and end of a part of a run, as fractions of its steps."""
+"""Beginning and end of a part of a run, as fractions of the run's steps."""
 
 Seeds = Annotated[int, Meta(ge=1, le=1000, description="a whole number >= 1 and <= 1000")]
 """Number of seeds."""
@@ -24,9 +24,9 @@ class Environment(NamedTuple):
         id: environment id.
         preset: settings where no flag says otherwise.
         steps: agent steps of a run.
-        flags: of the training command, by name; they come before those of a variation.
-        steps_per_second: agent steps of one run per second, roughly, for the estimate of costs.
-        seeds: number of runs of each variation.
+        flags: flags of the training command, by name; a variation's flags come after them.
+        steps_per_second: agent steps per second of one run, roughly, for the estimate of costs.
+        seeds: number of runs per variation.
     """
 
     id: str
@@ -43,11 +43,11 @@ class Environment(NamedTuple):
 
 
 class Variation(NamedTuple):
-    """Settings that are compared with others.
+    """Settings to compare with others.
 
     Attributes:
-        name: of the folder of its runs, too.
-        flags: of the training command, by name.
+        name: name of the variation, and of the folder of its runs.
+        flags: flags of the training command, by name.
         slowdown: factor on the time of a run, for the estimate of costs.
     """
 
@@ -57,14 +57,14 @@ class Variation(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """Results of others to compare with.
+    """Published results to compare with.
 
     Attributes:
         label: its name in plots and tables.
         source: where it comes from.
         numbers: final mean return by environment.
         curves: CSV file with the columns environment, seed, steps, mean_return, episodes; None without curves.
-        same_seeds: whether its curves are to have the seeds of the experiment's runs; until they do, its criteria are
+        same_seeds: whether its curves must have the seeds of the experiment's runs; until they do, its criteria are
             incomplete.
     """
 
@@ -76,23 +76,23 @@ class Reference(NamedTuple):
 
 
 class Criterion(NamedTuple):
-    """A condition of being reproduced, judged in each environment (`better`: over all of them).
+    """A condition for being reproduced, judged in each environment (`better`: over all of them).
 
     Attributes:
         kind: `same`: equivalent to a reference or to another variation (two one-sided tests); `reaches`: the mean over
             seeds, or every seed, is at least a value; `better`: a run of the variation probably scores higher than one
             of another variation, by more than a margin.
-        variation: name of what is judged.
-        envs: ids of the environments in which it is judged.
+        variation: name of the variation to judge.
+        envs: ids of the environments in which to judge it.
         window: part of each run whose mean return is its score.
-        of: what the score is: mean over the episodes of `training` in the window, `area` below the learning curve in
-            the window, `area_of_minutes`, that below the curve over minutes until the first of all compared runs ends,
-            mean returns of the `evaluations` in the window, or mean of the run's `last_100` episodes.
+        of: kind of score: the mean over the episodes of `training` in the window; the `area` below the learning curve
+            in the window; `area_of_minutes`, the area below the curve over minutes until the first of all compared runs
+            ends; the mean return of the `evaluations` in the window; or the mean of the run's `last_100` episodes.
         reference: label of the reference, for `same`; empty if `than` is given.
-        margin: largest difference to the others' mean that counts as none, as a share of what they have learned: their
-            mean in the last tenth of their longest runs, minus that of random play. For `better`, what a run has to be
-            ahead by, as a share of what the variation itself has learned.
-        values: by environment, for `reaches`.
+        margin: largest difference from the others' mean that counts as none, as a share of what they have learned:
+            their mean in the last tenth of their longest runs, minus that of random play. For `better`, the required
+            lead, as a share of what the variation itself has learned.
+        values: values by environment, for `reaches`.
         every_seed: whether `reaches` is judged by the lowest seed instead of the mean.
         minutes: longest training that `reaches` allows a run; infinite without a limit.
         than: the other variation, for `better` and `same`.
@@ -115,19 +115,19 @@ class Experiment(NamedTuple):
     """A claim, the runs that test it, and what counts as reproduced.
 
     Attributes:
-        name: of the file, without its suffix.
-        title: a heading.
-        claim: what is to be reproduced.
+        name: name of the file, without its suffix.
+        title: heading of its report.
+        claim: the claim to reproduce.
         source: who claims it, and where.
-        note: what a reader of its report has to know.
+        note: what readers of its report have to know.
         envs: the tasks.
-        variations: what is compared.
+        variations: the settings to compare.
         first_seed: the seed of the first run of each environment and variation.
-        tuned_with: seeds with which the settings were chosen; no run of the experiment has one of them.
+        tuned_with: seeds with which the settings were chosen, which no run of the experiment uses.
         score: window of the score in tables.
-        over_time: whether curves are also drawn over minutes.
-        references: results of others.
-        random: mean return of random play, by environment; known of Atari games.
+        over_time: whether to draw curves also over minutes.
+        references: published results.
+        random: mean return of random play, by environment; for Atari games it is known.
         criteria: what counts as reproduced.
     """
 
@@ -147,6 +147,6 @@ class Experiment(NamedTuple):
     criteria: tuple[Criterion, ...]
 
     def seeds(self, env: Environment, number: int | None = None) -> tuple[int, ...]:
-        """Returns the seeds of an environment's runs, the same for every variation: its own, or as many as `number`."""
+        """Returns the seeds of an environment's runs, the same for every variation: its own number, or `number`."""
         fresh = (seed for seed in itertools.count(self.first_seed) if seed not in self.tuned_with)
         return tuple(itertools.islice(fresh, number or env.seeds))

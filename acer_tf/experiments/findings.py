@@ -17,13 +17,13 @@ HOUR = 3600.0
 
 
 class Cost(NamedTuple):
-    """Time of an experiment, in hours of runs one at a time.
+    """Time of an experiment, in hours, with runs one after the other.
 
     Attributes:
-        spent: of the results that are there.
-        processor: of those that have it, in hours of a core.
-        noted: number of results that have it.
-        left: of the rest, estimated.
+        spent: time of existing results.
+        processor: processor time of the results that have it, in core hours.
+        noted: number of results with processor time.
+        left: estimated time of the missing runs.
     """
 
     spent: float
@@ -33,7 +33,7 @@ class Cost(NamedTuple):
 
 
 class Findings(NamedTuple):
-    """A whole experiment, its results so far, runs of others, and a verdict for each criterion and environment."""
+    """A complete experiment: its results so far, reference runs, and a verdict for each criterion and environment."""
 
     experiment: Experiment
     results: Results
@@ -47,35 +47,35 @@ class Findings(NamedTuple):
 
     @property
     def groups(self) -> list[tuple[Environment, Sequence[Result]]]:
-        """The results of every environment and variation that has some, in the experiment's order."""
+        """The results of every environment and variation with results, in the experiment's order."""
         e = self.experiment
         pairs = [(env, self.results.get((v.name, env.id), ())) for env in e.envs for v in e.variations]
         return [(env, group) for env, group in pairs if group]
 
     def shared(self, variation: str, env: Environment) -> list[Result]:
-        """Returns the results with those seeds that every environment has: what is averaged over environments."""
+        """Returns the results with seeds that all environments share, for averages over environments."""
         seeds = self.experiment.seeds(env, min(e.seeds for e in self.experiment.envs))
         return [result for result in self.results[variation, env.id] if result.facts["seed"] in seeds]
 
     @property
     def has_evaluations(self) -> bool:
-        """Whether a run was evaluated."""
+        """Whether any run was evaluated."""
         return any(len(result.evaluations.steps) for result in self.runs)
 
     @property
     def needed(self) -> int:
-        """Number of runs of the whole experiment."""
+        """Number of runs in the complete experiment."""
         return sum(env.seeds for env in self.experiment.envs) * len(self.experiment.variations)
 
     @property
     def whole(self) -> int:
-        """Number of the needed runs that have come to their end."""
+        """Number of needed runs that are complete."""
         seeds = {env.id: self.experiment.seeds(env) for env in self.experiment.envs}
         return sum(r.is_whole and r.facts["seed"] in seeds[r.facts["environment"]] for r in self.runs)
 
 
 def read_results(folder: Path, experiment: Experiment) -> dict[tuple[str, str], list[Result]]:
-    """Reads the kept results of an experiment by variation and environment, without seeds that it was tuned with.
+    """Reads the kept results of an experiment by variation and environment, without seeds used for tuning.
 
     Raises:
         InputError: a file is damaged.
@@ -100,9 +100,9 @@ def find(experiment: Experiment, results: Results) -> Findings:
 
 
 def cost(found: Findings) -> Cost:
-    """Returns what the results have cost, and an estimate for the missing ones.
+    """Returns the cost of the results, and an estimate for missing ones.
 
-    The time of a missing run is that of the others of its variation and environment, if there are any.
+    The time of a missing run is taken from others of its variation and environment, if any.
     """
     spent = sum(float(result.facts["seconds"]) for result in found.runs)
     noted = [float(r.facts["processor_seconds"]) for r in found.runs if "processor_seconds" in r.facts]
@@ -118,7 +118,7 @@ def cost(found: Findings) -> Cost:
 
 
 def summary_of_size(experiment: Experiment) -> str:
-    """Returns how many runs of which length an experiment has, in a few words."""
+    """Returns the number and length of an experiment's runs, in a few words."""
     parts = (
         counted(len(experiment.envs), "environment"),
         counted(len(experiment.variations), "variation"),
@@ -129,6 +129,6 @@ def summary_of_size(experiment: Experiment) -> str:
 
 
 def _range(numbers: Sequence[int], noun: str) -> str:
-    """Returns the lowest and the highest number of things, such as 1k to 2.5M steps."""
+    """Returns the lowest and highest number of things, such as 1k to 2.5M steps."""
     ends = dict.fromkeys((min(numbers), max(numbers)))
     return " to ".join(map(short_number, ends)) + f" {noun}{'' if [*ends] == [1] else 's'}"

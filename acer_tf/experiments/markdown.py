@@ -1,4 +1,4 @@
-"""The pages of results: one for each experiment, and an index above them; made of the kept results alone."""
+"""The pages of results, made only from kept results: one for each experiment, and an index above them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,15 +20,15 @@ PAGE = "README.md"
 PAGE_TEMPLATE, INDEX_TEMPLATE = (Path(__file__).with_name(name) for name in ("page.md", "index.md"))
 INDEX_TITLE = "# Results"
 BEGINNINGS = {PAGE: f"{INDEX_TITLE}\n", CITING: f"{TITLE}\n", SETTINGS: ",".join(SETTINGS_COLUMNS)}
-"""Of the files above the reports, by which they are known."""
+"""Beginnings of the files above the reports, by which they are recognised."""
 SEARCHES = "searches.md"
-"""The page on how presets were found; linked if the folder has it."""
+"""The page on how presets were found, linked if the folder has it."""
 MANY = 10
-"""Seeds above which the first and the last of a sequence stand for all."""
+"""Most seeds to list in full; of more consecutive ones, only the first and the last are shown."""
 
 
 def write_page(folder: Path, found: Findings, command: str) -> None:
-    """Writes README.md, with the command that goes on with the experiment, and its pictures into a folder.
+    """Writes README.md, with the command that continues the experiment, and its pictures to a folder.
 
     Raises:
         InputError: jinja2 or matplotlib is not installed.
@@ -72,7 +72,7 @@ def _seed_ranges(seeds: Sequence[int]) -> str:
 
 
 def _seeds(experiment: Experiment) -> str:
-    """Returns the seeds of the runs in words, by environment if some need more than others."""
+    """Returns the seeds of the runs in words, by environment if some need more seeds than others."""
     of_env = {env.id: _seed_ranges(experiment.seeds(env)) for env in experiment.envs}
     if len({*of_env.values()}) == 1:
         return of_env[experiment.envs[0].id]
@@ -80,7 +80,7 @@ def _seeds(experiment: Experiment) -> str:
 
 
 def all_findings(results: Path) -> list[Findings]:
-    """Returns what the folder of all results has of every experiment that ships with this package.
+    """Returns the findings of every experiment that ships with this package, from the folder of all results.
 
     Raises:
         InputError: a file is damaged, or a library of statistics cannot be imported.
@@ -90,7 +90,7 @@ def all_findings(results: Path) -> list[Findings]:
 
 
 def rows(findings: Sequence[Findings]) -> list[tuple[str, str, str, str, str]]:
-    """Returns name, size, time, runs and result of each experiment, as text."""
+    """Returns the name, size, time, runs and result of each experiment as text."""
     found = []
     for f in findings:
         result = overall(f.verdicts) if f.runs else "not run"
@@ -115,7 +115,7 @@ def check_index(results: Path) -> None:
     """Checks that the files above the reports may be written.
 
     Raises:
-        InputError: a file of such a name is there, and somebody else's.
+        InputError: a file with one of these names exists, but was not written by this package.
     """
     for name, beginning in BEGINNINGS.items():
         path = results / name
@@ -128,7 +128,7 @@ def check_folder(folder: Path, experiment: Experiment) -> None:
     """Checks that the results and the page of an experiment may be written.
 
     Raises:
-        InputError: the folder holds something, but nothing of these.
+        InputError: the folder holds other files, but not these.
     """
     with reading(folder):
         names = {path.name for path in folder.glob("[!.]*")}
@@ -140,11 +140,11 @@ def check_folder(folder: Path, experiment: Experiment) -> None:
 
 
 def write_index(results: Path) -> None:
-    """Writes the page above the reports, README.md, the page for who cites them, and the table of all settings.
+    """Writes the page above the reports, README.md, the page on citing them, and the table of all settings.
 
     Raises:
-        InputError: one of them is somebody else's, or as `all_findings`.
-        OSError: it cannot be written.
+        InputError: as for `check_index` and `all_findings`.
+        OSError: a file cannot be written.
     """
     check_index(results)
     findings = all_findings(results)

@@ -1,4 +1,4 @@
-"""The pictures of an experiment's page: learning curves of every environment, and over all of them."""
+"""The pictures on an experiment's page: learning curves of every environment, and over all of them."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -24,11 +24,11 @@ PICTURES: Mapping[Axis, tuple[str, str]] = {
 """File and title of the learning curves."""
 X_LABELS: Mapping[Axis, str] = {"steps": "% of the agent steps of a run", "minutes": "minutes of training"}
 MOST_CURVES = 12
-"""Variations in a panel; more could not be told apart."""
+"""Most variations in a panel, as more could not be told apart."""
 
 
 class Picture(NamedTuple):
-    """A PNG file, and what it shows."""
+    """A PNG file and its title."""
 
     name: str
     title: str
@@ -36,7 +36,7 @@ class Picture(NamedTuple):
 
 
 def draw(found: Findings) -> list[Picture]:
-    """Draws the learning curves, those of evaluations if there are some, and the aggregate over all environments.
+    """Draws the learning curves, those of evaluations if any, and the aggregate over all environments.
 
     Raises:
         InputError: matplotlib is not installed.
@@ -57,7 +57,7 @@ def draw(found: Findings) -> list[Picture]:
 
 
 def _curves(found: Findings, axis: Axis) -> bytes | None:
-    """Draws training returns, with the references unless runs have evaluations; None without a curve."""
+    """Draws training returns, with the references unless runs have evaluations; returns None without a curve."""
     curves = _mean_curves(found, lambda result: _training(result, axis))
     if not curves:
         return None
@@ -83,7 +83,7 @@ def _mean_curves(found: Findings, curve: Callable[[Result], Curve | None]) -> li
 
 
 def highest(curves: Sequence[Curve]) -> list[Curve]:
-    """Returns the `MOST_CURVES` curves of each environment that are highest in their last tenth, in the same order."""
+    """Returns each environment's `MOST_CURVES` curves that are highest in their last tenth, in the same order."""
     ends = [float(np.mean(c.mean[-math.ceil(len(c.mean) / 10) :])) for c in curves]
     best_first = sorted(range(len(curves)), key=lambda i: -ends[i])
     places = {env: [i for i in best_first if curves[i].env == env] for env in {c.env for c in curves}}
@@ -91,15 +91,15 @@ def highest(curves: Sequence[Curve]) -> list[Curve]:
 
 
 def _references(found: Findings, curves: Sequence[Curve]) -> list[ReferenceLine]:
-    """Returns the references of the environments that are drawn, as far as a run has come there."""
+    """Returns the references of the drawn environments, up to the longest run in each."""
     trained = {c.env: [int(r.facts["trained"]) for r in found.runs if r.facts["environment"] == c.env] for c in curves}
     return to_draw(found.experiment, found.references, {env: max(steps) for env, steps in trained.items()})
 
 
 def averaged(group: Sequence[Result]) -> list[Result]:
-    """Returns the runs that are drawn as their mean, which ends where the shortest of them does.
+    """Returns the runs to draw as a mean, which ends with the shortest of them.
 
-    They are the whole ones; as long as there is none, those that are at least half as long as the longest.
+    These are the complete runs or, if there are none, those at least half as long as the longest.
     """
     longest = max(int(result.facts["trained"]) for result in group)
     whole = [result for result in group if result.is_whole]
@@ -107,7 +107,7 @@ def averaged(group: Sequence[Result]) -> list[Result]:
 
 
 def _training(result: Result, axis: Axis) -> Curve | None:
-    """Returns the curve of the bins that lie within a run, or within what is trained of it; None without any."""
+    """Returns the curve of the bins within a run, or within its trained part; None without any."""
     returns = result.training
     ended = returns.steps <= int(result.facts["trained"])
     x = returns.steps if axis == "steps" else returns.seconds / 60

@@ -1,4 +1,4 @@
-"""The trainings of an experiment: a trial for each seed, variation and environment."""
+"""The runs of an experiment: a trial for each seed, variation and environment."""
 
 import functools
 import itertools
@@ -20,13 +20,13 @@ from acer_tf.trials.scheduler import Trial, seed_folder
 
 
 class Planned(NamedTuple):
-    """A training of an experiment.
+    """A run of an experiment.
 
     Attributes:
         trial: its process.
         variation: name of its settings.
         env: its environment, with the length of the run.
-        seed: of the run.
+        seed: seed of the run.
         settings: all settings that make a difference, by name, as `decisive` returns them.
     """
 
@@ -43,7 +43,7 @@ class Planned(NamedTuple):
 
 
 def selected(experiment: Experiment, variations: Sequence[str], envs: Sequence[str]) -> Experiment:
-    """Returns the part of an experiment with these variations and environments, all of them where none is named.
+    """Returns the part of an experiment with these variations and environments, or with all if none are named.
 
     Raises:
         InputError: the experiment has no such variation or environment.
@@ -58,10 +58,10 @@ def selected(experiment: Experiment, variations: Sequence[str], envs: Sequence[s
 def plan(
     experiment: Experiment, number: int | None, out: Path, execution: Execution, typed: Collection[str] = ()
 ) -> list[Planned]:
-    """Returns the trainings, ordered by seed, so that all parts of an experiment grow alike.
+    """Returns the runs, ordered by seed, so that all parts of an experiment grow alike.
 
-    Of each variation and environment there are as many as `number`; None takes the experiment's numbers. Ids of
-    environments that a user has `typed` may import a module, those that only a file has must not.
+    Each variation and environment has `number` of them; None takes the experiment's numbers. Environment ids that a
+    user has `typed` may import a module; those that only a file has must not.
 
     Raises:
         InputError: an environment or a preset does not exist, or training does not know a flag or rejects its value.
@@ -78,9 +78,9 @@ def plan(
 
 
 def decisive(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the settings on which learning depends, and which are not the defaults of baselines' learn().
+    """Returns the settings that affect learning and differ from the defaults of baselines' learn().
 
-    What older versions of this package did not have was as the default is, so that it needs no entry.
+    Settings that older versions of this package did not have behaved like today's defaults, so they need no entry.
     """
     plain = json.loads(json.dumps(dict(settings)))
     kept = {name: value for name, value in plain.items() if name not in UNNAMED}
@@ -89,7 +89,7 @@ def decisive(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 @functools.cache
 def defaults() -> Mapping[str, Any]:
-    """Returns the settings on which learning depends, but the environment's, where nothing is chosen."""
+    """Returns the default settings that affect learning, except the environment's."""
     plain = json.loads(json.dumps(run.read(["--preset", BASELINES]).settings()))
     return {name: value for name, value in plain.items() if name not in (*UNNAMED, "env")}
 
@@ -97,7 +97,7 @@ def defaults() -> Mapping[str, Any]:
 def _prepared(
     name: str, variation: Variation, env: Environment, execution: Execution, is_typed: bool
 ) -> tuple[str, list[str], dict[str, Any]]:
-    """Returns module, words and settings of a training, without its seed and folder."""
+    """Returns the module, words and settings of a run, without its seed and folder."""
     try:
         if ":" in env.id and not is_typed:
             raise InputError(f"the file names a module to import; --envs {env.id} allows it.")

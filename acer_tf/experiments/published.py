@@ -1,4 +1,4 @@
-"""Runs of others, read from the CSV files beside the experiments."""
+"""Published runs, read from the CSV files beside the experiments."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -16,17 +16,17 @@ from acer_tf.plots.references import ReferenceLine, level
 from acer_tf.plots.series import Table, grouped
 
 COVERED = 0.95
-"""Share of a part's end that a run has to reach; in its last steps no episode may have ended."""
+"""Share of a part's end that a run has to reach, as no episode may have ended in its last steps."""
 
 
 class ReferenceRun(NamedTuple):
-    """A single run of others, or the mean of several.
+    """A single published run, or the mean of several.
 
     Attributes:
-        label: of the reference.
+        label: label of the reference.
         env: environment id.
-        seed: as text; empty for a mean.
-        returns: its curve; the episodes of a bin are 1 where their number is not known, seconds are nan.
+        seed: seed as text; empty for a mean.
+        returns: its curve; the episodes of a bin are 1 if their number is unknown, and seconds are nan.
     """
 
     label: str
@@ -45,9 +45,9 @@ def read_reference_runs(experiment: Experiment) -> list[ReferenceRun]:
 
 
 def to_draw(experiment: Experiment, runs: Sequence[ReferenceRun], ends: Mapping[str, float]) -> list[ReferenceLine]:
-    """Returns what stands behind the curves of a plot: means of reference runs with their spread, and levels.
+    """Returns the references to draw behind curves: means of reference runs with their spread, and levels.
 
-    `ends` has the agent steps up to which references are drawn, by environment; others are left out.
+    `ends` has the agent steps up to which references are drawn, by environment; other environments are left out.
     """
     found = []
     for label, env in dict.fromkeys((run.label, run.env) for run in runs):
@@ -60,16 +60,18 @@ def to_draw(experiment: Experiment, runs: Sequence[ReferenceRun], ends: Mapping[
 
 
 def reference_seeds(runs: Sequence[ReferenceRun], label: str, env: str, end: float) -> set[int]:
-    """Returns the seeds of those runs of a reference that go on to an agent step.
+    """Returns the seeds of a reference's runs that extend to an agent step.
 
     Raises:
-        InputError: a seed is no whole number.
+        InputError: a seed is not a whole number.
     """
     seeds = [r.seed for r in _whole(runs, label, env, end) if r.seed]
     try:
-        return {int(float(seed)) for seed in seeds}  # 20.0, as other programs write it, too
+        return {int(float(seed)) for seed in seeds}  # other programs may write 20.0
     except (ValueError, OverflowError) as error:
-        raise InputError(f"the reference {label} has seeds that are no whole numbers; leave same_seeds out.") from error
+        raise InputError(
+            f"the reference {label} has seeds that are not whole numbers; leave same_seeds out."
+        ) from error
 
 
 def reference_scores(
@@ -80,13 +82,13 @@ def reference_scores(
     end: float,
     measure: Callable[[Returns, float, float], float] = Returns.score,
 ) -> NDArray[np.float64]:
-    """Returns the scores, in a part of agent steps, of those runs of a reference that go on to its end."""
+    """Returns the scores in a range of agent steps, for a reference's runs that extend to its end."""
     scores = [measure(run.returns, begin, end) for run in _whole(runs, label, env, end)]
     return np.array([score for score in scores if not math.isnan(score)])
 
 
 def reference_final(runs: Sequence[ReferenceRun], label: str, env: str) -> float:
-    """Returns the mean score in the last tenth of a reference's longest runs; nan without a run."""
+    """Returns the mean score in the last tenth of a reference's longest runs, or nan without runs."""
     end = max((float(run.returns.steps[-1]) for run in runs if (run.label, run.env) == (label, env)), default=math.nan)
     scores = reference_scores(runs, label, env, 0.9 * end, end)
     return float(scores.mean()) if len(scores) else math.nan
@@ -108,7 +110,7 @@ def _read(label: str, path: Path) -> list[ReferenceRun]:
 
 
 def _mean(label: str, env: str, runs: Sequence[ReferenceRun], end: float) -> ReferenceLine:
-    """Averages the runs that reach each place up to `end`, with a band of one standard deviation from three runs on."""
+    """Averages the runs that reach each place up to `end`, with a band of one standard deviation for three or more."""
     curves = [run.returns for run in runs]
     x = np.unique(np.concatenate([curve.steps[curve.steps <= end] for curve in curves]))
     values = np.stack([np.interp(x, c.steps, c.mean, left=math.nan, right=math.nan) for c in curves])

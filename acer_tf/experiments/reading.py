@@ -17,21 +17,21 @@ from acer_tf.trials.flags import check_flags
 
 FOLDER = Path(__file__).parent
 SCORE = (0.9, 1.0)
-"""Window of the score unless an experiment has its own: the last tenth of a run."""
+"""Default window of the score: the last tenth of a run."""
 KEYS = {
     "same": (["margin"], ["than", "reference", "envs", "of"]),
     "reaches": (["values"], ["of", "every_seed", "minutes"]),
     "better": (["than"], ["envs", "of", "margin"]),
 }
-"""Keys that each kind of criterion needs, and those that it may have besides."""
+"""Keys that each kind of criterion needs, and further keys that it may have."""
 WITHOUT_WINDOW = {"last_100": "the last 100 episodes", "area_of_minutes": "the area over minutes"}
-"""Scores of a part that is not a share of the steps."""
+"""Scores of a part that is not a fraction of the steps."""
 
 Parts = Annotated[tuple[Any, ...], Meta(description="a list")]
 
 
 class _File(NamedTuple):
-    """Contents of the file; `preset`, `flags`, `seeds`, `steps` and `steps_per_second` are for every environment."""
+    """Contents of the file; `preset`, `flags`, `seeds`, `steps` and `steps_per_second` apply to every environment."""
 
     title: Text
     claim: Text
@@ -62,10 +62,10 @@ def load_experiment(name: str) -> Experiment:
     """Reads an experiment and checks every key and value, but not whether training commands know its flags.
 
     Args:
-        name: one of `experiment_names()`, or the path of a file of your own, ending in .yml.
+        name: one of `experiment_names()`, or the path of your own file, ending in .yml.
 
     Raises:
-        InputError: there is no such experiment, or something in it cannot work.
+        InputError: there is no such experiment, or a key or value cannot work.
     """
     path, where = settings_path("experiment", name, FOLDER), f"experiment {name}"
     file = read(where, load_settings(where, path), _File)
@@ -98,7 +98,7 @@ def load_experiment(name: str) -> Experiment:
 
 
 def _environments(where: str, file: _File) -> tuple[Environment, ...]:
-    """Reads the environments, whose values come before those that the experiment has for all of them."""
+    """Reads the environments, whose own values take precedence over the experiment's values for all of them."""
     names = ("preset", "seeds", "steps", "steps_per_second")
     common = {"flags": {}, **{name: value for name in names if (value := getattr(file, name)) is not None}}
     envs = (read(f"{where}, environment {id}", values, Environment, common, id=id) for id, values in file.envs.items())
@@ -110,7 +110,7 @@ def _environments(where: str, file: _File) -> tuple[Environment, ...]:
 
 def _variation(where: str, name: str, values: Any) -> Variation:
     if not re.fullmatch(r"[\w-]+", name):
-        raise InputError(f"{where}: expected a name of letters, digits, - and _, as it names a folder, too.")
+        raise InputError(f"{where}: expected a name of letters, digits, - and _, as it also names a folder.")
     variation = read(where, values, Variation, name=name)
     _check_flags(where, variation.flags)
     return variation
@@ -119,7 +119,7 @@ def _variation(where: str, name: str, values: Any) -> Variation:
 def _check_flags(where: str, flags: Mapping[str, Any]) -> None:
     check_flags(where, flags, has_command_line=False)
     if "total_timesteps" in flags:
-        raise InputError(f"{where}: total_timesteps is no flag of an experiment; give steps.")
+        raise InputError(f"{where}: total_timesteps is not a flag of an experiment; give steps.")
 
 
 def _reference(where: str, folder: Path, values: Any) -> Reference:

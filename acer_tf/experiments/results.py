@@ -1,4 +1,4 @@
-"""The results of an experiment's runs, which outlive the runs: seeds.csv has a row for each, curves.csv its curve."""
+"""The results of an experiment's runs, which outlive the run folders: a row in seeds.csv and a curve in curves.csv."""
 
 import json
 import math
@@ -22,21 +22,21 @@ from acer_tf.training.resume import describe, differences
 SEEDS, CURVES = "seeds.csv", "curves.csv"
 DIGITS = 6
 NOTED = ("commit", LOST_REPLAY, "cores", "tensorflow_threads", "processor")
-"""Facts that the settings of a run folder hold, if they are known."""
+"""Facts from the settings of a run folder, if known."""
 NEEDED: Mapping[str, Any] = {
     **dict.fromkeys(("variation", "environment"), str),
     **dict.fromkeys(("seed", "steps", "trained", "episodes"), int),
     **dict.fromkeys(("last_100", "seconds"), int | float),
 }
-"""Facts that every result has, and their kinds."""
+"""Facts that every result has, and their types."""
 OPTIONAL: Mapping[str, Any] = {"cores": int | None, "processor_seconds": int | float | None}
-"""Facts that are computed with, if a result has them."""
+"""Facts used in computations, if a result has them."""
 SCORE = "score"
 COLUMNS = (*NEEDED, SCORE, "processor_seconds", *NOTED, "eval_deterministic")
-"""Of seeds.csv; versions and settings come after them, each in a column of its own."""
+"""First columns of seeds.csv; versions and settings follow, each in its own column."""
 GROUPS = ("versions", "settings")
 TEXT = ("variation", "environment", "commit", "processor")
-"""Columns whose cells are taken literally, as those of versions are; all other cells are JSON, or else text."""
+"""Columns whose cells are taken literally, like those of versions; all other cells are JSON, or else text."""
 CURVE_COLUMNS = ("variation", "environment", "seed", "kind", "steps", "mean_return", "episodes", "seconds")
 KINDS = ("training", "evaluation")
 
@@ -49,9 +49,9 @@ class Returns(NamedTuple):
     """Mean raw returns of a run at K places.
 
     Attributes:
-        steps: [K] float64, agent steps: the end of each bin in which an episode ended, or those of an evaluation.
+        steps: [K] float64, agent steps at the end of each bin in which an episode ended, or at each evaluation.
         mean: [K] float64, mean raw return of the bin or evaluation.
-        episodes: [K] float64, number of episodes that are averaged.
+        episodes: [K] float64, number of averaged episodes.
         seconds: [K] float64, seconds of training until then; nan for evaluations.
     """
 
@@ -61,13 +61,13 @@ class Returns(NamedTuple):
     seconds: Floats
 
     def score(self, begin: float, end: float) -> float:
-        """Returns the mean over the episodes in (begin, end] agent steps; nan if there is none."""
+        """Returns the mean over the episodes in (begin, end] agent steps, or nan if there are none."""
         inside = (self.steps > begin) & (self.steps <= end)
         weights = self.episodes[inside]
         return float(np.average(self.mean[inside], weights=weights)) if weights.sum() else math.nan
 
     def area(self, begin: float, end: float) -> float:
-        """Returns the mean over agent steps from begin to end, straight between the places; nan without any."""
+        """Returns the mean over agent steps from begin to end, interpolated linearly, or nan without any."""
         if not len(self.steps):
             return math.nan
         x = np.union1d([begin, end], self.steps[(self.steps > begin) & (self.steps < end)])
@@ -81,9 +81,9 @@ class Result(NamedTuple):
     """The result of a run.
 
     Attributes:
-        facts: by name, plain values: variation, environment, seed, steps (of a whole run), trained (steps so far),
+        facts: plain values by name: variation, environment, seed, steps (of a complete run), trained (steps so far),
             episodes, last_100 (mean raw return of the last hundred episodes), seconds, versions, settings (`decisive`
-            ones), and, as far as they are known, processor_seconds, those of `NOTED`, and eval_deterministic.
+            ones), and, if known, processor_seconds, those of `NOTED`, and eval_deterministic.
         training: the episodes of training, in bins of 1/100 of a run.
         evaluations: the evaluations during training; empty without any.
     """
@@ -98,18 +98,18 @@ class Result(NamedTuple):
         return self.facts["variation"], self.facts["environment"], self.facts["seed"]
 
     def score(self, window: Window) -> float:
-        """Returns the mean return of the training episodes in a part of the whole run; nan without any."""
+        """Returns the mean return of the training episodes in a part of the complete run, or nan without any."""
         begin, end = window
         return self.training.score(begin * self.facts["steps"], end * self.facts["steps"])
 
     @property
     def is_whole(self) -> bool:
-        """Whether the run has come to its end."""
+        """Whether the run is complete."""
         return int(self.facts["trained"]) >= int(self.facts["steps"])
 
 
 def replace_files(folder: Path, contents: Mapping[str, str | bytes]) -> None:
-    """Replaces files of a folder that is `exclusive` one by one, and deletes what was left of earlier attempts.
+    """Replaces files of an `exclusive` folder one by one, and deletes remnants of earlier attempts.
 
     Raises:
         OSError: a file cannot be written.
@@ -120,7 +120,7 @@ def replace_files(folder: Path, contents: Mapping[str, str | bytes]) -> None:
 
 
 def read(folder: Path) -> dict[Key, Result]:
-    """Reads the results of an experiment; none if the folder has none.
+    """Reads the results of an experiment, if the folder has any.
 
     Raises:
         InputError: a file cannot be read, or is damaged.
@@ -132,12 +132,12 @@ def read(folder: Path) -> dict[Key, Result]:
 
 
 def write(folder: Path, results: Iterable[Result], window: Window) -> None:
-    """Adds results to those of an experiment; one of a run that is there already replaces it unless it is shorter.
+    """Adds results to those of an experiment; a result replaces an earlier one of the same run unless it is shorter.
 
-    Several processes may write to the folder at once; every run gets the score of the window anew.
+    Several processes may write to the folder at once. Every run's score is recomputed for the window.
 
     Raises:
-        InputError: the folder has one of these runs with different settings, or a file of it is damaged.
+        InputError: the folder has one of these runs with different settings, or one of its files is damaged.
         OSError: a file cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -151,12 +151,12 @@ def write(folder: Path, results: Iterable[Result], window: Window) -> None:
                 kept[result.key] = result
         ordered = [kept[key] for key in sorted(kept)]
         curves = [CURVE_COLUMNS, *(row for result in ordered for row in _curve_rows(result))]
-        # Seeds are the last, so that every row of theirs has its curve.
+        # Seeds come last, so that each of their rows has a curve.
         replace_files(folder, {CURVES: csv_lines(curves), SEEDS: csv_lines(_seed_rows(ordered, window))})
 
 
 def check_same(folder: Path, result: Result, planned: Planned) -> None:
-    """Checks that a result in a folder is that of a planned training.
+    """Checks that a result in a folder belongs to a planned run.
 
     Raises:
         InputError: it has other settings.
@@ -218,7 +218,7 @@ def _read_returns(path: Path) -> dict[tuple[str, ...], Returns]:
 
 
 def _seed_rows(results: Sequence[Result], window: Window) -> list[list[str]]:
-    """Returns the rows of seeds.csv, its header first."""
+    """Returns the rows of seeds.csv, beginning with the header."""
     flat = []
     for result in results:
         facts = {name: value for name, value in result.facts.items() if name not in GROUPS}
@@ -243,7 +243,7 @@ def _value(column: str, cell: str) -> Any:
         return cell
     try:
         value = json.loads(cell)
-        json.dumps(value, ensure_ascii=False).encode()  # fails for halves of surrogate pairs: such a cell is text
+        json.dumps(value, ensure_ascii=False).encode()  # fails for halves of surrogate pairs; such a cell is text
     except (ValueError, RecursionError):
         return cell
     return value
@@ -255,5 +255,5 @@ def _cell(column: str, value: Any) -> str:
 
 
 def rounded(value: float) -> float:
-    """Returns a number with as many digits as the files have."""
+    """Returns a number rounded to the digits in the files."""
     return float(f"{value:.{DIGITS}g}")

@@ -1,4 +1,4 @@
-"""The rows of the tables of an experiment's page."""
+"""The rows of the tables on an experiment's page."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ Row = list[str]
 
 
 def score_rows(found: Findings) -> list[Row]:
-    """Returns the training scores of each environment and variation, with references unless runs were evaluated."""
+    """Returns the training scores per environment and variation, with references unless runs were evaluated."""
     references = () if found.has_evaluations else found.experiment.references
     rows = []
     for env, group in found.groups:
@@ -34,7 +34,7 @@ def score_rows(found: Findings) -> list[Row]:
 
 
 def evaluation_rows(found: Findings) -> list[Row]:
-    """Returns the evaluations of each environment and variation, with the scores of references."""
+    """Returns the evaluations per environment and variation, with the scores of references."""
     rows = []
     for env, group in found.groups:
         evaluated = [result.evaluations for result in group if result.is_whole and len(result.evaluations.steps)]
@@ -51,7 +51,7 @@ def evaluation_rows(found: Findings) -> list[Row]:
 
 
 def under_way_rows(found: Findings) -> list[Row]:
-    """Returns the runs that have not come to their end, with the scores of reference curves at their steps."""
+    """Returns incomplete runs, with the scores of reference curves at their steps."""
     references = [reference for reference in found.experiment.references if reference.curves is not None]
     rows = []
     for env, facts, training in (

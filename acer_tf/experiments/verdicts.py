@@ -1,4 +1,4 @@
-"""Judges each criterion of an experiment by the results so far."""
+"""Judges each criterion of an experiment by its results so far."""
 
 import enum
 import math
@@ -21,12 +21,12 @@ from acer_tf.plots.statistics import (
 )
 
 LEVEL = 0.05
-"""Of the test beside `better`: with a larger p-value it is undecided."""
+"""Level of the test beside `better`, which is undecided if the p-value is larger."""
 
 NOTHING_LEARNED = "nothing has been learned that the margin could be a share of"
 
 Results = Mapping[tuple[str, str], Sequence[Result]]
-"""Results by variation and environment, ordered by seed."""
+"""Results by variation and environment, in the order of seeds."""
 
 
 class Outcome(enum.Enum):
@@ -39,7 +39,7 @@ class Outcome(enum.Enum):
 
 
 class Verdict(NamedTuple):
-    """A criterion in words, judged in an environment, or over several if that is empty; the outcome and its numbers."""
+    """A criterion in words, judged in an environment, or over several if that is empty, with outcome and numbers."""
 
     question: str
     env: str
@@ -52,7 +52,7 @@ Judged = tuple[str, Outcome]
 
 
 def judge(experiment: Experiment, results: Results, references: Sequence[ReferenceRun]) -> list[Verdict]:
-    """Judges every criterion of a whole experiment in each of its environments; runs may be missing or under way.
+    """Judges every criterion of a complete experiment in each environment; runs may be missing or incomplete.
 
     Raises:
         InputError: a library of statistics cannot be imported.
@@ -102,7 +102,7 @@ def _judge_in(
 
 
 def overall(verdicts: Sequence[Verdict]) -> str:
-    """Returns the outcomes in a few words, such as `7 of 9 reproduced, 2 undecided`; `no criteria` without any."""
+    """Returns the outcomes in a few words, such as `7 of 9 reproduced, 2 undecided`, or `no criteria`."""
     if not verdicts:
         return "no criteria"
     counts = {outcome: sum(v.outcome is outcome for v in verdicts) for outcome in Outcome}
@@ -165,7 +165,7 @@ def _better(envs: Sequence[Environment], experiment: Experiment, criterion: Crit
 def _scores(
     experiment: Experiment, results: Results, variation: str, env: Environment, criterion: Criterion
 ) -> dict[int, float]:
-    """Returns the scores of runs by seed, the experiment's seeds first; no episode in the window is no score."""
+    """Returns the scores of runs by seed, the experiment's seeds first, without runs that have no episode there."""
     own = experiment.seeds(env)
     runs = sorted(results[variation, env.id], key=lambda r: r.facts["seed"] not in own)
     part = _shared_seconds(results, criterion, env) if criterion.of == "area_of_minutes" else env.part(criterion.window)
@@ -184,25 +184,25 @@ def _score(result: Result, criterion: Criterion, window: tuple[float, float]) ->
 
 
 def _missing(experiment: Experiment, env: Environment, scored: Iterable[int]) -> int:
-    """Returns how many of the environment's seeds have no score; further seeds do not stand in for them."""
+    """Returns how many of the environment's seeds have no score; further seeds do not replace them."""
     return len(set(experiment.seeds(env)).difference(scored))
 
 
 def _shared_seconds(results: Results, criterion: Criterion, env: Environment) -> tuple[float, float]:
-    """Returns the seconds of training that every run of both variations has."""
+    """Returns the range of seconds of training that every run of both variations covers."""
     both = [r for name in (criterion.variation, criterion.than) for r in results[name, env.id]]
     return 0.0, min((float(r.training.seconds[-1]) for r in both), default=math.nan)
 
 
 def _final(runs: Sequence[Result]) -> float:
-    """Returns the mean score of runs in their last tenth, of those that have one; nan without any."""
+    """Returns the mean score in the last tenth of those runs that have one, or nan without any."""
     scores = [r.score((0.9, 1)) for r in runs]
     known = [score for score in scores if not math.isnan(score)]
     return float(np.mean(known)) if known else math.nan
 
 
 def _margin(experiment: Experiment, criterion: Criterion, env: Environment, final: float) -> float:
-    """Returns the margin in units of the score; nan where nothing has been learned that it could be a share of."""
+    """Returns the margin in units of the score, or nan if nothing has been learned of which it could be a share."""
     if not criterion.margin:
         return 0.0
     learned = final - experiment.random[env.id]

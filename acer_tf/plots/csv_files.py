@@ -16,7 +16,7 @@ INTERVAL_COLUMNS = ("label", "aggregate", "estimate", "low", "high")
 
 
 def write_curves(path: Path, curves: Sequence[Curve], view: View) -> None:
-    """Writes a row per bin of every curve; replaces an earlier file of curves.
+    """Writes one row per bin of every curve; replaces an earlier file of curves.
 
     Raises:
         InputError: the file exists and holds something else.
@@ -33,7 +33,7 @@ def write_curves(path: Path, curves: Sequence[Curve], view: View) -> None:
 
 
 def write_intervals(path: Path, intervals: Mapping[str, Mapping[str, Interval]]) -> None:
-    """Writes a row per interval, by aggregate and setting; replaces an earlier file of intervals.
+    """Writes one row per interval, by aggregate and setting; replaces an earlier file of intervals.
 
     Raises:
         InputError: the file exists and holds something else.
@@ -45,7 +45,7 @@ def write_intervals(path: Path, intervals: Mapping[str, Mapping[str, Interval]])
 def _write(
     path: Path, content: str, beginnings: Iterable[str], columns: Sequence[str], rows: Iterable[Sequence[object]]
 ) -> None:
-    """Writes rows below a header, unless the file holds something else: its header begins with none of these."""
+    """Writes rows below a header, unless the file holds something else: a header that begins with none of these."""
     if path.exists():
         with path.open("rb") as old:
             if not old.readline().startswith(tuple(beginning.encode() for beginning in beginnings)):

@@ -1,4 +1,4 @@
-"""Learning curves: means of a series per bin of its axis, of one run and averaged over runs."""
+"""Learning curves: means of a series per bin of its axis, for one run or averaged over runs."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,19 +11,19 @@ from acer_tf.plots.series import Series
 
 Floats = NDArray[np.float64]
 ENOUGH_SEEDS = 3
-"""Runs from which a band or an interval is shown: of two it says nothing."""
+"""Fewest runs with a band or an interval, which would say nothing about two."""
 
 
 class Curve(NamedTuple):
     """A learning curve of K bins; bins without a value are left out.
 
     Attributes:
-        env: environment id; empty if it is not known.
-        setting: name of the settings that it belongs to.
+        env: environment id; empty if unknown.
+        setting: name of the settings to which it belongs.
         x: [K] float64, the end of each bin, in agent steps of all environments (or frames, minutes, hours).
         mean: [K] float64, means of the values in each bin, such as raw returns.
         values: [K] int64, number of values in each bin, such as episodes.
-        seeds: [K] int64, number of runs that are averaged.
+        seeds: [K] int64, number of averaged runs.
         deviation: [K] float64, standard deviation of these runs' means (divided by runs - 1); nan for a single run.
     """
 
@@ -46,7 +46,7 @@ def binned(series: Series, width: float | None, env: str = "", setting: str = ""
     """
     if width is not None and not width > 0:
         raise InputError(f"a bin of the curve is {width:g} wide; expected more than 0.")
-    # Without the last digits of the quotient, in which the end of a bin may lie beyond it.
+    # Without the last digits of the quotient, whose rounding may put the end of a bin beyond it.
     ends = series.x if width is None else np.ceil(series.x / width * (1 - 1e-12)) * width
     x, index = np.unique(ends, return_inverse=True)
     count = np.bincount(index)
@@ -60,7 +60,7 @@ def run_curve(env: str, setting: str, x: Floats, mean: Floats, values: NDArray[A
 
 
 def mean_curve(curves: Sequence[Curve]) -> Curve:
-    """Averages runs of one setting over the part of the axis that all cover, interpolated where one lacks a bin.
+    """Averages runs of one setting over the part of the axis that all cover, interpolating missing bins.
 
     Raises:
         InputError: one run ends before another one begins.
@@ -90,7 +90,7 @@ def mean_curve(curves: Sequence[Curve]) -> Curve:
 
 
 def mean_or_each(curves: Sequence[Curve]) -> Sequence[Curve]:
-    """Returns the mean of the curves, or, where they have no steps in common, each of them."""
+    """Returns the mean of the curves, or each of them if they have no steps in common."""
     try:
         return [mean_curve(curves)]
     except InputError:

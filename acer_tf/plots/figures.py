@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 _PANELS_IN_A_ROW = 3
 _WIDTH = 6.4
 _HEIGHTS = {1: 3.4, 2: 2.6}
-"""Of a row of panels, in inches: of a single one, and of each of several."""
+"""Height of a row of panels, in inches: of a single row, and of each of several."""
 _FEW_POINTS = 10
-"""Points up to which a reference has markers, being a few readings of a curve."""
+"""Most points of a reference with markers, as it consists of a few readings of a curve."""
 _LINE, _GAP = 0.135, 0.055
 """Height of a line of small text, and the space between entries of the legend, in inches."""
 
@@ -52,8 +52,8 @@ class View(NamedTuple):
 
     Attributes:
         metric: as in `acer_tf.plots.series.read_series`.
-        axis: what the curves are drawn over.
-        widths: of the bins that were averaged; empty without bins.
+        axis: horizontal axis of the curves.
+        widths: widths of the averaged bins; empty without bins.
     """
 
     metric: str = "episodes"
@@ -62,9 +62,9 @@ class View(NamedTuple):
 
 
 def figure_of_curves(curves: Sequence[Curve], view: View, references: Sequence[ReferenceLine] = ()) -> "Figure":
-    """Draws the curves of each environment into a panel of its own, above one legend; call it inside of `styled`.
+    """Draws the curves of each environment in its own panel, above one legend; to be called inside `styled`.
 
-    Means over three runs or more get a band of one standard deviation; references are grey, behind them.
+    Means over three or more runs get a band of one standard deviation; references are grey and behind them.
     """
     envs = list(dict.fromkeys(c.env for c in curves))
     columns = min(len(envs), _PANELS_IN_A_ROW)
@@ -99,7 +99,7 @@ def figure_of_curves(curves: Sequence[Curve], view: View, references: Sequence[R
 
 
 def figure_of_bands(panels: Mapping[str, Mapping[str, Band]], y_label: str) -> "Figure":
-    """Draws estimates by setting, a panel for each label of an x axis; call it inside of `styled`."""
+    """Draws estimates by setting, one panel for each label of an x axis; to be called inside `styled`."""
     settings = list(dict.fromkeys(setting for bands in panels.values() for setting in bands))
     looks = lines(settings)
     figure = new_figure(max(6.4, 4.5 * len(panels)), 4.2)
@@ -142,7 +142,7 @@ def _draw_reference(panel: "Axes", reference: ReferenceLine, dashes: Dashes) -> 
 
 
 def _draw_levels(panel: "Axes", levels: Mapping[str, float], dashes: Mapping[str, Dashes]) -> None:
-    """Draws levels; those so far away that the curves would become flat are named at the edge, with an arrow."""
+    """Draws levels, except that levels so far away that they would flatten the curves are named at the edge."""
     low, high = panel.get_ylim()
     above = [label for label, level in levels.items() if level > 2 * high - low]
     below = [label for label, level in levels.items() if level < 2 * low - high]
@@ -156,7 +156,7 @@ def _draw_levels(panel: "Axes", levels: Mapping[str, float], dashes: Mapping[str
 
 
 def _with_seeds(curves: Sequence[Curve]) -> dict[str, str]:
-    """Returns the name of each setting with the number of runs that its curves are means of."""
+    """Returns the name of each setting with the number of runs that its curves average."""
     names = {}
     for setting in dict.fromkeys(c.setting for c in curves):
         seeds = sorted({int(c.seeds[0]) for c in curves if c.setting == setting})
@@ -166,7 +166,7 @@ def _with_seeds(curves: Sequence[Curve]) -> dict[str, str]:
 
 
 def _caption(curves: Sequence[Curve], view: View) -> str:
-    """Returns what the lines and bands are."""
+    """Returns a description of the lines and bands."""
     parts = []
     seeds = [int(c.seeds[0]) for c in curves]
     if max(seeds) > 1:

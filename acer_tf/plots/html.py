@@ -28,14 +28,14 @@ class Record(NamedTuple):
     """A run in a report.
 
     Attributes:
-        folder: of the run.
-        settings: what its config.yml holds.
+        folder: run folder.
+        settings: contents of its config.yml.
         env: environment id.
         setting: name of its settings among the runs of the report.
         steps: agent steps trained.
         episodes: raw returns of its whole episodes; None before the first one ends.
         evaluations: mean returns of evaluations during training; None without any.
-        seconds: spent in training; None if it is not known.
+        seconds: time spent in training; None if unknown.
         is_finished: whether the final agent has been written.
     """
 
@@ -62,7 +62,7 @@ class Score(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """A plot for light and for dark pages, as addresses that contain it."""
+    """A plot for light and for dark pages, as data addresses."""
 
     title: str
     light: str
@@ -106,7 +106,7 @@ def _record(folder: Path, settings: dict[str, Any], name: str) -> Record:
 
 
 def page(records: Sequence[Record]) -> str:
-    """Returns the report on one run or more as HTML; whatever it contains of the runs is escaped.
+    """Returns the report on one or more runs as HTML, with all text from the runs escaped.
 
     Raises:
         InputError: jinja2 or matplotlib is not installed.
@@ -147,7 +147,7 @@ def scores(records: Sequence[Record]) -> list[Score]:
 
 
 def _pictures(records: Sequence[Record], metric: str, series: Callable[[Record], Series | None]) -> list[Picture]:
-    """Draws a picture for each environment, so that they can be arranged on any width of page."""
+    """Draws a picture for each environment, so that pages of any width can arrange them."""
     names = names_of_settings([r.settings for r in records], metric)
     runs = [Run(r.env, name, s) for r, name in zip(records, names, strict=True) if (s := series(r)) is not None]
     widths = default_widths(runs, metric)

@@ -1,4 +1,4 @@
-"""Pages from templates: HTML, in which values are escaped, and Markdown."""
+"""Pages from templates: HTML, with escaped values, and Markdown."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ from acer_tf.system.console import printable
 
 
 def require_packages() -> None:
-    """Checks that a page can be made, before the hours of training that it tells of.
+    """Checks that a page can be made, before hours of training for it.
 
     Raises:
         InputError: jinja2, matplotlib or scipy is not installed.
@@ -18,7 +18,7 @@ def require_packages() -> None:
 
 
 def render(template: Path, **values: Any) -> str:
-    """Fills in a template of Jinja, which fails without a value that it needs.
+    """Fills in a Jinja template, which fails if a value is missing.
 
     Raises:
         InputError: a package that pages need is not installed.
@@ -32,7 +32,7 @@ def render(template: Path, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        # Macros return text that is marked up.
+        # Macros return marked-up text.
         finalize=lambda value: printable(value) if type(value) is str else value,
     )
     return environment.from_string(template.read_text(encoding="utf-8")).render(**values)

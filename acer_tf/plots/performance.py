@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 _EFFICIENCY_POINTS = 20
 _BAR = 0.5
 _LONGEST = 30
-"""Characters in a line of a name."""
+"""Most characters in a line of a name."""
 
 
 class Performance(NamedTuple):
     """Estimates of the performance of settings over environments and seeds.
 
     Attributes:
-        unit: of the scores.
-        intervals: by aggregate and setting.
+        unit: unit of the scores.
+        intervals: estimates with intervals, by aggregate and setting.
         profiles: share of runs above a score, by setting.
-        efficiency: interquartile mean over the course of training, by setting.
-        improvements: probability of each other setting to be better than the first.
+        efficiency: interquartile mean during training, by setting.
+        improvements: probability that each other setting is better than the first.
     """
 
     unit: str
@@ -49,7 +49,7 @@ def performance(runs: Sequence[Run]) -> Performance:
     """Estimates the performance of the settings of some runs.
 
     Raises:
-        InputError: as `score_matrices` and `sample_efficiency`.
+        InputError: as for `score_matrices` and `sample_efficiency`.
     """
     matrices = score_matrices(runs)
     first, *others = matrices
@@ -69,8 +69,8 @@ def score_matrices(runs: Sequence[Run]) -> dict[str, NDArray[np.float64]]:
     """Returns a matrix [seeds, environments] of scores per setting; Atari scores are human-normalised.
 
     Raises:
-        InputError: not every setting has the same number of runs in every environment, a game has no human score, or
-            raw returns of different environments would be mixed.
+        InputError: settings differ in their number of runs in an environment, a game has no human score, or raw returns
+            of different environments would be mixed.
     """
     return _arranged(runs, lambda run: _normalized(run.env, run.series.last_mean))
 
@@ -79,7 +79,7 @@ def sample_efficiency(runs: Sequence[Run]) -> dict[str, Band]:
     """Estimates each setting's interquartile mean over the part of the axis that all runs cover.
 
     Raises:
-        InputError: as `score_matrices`, or runs have nothing in common.
+        InputError: as for `score_matrices`, or the runs have no steps in common.
     """
     width = max(run.series.x[-1] for run in runs) / _EFFICIENCY_POINTS
     curves = [binned(run.series, width) for run in runs]
@@ -93,7 +93,7 @@ def sample_efficiency(runs: Sequence[Run]) -> dict[str, Band]:
 
 
 def _normalized(env: str, score: Any) -> Any:
-    """Returns human-normalised scores of an Atari game, raw ones of any other environment.
+    """Returns human-normalised scores for an Atari game, raw scores for any other environment.
 
     Raises:
         InputError: the game has no human score.
@@ -107,7 +107,7 @@ def _normalized(env: str, score: Any) -> Any:
 
 
 def _arranged(runs: Sequence[Run], value: Callable[[Run], Any]) -> dict[str, NDArray[np.float64]]:
-    """Returns arrays [seeds, environments, ...] of a value of each run, by setting."""
+    """Returns arrays [seeds, environments, ...] with a value for each run, by setting."""
     envs = list(dict.fromkeys(run.env for run in runs))
     if len(envs) > 1 and not all(is_atari(env) for env in envs):
         raise InputError(
@@ -128,7 +128,7 @@ def _arranged(runs: Sequence[Run], value: Callable[[Run], Any]) -> dict[str, NDA
 
 
 def figure_of_performance(found: Performance, axis: Axis) -> "Figure":
-    """Draws a panel per aggregate, and below them what the estimates are made of; call it inside of `styled`."""
+    """Draws a panel per aggregate, and below them the data behind the estimates; to be called inside `styled`."""
     settings = list(found.profiles)
     looks = lines(settings)
     bars = 0.9 + 0.3 * len(settings)

@@ -1,4 +1,4 @@
-"""Curves and levels of others, to draw beside those of runs."""
+"""Published curves and levels, to draw beside those of runs."""
 
 import json
 from collections.abc import Sequence
@@ -18,21 +18,21 @@ from acer_tf.storage.paths import user_path
 from acer_tf.system.console import printable
 
 LEVELS = ("human", "random")
-"""Scores of an Atari game that are lines instead of curves; attributes of `human_scores.ScoreRange`."""
+"""Scores of an Atari game to draw as lines; attributes of `human_scores.ScoreRange`."""
 
 STEPS = ("steps", "total_timesteps")
 MEANS = ("mean_return", "return", "mean_episode_reward")
 
 
 class ReferenceLine(NamedTuple):
-    """A curve of K points to draw behind those of runs; a level has no place and a single mean.
+    """A curve of K points to draw behind those of runs; a level has only a single mean.
 
     Attributes:
         env: environment id.
-        label: its name.
+        label: name of the curve.
         x: [K] float64, agent steps or frames; empty for a level.
         mean: [K] float64, returns.
-        band: lower and upper ends of its band, each [K] float64, nan where there is none; None without a band.
+        band: lower and upper ends of its band, each [K] float64, nan where missing; None without a band.
     """
 
     env: str
@@ -43,7 +43,7 @@ class ReferenceLine(NamedTuple):
 
 
 def level(env: str, label: str, value: float) -> ReferenceLine:
-    """Returns a level, such as a score that somebody has published."""
+    """Returns a level, such as a published score."""
     return ReferenceLine(env, label, np.empty(0), np.array([value]))
 
 
@@ -53,10 +53,10 @@ def read_references(names: Sequence[str], envs: Sequence[str], axis: Axis) -> li
     Args:
         names: CSV files, or `human` and `random` for these levels of Atari games.
         envs: the environments of the panels.
-        axis: of all panels.
+        axis: axis of all panels.
 
     Raises:
-        InputError: a file cannot be read or is for none of the panels, a level is not known, or the axis is time, which
+        InputError: a file cannot be read or fits none of the panels, a level is unknown, or the axis is time, which
             references lack.
     """
     references = []
@@ -85,7 +85,7 @@ def _on_axis(reference: ReferenceLine, axis: Axis) -> ReferenceLine:
 
 
 def _read_file(path: Path, envs: Sequence[str], is_alone: bool) -> list[ReferenceLine]:
-    """Reads the curves of a file, one for each label and environment in it; `is_alone`: with its name."""
+    """Reads the curves of a file, one for each label and environment; if `is_alone`, they get the file's name."""
     table = Table(path, "a reference with the columns steps and mean_return, or a monitor.csv, or human, or random")
     if set(table.columns) >= {"r", "l", "t"}:
         return [_from_monitor(table, envs, path.name if is_alone else str(path))]
@@ -106,7 +106,7 @@ def _read_file(path: Path, envs: Sequence[str], is_alone: bool) -> list[Referenc
 
 
 def _band(table: Table, mean: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Returns the ends of the band that a file has: low and high, or a deviation as curves of this package have."""
+    """Returns the ends of a file's band: low and high, or from a deviation, as in curves of this package."""
     if {"low", "high"} <= set(table.columns):
         low, high = table.numbers("low", "high")
         return low, high
@@ -117,7 +117,7 @@ def _band(table: Table, mean: NDArray[np.float64]) -> tuple[NDArray[np.float64],
 
 
 def _from_monitor(table: Table, envs: Sequence[str], name: str) -> ReferenceLine:
-    """Averages the episodes of a monitor file of baselines, whose comment names the environment."""
+    """Averages the episodes in a monitor file of baselines, whose comment names the environment."""
     returns, lengths, seconds = table.numbers("r", "l", "t")
     if not len(returns):
         raise InputError(f"{table.path} has no finished episode yet.")

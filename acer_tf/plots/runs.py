@@ -1,4 +1,4 @@
-"""Groups runs that differ only in their seed, and names each group in a plot by what makes it different."""
+"""Groups runs that differ only in their seed, and names each group in a plot by the settings that differ."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -12,7 +12,7 @@ from acer_tf.storage.run_folder import UNNAMED, read_settings
 from acer_tf.system.console import printable
 
 OF_EVALUATIONS = ("eval_deterministic", "eval_max_episode_steps")
-"""Settings on which evaluations depend, but training does not."""
+"""Settings that affect evaluations but not training."""
 POINTS = 100
 """Points of a curve, unless the width of its bins is given."""
 
@@ -21,8 +21,8 @@ class Run(NamedTuple):
     """A run in a plot.
 
     Attributes:
-        env: environment id; empty if it is not known.
-        setting: name of all settings but environment and seed.
+        env: environment id; empty if unknown.
+        setting: name of all settings except environment and seed.
         series: its values.
     """
 
@@ -40,12 +40,12 @@ def read_runs(
     """Reads a metric of runs and names their settings.
 
     Args:
-        sources: run folders, folders of runs, of which those without a row of the metric are left out, or CSV files as
+        sources: run folders; folders of runs, where runs without a row of the metric are left out; or CSV files as
             `read_returns` reads them.
-        labels: the name of each source's setting; without labels runs have those that `names_of_settings` returns, and
-            a run without settings has the name of its file or folder, and the environment of the others if it is one.
+        labels: the name of each source's setting. Without labels, runs are named by `names_of_settings`; a run without
+            settings is named after its file or folder, and has the environment of the others if there is only one.
         metric: as in `read_series`.
-        axis: what the values are drawn over.
+        axis: horizontal axis.
 
     Raises:
         InputError: a file cannot be read, or lacks the metric or the axis.
@@ -68,7 +68,7 @@ def read_runs(
 
 
 def _drawable(runs: list[Path], metric: str) -> list[Path]:
-    """Returns those of several runs that have rows of the metric's file; a single run or file is read in any case."""
+    """Returns the runs that have rows in the metric's file; a single run or file is always returned."""
     file = {"episodes": EPISODES, "eval": EVALUATIONS}.get(metric, PROGRESS)
     return [run for run in runs if has_rows(run / file)] or runs[:1]
 
@@ -76,7 +76,7 @@ def _drawable(runs: list[Path], metric: str) -> list[Path]:
 def names_of_settings(settings: Sequence[Mapping[str, Any]], metric: str) -> list[str]:
     """Names each run by the settings that differ between runs of the same environment, or else by its network.
 
-    Settings of evaluations count where the metric is theirs, `eval`.
+    Settings of evaluations count only for their metric, `eval`.
     """
     named = differing(settings, OF_EVALUATIONS if metric == "eval" else ())
     return [
@@ -89,12 +89,12 @@ def names_of_settings(settings: Sequence[Mapping[str, Any]], metric: str) -> lis
 
 
 def env_of(settings: Mapping[str, Any]) -> str:
-    """Returns the environment id in the settings of a run; empty without one."""
+    """Returns the environment id in a run's settings, or an empty text."""
     return printable(str(settings.get("env", "")))
 
 
 def differing(settings: Sequence[Mapping[str, Any]], besides: Collection[str] = ()) -> list[str]:
-    """Returns the names of the settings that differ between runs of the same environment, of `UNNAMED` some besides."""
+    """Returns the names of settings that differ between runs of the same environment; of `UNNAMED`, only `besides`."""
     first = {str(s.get("env")): s for s in reversed(settings)}
     names = dict.fromkeys(name for s in settings for name in s if name in besides or name not in {"env", *UNNAMED})
     return [name for name in names if any(s.get(name) != first[str(s.get("env"))].get(name) for s in settings)]
@@ -103,16 +103,16 @@ def differing(settings: Sequence[Mapping[str, Any]], besides: Collection[str] = 
 def mean_curves(runs: Sequence[Run], widths: Mapping[str, float | None]) -> list[Curve]:
     """Returns the mean curve of each environment and setting, in the order of first appearance.
 
-    Widths are those of the bins in each environment, as of `binned`.
+    `widths` has the width of bins in each environment, as for `binned`.
 
     Raises:
-        InputError: a width is not positive, or the runs of a group have nothing of the axis in common.
+        InputError: a width is not positive, or the runs of a group have no part of the axis in common.
     """
     return [mean_curve(group) for group in grouped_curves(runs, widths)]
 
 
 def grouped_curves(runs: Sequence[Run], widths: Mapping[str, float | None]) -> list[list[Curve]]:
-    """Returns the curves of runs, those of an environment and setting together; as `mean_curves`."""
+    """Returns the curves of runs, grouped by environment and setting; see `mean_curves`."""
     groups: dict[tuple[str, str], list[Curve]] = {}
     for env, setting, series in runs:
         groups.setdefault((env, setting), []).append(binned(series, widths[env], env, setting))
@@ -128,7 +128,7 @@ def default_widths(runs: Sequence[Run], metric: str) -> dict[str, float | None]:
 
 
 def short_number(number: float) -> str:
-    """Formats a number without loss, round thousands and millions as 20k and 1.5M."""
+    """Formats a number without loss, with round thousands and millions as in 20k and 1.5M."""
     for unit, suffix in ((1e6, "M"), (1e3, "k")):
         if unit <= abs(number) < math.inf and float(f"{number / unit:.4g}") * unit == number:
             return f"{number / unit:.4g}{suffix}"

@@ -1,4 +1,4 @@
-"""Reads what a run has logged, as series over agent steps, raw frames or time."""
+"""Reads the logs of a run as series over agent steps, raw frames or time."""
 
 import codecs
 import contextlib
@@ -23,22 +23,22 @@ from acer_tf.storage.run_files import CHECKPOINTS, EPISODES, EVALUATIONS, MONITO
 from acer_tf.suggestions import suggestion
 
 APPENDED = (EPISODES, EVALUATIONS, MONITOR, PROGRESS)
-"""Files that grow with a run."""
+"""Files that grow during a run."""
 RETURNS = ("episodes", "eval")
-"""Metrics that are raw returns."""
+"""Metrics that consist of raw returns."""
 
 Axis = Literal["steps", "frames", "minutes", "hours"]
 _SECONDS = {"minutes": 60.0, "hours": 3600.0}
 LARGEST = 2**30
-"""Bytes of a table."""
+"""Most bytes of a table."""
 REPLACED = re.compile(r"-old(-\d+)?$")
-"""End of the name of a folder whose run was set aside for another one."""
+"""End of the name of a folder whose run another one has replaced."""
 BEYOND = 1e100
-"""No number of a table is larger, so that squares and sums of them are finite."""
+"""Bound on the numbers in a table, so that their squares and sums are finite."""
 
 
 class Series(NamedTuple):
-    """Values in the order in which they were logged.
+    """Values in the order of logging.
 
     Attributes:
         x: [E] float64, agent steps of all environments when the value was logged (or frames, minutes, hours).
@@ -50,12 +50,12 @@ class Series(NamedTuple):
 
     @property
     def last_mean(self) -> float:
-        """Mean of the last hundred values; nan without any."""
+        """Mean of the last hundred values, or nan without any."""
         return float(self.values[-LAST_EPISODES:].mean()) if len(self.values) else math.nan
 
 
 def sources_among(paths: Sequence[Path]) -> list[Path]:
-    """Leaves out what is kept beside run folders: `runs/sweep/*` also names its tables, logs and pictures."""
+    """Leaves out files beside run folders, as `runs/sweep/*` also matches tables, logs and pictures."""
     beside = {path.parent for path in paths if path.is_dir()}
     return [path for path in paths if path.parent not in beside or not path.is_file() or _has_returns(path)]
 
@@ -67,9 +67,9 @@ def _has_returns(path: Path) -> bool:
 
 
 def runs_at(path: Path) -> list[Path]:
-    """Returns the runs in a folder, at any depth, such as those of a sweep; the path itself if it is one or a file.
+    """Returns the runs in a folder at any depth, such as those of a sweep, or the path itself if it is a run or a file.
 
-    Runs that another one has replaced, `seed-0-old` beside `seed-0`, are left out.
+    It leaves out runs that others have replaced, such as `seed-0-old` beside `seed-0`.
     """
     if not path.is_dir() or (path / SETTINGS).exists() or (path / EPISODES).exists():
         return [path]
@@ -78,7 +78,7 @@ def runs_at(path: Path) -> list[Path]:
 
 
 def distinct_runs(paths: Sequence[Path]) -> list[list[Path]]:
-    """Returns the runs at each of several paths, every run once: where it is first."""
+    """Returns the runs at each of several paths, every run only once, at its first path."""
     seen = set[Path]()
     found = []
     for path in paths:
@@ -96,7 +96,7 @@ def has_rows(path: Path) -> bool:
 
 
 def read_returns(source: Path) -> Series:
-    """Reads episodes.csv of a run folder, or any CSV file with columns steps and return; skips lines starting with #.
+    """Reads a run folder's episodes.csv, or any CSV file with columns steps and return; skips lines starting with #.
 
     Raises:
         InputError: the file cannot be read, lacks a column, has a cell that is not a number, or holds no episode.
@@ -111,7 +111,7 @@ def read_returns(source: Path) -> Series:
 
 
 def returns_so_far(folder: Path) -> Series:
-    """Reads the returns of a run that may be under way; none if there are none that can be read."""
+    """Reads the returns of a run, even one in progress; returns none if none can be read."""
     try:
         return read_returns(folder)
     except (InputError, OSError):  # an outage of the network, for instance
@@ -119,7 +119,7 @@ def returns_so_far(folder: Path) -> Series:
 
 
 def trained_steps(folder: Path, episodes: Series | None) -> int:
-    """Returns the agent steps that a run has trained: those of its newest checkpoint, or at the last episode's end."""
+    """Returns the agent steps that a run has trained: at its newest checkpoint, or at the end of its last episode."""
     steps = [0] if episodes is None else [0, *map(int, episodes.x[-1:])]
     with contextlib.suppress(OSError):  # an outage of the network, for instance
         steps += map(step_of, checkpoint_folders(folder / CHECKPOINTS)[:1])
@@ -127,10 +127,10 @@ def trained_steps(folder: Path, episodes: Series | None) -> int:
 
 
 def read_series(source: Path, metric: str) -> Series:
-    """Reads a metric over agent steps; rows in which it is not a number are left out.
+    """Reads a metric over agent steps, leaving out rows in which it is not a number.
 
     Args:
-        source: run folder; for the metric `episodes` also a CSV file as `read_returns` reads it.
+        source: run folder; for the metric `episodes`, also a CSV file as `read_returns` reads it.
         metric: `episodes` for raw returns of whole episodes, `eval` for mean returns of evaluations, or a column of
             progress.csv.
 
@@ -154,10 +154,10 @@ def read_series(source: Path, metric: str) -> Series:
 
 
 def on_axis(series: Series, axis: Axis, source: Path, env: str) -> Series:
-    """Replaces agent steps of a run folder by raw frames or by the time spent in training.
+    """Replaces a run's agent steps by raw frames or by the time spent in training.
 
     Raises:
-        InputError: frames of an environment that is not an Atari game; or seconds, which the source lacks.
+        InputError: the axis is frames, but the environment is not an Atari game, or it is time, which the source lacks.
     """
     if axis == "frames":
         if not is_atari(env):
@@ -175,7 +175,7 @@ def on_axis(series: Series, axis: Axis, source: Path, env: str) -> Series:
 def _seconds_at(
     steps: NDArray[np.float64], ends: NDArray[np.float64], seconds: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Returns the time of agent steps, straight between the ends of episodes; after the last, as fast as until then."""
+    """Returns the time of agent steps: interpolated between ends of episodes, then at the average speed so far."""
     last = max(ends[-1], 1)
     beyond = 2 * max(steps[-1], last)
     known = np.interp(steps, [0, *ends, beyond], [0, *seconds, seconds[-1] * beyond / last])
@@ -186,19 +186,19 @@ class Table:
     """A CSV file with a header; lines that start with # are comments."""
 
     def __init__(self, path: Path, expected: str) -> None:
-        """Reads the file; `expected` is what would have been right, for messages.
+        """Reads the file; `expected` describes a correct one, for messages.
 
         Raises:
             InputError: the file cannot be read.
         """
         try:
-            if path.exists() and not path.is_file():  # a pipe or a device may never end
+            if path.exists() and not path.is_file():  # reading a pipe or a device may never end
                 raise InputError(f"{path} is not a file; expected {expected}.")
             if path.stat().st_size > LARGEST:
                 raise InputError(f"{path} has more than {LARGEST / 2**30:.0f} GiB; expected {expected}.")
             lines = io.StringIO(path.read_bytes().decode("utf-8-sig"), newline="").readlines()
             if path.name in APPENDED and lines and not lines[-1].endswith("\n"):
-                del lines[-1]  # half a row of a run under way, or of a full disk
+                del lines[-1]  # half a row, from a run in progress or a full disk
             rows = csv.DictReader(line for line in lines if not line.startswith("#"))
             self.columns = tuple(rows.fieldnames or ())
             self._rows = list(rows)
@@ -211,7 +211,7 @@ class Table:
         self._expected = expected
 
     def text(self, *columns: str) -> Sequence[list[str]]:
-        """Returns the cells of columns; empty ones where a row is too short.
+        """Returns the cells of columns, with empty ones where a row is too short.
 
         Raises:
             InputError: a column is missing.
@@ -221,10 +221,10 @@ class Table:
         return [[row[column] or "" for row in self._rows] for column in columns]
 
     def numbers(self, *columns: str, empty: str = "") -> Sequence[NDArray[np.float64]]:
-        """Returns columns as float64 arrays, one value per row; empty cells are taken for `empty`.
+        """Returns columns as float64 arrays, one value per row; empty cells count as `empty`.
 
         Raises:
-            InputError: a column is missing, or one of its cells is not a number, or is beyond `BEYOND`.
+            InputError: a column is missing, or one of its cells is not a number or beyond `BEYOND`.
         """
         names = " or ".join(columns)
         cells = self.text(*columns)
@@ -240,7 +240,7 @@ class Table:
         """Returns a column over agent steps.
 
         Raises:
-            InputError: as `numbers`, or a step is not a finite number >= 0.
+            InputError: as for `numbers`, or a step is not a finite number >= 0.
         """
         series = Series(*self.numbers(steps, values))
         if not (np.isfinite(series.x) & (series.x >= 0)).all():
@@ -249,7 +249,7 @@ class Table:
 
 
 def grouped(*columns: Sequence[str]) -> dict[tuple[str, ...], list[int]]:
-    """Returns the indices of the rows with the same cells in these columns, in the order of first appearance."""
+    """Returns the indices of rows with the same cells in these columns, in the order of first appearance."""
     found: dict[tuple[str, ...], list[int]] = {}
     for row, cells in enumerate(zip(*columns, strict=True)):
         found.setdefault(cells, []).append(row)
@@ -259,11 +259,11 @@ def grouped(*columns: Sequence[str]) -> dict[tuple[str, ...], list[int]]:
 def clock(folder: Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Returns agent steps and seconds at the ends of a run's episodes.
 
-    Breaks do not count: the clock of a run that is resumed goes on where it was.
+    Breaks do not count: the clock of a resumed run continues where it stopped.
     """
     steps = read_returns(folder).x
     (seconds,) = Table(folder / MONITOR, "a run folder").numbers("t")
-    known = min(len(steps), len(seconds))  # of a run in progress, the files are not of the same moment
+    known = min(len(steps), len(seconds))  # in a run in progress, one file may be ahead of the other
     if not known:
         raise InputError(f"{folder} has no finished episode yet.")
     return steps[:known], seconds[:known]

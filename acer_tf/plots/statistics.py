@@ -1,4 +1,4 @@
-"""Statistics of scores over seeds and environments: intervals of Student's t and of the bootstrap, exact tests."""
+"""Statistics of scores over seeds and environments: Student's and bootstrap intervals, and exact tests."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -11,35 +11,35 @@ from acer_tf.errors import require
 from acer_tf.plots.curves import ENOUGH_SEEDS, Floats
 
 REPETITIONS = 2_000
-"""Bootstrap samples of an interval."""
+"""Bootstrap samples for an interval."""
 PERCENTILES = (2.5, 97.5)
 PROFILE_POINTS = 101
 CONFIDENCE = 0.95
-"""Of the interval of a mean."""
+"""Confidence of the interval of a mean."""
 CONFIDENCE_OF_DIFFERENCE = 0.9
-"""Of the interval of two one-sided tests (Schuirmann 1987) at a level of 5 % each."""
+"""Confidence of the interval of two one-sided tests (Schuirmann 1987) at a level of 5 % each."""
 
 
 class Interval(NamedTuple):
-    """An estimate with its interval, whose ends are nan where there are too few seeds for one."""
+    """An estimate with its interval, whose ends are nan if there are too few seeds for one."""
 
     estimate: float
     low: float
     high: float
 
     def is_within(self, margin: float) -> bool:
-        """Whether two one-sided tests show that the number is smaller than a margin, in size."""
+        """Whether two one-sided tests show that the number's absolute value is below a margin."""
         return -margin < self.low and self.high < margin
 
 
 class Band(NamedTuple):
-    """Estimates at K places, with the interval at each.
+    """Estimates at K places, each with its interval.
 
     Attributes:
         x: [K] float64, the places.
-        estimate: [K] float64.
+        estimate: [K] float64, the estimates.
         low: [K] float64, lower ends; nan with fewer than three seeds.
-        high: [K] float64, upper ends, likewise.
+        high: [K] float64, upper ends; likewise.
     """
 
     x: Floats
@@ -49,9 +49,9 @@ class Band(NamedTuple):
 
 
 def iqm(scores: Floats) -> Floats:
-    """Returns the interquartile mean, that of the middle half of the scores [seeds, environments, ...], as [...].
+    """Returns the interquartile mean (of the middle half of the scores) of [seeds, environments, ...] as [...].
 
-    Where a score is nan, the mean is nan.
+    If a score is nan, so is the mean.
     """
     ordered = np.sort(scores.reshape(-1, *scores.shape[2:]), axis=0)
     cut = len(ordered) // 4
@@ -71,14 +71,14 @@ def interval(function: Callable[..., Floats], *groups: Floats) -> Interval:
     """Estimates a number with its 95 % bootstrap interval.
 
     Args:
-        function: of the groups, such as one of `AGGREGATES`.
-        groups: scores [seeds, environments], each group of seeds of its own.
+        function: function of the groups, such as one of `AGGREGATES`.
+        groups: scores [seeds, environments]; each group has its own seeds.
     """
     return Interval(*(float(number) for number in _bootstrap(function, *groups)))
 
 
 def mean_interval(scores: Floats) -> Interval:
-    """Estimates the mean of [seeds] scores, with Student's interval of `CONFIDENCE`, that of the bootstrap being short.
+    """Estimates the mean of [seeds] scores, with Student's interval of `CONFIDENCE`, as the bootstrap's is too short.
 
     Raises:
         InputError: scipy is not installed.
@@ -89,7 +89,7 @@ def mean_interval(scores: Floats) -> Interval:
 
 
 def improvement(first: Floats, second: Floats) -> Interval:
-    """Estimates the probability that a run of the first group scores higher than one of the second.
+    """Estimates the probability that a run of the first group scores higher than a run of the second.
 
     Args:
         first: [S, E], scores of seeds in each environment.
@@ -124,7 +124,7 @@ def iqm_curve(values: Floats, x: Floats) -> Band:
 def difference(first: Floats, second: Floats, is_exact: bool = False) -> Interval:
     """Estimates the first mean of [seeds] scores minus the second, with Welch's interval of `CONFIDENCE_OF_DIFFERENCE`.
 
-    The limits are nan where a side has a single score.
+    The limits are nan if a side has a single score.
 
     Args:
         first: scores.
@@ -154,9 +154,9 @@ def _student(scores: Floats, confidence: float) -> Interval:
 
 
 def permutation_test(first: Floats, second: Floats) -> float:
-    """Returns the exact two-sided p-value of `improvement` being one half, if seeds changed places in each environment.
+    """Returns the exact two-sided p-value of `improvement` being one half, for permuted seeds in each environment.
 
-    In a single environment it is that of Mann and Whitney's test, ties included.
+    In a single environment, it is that of Mann and Whitney's test, including ties.
 
     Args:
         first: [S, E], scores of seeds in each environment.
@@ -176,7 +176,7 @@ def permutation_test(first: Floats, second: Floats) -> float:
 
 
 def _rank_sums(ranks: NDArray[np.integer[Any]], size: int) -> Floats:
-    """Returns the chance of each sum of so many ranks, chosen at random."""
+    """Returns the probability of each sum of `size` ranks chosen at random."""
     ways = np.zeros((size + 1, int(ranks.sum()) + 1))
     ways[0, 0] = 1
     for rank in ranks:
@@ -204,12 +204,12 @@ def _bootstrap(function: Callable[..., Floats], *groups: Floats) -> tuple[Floats
     if min(len(group) for group in groups) < ENOUGH_SEEDS:
         unknown = np.full_like(estimate, math.nan)
         return estimate, unknown, unknown
-    random = np.random.RandomState(0)  # whose stream no version of numpy changes, so that pages do not change either
+    random = np.random.RandomState(0)  # its stream is the same in all versions of numpy, so that pages do not change
     samples = [function(*(_resampled(group, random) for group in groups)) for _ in range(REPETITIONS)]
     low, high = np.percentile(samples, PERCENTILES, axis=0)
     return estimate, low, high
 
 
 def _resampled(scores: Floats, random: np.random.RandomState) -> Floats:
-    """Draws as many seeds with replacement, in each environment and place by itself."""
+    """Draws as many seeds with replacement, independently for each environment and place."""
     return np.take_along_axis(scores, random.randint(len(scores), size=scores.shape), axis=0)

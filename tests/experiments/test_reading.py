@@ -164,7 +164,7 @@ def test_further_seeds_leave_out_those_that_were_chosen_with(tmp_path: Path) -> 
         ({"criteria": [LAST | {"window": [0, 0.5]}]}, "window has no effect for the last 100 episodes"),
         (
             {"variations": {"a": {"flags": {"total_timesteps": 100}}}},
-            "total_timesteps is no flag of an experiment; give steps",
+            "total_timesteps is not a flag of an experiment; give steps",
         ),
     ],
 )

@@ -33,7 +33,7 @@ def test_seeds_of_references_are_whole_numbers() -> None:
     assert reference_seeds([first._replace(seed="20.0"), first._replace(seed="")], "theirs", "CartPole-v1", 1000) == {
         20
     }
-    with pytest.raises(InputError, match="the reference theirs has seeds that are no whole numbers"):
+    with pytest.raises(InputError, match="the reference theirs has seeds that are not whole numbers"):
         reference_seeds([first._replace(seed="first")], "theirs", "CartPole-v1", 1000)
 
 
